@@ -1,0 +1,60 @@
+# Every target makes the environment it needs the first time, and works offline after that.
+#   make demo         a sample shop, profiled, with two batches
+#   make test         everything; make test-fast: what needs no Java; make test-lowest: PySpark 4.1
+#   make lint format bench clean
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := demo
+.PHONY: demo test test-fast test-lowest lint format bench clean
+
+# A Spark, a Python path or a server that belongs to something else must not leak in.
+unexport SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE SPARK_MASTER MASTER PYSPARK_SUBMIT_ARGS
+unexport PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYTHONPATH PYTHONHOME VIRTUAL_ENV
+
+READY := .venv/.ready
+LOWEST := .venv-lowest/.ready
+# Spark finds its Java, and its workers' python3, through these two.
+WITH_JAVA = JAVA_HOME="$$(tools/setup.sh java)" && export JAVA_HOME && PATH="$(CURDIR)/$(1)/bin:$$PATH"
+NO_JVM := not spark and not cluster and not connect
+
+$(READY): pyproject.toml constraints.txt tools/setup.sh
+	@tools/setup.sh python .venv constraints.txt dev
+	@touch $@
+
+$(LOWEST): pyproject.toml constraints-lowest.txt tools/setup.sh
+	@tools/setup.sh python .venv-lowest constraints-lowest.txt test
+	@touch $@
+
+demo: $(READY)
+	@$(call WITH_JAVA,.venv) tools/demo.sh
+
+# A process can hold one kind of Spark session, so the two other kinds get one each.
+test: $(READY)
+	$(call WITH_JAVA,.venv) pytest tests --ignore=tests/cluster --ignore=tests/connect
+	$(call WITH_JAVA,.venv) pytest tests/cluster
+	$(call WITH_JAVA,.venv) pytest tests/connect
+
+test-fast: $(READY)
+	.venv/bin/pytest tests -m "$(NO_JVM) and not slow" --ignore=tests/cluster --ignore=tests/connect
+
+test-lowest: $(LOWEST)
+	$(call WITH_JAVA,.venv-lowest) pytest tests -m spark --ignore=tests/cluster --ignore=tests/connect
+	$(call WITH_JAVA,.venv-lowest) pytest tests/cluster
+	$(call WITH_JAVA,.venv-lowest) pytest tests/connect
+
+lint: $(READY)
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/lint-imports
+
+format: $(READY)
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+bench: $(READY)
+	$(call WITH_JAVA,.venv) python -m benchmarks
+
+clean:
+	rm -rf .venv .venv-lowest dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,70 @@
+"""A shop's tables, profiled and kept current from Python.
+
+    python examples/shop.py [MASTER]
+
+Four tables are profiled, then three days of changes come in. Tuesday's rows break keys; what
+broke, and the rows that did it, come back from ``apply``. Wednesday's corrections restore them.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from holdfast import Profile
+from holdfast.sample import copy_to
+
+TABLES = ("customers", "products", "orders", "order_items")
+
+
+def main(master: str = "local[2]") -> None:
+    spark = SparkSession.builder.master(master).appName("holdfast shop").getOrCreate()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            walk_through(spark, Path(folder))
+        finally:
+            spark.stop()
+
+
+def walk_through(spark: SparkSession, folder: Path) -> None:
+    shop = folder / "csv"
+    copy_to(shop)
+    tables = {name: read(spark, shop / f"{name}.csv") for name in TABLES}
+
+    profile = Profile.create(folder / "profile", tables)
+    for name in TABLES:
+        print(f"{name}: {', '.join(str(key) for key in profile.keys(name))}")
+
+    for day in ("monday", "tuesday", "wednesday"):
+        for name in TABLES:
+            changes = {
+                kind: read(spark, path, like=tables[name])
+                for kind in ("inserts", "deletes", "updates")
+                if (path := shop / day / f"{name}-{kind}.csv").exists()
+            }
+            if not changes:
+                continue
+            # Deletes name whole rows; an update names its row by the key.
+            row_key = ["order_id"] if "updates" in changes else None
+            change = profile.apply(name, **changes, row_key=row_key, batch_id=day)
+            print(f"\n{day}, {name}")
+            for key in change.lost:
+                print(f"  lost   {key}")
+            for key in change.gained:
+                print(f"  gained {key}")
+
+    print(f"\nversions: {len(profile.history())}")
+
+
+def read(spark: SparkSession, path: Path, like: DataFrame | None = None) -> DataFrame:
+    """A CSV file, with the types of another table or else with inferred ones."""
+    reader = spark.read.option("header", True).option("escape", '"')
+    reader = reader.schema(like.schema) if like else reader.option("inferSchema", True)
+    return reader.csv(str(path))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,260 @@
+"""What a user imports: a profile that is created, opened, changed and asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from holdfast.changes import Changes, Entry, TableDiff, Verification
+from holdfast.constraints import Key, NonKey
+from holdfast.errors import InputError, UnknownTableError
+from holdfast.options import Options
+from holdfast.snapshot import Snapshot, TableSnapshot, snapshot
+from holdfast.sources import Source
+from holdfast.store import Store
+
+# Spark and the kernels are imported where they are needed, so that looking at a profile is quick.
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from holdfast.feed import Feed
+    from holdfast.runner import Runner
+
+    Rows = DataFrame | Source | str | os.PathLike[str]
+
+Progress = Callable[..., None]
+
+
+class Profile:
+    """The constraints of some tables, kept in a directory.
+
+    Rows are given as DataFrames (classic or Spark Connect), paths, or :class:`Source` values.
+    Without a session the active one is used, or a local one is made when it is first needed.
+    """
+
+    def __init__(
+        self, store: Store, session: SparkSession | None = None, progress: Progress | None = None
+    ) -> None:
+        self._store = store
+        self._session = session
+        self._progress = progress or _silent
+        self._runner: Runner | None = None
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        tables: Mapping[str, Rows],
+        *,
+        options: Options | None = None,
+        session: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> Profile:
+        """Profile tables from nothing, as version 1 of a new profile directory."""
+        from holdfast import pipeline
+
+        if not tables:
+            raise InputError("give at least one table to profile")
+        profile = cls(Store.create(path), session, progress)
+        feeds = {
+            _table_name(name): profile._feed(rows, f"table {name!r}")
+            for name, rows in tables.items()
+        }
+        runner = profile._running()
+        pipeline.discover(runner, profile._store, feeds, options or Options(), profile._progress)
+        return profile
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        session: SparkSession | None = None,
+        progress: Progress | None = None,
+    ) -> Profile:
+        """Open a profile directory."""
+        return cls(Store.open(path), session, progress)
+
+    @property
+    def path(self) -> str:
+        """The profile directory."""
+        return self._store.path
+
+    # Changing
+
+    def apply(
+        self,
+        table: str,
+        *,
+        inserts: Rows | None = None,
+        deletes: Rows | None = None,
+        updates: Rows | None = None,
+        row_key: Sequence[str] | None = None,
+        batch_id: str | None = None,
+    ) -> Changes:
+        """Apply a batch whole, or raise and change nothing; says what was gained and lost.
+
+        Deletes and updates refer to the rows before the batch. Deletes hold whole rows or, with
+        ``row_key``, only its columns; updates hold whole new rows, each matching exactly one old
+        row in ``row_key``. The same ``batch_id`` with the same content again changes nothing.
+        """
+        return self._change(table, inserts, deletes, updates, row_key, batch_id, dry_run=False)
+
+    def check(
+        self,
+        table: str,
+        *,
+        inserts: Rows | None = None,
+        deletes: Rows | None = None,
+        updates: Rows | None = None,
+        row_key: Sequence[str] | None = None,
+        batch_id: str | None = None,
+    ) -> Changes:
+        """What :meth:`apply` would do, without doing it."""
+        return self._change(table, inserts, deletes, updates, row_key, batch_id, dry_run=True)
+
+    def verify(self) -> Verification:
+        """Profile the current rows from scratch and compare."""
+        from holdfast import pipeline
+
+        return pipeline.verify(self._running(), self._store, self._progress)
+
+    def _change(
+        self,
+        table: str,
+        inserts: Rows | None,
+        deletes: Rows | None,
+        updates: Rows | None,
+        row_key: Sequence[str] | None,
+        batch_id: str | None,
+        dry_run: bool,
+    ) -> Changes:
+        from holdfast import pipeline
+
+        if isinstance(row_key, str):
+            row_key = [row_key]
+        tables = self._store.read()["tables"]
+        if table not in tables:
+            raise _unknown(table, tables)
+        stored = tables[table]["source"]
+        given = {"inserts": inserts, "deletes": deletes, "updates": updates}
+        feeds = {
+            name: None if rows is None else self._feed(rows, f"the {name}", stored)
+            for name, rows in given.items()
+        }
+        batch = pipeline.Batch(**feeds, row_key=tuple(row_key or ()), batch_id=batch_id)
+        runner = self._running()
+        return pipeline.apply(runner, self._store, table, batch, self._progress, dry_run)
+
+    # Asking
+
+    def snapshot(self, version: int | None = None) -> Snapshot:
+        """Everything that a version (by default the current one) says."""
+        return snapshot(self._store, version)
+
+    def keys(self, table: str) -> list[Key]:
+        """The minimal keys of a table, shortest first.
+
+        Where rows are duplicated, no set of columns is a key, and the list is empty; the keys of
+        the distinct rows are in :meth:`snapshot`.
+        """
+        now = self._table(table)
+        return [] if now.duplicates else list(now.keys)
+
+    def non_keys(self, table: str) -> list[NonKey]:
+        """The maximal non-keys of a table, each with two rows that show it."""
+        return list(self._table(table).non_keys)
+
+    def history(self) -> list[Entry]:
+        """Every version, oldest first."""
+        entries = []
+        for body in self._store.summaries():
+            changes = body.get("changes")
+            entries.append(
+                Entry(
+                    body["version"],
+                    body["created"],
+                    Changes.from_dict(changes) if changes else None,
+                    {name: form["rows"] for name, form in body["tables"].items()},
+                    {name: form["key_count"] for name, form in body["tables"].items()},
+                )
+            )
+        return entries
+
+    def diff(self, one: int, two: int) -> dict[str, TableDiff]:
+        """What was gained and lost between two versions, per table."""
+        old, new = self.snapshot(one).tables, self.snapshot(two).tables
+        return {
+            name: TableDiff(
+                tuple(key for key in new[name].keys if key not in set(old[name].keys)),
+                tuple(key for key in old[name].keys if key not in set(new[name].keys)),
+                (old[name].rows, new[name].rows),
+            )
+            for name in new
+            if name in old
+        }
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the current version by kind of file."""
+        return self._store.sizes()
+
+    def _table(self, name: str) -> TableSnapshot:
+        tables = self.snapshot().tables
+        if name not in tables:
+            raise _unknown(name, tables)
+        return tables[name]
+
+    # Running
+
+    def _running(self) -> Runner:
+        if self._runner is None:
+            from holdfast.spark.runner import SparkRunner
+
+            self._runner = SparkRunner(self._spark())
+        return self._runner
+
+    def _spark(self) -> SparkSession:
+        if self._session is None:
+            from holdfast.spark.session import open_session
+
+            self._session = open_session()
+        return self._session
+
+    def _feed(self, rows: Rows, label: str, stored: dict[str, Any] | None = None) -> Feed:
+        if isinstance(rows, str | os.PathLike):
+            rows = Source(os.fspath(rows))
+        if isinstance(rows, Source):
+            from holdfast.spark.source import from_source
+
+            return from_source(self._spark(), rows, stored)
+        from holdfast.spark.source import from_frame
+
+        if not hasattr(rows, "mapInArrow"):
+            raise InputError(
+                f"{label}: expected a Spark DataFrame, a path or a Source, not {type(rows).__name__}"
+            )
+        if self._session is None:
+            # The caller's DataFrame knows its session, which may not be the active one.
+            self._session = rows.sparkSession
+        return from_frame(rows, label)
+
+
+def _table_name(name: str) -> str:
+    if not name:
+        raise InputError("a table needs a name")
+    return name
+
+
+def _unknown(name: str, tables: Mapping[str, Any]) -> UnknownTableError:
+    import difflib
+
+    near = difflib.get_close_matches(name, list(tables), 1)
+    hint = f" did you mean {near[0]!r}?" if near else ""
+    return UnknownTableError(
+        f"the profile has no table {name!r}; it has {', '.join(tables)}.{hint}"
+    )
+
+
+def _silent(_stage: str, **_facts: Any) -> None:
+    pass

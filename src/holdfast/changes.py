@@ -1,0 +1,169 @@
+"""What a batch did to a table, or would do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.constraints import Key, Row
+
+
+@dataclass(frozen=True)
+class Lost:
+    """A minimal key of the version before that is none any more.
+
+    Either rows broke it (``witness``: two rows that agree on it), or fewer columns now suffice
+    (``replaced_by``: a key inside it, gained by the same batch).
+    """
+
+    key: Key
+    witness: tuple[Row, Row] | None = None
+    replaced_by: Key | None = None
+
+    @property
+    def broken(self) -> bool:
+        """Whether rows violate the key, rather than fewer columns being enough."""
+        return self.replaced_by is None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        form: dict[str, Any] = {**self.key.to_dict(), "broken": self.broken}
+        if self.witness is not None:
+            form["witness"] = list(self.witness)
+        if self.replaced_by is not None:
+            form["replaced_by"] = list(self.replaced_by.columns)
+        return form
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Lost:
+        """The value that a commit stored."""
+        witness = form.get("witness")
+        smaller = form.get("replaced_by")
+        return Lost(
+            Key(tuple(form["columns"])),
+            (witness[0], witness[1]) if witness else None,
+            None if smaller is None else Key(tuple(smaller)),
+        )
+
+
+@dataclass(frozen=True)
+class Changes:
+    """The outcome of :meth:`Profile.apply` and :meth:`Profile.check`."""
+
+    table: str
+    version: int  # the version that now holds; for a check, the one it was checked against
+    batch_id: str | None
+    applied: bool  # False: a check, or a batch id that had been applied before
+    inserted: int
+    deleted: int
+    updated: int
+    rows: int  # rows of the table afterwards
+    gained: tuple[Key, ...]
+    lost: tuple[Lost, ...]
+    non_keys_gained: int
+    non_keys_lost: int
+    duplicates: int  # rows that repeat another one, afterwards
+    duplicates_before: int
+    duplicated: tuple[Row, ...] = ()  # a row that now occurs twice and did not before
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+
+    @property
+    def broken(self) -> tuple[Lost, ...]:
+        """The lost keys that rows violate."""
+        return tuple(lost for lost in self.lost if lost.broken)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "table": self.table,
+            "version": self.version,
+            "batch_id": self.batch_id,
+            "applied": self.applied,
+            "inserted": self.inserted,
+            "deleted": self.deleted,
+            "updated": self.updated,
+            "rows": self.rows,
+            "keys_gained": [key.to_dict() for key in self.gained],
+            "keys_lost": [lost.to_dict() for lost in self.lost],
+            "non_keys_gained": self.non_keys_gained,
+            "non_keys_lost": self.non_keys_lost,
+            "duplicates": self.duplicates,
+            "duplicates_before": self.duplicates_before,
+            "duplicated": list(self.duplicated),
+            "seconds": self.seconds,
+        }
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Changes:
+        """The value that a commit stored."""
+        kept = {
+            name: form[name]
+            for name in (
+                "table", "version", "batch_id", "applied", "inserted", "deleted", "updated",
+                "rows", "non_keys_gained", "non_keys_lost", "duplicates", "duplicates_before",
+                "seconds",
+            )
+        }  # fmt: skip
+        return Changes(
+            **kept,
+            gained=tuple(Key(tuple(key["columns"])) for key in form["keys_gained"]),
+            lost=tuple(Lost.from_dict(lost) for lost in form["keys_lost"]),
+            duplicated=tuple(form["duplicated"]),
+        )
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One version in the history of a profile."""
+
+    version: int
+    created: str
+    changes: Changes | None  # None: the first profile
+    tables: dict[str, int]  # rows per table
+    keys: dict[str, int]  # minimal keys per table
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "version": self.version,
+            "created": self.created,
+            "tables": {
+                name: {"rows": rows, "keys": self.keys[name]} for name, rows in self.tables.items()
+            },
+            "changes": self.changes.to_dict() if self.changes else None,
+        }
+
+
+@dataclass(frozen=True)
+class TableDiff:
+    """What differs between two versions of a table."""
+
+    gained: tuple[Key, ...]
+    lost: tuple[Key, ...]
+    rows: tuple[int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "rows": list(self.rows),
+            "keys_gained": [key.to_dict() for key in self.gained],
+            "keys_lost": [key.to_dict() for key in self.lost],
+        }
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether a profile equals one made anew from its rows; ``differences`` says where not."""
+
+    version: int
+    differences: dict[str, tuple[str, ...]]  # per table; empty when all is well
+
+    @property
+    def equal(self) -> bool:
+        """Whether everything is as it should be."""
+        return not any(self.differences.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        tables = {name: list(found) for name, found in self.differences.items()}
+        return {"version": self.version, "equal": self.equal, "differences": tables}

@@ -1,0 +1,1 @@
+"""Evidence to minimal constraints: sets of atoms only, never rows."""

@@ -1,0 +1,87 @@
+"""Witnessed evidence: the maximal masks, each with a few pairs of living rows that show it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels import bitsets
+from holdfast.kernels.evidence import WITNESSES
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Masks ``(n, W)``, and for each up to ``WITNESSES`` pairs of row ids; -1 where none."""
+
+    masks: U64
+    witnesses: I64  # (n, WITNESSES, 2)
+
+    @staticmethod
+    def none(atoms: int) -> Evidence:
+        """No evidence at all."""
+        return Evidence(bitsets.empty(atoms), np.empty((0, WITNESSES, 2), np.int64))
+
+    @staticmethod
+    def found(masks: U64, witnesses: I64, seen: I64) -> Evidence:
+        """What a task found; only the first ``seen`` witnesses of each are set."""
+        unset = np.arange(WITNESSES)[None, :] >= seen[:, None]
+        pairs = witnesses.copy()
+        pairs[unset] = -1
+        return Evidence(masks.copy(), pairs)
+
+    def merged(self, others: list[Evidence]) -> Evidence:
+        """All masks that are maximal in any of these, with the witnesses of equal ones joined."""
+        masks = np.concatenate([self.masks, *(o.masks for o in others)])
+        pairs = np.concatenate([self.witnesses, *(o.witnesses for o in others)])
+        best = bitsets.maximal(masks)
+        keep = np.flatnonzero(bitsets.is_member(masks, best))
+        order = keep[np.lexsort(masks[keep].T)]
+        masks, pairs = masks[order], pairs[order]
+        out = np.full((len(best), WITNESSES, 2), -1, np.int64)
+        starts = np.ones(len(masks), np.bool_)
+        starts[1:] = (masks[1:] != masks[:-1]).any(axis=1)
+        bounds = [*np.flatnonzero(starts).tolist(), len(masks)]
+        for k in range(len(bounds) - 1):
+            group = pairs[bounds[k] : bounds[k + 1]].reshape(-1, 2)
+            distinct = list(dict.fromkeys(map(tuple, group[group[:, 0] >= 0].tolist())))
+            if distinct:
+                out[k, : len(distinct[:WITNESSES])] = distinct[:WITNESSES]
+        found = masks[starts]
+        canonical = bitsets.canonical_order(found)
+        return Evidence(found[canonical], out[canonical])
+
+    def without(self, deleted: I64) -> tuple[Evidence, U64]:
+        """The evidence that still has a living witness, and the masks that have none."""
+        gone = np.isin(self.witnesses, deleted).any(axis=2) | (self.witnesses[:, :, 0] < 0)
+        # Living witnesses move to the front, because the first pair is the one that is shown.
+        order = np.argsort(gone, axis=1, kind="stable")
+        pairs = np.take_along_axis(self.witnesses, order[:, :, None], axis=1)
+        pairs[np.take_along_axis(gone, order, axis=1)] = -1
+        dead = gone.all(axis=1)
+        return Evidence(self.masks[~dead], pairs[~dead]), self.masks[dead]
+
+    def renumbered(self, old: I64, new: I64) -> Evidence:
+        """The same evidence after rows moved from ``old`` ids to ``new`` ones."""
+        if not old.size:
+            return self
+        order = np.argsort(old)
+        at = np.searchsorted(old[order], self.witnesses).clip(max=old.size - 1)
+        moved = old[order][at] == self.witnesses
+        return Evidence(self.masks, np.where(moved, new[order][at], self.witnesses))
+
+    @property
+    def ids(self) -> I64:
+        """Every row that is a witness."""
+        ids = np.unique(self.witnesses)
+        return ids[ids >= 0]
+
+    def against(self, mask: U64) -> int:
+        """The first evidence that contains ``mask``, or -1."""
+        inside = ((mask[None, :] & ~self.masks) == 0).all(axis=1)
+        hits = np.flatnonzero(inside)
+        return int(hits[0]) if hits.size else -1

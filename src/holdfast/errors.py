@@ -1,0 +1,53 @@
+"""Everything that Holdfast raises on purpose.
+
+    HoldfastError
+    ├── InputError              what the caller gave cannot be used; nothing was changed
+    │   ├── SourceError         a file or table that is missing, unreadable or malformed
+    │   ├── SchemaError         a column missing, added or retyped, or of a type we cannot compare
+    │   ├── BatchError          a change that does not fit the rows: no match, too many, a reused id
+    │   └── UnknownTableError   a table name that the profile does not have
+    ├── StoreError              the profile directory: not one, newer than us, damaged, disk full
+    │   └── ConflictError       another writer was first
+    └── SetupError              Java, Spark or the workers' Python are not what we need
+
+Each message names the table, column, row or file, says what was expected and what to do.
+The command line turns all of them into one line and exit code 2.
+"""
+
+from __future__ import annotations
+
+
+class HoldfastError(Exception):
+    """Base of every error that Holdfast raises on purpose."""
+
+
+class InputError(HoldfastError):
+    """What the caller gave cannot be used; nothing was changed."""
+
+
+class SourceError(InputError):
+    """A file or table is missing, unreadable or malformed."""
+
+
+class SchemaError(InputError):
+    """A column is missing, added or retyped, or has a type that cannot be compared."""
+
+
+class BatchError(InputError):
+    """A change does not fit the rows it refers to."""
+
+
+class UnknownTableError(InputError):
+    """The profile has no table of that name."""
+
+
+class StoreError(HoldfastError):
+    """The profile directory cannot be used."""
+
+
+class ConflictError(StoreError):
+    """Another writer committed first, or is at work."""
+
+
+class SetupError(HoldfastError):
+    """Java, Spark or the workers' Python are not what Holdfast needs."""

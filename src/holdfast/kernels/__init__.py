@@ -1,0 +1,1 @@
+"""Hot loops: NumPy arrays in, NumPy arrays out. Wrappers validate, kernels trust."""

@@ -1,0 +1,320 @@
+"""Families of sets as bit matrices: one row per set, bit ``c`` of the row says "holds column c".
+
+Containment questions are answered over the transposed matrix, where one machine word holds one
+column of 64 members: "and" over a query's columns, rarest first, and 64 members are refuted after
+a few steps. That is what makes hundreds of thousands of sets affordable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import types
+from numba.extending import intrinsic, overload
+
+from holdfast.kernels.jit import kernel
+
+Masks = npt.NDArray[np.uint64]
+Flags = npt.NDArray[np.bool_]
+Indices = npt.NDArray[np.int64]
+
+ZERO = np.uint64(0)
+ONE = np.uint64(1)
+FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+# One word: NumPy when interpreted, one machine instruction when compiled.
+
+
+def count_ones(word: np.uint64) -> int:
+    """How many bits of a word are set."""
+    return int(word).bit_count()
+
+
+def lowest(word: np.uint64) -> int:
+    """Position of the lowest set bit of a nonzero word."""
+    number = int(word)
+    return (number & -number).bit_length() - 1
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _ctpop(context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.ctpop(args[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def _cttz(context: Any, word: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], context.get_constant(types.boolean, True))
+
+    return types.int64(types.uint64), generate
+
+
+@overload(count_ones, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_count_ones(word: Any) -> Any:
+    return lambda word: _ctpop(word)
+
+
+@overload(lowest, strict=False)  # type: ignore[untyped-decorator]
+def _compiled_lowest(word: Any) -> Any:
+    return lambda word: _cttz(word)
+
+
+# Making and reading families.
+
+
+def plain(matrix: Masks) -> Masks:
+    """The matrix contiguous and writable, as kernels are compiled for (views and memory-mapped
+    files would each cost a compilation of their own)."""
+    return np.require(matrix, np.uint64, ["C", "W"])
+
+
+def words_for(atoms: int) -> int:
+    """Words in a row that holds ``atoms`` bits: at least one."""
+    return max(1, (atoms + 63) // 64)
+
+
+def empty(atoms: int) -> Masks:
+    """A family without members."""
+    return np.zeros((0, words_for(atoms)), np.uint64)
+
+
+def from_columns(sets: Sequence[Iterable[int]], atoms: int) -> Masks:
+    """One row per set of column numbers below ``atoms``.
+
+    >>> from_columns([(0, 2), ()], 3).tolist()
+    [[5], [0]]
+    """
+    members = [list(each) for each in sets]
+    columns = np.array([column for each in members for column in each], np.int64)
+    if columns.size and (columns.min() < 0 or columns.max() >= atoms):
+        raise ValueError(f"column numbers must lie in 0 … {atoms - 1}")
+    row = np.repeat(np.arange(len(members)), [len(each) for each in members])
+    matrix = np.zeros((len(members), words_for(atoms)), np.uint64)
+    np.bitwise_or.at(matrix, (row, columns >> 6), ONE << (columns & 63).astype(np.uint64))
+    return matrix
+
+
+def to_columns(matrix: Masks) -> list[tuple[int, ...]]:
+    """The column numbers of every row, ascending."""
+    ends = np.cumsum(popcount(matrix))
+    flat: list[int] = _columns(plain(matrix), int(ends[-1]) if ends.size else 0).tolist()
+    return [tuple(flat[lo:hi]) for lo, hi in pairwise([0, *ends.tolist()])]
+
+
+def universe(atoms: int) -> Masks:
+    """The one row that holds all atoms."""
+    row = np.zeros((1, words_for(atoms)), np.uint64)
+    whole, rest = divmod(atoms, 64)
+    row[0, :whole] = FULL
+    if rest:
+        row[0, whole] = (ONE << np.uint64(rest)) - ONE
+    return row
+
+
+def complement(matrix: Masks, atoms: int) -> Masks:
+    """The atoms that each row lacks."""
+    return np.asarray(~matrix & universe(atoms), np.uint64)
+
+
+def popcount(matrix: Masks) -> Indices:
+    """The size of every row."""
+    return np.bitwise_count(matrix).sum(axis=1, dtype=np.int64)
+
+
+def transpose(matrix: Masks) -> Masks:
+    """One row per column number: the members that hold it (bit ``i``: member ``i``)."""
+    return _transpose(plain(matrix))
+
+
+# Order and equality of rows.
+
+
+def canonical_order(matrix: Masks) -> Indices:
+    """The order that sorts rows by size, then by their columns lexicographically."""
+    if len(matrix) < 2:
+        return np.arange(len(matrix))
+    # Of two sets of one size, the one that holds the lowest column in which they differ
+    # comes first: words read from their lowest bit, ones before zeros.
+    keys = ~_reversed(plain(matrix))
+    return np.lexsort((*keys.T[::-1], popcount(matrix)))
+
+
+def distinct(matrix: Masks) -> Masks:
+    """Each row once, in canonical order."""
+    ordered = matrix[canonical_order(matrix)]
+    if len(ordered) < 2:
+        return ordered
+    fresh = np.ones(len(ordered), np.bool_)
+    fresh[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return ordered[fresh]
+
+
+def is_member(rows: Masks, family: Masks) -> Flags:
+    """Which rows also are rows of ``family``."""
+    if not len(rows) or not len(family):
+        return np.zeros(len(rows), np.bool_)
+    both = np.concatenate([family, rows])
+    order = np.lexsort(both.T)
+    ordered = both[order]
+    starts = np.ones(len(both), np.bool_)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    group = np.cumsum(starts) - 1
+    known = np.zeros(int(group[-1]) + 1, np.bool_)
+    known[group[order < len(family)]] = True
+    found = np.empty(len(both), np.bool_)
+    found[order] = known[group]
+    return found[len(family) :]
+
+
+# Containment.
+
+
+def any_superset(queries: Masks, family: Masks) -> Flags:
+    """Which queries lie inside some member of ``family``."""
+    if not len(queries) or not len(family):
+        return np.zeros(len(queries), np.bool_)
+    family = plain(family)
+    return _inside(plain(queries), len(family), _transpose(family), _rarest_first(family))
+
+
+def any_subset(queries: Masks, family: Masks) -> Flags:
+    """Which queries contain some member of ``family``."""
+    return any_superset(~queries, ~family)
+
+
+def maximal(matrix: Masks) -> Masks:
+    """The rows that no other row strictly contains, each once, in canonical order."""
+    rows = distinct(matrix)
+    if len(rows) < 2:
+        return rows
+    # A row's supersets are larger, so they are decided before it when the largest come first.
+    kept = _maximal(plain(rows[::-1]), _rarest_first(rows))
+    return rows[kept[::-1]]
+
+
+def minimal(matrix: Masks) -> Masks:
+    """The rows that strictly contain no other row, each once, in canonical order."""
+    rows = ~maximal(~matrix)
+    return rows[canonical_order(rows)]
+
+
+def _rarest_first(family: Masks) -> Indices:
+    return np.argsort(_frequency(family), kind="stable")
+
+
+@kernel
+def _columns(matrix: Masks, total: int) -> Indices:
+    flat = np.empty(total, np.int64)
+    at = 0
+    for i in range(matrix.shape[0]):
+        for w in range(matrix.shape[1]):
+            word = matrix[i, w]
+            while word != ZERO:
+                flat[at] = 64 * w + lowest(word)
+                at += 1
+                word &= word - ONE
+    return flat
+
+
+@kernel
+def _frequency(matrix: Masks) -> Indices:
+    count = np.zeros(64 * matrix.shape[1], np.int64)
+    for i in range(matrix.shape[0]):
+        for w in range(matrix.shape[1]):
+            word = matrix[i, w]
+            while word != ZERO:
+                count[64 * w + lowest(word)] += 1
+                word &= word - ONE
+    return count
+
+
+@kernel
+def _transpose(matrix: Masks) -> Masks:
+    members = matrix.shape[0]
+    held = np.zeros((64 * matrix.shape[1], max(1, (members + 63) // 64)), np.uint64)
+    for i in range(members):
+        bit = ONE << np.uint64(i & 63)
+        for w in range(matrix.shape[1]):
+            word = matrix[i, w]
+            while word != ZERO:
+                held[64 * w + lowest(word), i >> 6] |= bit
+                word &= word - ONE
+    return held
+
+
+@kernel
+def _reversed(matrix: Masks) -> Masks:
+    swapped = np.empty_like(matrix)
+    for i in range(matrix.shape[0]):
+        for w in range(matrix.shape[1]):
+            word = matrix[i, w]
+            turned = ZERO
+            while word != ZERO:
+                turned |= ONE << np.uint64(63 - lowest(word))
+                word &= word - ONE
+            swapped[i, w] = turned
+    return swapped
+
+
+@kernel
+def _select(row: Masks, order: Indices, chosen: Indices) -> int:
+    """Write the columns of ``row`` to ``chosen`` in the given order; return their number."""
+    size = 0
+    for k in range(order.size):
+        c = order[k]
+        if (row[c >> 6] >> np.uint64(c & 63)) & ONE != ZERO:
+            chosen[size] = c
+            size += 1
+    return size
+
+
+@kernel
+def _held(chosen: Indices, size: int, members: int, held: Masks) -> bool:
+    """Whether one of the first ``members`` members holds all the chosen columns."""
+    for w in range((members + 63) // 64):
+        word = FULL
+        if members - 64 * w < 64:
+            word = (ONE << np.uint64(members - 64 * w)) - ONE
+        for k in range(size):
+            word &= held[chosen[k], w]
+            if word == ZERO:
+                break
+        if word != ZERO:
+            return True
+    return False
+
+
+@kernel
+def _inside(queries: Masks, members: int, held: Masks, order: Indices) -> Flags:
+    found = np.zeros(queries.shape[0], np.bool_)
+    chosen = np.empty(order.size, np.int64)
+    for i in range(queries.shape[0]):
+        size = _select(queries[i], order, chosen)
+        found[i] = _held(chosen, size, members, held)
+    return found
+
+
+@kernel
+def _maximal(rows: Masks, order: Indices) -> Flags:
+    """``rows`` are distinct, supersets before subsets."""
+    kept = np.zeros(rows.shape[0], np.bool_)
+    held = np.zeros((order.size, (rows.shape[0] + 63) // 64), np.uint64)
+    chosen = np.empty(order.size, np.int64)
+    members = 0
+    for i in range(rows.shape[0]):
+        size = _select(rows[i], order, chosen)
+        if not _held(chosen, size, members, held):
+            kept[i] = True
+            bit = ONE << np.uint64(members & 63)
+            for k in range(size):
+                held[chosen[k], members >> 6] |= bit
+            members += 1
+    return kept

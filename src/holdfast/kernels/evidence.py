@@ -1,0 +1,383 @@
+"""Evidence of pairs of rows: which columns two rows agree in, and the search for such pairs.
+
+Rows come as a row-major ``uint64`` block: the value words of every column, then the null-mask
+words. A :class:`Shape` says which column a value word belongs to. Masks are rows of a ``uint64``
+matrix, bit ``c`` for column ``c``.
+
+What is found goes into a :class:`Findings` table: distinct masks, each with a few witness pairs.
+A mask is *wanted* when it contains one of the candidates (so it refutes it) and is not the full
+one (rows that agree everywhere are duplicates, not evidence).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.jit import kernel
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+WITNESSES = 4
+"""Pairs kept per distinct mask: enough that a random delete seldom takes them all."""
+
+_SMALL = 24
+"""Groups up to this size have all their pairs compared; larger ones are split further."""
+
+_SHOWN_PER_CANDIDATE = 2_000
+"""Pairs reported for a candidate that large groups refute, before it is left alone."""
+
+
+class Shape(NamedTuple):
+    """Where the words of a row are."""
+
+    owner: I64  # column of each value word
+    first: I64  # first value word of each column, and one past the last
+    full: U64  # the mask of all columns
+    nulls_equal: bool
+
+
+class Findings(NamedTuple):
+    """An open-addressing table of distinct masks. ``state[0]`` is the number of entries,
+    ``state[1]`` is 1 once something wanted was left out."""
+
+    masks: U64  # (capacity, W)
+    wanted: NDArray[np.bool_]
+    seen: I64  # witnesses stored
+    witnesses: I64  # (capacity, WITNESSES, 2) row ids
+    slots: NDArray[np.int32]
+    state: I64
+
+
+class Trie(NamedTuple):
+    """Candidates as paths of columns, most selective first; node 0 is the root."""
+
+    column: I64
+    child: I64
+    sibling: I64
+    candidate: I64  # candidate that ends here, or -1
+
+
+def shape(widths: list[int], nulls_equal: bool) -> Shape:
+    """The shape of rows whose column ``c`` has ``widths[c]`` value words."""
+    columns = len(widths)
+    full = np.zeros(max(1, -(-columns // 64)), np.uint64)
+    for column in range(columns):
+        full[column // 64] |= np.uint64(1) << np.uint64(column % 64)
+    first = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)]).astype(np.int64)
+    owner = np.repeat(np.arange(columns, dtype=np.int64), widths)
+    return Shape(owner, first, full, nulls_equal)
+
+
+def findings(words: int, capacity: int = 1 << 15) -> Findings:
+    """An empty table for masks of ``words`` words."""
+    return Findings(
+        np.empty((capacity, words), np.uint64),
+        np.zeros(capacity, np.bool_),
+        np.zeros(capacity, np.int64),
+        np.empty((capacity, WITNESSES, 2), np.int64),
+        np.full(4 * capacity, -1, np.int32),
+        np.zeros(2, np.int64),
+    )
+
+
+def harvest(found: Findings) -> tuple[U64, I64, I64, bool]:
+    """Wanted masks, their witness pairs ``(n, WITNESSES, 2)``, how many of those are set, and
+    whether everything wanted was kept."""
+    count = int(found.state[0])
+    keep = np.flatnonzero(found.wanted[:count])
+    return found.masks[keep], found.witnesses[keep], found.seen[keep], not found.state[1]
+
+
+@kernel
+def pair_mask(a: Any, b: Any, shape: Any, out: Any) -> None:
+    """The agree-set of two rows."""
+    values = shape.owner.size
+    for w in range(out.size):
+        if shape.nulls_equal:
+            out[w] = shape.full[w] & ~(a[values + w] ^ b[values + w])
+        else:
+            out[w] = shape.full[w] & ~(a[values + w] | b[values + w])
+    if out.size == 1:
+        differ = np.uint64(0)
+        for v in range(values):
+            differ |= np.uint64(a[v] != b[v]) << np.uint64(shape.owner[v])
+        out[0] &= ~differ
+    else:
+        for v in range(values):
+            if a[v] != b[v]:
+                column = shape.owner[v]
+                out[column >> 6] &= ~(np.uint64(1) << np.uint64(column & 63))
+
+
+@kernel
+def contains(mask: Any, subset: Any) -> bool:
+    """Whether ``subset`` lies inside ``mask``."""
+    for w in range(mask.size):
+        if subset[w] & ~mask[w]:
+            return False
+    return True
+
+
+@kernel
+def _slot(masks: Any, slots: Any, mask: Any) -> int:
+    """The slot of a mask: its own, or the empty one where it would go."""
+    h = np.uint64(0x9E3779B97F4A7C15)
+    for w in range(mask.size):
+        h = (h ^ mask[w]) * np.uint64(0xFF51AFD7ED558CCD)
+        h ^= h >> np.uint64(32)
+    size = slots.size
+    at = np.int64(h & np.uint64(size - 1))
+    while True:
+        entry = slots[at]
+        if entry < 0:
+            return at
+        same = True
+        for w in range(mask.size):
+            if masks[entry, w] != mask[w]:
+                same = False
+                break
+        if same:
+            return at
+        at = (at + 1) & (size - 1)
+
+
+@kernel
+def _forget_unwanted(found: Any) -> None:
+    """Make room: drop the masks that are only remembered to be skipped."""
+    found.slots[:] = -1
+    kept = 0
+    for entry in range(found.state[0]):
+        if found.wanted[entry]:
+            found.masks[kept] = found.masks[entry]
+            found.wanted[kept] = True
+            found.seen[kept] = found.seen[entry]
+            found.witnesses[kept] = found.witnesses[entry]
+            found.slots[_slot(found.masks, found.slots, found.masks[kept])] = kept
+            kept += 1
+    found.state[0] = kept
+
+
+@kernel
+def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any) -> None:
+    """Remember a mask, with this pair as a witness if there is room for one."""
+    at = _slot(found.masks, found.slots, mask)
+    entry = np.int64(found.slots[at])
+    if entry < 0:
+        wanted = False
+        if not contains(mask, full):
+            for k in range(candidates.shape[0]):
+                if contains(mask, candidates[k]):
+                    wanted = True
+                    break
+        capacity = found.masks.shape[0]
+        if found.state[0] == capacity:
+            _forget_unwanted(found)
+            if found.state[0] > capacity // 2 and not wanted:
+                return
+            if found.state[0] == capacity:
+                found.state[1] = 1
+                return
+            at = _slot(found.masks, found.slots, mask)
+        entry = found.state[0]
+        found.state[0] += 1
+        found.slots[at] = entry
+        found.masks[entry] = mask
+        found.wanted[entry] = wanted
+        found.seen[entry] = 0
+    if found.wanted[entry] and found.seen[entry] < found.witnesses.shape[1]:
+        found.witnesses[entry, found.seen[entry], 0] = min(one, two)
+        found.witnesses[entry, found.seen[entry], 1] = max(one, two)
+        found.seen[entry] += 1
+
+
+@kernel
+def column_key(row: Any, column: int, shape: Any) -> np.uint64:
+    """One word that is equal for equal cells (and, but for hash collisions, only then)."""
+    h = row[shape.owner.size + (column >> 6)] >> np.uint64(column & 63) & np.uint64(1)
+    for v in range(shape.first[column], shape.first[column + 1]):
+        h = (h ^ row[v]) * np.uint64(0x9E3779B97F4A7C15)
+        h ^= h >> np.uint64(29)
+    return h
+
+
+@kernel
+def is_null(row: Any, column: int, shape: Any) -> bool:
+    """Whether a cell is null."""
+    return (row[shape.owner.size + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(
+        1
+    ) == np.uint64(1)
+
+
+@kernel
+def neighbours(
+    rows: Any, ids: Any, shape: Any, reach: int, candidates: Any, found: Any
+) -> None:
+    """Compare each row with the next few in the order of every column, and across columns."""
+    n = rows.shape[0]
+    columns = shape.first.size - 1
+    mask = np.empty(shape.full.size, np.uint64)
+    keys = np.empty(n, np.uint64)
+    previous = np.arange(n)
+    for column in range(columns):
+        # Ties keep the order of the column before, so neighbours tend to agree in both.
+        for i in range(n):
+            keys[i] = column_key(rows[previous[i]], column, shape)
+        order = previous[np.argsort(keys, kind="mergesort")]
+        for i in range(n):
+            for step in range(1, reach + 1):
+                if i + step >= n:
+                    break
+                one, two = order[i], order[i + step]
+                pair_mask(rows[one], rows[two], shape, mask)
+                record(mask, ids[one], ids[two], candidates, shape.full, found)
+        previous = order
+
+
+@kernel
+def _all_pairs(
+    rows: Any, ids: Any, group: Any, shape: Any, candidates: Any, mask: Any, found: Any
+) -> None:
+    for i in range(group.size):
+        for j in range(i + 1, group.size):
+            pair_mask(rows[group[i]], rows[group[j]], shape, mask)
+            record(mask, ids[group[i]], ids[group[j]], candidates, shape.full, found)
+
+
+@kernel
+def _representatives(rows: Any, group: Any, shape: Any) -> Any:
+    """One row for each distinct row of a group. Rows with a null stand for themselves when a
+    null differs from every null, because then even equal rows are evidence."""
+    keys = np.empty(group.size, np.uint64)
+    for i in range(group.size):
+        h = np.uint64(0x2545F4914F6CDD1D)
+        row = rows[group[i]]
+        for v in range(row.size):
+            h = (h ^ row[v]) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(29)
+        keys[i] = h
+    order = np.argsort(keys)
+    kept = np.empty(group.size, np.int64)
+    count = 0
+    for i in range(group.size):
+        row = rows[group[order[i]]]
+        same = i > 0 and keys[order[i]] == keys[order[i - 1]]
+        if same and not shape.nulls_equal:
+            for v in range(shape.owner.size, row.size):
+                if row[v]:
+                    same = False
+        if not same:
+            kept[count] = group[order[i]]
+            count += 1
+    return kept[:count]
+
+
+@kernel
+def _some_pairs(
+    rows: Any, ids: Any, group: Any, shape: Any, candidates: Any, mask: Any, found: Any
+) -> int:
+    """Pairs of a large group that refutes a candidate: neighbours, and pairs far apart."""
+    distinct = _representatives(rows, group, shape)
+    size = distinct.size
+    if size <= _SMALL:
+        _all_pairs(rows, ids, distinct, shape, candidates, mask, found)
+        return size * (size - 1) // 2
+    for i in range(32):
+        one = distinct[i * (size - 1) // 32]
+        for other in (i * (size - 1) // 32 + 1, size - 1 - i):
+            two = distinct[other]
+            if one != two:
+                pair_mask(rows[one], rows[two], shape, mask)
+                record(mask, ids[one], ids[two], candidates, shape.full, found)
+    return 64
+
+
+@kernel
+def search(
+    rows: Any, ids: Any, shape: Any, trie: Any, candidates: Any, found: Any, partial: Any
+) -> None:
+    """Find pairs of rows that agree on a candidate, for all candidates of the trie at once.
+
+    Rows are split by the columns along the trie's paths. Groups that have become small have all
+    their pairs compared, which settles every candidate below at once; a large group at the end
+    of a path refutes its candidate, and only some of its pairs are looked at: ``partial[k]``
+    is then set, because candidate ``k`` may have more evidence than was found.
+    """
+    n = rows.shape[0]
+    levels = trie.column.size + 1
+    arena = np.empty(3 * n + 2, np.int64)
+    keys = np.empty(3 * n + 2, np.uint64)
+    for i in range(n):
+        arena[i] = i
+    mask = np.empty(shape.full.size, np.uint64)
+    shown = np.zeros(candidates.shape[0], np.int64)
+    # One frame per level: the trie node that splits, the slice that it splits, and the slice of
+    # the groups that came out (above everything in use), of which ``groups[0]`` is next.
+    node = np.zeros(levels, np.int64)
+    source = np.zeros((levels, 2), np.int64)
+    groups = np.zeros((levels, 2), np.int64)
+    node[0] = trie.child[0]
+    source[0, 1] = n
+    base = n
+    fresh = True
+    depth = 0
+    while depth >= 0:
+        if fresh:
+            if node[depth] < 0:
+                depth -= 1
+                fresh = False
+                continue
+            base = n if depth == 0 else groups[depth - 1, 1]
+            ends = trie.candidate[node[depth]]
+            if ends >= 0 and shown[ends] > _SHOWN_PER_CANDIDATE:
+                partial[ends] = True
+                node[depth] = trie.sibling[node[depth]]
+                continue
+            lo, hi = source[depth]
+            if base + (hi - lo) > arena.size:
+                more = np.empty(2 * (base + hi - lo), np.int64)
+                more[:base] = arena[:base]
+                arena = more
+                wider = np.empty(2 * (base + hi - lo), np.uint64)
+                wider[:base] = keys[:base]
+                keys = wider
+            column = trie.column[node[depth]]
+            top = base
+            for i in range(lo, hi):
+                row = rows[arena[i]]
+                if shape.nulls_equal or not is_null(row, column, shape):
+                    arena[top] = arena[i]
+                    keys[top] = column_key(row, column, shape)
+                    top += 1
+            order = np.argsort(keys[base:top])
+            arena[base:top] = arena[base:top][order]
+            keys[base:top] = keys[base:top][order]
+            groups[depth, 0] = base
+            groups[depth, 1] = top
+            fresh = False
+        at, top = groups[depth]
+        if at >= top:
+            node[depth] = trie.sibling[node[depth]]
+            fresh = True
+            continue
+        end = at + 1
+        while end < top and keys[end] == keys[at]:
+            end += 1
+        groups[depth, 0] = end
+        ends = trie.candidate[node[depth]]
+        if end - at <= _SMALL:
+            _all_pairs(rows, ids, arena[at:end], shape, candidates, mask, found)
+        elif ends >= 0:
+            shown[ends] += _some_pairs(
+                rows, ids, arena[at:end], shape, candidates, mask, found
+            )
+            partial[ends] = True
+        else:
+            depth += 1
+            node[depth] = trie.child[node[depth - 1]]
+            source[depth, 0] = at
+            source[depth, 1] = end
+            fresh = True

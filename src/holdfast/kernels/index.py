@@ -1,0 +1,274 @@
+"""Sorted columns: building them, looking rows up in them, and gathering rows from segments.
+
+A segment's words are a column-major ``uint64`` matrix ``(words, rows)``. An index of a column is
+its first word in sorted order with the positions of the rows; equal first words are a superset of
+equal cells, so whatever a look-up returns is compared in full before it counts.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.evidence import is_null, pair_mask, record
+from holdfast.kernels.jit import kernel
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+SKETCH = 512
+"""Smallest hashes kept per column to estimate its number of distinct values (about 4 % off)."""
+
+
+def sort(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Codes in signed order (which is the order of the values), and where they came from."""
+    signed = codes.view(np.int64)
+    order = np.argsort(signed)
+    return signed[order], order.astype(np.int32)
+
+
+@kernel
+def _mix(h: np.uint64) -> np.uint64:
+    h ^= h >> np.uint64(30)
+    h *= np.uint64(0xBF58476D1CE4E5B9)
+    h ^= h >> np.uint64(27)
+    h *= np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@kernel
+def sketch(words: Any, column: int, shape: Any, out: Any) -> int:
+    """The smallest distinct hashes of a column's cells, ascending, into ``out``; their number."""
+    size = 0
+    values = shape.owner.size
+    nulls = words[values + (column >> 6)]
+    limit = np.uint64(0xFFFFFFFFFFFFFFFF)
+    for row in range(words.shape[1]):
+        h = (nulls[row] >> np.uint64(column & 63)) & np.uint64(1)
+        for v in range(shape.first[column], shape.first[column + 1]):
+            h = _mix(h ^ words[v, row]) + np.uint64(0x9E3779B97F4A7C15)
+        if size == out.size and h >= limit:
+            continue
+        at = np.searchsorted(out[:size], h)
+        if at < size and out[at] == h:
+            continue
+        if size < out.size:
+            size += 1
+        for i in range(size - 1, at, -1):
+            out[i] = out[i - 1]
+        out[at] = h
+        limit = out[size - 1]
+    return size
+
+
+def distinct(sketches: list[U64]) -> float:
+    """Estimate how many distinct values a column has over all its segments' sketches."""
+    merged = np.unique(np.concatenate(sketches)) if sketches else np.empty(0, np.uint64)
+    if merged.size < SKETCH:
+        return float(merged.size)
+    return (SKETCH - 1) / (float(merged[SKETCH - 1]) / 2.0**64)
+
+
+@kernel
+def choose(words: Any, dead: Any, column: int, shape: Any, part: int, parts: int) -> Any:
+    """Positions of the living rows whose cell in ``column`` hashes into this part.
+
+    Under "nulls differ" a null agrees with nothing, so its row is left out.
+    """
+    chosen = np.empty(words.shape[1], np.int64)
+    count = 0
+    values = shape.owner.size
+    nulls = words[values + (column >> 6)]
+    codes = words[shape.first[column]]
+    for row in range(words.shape[1]):
+        if dead.size and dead[row >> 3] >> np.uint8(row & 7) & np.uint8(1):
+            continue
+        null = (nulls[row] >> np.uint64(column & 63)) & np.uint64(1)
+        if null and not shape.nulls_equal:
+            continue
+        if parts == 1 or _mix(codes[row] ^ null) % np.uint64(parts) == np.uint64(part):
+            chosen[count] = row
+            count += 1
+    return chosen[:count]
+
+
+@kernel
+def gather(words: Any, positions: Any, out: Any) -> None:
+    """Rows at ``positions``, row-major, into ``out``."""
+    for w in range(words.shape[0]):
+        for i in range(positions.size):
+            out[i, w] = words[w, positions[i]]
+
+
+@kernel
+def is_dead(dead: Any, row: int) -> bool:
+    """Whether the bitmap of deleted rows (empty: none) has this row."""
+    return dead.size > 0 and (dead[row >> 3] >> np.uint8(row & 7)) & np.uint8(1) == np.uint8(1)
+
+
+@kernel
+def probe(
+    batch: Any,
+    batch_ids: Any,
+    column: int,
+    lo: Any,
+    hi: Any,
+    positions: Any,
+    words: Any,
+    base: int,
+    dead: Any,
+    filters: Any,
+    shape: Any,
+    candidates: Any,
+    found: Any,
+) -> int:
+    """Compare each batch row with the rows that its look-up returned, and record what violates.
+
+    ``filters`` are columns of which every candidate with ``column`` has at least one: a row that
+    agrees in none of them cannot violate anything. ``base`` is the row id of position 0; pairs
+    are taken once, the row with the smaller id being the one found. Returns the pairs compared.
+    """
+    mask = np.empty(shape.full.size, np.uint64)
+    row = np.empty(words.shape[0], np.uint64)
+    compared = 0
+    for i in range(batch.shape[0]):
+        if not shape.nulls_equal and is_null(batch[i], column, shape):
+            continue
+        for at in range(lo[i], hi[i]):
+            position = np.int64(positions[at])
+            if base + position >= batch_ids[i]:
+                continue
+            near = filters.size == 0
+            for k in range(filters.size):
+                first = shape.first[filters[k]]
+                if words[first, position] == batch[i, first]:
+                    near = True
+                    break
+            if not near or is_dead(dead, position):
+                continue
+            for w in range(words.shape[0]):
+                row[w] = words[w, position]
+            pair_mask(batch[i], row, shape, mask)
+            record(mask, base + position, batch_ids[i], candidates, shape.full, found)
+            compared += 1
+    return compared
+
+
+@kernel
+def same_cells(row: Any, words: Any, position: int, columns: Any, shape: Any) -> bool:
+    """Whether a row equals the one at ``position`` in ``columns``, a null equalling a null."""
+    values = shape.owner.size
+    for k in range(columns.size):
+        column = columns[k]
+        bit = np.uint64(column & 63)
+        theirs = words[values + (column >> 6), position] >> bit
+        if (row[values + (column >> 6)] >> bit ^ theirs) & np.uint64(1):
+            return False
+        for v in range(shape.first[column], shape.first[column + 1]):
+            if row[v] != words[v, position]:
+                return False
+    return True
+
+
+@kernel
+def match(
+    wanted: Any,
+    need: Any,
+    lo: Any,
+    hi: Any,
+    positions: Any,
+    words: Any,
+    dead: Any,
+    columns: Any,
+    shape: Any,
+    counts: Any,
+    out: Any,
+) -> int:
+    """Count the living rows that equal a wanted row in ``columns``, and keep ``need[i]`` of their
+    positions, one wanted row after the other, in ``out``; returns how many are in ``out``."""
+    kept = 0
+    for i in range(wanted.shape[0]):
+        for at in range(lo[i], hi[i]):
+            position = np.int64(positions[at])
+            if is_dead(dead, position):
+                continue
+            if same_cells(wanted[i], words, position, columns, shape):
+                if counts[i] < need[i]:
+                    out[kept] = position
+                    kept += 1
+                counts[i] += 1
+    return kept
+
+
+@kernel
+def twins(
+    batch: Any,
+    batch_ids: Any,
+    lo: Any,
+    hi: Any,
+    positions: Any,
+    words: Any,
+    base: int,
+    dead: Any,
+    columns: Any,
+    shape: Any,
+    out: Any,
+) -> None:
+    """For each batch row the id of one living row before it that agrees everywhere, or -1."""
+    values = shape.owner.size
+    for i in range(batch.shape[0]):
+        out[i] = -1
+        if not shape.nulls_equal:
+            null = False
+            for w in range(values, batch.shape[1]):
+                if batch[i, w]:
+                    null = True
+            if null:
+                continue
+        for at in range(lo[i], hi[i]):
+            position = np.int64(positions[at])
+            if base + position < batch_ids[i] and not is_dead(dead, position):
+                if same_cells(batch[i], words, position, columns, shape):
+                    out[i] = base + position
+                    break
+
+
+@kernel
+def members(codes: Any, wanted: Any) -> Any:
+    """Positions of the codes that are among the wanted ones: one scan, for want of an index."""
+    size = 4
+    while size < 4 * wanted.size:
+        size *= 2
+    table = np.empty(size, np.uint64)
+    used = np.zeros(size, np.bool_)
+    for i in range(wanted.size):
+        at = np.int64(_mix(wanted[i]) & np.uint64(size - 1))
+        while used[at] and table[at] != wanted[i]:
+            at = (at + 1) & (size - 1)
+        used[at] = True
+        table[at] = wanted[i]
+    out = np.empty(codes.size, np.int32)
+    count = 0
+    for row in range(codes.size):
+        at = np.int64(_mix(codes[row]) & np.uint64(size - 1))
+        while used[at]:
+            if table[at] == codes[row]:
+                out[count] = row
+                count += 1
+                break
+            at = (at + 1) & (size - 1)
+    return out[:count]
+
+
+@kernel
+def fingerprint(hashes: Any) -> Any:
+    """Two sums over rows that do not depend on their order: the content of a batch."""
+    out = np.zeros(2, np.uint64)
+    for i in range(hashes.size):
+        out[0] += _mix(hashes[i])
+        out[1] += _mix(hashes[i] ^ np.uint64(0xA0761D6478BD642F))
+    return out
+
+

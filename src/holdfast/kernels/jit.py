@@ -1,0 +1,45 @@
+"""The one place that says how kernels are compiled.
+
+Compiled code is cached on disk, because a fresh Python worker would otherwise spend seconds
+compiling. Numba raises at import when its cache folder cannot be written, so an unwritable
+place falls back to a folder under the system's temporary directory.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _writable_cache() -> None:
+    """Point Numba at a cache folder that can be written."""
+    if numba.config.CACHE_DIR:
+        return
+    beside = Path(__file__).with_name("__pycache__")
+    try:
+        beside.mkdir(exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=beside):
+            return
+    except OSError:
+        user = os.getuid() if hasattr(os, "getuid") else 0
+        numba.config.CACHE_DIR = str(Path(tempfile.gettempdir()) / f"holdfast-kernels-{user}")
+
+
+_writable_cache()
+
+
+def kernel(function: F) -> F:
+    """Compile a kernel: nopython, cached, without the interpreter lock.
+
+    ``HOLDFAST_BOUNDS=1`` compiles with bounds checks (and without the cache), for tests.
+    """
+    bounds = os.environ.get("HOLDFAST_BOUNDS") == "1"
+    compiled: F = numba.njit(cache=not bounds, nogil=True, boundscheck=bounds)(function)
+    return compiled

@@ -1,0 +1,413 @@
+"""Lines of CSV, byte by byte: whether they are well formed, and what their cells look like.
+
+RFC 4180 with no liberties: a cell is either bare, and then holds no quote and no line break, or
+quoted as a whole, with inner quotes doubled. A line is the bytes from ``starts[i]`` to
+``starts[i + 1]`` and ends with a line break.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.jit import kernel
+
+# What is wrong with a line.
+GOOD = 0
+UNCLOSED = 1  # a quote is still open at the end of the line
+AFTER_QUOTE = 2  # text behind a closing quote
+STRAY_QUOTE = 3  # a quote inside a bare cell
+STRAY_BREAK = 4  # a line break inside a bare cell
+TOO_FEW = 5
+TOO_MANY = 6
+NO_END = 7  # the line does not end with a line break
+CELL = 8  # the cell is not of the column's form
+
+# What a column's cells must look like, beyond what the conversion checks.
+ANY = 0
+TIGHT = 1  # no blank at either end
+DIGITS = 2  # digits with at most a minus sign
+DATED = 3  # tight, and not of the year 0
+
+# What a cell looks like; a column's cells are joined by a table.
+NULL = 0
+BOOLEAN = 1
+BIGINT = 2
+WIDE_BIGINT = 3  # an integer that a double may not hold
+DOUBLE = 4
+DATE = 5
+TIMESTAMP_NTZ = 6
+TIMESTAMP = 7
+STRING = 8
+
+_ONE = np.uint64(1)
+_LF = 10
+_CR = 13
+_TAB = 9
+_SPACE = 32
+_QUOTE = 34
+_PLUS = 43
+_MINUS = 45
+_POINT = 46
+_ZERO = 48
+_NINE = 57
+_COLON = 58
+_UPPER_T = 84
+_UPPER_Z = 90
+_LOWER = 32  # the bit that turns an upper-case letter into the lower-case one
+_E = 101
+
+_DIGITS_OF_DOUBLE = 15  # decimals of so many digits are told apart by doubles
+_LARGEST_EXPONENT = 300  # well inside the range where that is true
+_INT64_LIMIT = 922337203685477580  # the limit without its last digit
+
+Data = NDArray[np.uint8]
+
+
+@kernel
+def _line_end(data: Data, begin: np.uint64, end: np.uint64) -> np.uint64:
+    """Where the text of a line ends: before its line break."""
+    if end > begin and data[end - _ONE] == _LF:
+        end -= _ONE
+        if end > begin and data[end - _ONE] == _CR:
+            end -= _ONE
+    return end
+
+
+@kernel
+def _cell_end(
+    data: Data, at: np.uint64, end: np.uint64, delimiter: np.uint8
+) -> tuple[np.uint64, int]:
+    """Where the cell that begins at ``at`` ends, or what is wrong with it.
+
+    Positions are unsigned here: without the check for negative ones the walk is faster.
+    """
+    if at < end and data[at] == _QUOTE:
+        at += _ONE
+        while True:
+            while at < end and data[at] != _QUOTE:
+                at += _ONE
+            if at == end:
+                return at, UNCLOSED
+            at += _ONE
+            if at == end or data[at] == delimiter:
+                return at, GOOD
+            if data[at] != _QUOTE:
+                return at, AFTER_QUOTE
+            at += _ONE
+    while at < end:
+        byte = data[at]
+        if byte == delimiter:
+            break
+        if byte <= _QUOTE:  # one comparison for nearly all bytes: line breaks are lower still
+            if byte == _QUOTE:
+                return at, STRAY_QUOTE
+            if byte in (_LF, _CR):
+                return at, STRAY_BREAK
+        at += _ONE
+    return at, GOOD
+
+
+@kernel
+def cells(data: Data, begin: int, end: int, delimiter: int, ends: NDArray[np.int64]) -> int:
+    """Where the cells of a line with well-formed ones end; returns how many there are."""
+    at = np.uint64(begin)
+    last = _line_end(data, at, np.uint64(end))
+    count = 0
+    while True:
+        at, _ = _cell_end(data, at, last, np.uint8(delimiter))
+        if count < ends.size:
+            ends[count] = np.int64(at)
+        count += 1
+        if at == last:
+            return count
+        at += _ONE
+
+
+@kernel
+def record_starts(data: Data, starts: NDArray[np.int64]) -> int:
+    """Where records begin: behind line breaks outside quotes. Returns how many were written."""
+    count = 0
+    quoted = False
+    fresh = True
+    for at in range(data.size):
+        if fresh:
+            starts[count] = at
+            count += 1
+            fresh = False
+        if data[at] == _QUOTE:
+            quoted = not quoted
+        elif data[at] == _LF:
+            fresh = not quoted
+    return count
+
+
+@kernel
+def _digits(data: Data, at: int, end: int) -> int:
+    """Where the digits that begin at ``at`` end."""
+    while at < end and data[at] >= _ZERO and data[at] <= _NINE:
+        at += 1
+    return at
+
+
+@kernel
+def _number(data: Data, at: int, count: int) -> int:
+    """The number written by ``count`` digits."""
+    value = 0
+    for i in range(at, at + count):
+        value = value * 10 + np.int64(data[i]) - _ZERO
+    return value
+
+
+@kernel
+def _bare(data: Data, begin: np.uint64, end: np.uint64) -> tuple[int, int]:
+    """The bounds of a well-formed cell without its quotes."""
+    quotes = 1 if begin < end and data[begin] == _QUOTE else 0
+    return np.int64(begin) + quotes, np.int64(end) - quotes
+
+
+@kernel
+def _blank(byte: int) -> bool:
+    return byte in (_SPACE, _TAB)
+
+
+@kernel
+def _fits(data: Data, begin: int, end: int, form: int) -> bool:
+    """Whether a cell has the form of its column; an empty one always has."""
+    if begin >= end:
+        return True
+    if form == DIGITS:
+        if data[begin] == _MINUS:
+            begin += 1
+        for at in range(begin, end):
+            if data[at] < _ZERO or data[at] > _NINE:
+                return False
+        return begin < end
+    if _blank(data[begin]) or _blank(data[end - 1]):
+        return False
+    if form == DATED and data[begin] == _ZERO and _digits(data, begin, end) == begin + 4:
+        return _number(data, begin, 4) > 0
+    return True
+
+
+@kernel
+def _boolean(data: Data, begin: int, end: int) -> int:
+    word = np.int64(0)
+    if end - begin == 4 or end - begin == 5:
+        for at in range(begin, end):
+            word = word * 256 + (np.int64(data[at]) | _LOWER)
+    if word == 0x74727565 or word == 0x66616C7365:  # "true", "false"
+        return BOOLEAN
+    return STRING
+
+
+@kernel
+def _numeric(data: Data, begin: int, end: int) -> int:
+    at = begin
+    if data[at] == _MINUS:
+        at += 1
+    whole = at
+    point = _digits(data, whole, end)
+    if point == whole or (data[whole] == _ZERO and point - whole > 1):
+        return STRING  # 007 and 7 are different texts, and may be different things
+    at = point
+    if at < end and data[at] == _POINT:
+        at = _digits(data, point + 1, end)
+        if at == point + 1:
+            return STRING
+    mantissa = at
+    exponent = 0
+    if at < end and (np.int64(data[at]) | _LOWER) == _E:
+        at += 1
+        negative = at < end and data[at] == _MINUS
+        if at < end and (data[at] == _MINUS or data[at] == _PLUS):
+            at += 1
+        stop = _digits(data, at, end)
+        if stop == at or stop - at > 4:
+            return STRING
+        exponent = _number(data, at, stop - at)
+        if negative:
+            exponent = -exponent
+        at = stop
+    if at != end:
+        return STRING
+
+    first = -1  # of the digits that are not 0
+    last = -1
+    for i in range(whole, mantissa):
+        if data[i] != _POINT and data[i] != _ZERO:
+            if first < 0:
+                first = i
+            last = i
+    if mantissa == point and point == end:
+        if first < 0:
+            return BIGINT if data[begin] == _ZERO else DOUBLE  # -0 is no integer of its own
+        return _integer(data, whole, end, last, data[begin] == _MINUS)
+    if first < 0:
+        return DOUBLE
+    significant = last - first + 1
+    if first < point < last:
+        significant -= 1
+    leading = point - first - 1 if first < point else point - first
+    if significant > _DIGITS_OF_DOUBLE or abs(leading + exponent) > _LARGEST_EXPONENT:
+        return STRING
+    return DOUBLE
+
+
+@kernel
+def _integer(data: Data, whole: int, end: int, last: int, negative: bool) -> int:
+    """An integer without leading zeros, whose last digit other than 0 is at ``last``."""
+    count = end - whole
+    if count > 19:
+        return STRING
+    if count == 19:
+        head = _number(data, whole, 18)
+        digit = np.int64(data[end - 1]) - _ZERO
+        if head > _INT64_LIMIT or (head == _INT64_LIMIT and digit > (8 if negative else 7)):
+            return STRING
+    return WIDE_BIGINT if last - whole + 1 > _DIGITS_OF_DOUBLE else BIGINT
+
+
+@kernel
+def _dated(data: Data, begin: int, end: int) -> int:
+    """YYYY-MM-DD, then perhaps a time, then perhaps a zone."""
+    if (
+        end - begin < 10
+        or _digits(data, begin, end) != begin + 4
+        or _digits(data, begin + 5, end) != begin + 7
+        or _digits(data, begin + 8, end) != begin + 10
+        or data[begin + 7] != _MINUS
+    ):
+        return STRING
+    year = _number(data, begin, 4)
+    month = _number(data, begin + 5, 2)
+    day = _number(data, begin + 8, 2)
+    if year < 1 or month < 1 or month > 12 or day < 1:
+        return STRING
+    days = 31
+    if month == 2:
+        days = 29 if year % 4 == 0 and (year % 100 != 0 or year % 400 == 0) else 28
+    elif month == 4 or month == 6 or month == 9 or month == 11:
+        days = 30
+    if day > days:
+        return STRING
+    at = begin + 10
+    if at == end:
+        return DATE
+    if data[at] != _SPACE and data[at] != _UPPER_T:
+        return STRING
+    return _timed(data, at + 1, end, 1 < year < 9999)
+
+
+@kernel
+def _two(data: Data, at: int, end: int, limit: int) -> bool:
+    """Whether two digits that write a number below the limit stand at ``at``."""
+    return _digits(data, at, min(at + 2, end)) == at + 2 and _number(data, at, 2) < limit
+
+
+@kernel
+def _timed(data: Data, at: int, end: int, movable: bool) -> int:
+    """hh:mm, perhaps :ss, perhaps up to six digits of a second, perhaps a zone.
+
+    An offset may move the first and the last year out of the calendar: those are not ``movable``.
+    """
+    if not _two(data, at, end, 24) or at + 2 >= end or data[at + 2] != _COLON:
+        return STRING
+    if not _two(data, at + 3, end, 60):
+        return STRING
+    at += 5
+    if at < end and data[at] == _COLON:
+        if not _two(data, at + 1, end, 60):
+            return STRING
+        at += 3
+        if at < end and data[at] == _POINT:
+            stop = _digits(data, at + 1, end)
+            if stop == at + 1 or stop > at + 7:
+                return STRING
+            at = stop
+    if at == end:
+        return TIMESTAMP_NTZ
+    if data[at] == _UPPER_Z:
+        return TIMESTAMP if at + 1 == end else STRING
+    if (data[at] != _PLUS and data[at] != _MINUS) or not movable or not _two(data, at + 1, end, 24):
+        return STRING
+    at += 3
+    if at == end:
+        return TIMESTAMP
+    if data[at] == _COLON:
+        at += 1
+    return TIMESTAMP if _two(data, at, end, 60) and at + 2 == end else STRING
+
+
+@kernel
+def _kind(data: Data, begin: int, end: int) -> int:
+    """What a cell without its quotes looks like."""
+    if begin >= end:
+        return NULL
+    first = data[begin]
+    if first == _MINUS or (first >= _ZERO and first <= _NINE):
+        if end - begin >= 10 and data[begin + 4] == _MINUS:
+            return _dated(data, begin, end)
+        return _numeric(data, begin, end)
+    return _boolean(data, begin, end)
+
+
+@kernel
+def check(
+    data: Data,
+    starts: NDArray[Any],
+    delimiter: int,
+    forms: NDArray[np.int8],
+    table: NDArray[np.int8],
+    votes: NDArray[np.int8],
+) -> tuple[int, int, int]:
+    """The first bad line, what is wrong with it, and its column; (-1, GOOD, -1) if there is none.
+
+    Lines without text are passed over. Where ``votes`` has an entry per column, what the cells
+    look like is joined to it by ``table``; an empty one asks for no votes.
+    """
+    between = np.uint8(delimiter)
+    for line in range(starts.size - 1):
+        at = np.uint64(starts[line])
+        stop = np.uint64(starts[line + 1])
+        end = _line_end(data, at, stop)
+        if end == stop and stop > at:
+            return line, NO_END, -1
+        if at == end:
+            continue
+        column = 0
+        while True:
+            begin = at
+            at, trouble = _cell_end(data, begin, end, between)
+            if trouble != GOOD:
+                return line, trouble, column
+            if column == forms.size:
+                return line, TOO_MANY, column
+            if forms[column] != ANY:
+                first, last = _bare(data, begin, at)
+                if not _fits(data, first, last, forms[column]):
+                    return line, CELL, column
+            if column < votes.size and votes[column] != STRING:
+                first, last = _bare(data, begin, at)
+                votes[column] = table[votes[column], _kind(data, first, last)]
+            column += 1
+            if at == end:
+                break
+            at += _ONE
+        if column < forms.size:
+            return line, TOO_FEW, column
+    return -1, GOOD, -1
+
+
+@kernel
+def vote(data: Data, offsets: NDArray[Any], table: NDArray[np.int8]) -> int:
+    """What the cells of one column look like, given the text between their quotes."""
+    joined = NULL
+    for row in range(offsets.size - 1):
+        kind = _kind(data, np.int64(offsets[row]), np.int64(offsets[row + 1]))
+        joined = np.int64(table[joined, kind])
+        if joined == STRING:
+            break
+    return joined

@@ -1,0 +1,51 @@
+"""The settings of a profile, stored in it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from holdfast.errors import InputError
+
+KINDS = ("keys",)
+"""The families that a profile can look for."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a profile looks for, and how.
+
+    >>> Options(nulls="unequal").nulls
+    'unequal'
+    """
+
+    kinds: tuple[str, ...] = KINDS
+    nulls: str = "equal"  # or "unequal": a null differs from every null, as in SQL's UNIQUE
+    max_columns: int | None = None  # the longest key to look for
+    index_quota: int = 8  # indexed columns in all, once every key is covered
+    start: str = "full"  # or "sample": profile a sample, then apply the rest as inserts
+    keep_rows: bool = True  # without raw rows witnesses are shown by row id
+
+    def __post_init__(self) -> None:
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise InputError(f"unknown kind {kind!r}; there are: {', '.join(KINDS)}")
+        if self.nulls not in ("equal", "unequal"):
+            raise InputError(f"nulls can be 'equal' or 'unequal', not {self.nulls!r}")
+        if self.start not in ("full", "sample"):
+            raise InputError(f"start can be 'full' or 'sample', not {self.start!r}")
+        if self.max_columns is not None and self.max_columns < 1:
+            raise InputError(f"max_columns must be at least 1, not {self.max_columns}")
+        if self.index_quota < 0:
+            raise InputError(f"index_quota cannot be negative, but is {self.index_quota}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a commit stores."""
+        return {**asdict(self), "kinds": list(self.kinds)}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Options:
+        """The options that a commit stored; ones it does not know keep their defaults."""
+        known = {field.name for field in fields(Options)}
+        given = {name: value for name, value in form.items() if name in known}
+        return Options(**{**given, "kinds": tuple(given.get("kinds", KINDS))})

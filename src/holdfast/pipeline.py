@@ -1,0 +1,506 @@
+"""The whole flow, top to bottom: discover a profile, apply a batch to it, verify it."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import loop, state, upkeep
+from holdfast.changes import Changes, Lost, Verification
+from holdfast.constraints import Key, Row
+from holdfast.cover.cover import Cover
+from holdfast.cover.evidence import Evidence
+from holdfast.deletes import Requests, find_rows, with_deleted
+from holdfast.errors import BatchError, UnknownTableError
+from holdfast.feed import Feed, fitted
+from holdfast.kernels import bitsets
+from holdfast.options import Options
+from holdfast.reading import Intake, Place, read
+from holdfast.runner import Runner
+from holdfast.state import Table
+from holdfast.store import Lease, Store, disk_errors
+from holdfast.tasks import check as check_tasks
+from holdfast.tasks import upkeep as upkeep_tasks
+from holdfast.tasks.segments import Segment
+from holdfast.witnesses import rows_as_text
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+_SHOWN_LOST = 100
+"""Lost keys whose witness rows a commit keeps; the rest are named without rows."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Changes to one table, as feeds."""
+
+    inserts: Feed | None = None
+    deletes: Feed | None = None
+    updates: Feed | None = None
+    row_key: tuple[str, ...] = ()
+    batch_id: str | None = None
+
+
+@dataclass
+class Run:
+    """One run over a profile: where it works, and how long its stages took."""
+
+    runner: Runner
+    store: Store
+    options: Options
+    lease: Lease
+    progress: loop.Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Place:
+        """Where this run writes."""
+        return Place(self.store.path, f"data/*-{self.lease.run}-", self.options.keep_rows)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage."""
+        started = time.perf_counter()
+        with disk_errors(self.store.path):
+            yield
+        taken = time.perf_counter() - started
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + taken, 4)
+
+
+# Discover
+
+
+def discover(
+    runner: Runner,
+    store: Store,
+    feeds: Mapping[str, Feed],
+    options: Options,
+    progress: loop.Progress,
+) -> int:
+    """Profile tables from nothing and commit them as the first version."""
+    with store.writing() as lease:
+        tables = {}
+        seconds: dict[str, dict[str, float]] = {}
+        for name, feed in feeds.items():
+            run = Run(runner, store, options, lease, _about(progress, name))
+            tables[name] = _discover_table(run, name, feed)
+            seconds[name] = run.seconds
+        version = _commit(store, lease, options, tables, {}, None, {"seconds": seconds})
+    store.clean()
+    return version
+
+
+def _discover_table(run: Run, name: str, feed: Feed) -> Table:
+    with run.stage("read"):
+        run.progress("read")
+        intake = read(run.runner, feed, run.place, 1, sketches=True)
+        run.progress("read", rows=intake.rows)
+    distinct = upkeep_tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
+    table = _fresh(name, feed, intake, distinct, run.options)
+    if run.options.start == "sample":
+        table = _discover_from_sample(run, table)
+    else:
+        table = _discover_rows(run, table)
+    with run.stage("index"):
+        table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
+    return _saved(run, table, None)
+
+
+def _fresh(
+    name: str, feed: Feed, intake: Intake, distinct: list[float], options: Options
+) -> Table:
+    atoms = len(intake.columns.names)
+    none = Evidence.none(atoms)
+    return Table(
+        name,
+        intake.columns,
+        feed.source,
+        intake.segments,
+        len(intake.segments) + 1,
+        distinct,
+        intake.rows,
+        (),
+        none,
+        Cover.build(atoms, none.masks, options.max_columns),
+        0,
+        [],
+    )
+
+
+def _discover_rows(run: Run, table: Table) -> Table:
+    """Everything about the living rows of a table, from nothing but them."""
+    view = table.view(run.store.path, run.options)
+    learned = loop.Learned(table.evidence, copy(table.cover))
+    with run.stage("sample"):
+        run.progress("sample")
+        samples = loop.sample_calls(run.runner, view)
+        counts = loop.duplicate_calls(run.runner, view)
+        results = run.runner.run([*samples, *counts])
+        learned.learn([p for result in results[: len(samples)] for p in result])
+        counted = [p.facts for result in results[len(samples) :] for p in result]
+    with run.stage("search"):
+        loop.validate(run.runner, view, learned, table.distinct, run.progress)
+    return replace(
+        table,
+        evidence=learned.evidence,
+        cover=learned.cover,
+        duplicates=sum(facts["duplicates"] for facts in counted),
+        repeated=[pair for facts in counted for pair in facts["pairs"]][:4],
+    )
+
+
+def _discover_from_sample(run: Run, table: Table) -> Table:
+    """SWAN's holistic mode: profile the first segment, then apply the others as inserts."""
+    start, rest = table.segments[:1], table.segments[1:]
+    table = _discover_rows(run, replace(table, segments=start))
+    table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
+    for segment in rest:
+        with run.stage("index"):
+            table = replace(table, segments=(*table.segments, segment))
+            table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
+        added = table.segments[-1:]
+        table = _validated(run, table, table.cover.minimal, added)
+    return table
+
+
+# Apply
+
+
+def apply(
+    runner: Runner,
+    store: Store,
+    name: str,
+    batch: Batch,
+    progress: loop.Progress,
+    dry_run: bool = False,
+) -> Changes:
+    """Apply a batch to a table whole, or not at all; or only say what it would do."""
+    body = store.read()
+    options = Options.from_dict(body["options"])
+    if name not in body["tables"]:
+        raise UnknownTableError(
+            f"the profile has no table {name!r}; it has {', '.join(body['tables'])}"
+        )
+    with store.writing() as lease:
+        run = Run(runner, store, options, lease, _about(progress, name))
+        with run.stage("open"):
+            before = state.load(store, name, body["tables"][name], options)
+        with run.stage("read"):
+            intake = _read_batch(run, before, batch)
+        digest = intake.digest
+        done = store.find_batch(name, batch.batch_id, digest) if batch.batch_id else None
+        if done is not None and not dry_run:
+            return replace(
+                Changes.from_dict(store.read(done["version"])["changes"]), applied=False
+            )
+        after = _changed(run, before, batch, intake)
+        with run.stage("witnesses"):
+            changes = _changes(run, before, after, batch, intake, body["version"], dry_run)
+        if dry_run:
+            return changes
+        after = replace(after, segments=tuple(s for s in after.segments if s.live))
+        if upkeep.due(after.segments):
+            with run.stage("merge"):
+                after = upkeep.merge(run.runner, after, run.place, options, run.progress)
+        with run.stage("commit"):
+            run.progress("commit")
+            after = _saved(run, after, before)
+            told = {"table": name, "id": batch.batch_id, "digest": digest}
+            changes = replace(changes, version=body["version"] + 1, seconds=run.seconds)
+            tables = {name: after}
+            _commit(
+                store, lease, options, tables, body["tables"], told,
+                {"changes": changes.to_dict()},
+            )  # fmt: skip
+    store.clean()
+    return changes
+
+
+@dataclass(frozen=True)
+class _BatchIntake:
+    """The batch as segments."""
+
+    added: tuple[Segment, ...]
+    inserted: int
+    updated: int
+    requests: tuple[Requests, ...]
+    digest: str
+
+    @property
+    def deleted(self) -> int:
+        return sum(r.rows for r in self.requests) - self.updated
+
+
+def _read_batch(run: Run, table: Table, batch: Batch) -> _BatchIntake:
+    """Write the batch's rows beside the table's; nothing refers to them before the commit."""
+    run.progress("read")
+    number = table.next_number
+    key = tuple(table.columns.place(name, table.name) for name in batch.row_key)
+    everything = tuple(range(len(table.columns.names)))
+    added: tuple[Segment, ...] = ()
+    requests: list[Requests] = []
+    digests: list[str] = []
+    inserted = updated = 0
+    if batch.inserts is not None:
+        feed = fitted(batch.inserts, table.name, table.columns)
+        intake = read(run.runner, feed, run.place, number, table.indexed)
+        added, inserted = intake.segments, intake.rows
+        digests.append(f"inserts={intake.fingerprint}")
+    if batch.updates is not None:
+        if not key:
+            raise BatchError("updates need --row-key: the columns that tell which row is meant")
+        feed = fitted(batch.updates, table.name, table.columns)
+        intake = read(run.runner, feed, run.place, number + len(added), table.indexed)
+        added += intake.segments
+        updated = intake.rows
+        requests.append(
+            Requests("update", feed.label, table.columns, intake.segments, key, key)
+        )
+        digests.append(f"updates={intake.fingerprint}")
+    if batch.deletes is not None:
+        whole = set(table.columns.names) <= set(batch.deletes.columns.names)
+        wanted = table.columns if whole or not key else table.columns.pick(list(key))
+        feed = fitted(batch.deletes, table.name, wanted)
+        place = replace(run.place, keep_rows=True)
+        intake = read(run.runner, feed, place, number + len(added))
+        columns = key or everything
+        places = columns if wanted is table.columns else tuple(range(len(columns)))
+        requests.append(
+            Requests("delete", feed.label, wanted, intake.segments, columns, places)
+        )
+        digests.append(f"deletes={intake.fingerprint}")
+    if not digests:
+        raise BatchError("an empty batch: give inserts, deletes or updates")
+    if batch.row_key:
+        digests.append(f"key={json.dumps(batch.row_key)}")
+    return _BatchIntake(added, inserted, updated, tuple(requests), " ".join(digests))
+
+
+def _changed(run: Run, before: Table, batch: Batch, intake: _BatchIntake) -> Table:
+    """The table after the batch: deletes first, then what the new rows bring."""
+    table = before
+    old = before.cover.minimal
+    if intake.requests:
+        with run.stage("locate"):
+            run.progress("locate", rows=sum(r.rows for r in intake.requests))
+            view = table.view(run.store.path, run.options)
+            found = find_rows(run.runner, view, table.name, intake.requests)
+            table = with_deleted(run.store, run.lease, table, found)
+    table = replace(
+        table,
+        segments=table.segments + intake.added,
+        next_number=table.next_number + sum(len(r.segments) for r in intake.requests)
+        + len(intake.added),
+    )
+    table = _validated(run, table, old, intake.added)
+    table = _estimated(run, table)
+    with run.stage("index"):
+        return upkeep.index(run.runner, table, run.place, run.options, run.progress)
+
+
+def _validated(run: Run, table: Table, old: U64, added: tuple[Segment, ...]) -> Table:
+    """The table with its cover made exact again, and its duplicates counted."""
+    learned = loop.Learned(table.evidence, copy(table.cover))
+    view = table.view(run.store.path, run.options)
+    with run.stage("validate"):
+        loop.validate(
+            run.runner, view, learned, table.distinct, run.progress,
+            old=old, batch=added, indexed=table.indexed,
+        )  # fmt: skip
+    twins: dict[int, int] = {}
+    for parcel in learned.twins:
+        pairs = zip(parcel.arrays["twin_of"].tolist(), parcel.arrays["twin"].tolist(), strict=True)
+        twins.update(pairs)
+    duplicates = table.duplicates + len(twins)
+    repeated = [*table.repeated, *([twin, id_] for id_, twin in twins.items())][:4]
+    if duplicates and not repeated:
+        with run.stage("duplicates"):
+            results = run.runner.run(loop.duplicate_calls(run.runner, view))
+            repeated = [pair for r in results for p in r for pair in p.facts["pairs"]][:4]
+    return replace(
+        table,
+        evidence=learned.evidence,
+        cover=learned.cover,
+        duplicates=duplicates,
+        repeated=repeated,
+    )
+
+
+def _estimated(run: Run, table: Table) -> Table:
+    """Estimates of distinct values anew, when the table has become another size."""
+    if table.estimated_at / 2 <= table.rows <= 2 * table.estimated_at or not table.rows:
+        return table
+    view = table.view(run.store.path, run.options)
+    calls = [
+        (upkeep_tasks.describe, upkeep_tasks.Describe(share))
+        for share in loop.shares(view, run.runner.tasks)
+    ]
+    parcels = [parcel for result in run.runner.run(calls) for parcel in result]
+    return replace(table, distinct=upkeep_tasks.estimate(parcels), estimated_at=table.rows)
+
+
+# What changed
+
+
+def _changes(
+    run: Run,
+    before: Table,
+    after: Table,
+    batch: Batch,
+    intake: _BatchIntake,
+    version: int,
+    dry_run: bool,
+) -> Changes:
+    old, new = before.cover.minimal, after.cover.minimal
+    lost = old[~bitsets.is_member(old, new)]
+    gained = new[~bitsets.is_member(new, old)]
+    names = before.columns.names
+    ends = [(mask, after.evidence.against(mask)) for mask in lost]
+    shown = [at for _, at in ends if at >= 0][:_SHOWN_LOST]
+    pairs = after.evidence.witnesses[shown][:, 0] if shown else np.empty((0, 2), np.int64)
+    twice = after.repeated[0] if after.duplicates > before.duplicates else []
+    ids = np.concatenate([np.ravel(pairs), np.array(twice, np.int64)])
+    text = rows_as_text(run.store.path, after.segments, names, ids)
+    told = []
+    left = _SHOWN_LOST
+    for mask, at in ends:
+        key = _key(mask, names)
+        if at < 0:
+            smaller = new[bitsets.any_superset(new, mask[None, :])]
+            told.append(Lost(key, replaced_by=_key(smaller[0], names)))
+        else:
+            told.append(Lost(key, _pair(after.evidence, at, text) if left else None))
+            left -= 1
+    kept = bitsets.is_member(before.evidence.masks, after.evidence.masks).sum()
+    return Changes(
+        table=before.name,
+        version=version,
+        batch_id=batch.batch_id,
+        applied=not dry_run,
+        inserted=intake.inserted,
+        deleted=intake.deleted,
+        updated=intake.updated,
+        rows=after.rows,
+        gained=tuple(_key(mask, names) for mask in gained),
+        lost=tuple(told),
+        non_keys_gained=int(len(after.evidence.masks) - kept),
+        non_keys_lost=int(len(before.evidence.masks) - kept),
+        duplicates=after.duplicates,
+        duplicates_before=before.duplicates,
+        duplicated=tuple(json.loads(text[id_]) for id_ in twice[:1]),
+        seconds=run.seconds,
+    )
+
+
+def _pair(evidence: Evidence, at: int, text: dict[int, str]) -> tuple[Row, Row]:
+    one, two = (json.loads(text[int(id_)]) for id_ in evidence.witnesses[at, 0])
+    return one, two
+
+
+def _key(mask: U64, names: tuple[str, ...]) -> Key:
+    return Key(tuple(names[c] for c in bitsets.to_columns(mask[None, :])[0]))
+
+
+# Commit
+
+
+def _saved(run: Run, table: Table, before: Table | None) -> Table:
+    """Write the table's files, with the rows that are shown as witnesses."""
+    changed = before is None or not np.array_equal(
+        before.evidence.witnesses, table.evidence.witnesses
+    )
+    ids = table.evidence.witnesses[:, 0].ravel() if changed else np.empty(0, np.int64)
+    text = rows_as_text(run.store.path, table.segments, table.columns.names, ids)
+    return state.save(run.store, run.lease, table, before, text)
+
+
+def _commit(
+    store: Store,
+    lease: Lease,
+    options: Options,
+    tables: dict[str, Table],
+    others: dict[str, Any],
+    batch: dict[str, Any] | None,
+    facts: dict[str, Any],
+) -> int:
+    forms = dict(others)
+    for name, table in tables.items():
+        form = table.to_dict()
+        twice = np.array(table.repeated[0][:1] if table.repeated else [], np.int64)
+        shown = rows_as_text(store.path, table.segments, table.columns.names, twice)
+        form["duplicated"] = [json.loads(text) for text in shown.values()]
+        form["key_count"] = len(table.cover.minimal)
+        forms[name] = form
+    files, keep = [], []
+    for form in forms.values():
+        keep += [form["keys"]]
+        files += [form["keys"], form["evidence"]]
+        for segment in form["segments"]:
+            files += Segment.from_dict(segment).files
+    body = {
+        "options": options.to_dict(),
+        "tables": forms,
+        "files": files,
+        "keep": keep,
+        "batch": batch,
+        **facts,
+    }
+    return store.publish(body, lease)
+
+
+# Verify
+
+
+def verify(runner: Runner, store: Store, progress: loop.Progress) -> Verification:
+    """Profile the current rows from scratch and compare."""
+    with store.writing() as lease:
+        body = store.read()
+        options = Options.from_dict(body["options"])
+        differences = {}
+        for name, form in body["tables"].items():
+            run = Run(runner, store, options, lease, _about(progress, name))
+            differences[name] = tuple(_verify_table(run, state.load(store, name, form, options)))
+    return Verification(body["version"], differences)
+
+
+def _verify_table(run: Run, kept: Table) -> Iterator[str]:
+    view = kept.view(run.store.path, run.options)
+    run.progress("verify", rows=kept.rows)
+    calls = [
+        (check_tasks.check, check_tasks.Check(share, kept.columns.schema))
+        for share in loop.shares(view, run.runner.tasks)
+    ]
+    for result in run.runner.run(calls):
+        for parcel in result:
+            yield from parcel.facts["wrong"]
+    atoms = len(kept.columns.names)
+    none = Evidence.none(atoms)
+    cover = Cover.build(atoms, none.masks, run.options.max_columns)
+    anew = _discover_rows(run, replace(kept, evidence=none, cover=cover))
+    names = kept.columns.names
+    pairs = [("key", kept.cover.minimal, anew.cover.minimal)]
+    if run.options.max_columns is None:
+        pairs.append(("non-key", kept.evidence.masks, anew.evidence.masks))
+    for what, mine, fresh in pairs:
+        for mask in mine[~bitsets.is_member(mine, fresh)]:
+            yield f"the profile has the {what} {_key(mask, names)}, which the rows do not"
+        for mask in fresh[~bitsets.is_member(fresh, mine)]:
+            yield f"the rows have the {what} {_key(mask, names)}, which the profile lacks"
+    if kept.duplicates != anew.duplicates:
+        yield f"the profile counts {kept.duplicates} repeated rows, but there are {anew.duplicates}"
+
+
+def _about(progress: loop.Progress, table: str) -> loop.Progress:
+    def report(stage: str, **facts: Any) -> None:
+        progress(stage, table=table, **facts)
+
+    return report

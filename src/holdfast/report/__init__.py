@@ -1,0 +1,10 @@
+"""Results for people and for programs. Nothing here reaches Spark, nor reads a row.
+
+forms.py      what ``--format json`` prints; docs/json.md describes it
+terminal.py   what the terminal shows
+text.py       values and numbers as people read them
+progress.py   what goes on, on standard error, when it takes a while
+failures.py   errors as one line and an exit code
+"""
+
+from __future__ import annotations

@@ -1,0 +1,86 @@
+"""When something goes wrong: one line on standard error, and an exit code.
+
+Log records of Holdfast are shown in the same way, as notes.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import tempfile
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from holdfast.errors import HoldfastError
+from holdfast.report.text import plain
+
+# docs/cli.md lists them; 70 and 141 are what sysexits.h and shells use.
+FOUND, BAD_INPUT, UNEXPECTED, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 130, 141
+
+
+def exit_code(function: Callable[[], int]) -> int:
+    """Run a function that returns an exit code; errors are told in one line and have their own."""
+    try:
+        code = function()
+        sys.stdout.flush()
+    except HoldfastError as error:
+        _say(f"error: {error}")
+        return BAD_INPUT
+    except KeyboardInterrupt as error:
+        _say(str(error) or "interrupted: nothing was committed")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has seen enough (head, less); what is left must not be written at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except Exception as error:
+        if _debugging():
+            raise
+        first = (str(error).splitlines() or [""])[0]
+        _say(
+            f"error: unexpected {type(error).__name__}: {first} "
+            f"(details in {_write_traceback()}; HOLDFAST_DEBUG=1 shows them)"
+        )
+        return UNEXPECTED
+    return code
+
+
+@contextmanager
+def notes(*, quiet: bool, verbose: bool) -> Iterator[None]:
+    """Show log records on standard error while a block runs."""
+    logger = logging.getLogger("holdfast")
+    level = logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING
+    before, handler = logger.level, _Notes()
+    logger.setLevel(logging.DEBUG if _debugging() else level)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+class _Notes(logging.Handler):
+    """Writes to whatever standard error is at the time, so that it goes above a progress line."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        _say(f"{record.levelname.lower()}: {record.getMessage()}")
+
+
+def _debugging() -> bool:
+    return os.environ.get("HOLDFAST_DEBUG") == "1"
+
+
+def _write_traceback() -> str:
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="holdfast-", suffix=".log", delete=False, encoding="utf-8"
+    ) as file:
+        traceback.print_exc(file=file)
+    return file.name
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(plain(" ".join(message.split("\n"))) + "\n")
+    sys.stderr.flush()

@@ -1,0 +1,145 @@
+"""The JSON forms of what commands print: complete, and stable enough to build on.
+
+Each constraint owns its own form; here they are put together. ``docs/json.md`` describes them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
+
+from holdfast.changes import Changes, Entry, TableDiff
+from holdfast.constraints import Key, NonKey
+from holdfast.snapshot import Snapshot, TableSnapshot
+
+Form = dict[str, Any]
+Sets = TypeVar("Sets", Key, NonKey)
+
+PARTS = ("keys", "non_keys")
+"""What a table's form can hold."""
+
+
+def show(
+    snapshot: Snapshot,
+    parts: Sequence[str] = PARTS,
+    *,
+    verbose: bool = False,
+    sizes: dict[str, int] | None = None,
+) -> Form:
+    """A version: of each table the asked-for parts, all of them."""
+    form: Form = {
+        "version": snapshot.version,
+        "nulls": snapshot.options["nulls"],
+        "tables": {
+            name: _table(table, snapshot.options, parts, verbose)
+            for name, table in snapshot.tables.items()
+        },
+    }
+    if verbose:
+        form |= {"created": snapshot.created, "options": snapshot.options, "bytes": sizes or {}}
+    return form
+
+
+def check(outcome: Changes) -> Form:
+    """What a batch would do, and whether that breaks a key."""
+    return {**outcome.to_dict(), "breaks": breaks(outcome)}
+
+
+def breaks(outcome: Changes) -> bool:
+    """Whether a key stops being one: rows violate it, or a row is there twice now."""
+    return bool(outcome.broken) or (outcome.duplicates > 0 and not outcome.duplicates_before)
+
+
+def history(entries: Iterable[Entry]) -> Form:
+    """All versions, oldest first."""
+    return {"versions": [entry.to_dict() for entry in entries]}
+
+
+def diff(one: int, two: int, tables: dict[str, TableDiff]) -> Form:
+    """What differs between two versions."""
+    return {
+        "from": one,
+        "to": two,
+        "tables": {name: table.to_dict() for name, table in tables.items()},
+    }
+
+
+def dumps(form: Form, *, ascii_only: bool = False) -> str:
+    """A form as text. Numbers that JSON lacks become text: "NaN", "Infinity", "-Infinity".
+
+    >>> print(dumps({"a": float("nan")}))
+    {
+      "a": "NaN"
+    }
+    """
+    return json.dumps(_finite(form), indent=2, ensure_ascii=ascii_only, allow_nan=False)
+
+
+def shortest_first(sets: Iterable[Sets], columns: Sequence[str]) -> list[Sets]:
+    """By their number of columns, and those alike in table order.
+
+    >>> [str(key) for key in shortest_first([Key(("b", "a")), Key(("b",)), Key(("a",))], "ab")]
+    ['a', 'b', 'b, a']
+    """
+    place = {name: i for i, name in enumerate(columns)}
+    return sorted(sets, key=lambda each: (len(each.columns), [place[c] for c in each.columns]))
+
+
+def incomplete(table: TableSnapshot, options: Form) -> list[str]:
+    """The lists that may lack something because of ``max_columns``."""
+    limit = options.get("max_columns")
+    return list(PARTS) if limit is not None and limit < len(table.columns) else []
+
+
+def indexes(table: TableSnapshot) -> list[Form]:
+    """The sorted columns; selectivity is distinct values per row, 1 for a key."""
+    details = table.details
+    rows = max(details.get("estimated_at") or table.rows, 1)
+    found = []
+    for column in details.get("indexed", ()):
+        distinct = max(details["distinct"][column], 1.0)
+        found.append(
+            {
+                "column": table.columns[column],
+                "distinct": round(distinct),
+                "selectivity": round(min(1.0, distinct / rows), 6),
+            }
+        )
+    return found
+
+
+def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: bool) -> Form:
+    form: Form = {"rows": table.rows, "columns": list(table.columns)}
+    if "keys" in parts:
+        keys = [key.to_dict() for key in shortest_first(table.keys, table.columns)]
+        # A bag with a repeated row has no key, whatever its distinct rows have.
+        form["keys"] = [] if table.duplicates else keys
+        if table.duplicates:
+            form["keys_of_distinct_rows"] = keys
+    if "non_keys" in parts:
+        found = shortest_first(table.non_keys, table.columns)
+        form["non_keys"] = [non_key.to_dict() for non_key in found]
+    form["duplicates"] = table.duplicates
+    if table.duplicates:
+        form["duplicated"] = list(table.duplicated)
+    if lacking := [part for part in incomplete(table, options) if part in parts]:
+        form |= {"incomplete": lacking, "max_columns": options["max_columns"]}
+    if verbose:
+        form |= {
+            "types": list(table.types),
+            "indexes": indexes(table),
+            "segments": len(table.details.get("segments", ())),
+        }
+    return form
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return value

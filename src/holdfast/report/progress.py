@@ -1,0 +1,109 @@
+"""What goes on, on standard error: nothing for the first two seconds, then one changing line.
+
+Without a terminal (a log file, a scheduler) it is a plain line every five seconds.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Any, TextIO
+
+_STAGES = {
+    "session": "starting Spark",
+    "read": "reading",
+    "sample": "sampling pairs of rows",
+    "search": "searching counterexamples",
+    "learn": "searching counterexamples",
+    "locate": "finding the rows to change",
+    "probe": "looking the batch up",
+    "index": "sorting columns",
+    "merge": "merging segments",
+    "commit": "committing",
+    "verify": "profiling anew",
+}
+
+_FACTS = {
+    "rows": "{:,} rows",
+    "round": "round {:,}",
+    "candidates": "{:,} candidates",
+    "refuted": "{:,} refuted",
+    "columns": "{:,} columns",
+    "segments": "{:,} segments",
+}
+
+
+def describe(stage: str, facts: dict[str, Any]) -> str:
+    """A stage in words.
+
+    >>> describe("search", {"table": "orders", "round": 2, "candidates": 1200, "refuted": 3})
+    'orders: searching counterexamples, round 2, 1,200 candidates, 3 refuted'
+    """
+    said = [_STAGES.get(stage, stage)]
+    for name, value in facts.items():
+        if name == "table" or value is None:
+            continue
+        template = _FACTS.get(name) if isinstance(value, int) else None
+        said.append(template.format(value) if template else f"{name} {value}")
+    table = facts.get("table")
+    return (f"{table}: " if table else "") + ", ".join(said)
+
+
+class Progress:
+    """Shows the latest stage while its block runs; called as ``progress(stage, **facts)``."""
+
+    def __init__(self, stream: TextIO, *, after: float = 2.0, every: float = 5.0) -> None:
+        self._stream = stream
+        self._after = after
+        self._every = every
+        self._latest: tuple[str, dict[str, Any]] = ("starting", {})
+        self._done = threading.Event()
+        self._started = 0.0
+        self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
+
+    def __call__(self, stage: str, **facts: Any) -> None:
+        """Say what is going on now."""
+        self._latest = (stage, facts)
+
+    def __enter__(self) -> Progress:
+        self._started = time.monotonic()
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        # A thread of its own, because the caller may wait a minute for one Spark job.
+        if self._done.wait(self._after):
+            return
+        if self._stream.isatty():
+            self._change_one_line()
+        else:
+            self._add_lines()
+
+    def _line(self) -> str:
+        return f"{describe(*self._latest)} ({time.monotonic() - self._started:.0f} s)"
+
+    def _change_one_line(self) -> None:
+        from rich.console import Console
+        from rich.text import Text
+
+        console = Console(file=self._stream)
+        with console.status(Text(self._line(), no_wrap=True, overflow="ellipsis")) as status:
+            while not self._done.wait(0.2):
+                status.update(Text(self._line(), no_wrap=True, overflow="ellipsis"))
+
+    def _add_lines(self) -> None:
+        while True:
+            self._stream.write(self._line() + "\n")
+            self._stream.flush()
+            if self._done.wait(self._every):
+                return

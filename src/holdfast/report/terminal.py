@@ -1,0 +1,341 @@
+"""What the terminal shows: short, the shortest sets first, and never wider than the screen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
+from holdfast.constraints import Key, NonKey, Row
+from holdfast.report import forms
+from holdfast.report.text import count, moment, plain, size, value_text
+from holdfast.snapshot import Snapshot, TableSnapshot
+
+SHOWN = 20
+"""How many of a list are shown unless all are asked for."""
+
+_WIDTH_WITHOUT_TERMINAL = 100
+_WIDEST_CELL = 32
+_GAP = 2
+
+_NULLS = {
+    "equal": "Two nulls count as equal.",
+    "unequal": "A null differs from every value, also from another null.",
+}
+
+
+class Page:
+    """Where results go, and how many of a list are shown."""
+
+    def __init__(self, stream: TextIO, *, everything: bool = False) -> None:
+        terminal = stream.isatty()
+        width = None if terminal or "COLUMNS" in os.environ else _WIDTH_WITHOUT_TERMINAL
+        self.console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+        self.limit = None if everything else SHOWN
+        # A file or a pipe gets a set per line, whatever its length, so that it can be searched.
+        self._soft = not terminal
+
+    def line(self, text: str | Text = "", style: str = "", indent: int = 0) -> None:
+        """One line, or on a terminal as many as it needs, indented alike."""
+        if self._soft:
+            padded = Text(" " * indent).append(text) if text else Text()
+            self.console.print(padded, style=style or None, soft_wrap=True)
+        else:
+            self.console.print(Padding(Text.assemble(text), (0, 0, 0, indent)), style=style or None)
+
+    def table(self, table: Table, indent: int) -> None:
+        """A table, cut to the width of the screen."""
+        self.console.print(Padding(table, (0, 0, 0, indent)))
+
+    def more(self, total: int, indent: int = 2) -> None:
+        """Say how many of a list were left out."""
+        if self.limit is not None and total > self.limit:
+            self.line(f"… and {total - self.limit:,} more (--all shows them)", "dim", indent)
+
+
+def show(
+    page: Page,
+    path: str,
+    snapshot: Snapshot,
+    parts: Sequence[str] = forms.PARTS,
+    *,
+    verbose: bool = False,
+    sizes: dict[str, int] | None = None,
+) -> None:
+    """A version of a profile."""
+    page.line(f"{path}, version {snapshot.version} of {moment(snapshot.created)} UTC")
+    page.line(_NULLS[snapshot.options["nulls"]], "dim")
+    for table in snapshot.tables.values():
+        page.line()
+        rows, columns = count(table.rows, "row"), count(len(table.columns), "column")
+        page.line(f"{plain(table.name)}: {rows}, {columns}", "bold")
+        if table.duplicates:
+            _duplicates(page, table.duplicates, table.duplicated)
+        if "keys" in parts:
+            _keys(page, table, snapshot.options)
+        if "non_keys" in parts:
+            _non_keys(page, table, snapshot.options, verbose)
+        if verbose:
+            _inside(page, table)
+    if verbose:
+        _settings(page, snapshot.options, sizes or {})
+
+
+def _keys(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
+    keys = forms.shortest_first(table.keys, table.columns)
+    heading = count(len(keys), "key") if keys else "no key"
+    if table.duplicates:
+        heading += " if the duplicated rows were removed"
+    page.line(heading + _limited(table, options), indent=2)
+    for key in keys[: page.limit]:
+        page.line(_set(key), "green", 4)
+    page.more(len(keys), 4)
+
+
+def _non_keys(page: Page, table: TableSnapshot, options: dict[str, Any], verbose: bool) -> None:
+    found = forms.shortest_first(table.non_keys, table.columns)
+    heading = count(len(found), "maximal non-key") if found else "no non-key"
+    page.line(heading + _limited(table, options), indent=2)
+    if verbose:
+        for non_key in found[: page.limit]:
+            page.line(_set(non_key), "yellow", 4)
+            if non_key.witness:
+                _rows(page, non_key.witness, non_key.columns, 6)
+    elif found:
+        seen = any(non_key.witness for non_key in found[: page.limit])
+        grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=seen)
+        grid.add_column("columns", style="yellow", header_style="dim", overflow="fold")
+        grid.add_column("shared by two rows", header_style="dim", no_wrap=True, ratio=1)
+        for non_key in found[: page.limit]:
+            grid.add_row(_set(non_key), _shared(non_key))
+        page.table(grid, 4)
+    page.more(len(found), 4)
+
+
+def _limited(table: TableSnapshot, options: dict[str, Any]) -> str:
+    if not forms.incomplete(table, options):
+        return ""
+    return f" (searched up to {count(options['max_columns'], 'column')}: there may be more)"
+
+
+def _shared(non_key: NonKey) -> Text:
+    """The values that the witness rows share."""
+    if non_key.witness is None:
+        return Text("")
+    row = non_key.witness[0]
+    if not all(column in row for column in non_key.columns):
+        return Text(" and ").join(_cell(each) for each in non_key.witness)
+    return Text(", ").join(_cell(row[column]) for column in non_key.columns)
+
+
+def _inside(page: Page, table: TableSnapshot) -> None:
+    indexes = forms.indexes(table)
+    segments = len(table.details.get("segments", ()))
+    page.line(f"{count(segments, 'segment')}, {count(len(indexes), 'index', 'indexes')}", indent=2)
+    if indexes:
+        grid = _grid("index", "distinct values", "selectivity")
+        for index in indexes:
+            share = f"{index['selectivity']:.4g}"
+            grid.add_row(plain(index["column"]), f"{index['distinct']:,}", share)
+        page.table(grid, 4)
+
+
+def _settings(page: Page, options: dict[str, Any], sizes: dict[str, int]) -> None:
+    page.line()
+    page.line("options", "bold")
+    for name, value in options.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, list) else value_text(value)
+        page.line(f"{name}: {shown}", indent=2)
+    page.line()
+    page.line(f"on disk: {size(sum(sizes.values()))}", "bold")
+    for kind, taken in sorted(sizes.items(), key=lambda item: -item[1]):
+        page.line(f"{kind}: {size(taken)}", indent=2)
+
+
+def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool = False) -> None:
+    """What a batch did, or with ``check`` would do."""
+    table = plain(outcome.table)
+    if not outcome.applied and not check:
+        batch = plain(outcome.batch_id or "")
+        page.line(
+            f"{table}: batch {batch!r} was applied before, nothing to do "
+            f"(version {outcome.version})"
+        )
+        return
+    what = f"checked against version {outcome.version}" if check else f"version {outcome.version}"
+    rows = count(outcome.rows, "row")
+    after = f"{rows} it would be" if check else f"{rows} now"
+    page.line(f"{table}, {what}: {_batch(outcome)}; {after}", "bold")
+    _duplicates_changed(page, outcome, check)
+    broken = sorted(outcome.broken, key=lambda lost: len(lost.key.columns))
+    replaced = [lost for lost in outcome.lost if not lost.broken]
+    if broken:
+        verb = "would break" if check else "broken"
+        page.line(f"{count(len(broken), 'key')} {verb}: two rows agree on it", "red", 2)
+        for lost in broken[: page.limit]:
+            _broken(page, lost)
+        page.more(len(broken), 4)
+    if replaced:
+        verb = "would become" if check else "became"
+        page.line(f"{count(len(replaced), 'key')} {verb} shorter", indent=2)
+        for lost in replaced[: page.limit]:
+            page.line(f"{_set(lost.key)} → {_set(lost.replaced_by or Key(()))}", indent=4)
+        page.more(len(replaced), 4)
+    _gained(page, outcome.gained, "would be gained" if check else "gained")
+    if not outcome.lost and not outcome.gained:
+        page.line("No key would be gained or lost." if check else "No key gained or lost.", "", 2)
+    if outcome.non_keys_gained or outcome.non_keys_lost:
+        gained, lost_ = outcome.non_keys_gained, outcome.non_keys_lost
+        page.line(f"maximal non-keys: {gained:,} gained, {lost_:,} lost", "dim", 2)
+    if verbose and outcome.seconds:
+        times = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in outcome.seconds.items())
+        page.line(f"times: {times}", "dim", 2)
+
+
+def _broken(page: Page, lost: Lost) -> None:
+    page.line(_set(lost.key), "red", 4)
+    if lost.witness:
+        _rows(page, lost.witness, lost.key.columns, 6)
+
+
+def _gained(page: Page, keys: Sequence[Key], verb: str) -> None:
+    if keys:
+        page.line(f"{count(len(keys), 'key')} {verb}", "green", 2)
+        for key in sorted(keys, key=lambda key: len(key.columns))[: page.limit]:
+            page.line(_set(key), "green", 4)
+        page.more(len(keys), 4)
+
+
+def _duplicates_changed(page: Page, outcome: Changes, check: bool) -> None:
+    now, before = outcome.duplicates, outcome.duplicates_before
+    if now:
+        _duplicates(page, now, outcome.duplicated, before if before != now else None)
+        page.line("the keys below are those of the distinct rows", "dim", 2)
+    elif before:
+        verb = "would repeat" if check else "repeats"
+        page.line(f"no row {verb} another one any more ({before:,} did): keys hold again", "", 2)
+
+
+def _duplicates(page: Page, number: int, rows: Sequence[Row], before: int | None = None) -> None:
+    verb = "row repeats" if number == 1 else "rows repeat"
+    was = "" if before is None else f" ({before:,} before)"
+    page.line(f"no key: {number:,} {verb} another row{was}", "red", 2)
+    if rows:
+        _rows(page, rows[: page.limit], (), 4)
+
+
+def _batch(outcome: Changes) -> str:
+    counts = {
+        "inserted": outcome.inserted,
+        "deleted": outcome.deleted,
+        "updated": outcome.updated,
+    }
+    said = [f"{number:,} {verb}" for verb, number in counts.items() if number]
+    return ", ".join(said) or "no rows changed"
+
+
+def history(page: Page, entries: Sequence[Entry]) -> None:
+    """The versions, oldest first; the latest ones when there are many."""
+    grid = _grid("version", "when (UTC)", "table", "batch", "rows changed", "rows", "keys")
+    for column in (1, 2, 3, 4):
+        grid.columns[column].justify = "left"
+    latest = entries if page.limit is None else entries[-page.limit :]
+    if len(latest) < len(entries):
+        hidden = len(entries) - len(latest)
+        page.line(f"… {hidden:,} earlier (--all shows them)", "dim")
+    for entry in latest:
+        grid.add_row(str(entry.version), moment(entry.created), *_event(entry))
+    page.table(grid, 0)
+
+
+def _event(entry: Entry) -> tuple[str, str, str, str, str]:
+    happened = entry.changes
+    if happened is None:
+        tables = list(entry.tables)
+        name = plain(tables[0]) if len(tables) == 1 else count(len(tables), "table")
+        rows, keys = sum(entry.tables.values()), sum(entry.keys.values())
+        return name, "", "first profile", f"{rows:,}", f"{keys:,}"
+    keys_now = f"{entry.keys[happened.table]:,}"
+    if happened.gained or happened.lost:
+        keys_now += f" (+{len(happened.gained):,} −{len(happened.lost):,})"
+    batch = plain(happened.batch_id or "")
+    return plain(happened.table), batch, _batch(happened), f"{happened.rows:,}", keys_now
+
+
+def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
+    """What differs between two versions."""
+    page.line(f"from version {one} to {two}")
+    for name, table in tables.items():
+        page.line()
+        page.line(f"{plain(name)}: {table.rows[0]:,} → {count(table.rows[1], 'row')}", "bold")
+        if table.lost:
+            page.line(f"{count(len(table.lost), 'key')} lost", "red", 2)
+            for key in sorted(table.lost, key=lambda key: len(key.columns))[: page.limit]:
+                page.line(_set(key), "red", 4)
+            page.more(len(table.lost), 4)
+        _gained(page, table.gained, "gained")
+        if not table.lost and not table.gained:
+            page.line("the same keys", indent=2)
+
+
+def verification(page: Page, path: str, outcome: Verification) -> None:
+    """Whether a profile equals a fresh one."""
+    if outcome.equal:
+        page.line(f"{path}, version {outcome.version}: equal to a fresh profile of its rows")
+        return
+    page.line(f"{path}, version {outcome.version}: differs from a fresh profile", "red")
+    for name, found in outcome.differences.items():
+        if found:
+            page.line(plain(name), "bold", 2)
+        for each in found[: page.limit]:
+            page.line(plain(each), indent=4)
+        page.more(len(found), 4)
+
+
+def _set(constraint: Key | NonKey) -> str:
+    return plain(str(constraint))
+
+
+def _rows(page: Page, rows: Sequence[Row], first: Sequence[str], indent: int) -> None:
+    """Rows side by side, the given columns first; what does not fit is counted."""
+    names = list(dict.fromkeys([*first, *(name for row in rows for name in row)]))
+    names = [name for name in names if any(name in row for row in rows)]
+    room = page.console.width - indent
+    fitting: list[str] = []
+    for name in names:
+        cells = [plain(name), *(_cell(row.get(name)).plain for row in rows)]
+        room -= min(max(map(cell_len, cells)), _WIDEST_CELL) + _GAP
+        if fitting and room + _GAP < 0:
+            break
+        fitting.append(name)
+    grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
+    for name in fitting:
+        style = "bold underline" if name in first else "bold"
+        header = Text(plain(name), style)
+        grid.add_column(header, header_style="", no_wrap=True, max_width=_WIDEST_CELL)
+    for row in rows:
+        grid.add_row(*(_cell(row.get(name)) for name in fitting))
+    page.table(grid, indent)
+    if hidden := names[len(fitting) :]:
+        of_these = sum(name in first for name in hidden)
+        note = f", {of_these:,} of them of this set" if of_these else ""
+        page.line(f"… and {count(len(hidden), 'more column')}{note}", "dim", indent)
+
+
+def _grid(*headings: str) -> Table:
+    """A table whose first column is text and whose others are numbers."""
+    grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    for place, heading in enumerate(headings):
+        grid.add_column(heading, justify="right" if place else "left", overflow="fold")
+    return grid
+
+
+def _cell(value: Any) -> Text:
+    return Text(value_text(value), "" if value is not None else "dim italic")

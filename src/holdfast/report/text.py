@@ -1,0 +1,57 @@
+"""Values and numbers as people read them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+
+def plain(text: str) -> str:
+    r"""Text that cannot move the cursor, break a line or reorder what follows.
+
+    >>> plain("a\x1b[2Jb\n")
+    'a\\x1b[2Jb\\n'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def value_text(value: Any) -> str:
+    """A value of a row; a null is told from the text "null", and spaces at the ends are seen.
+
+    >>> value_text(None), value_text("null"), value_text(" a"), value_text(1.5)
+    ('null', "'null'", "' a'", '1.5')
+    """
+    if not isinstance(value, str):
+        return plain(json.dumps(value, ensure_ascii=False))
+    if value == "null" or value != value.strip() or not value:
+        return f"'{plain(value)}'"
+    return plain(value)
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """
+    >>> count(1, "row"), count(1200, "row"), count(0, "index", "indexes")
+    ('1 row', '1,200 rows', '0 indexes')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def moment(created: str) -> str:
+    """
+    >>> moment("2026-11-15T08:52:11.123+00:00")
+    '2026-11-15 08:52:11'
+    """
+    return created[:19].replace("T", " ")
+
+
+def size(number: int) -> str:
+    """
+    >>> size(999), size(1_500_000)
+    ('999 bytes', '1.5 MB')
+    """
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if number >= factor:
+            return f"{number / factor:,.1f} {unit}"
+    return count(number, "byte")

@@ -1,0 +1,145 @@
+"""Spark sessions: the caller's as it is, or a local one of our own.
+
+A session that we make keeps Spark's log out of the terminal (it goes to a file), runs workers with
+the interpreter that runs us, and ignores a foreign ``SPARK_HOME``.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from holdfast.errors import SetupError
+
+log = logging.getLogger("holdfast")
+
+_JAVA = 17
+
+_INSTALL = (
+    "install one, e.g. `apt-get install openjdk-17-jre-headless`, "
+    "`dnf install java-17-openjdk-headless` or `brew install openjdk@17`, "
+    "or point JAVA_HOME to it"
+)
+
+_LOGGING = """\
+rootLogger.level = warn
+rootLogger.appenderRef.file.ref = file
+appender.file.type = File
+appender.file.name = file
+appender.file.fileName = {path}
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
+"""
+
+own_sessions: set[int] = set()
+"""Sessions that we made: their workers run our interpreter, so they need no check."""
+
+
+def open_session(
+    master: str | None = None, remote: str | None = None, conf: Mapping[str, str] | None = None
+) -> SparkSession:
+    """The session to use: one that is there, a remote one, or a new local one.
+
+    Under ``spark-submit``, or with ``SPARK_REMOTE`` set, that session is used.
+    """
+    settings = dict(conf or {})
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
+    active = SparkSession.getActiveSession()
+    if active is not None and master is None and remote is None:
+        return active
+    builder = SparkSession.builder.appName("holdfast")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    if remote is not None:
+        return builder.remote(remote).getOrCreate()
+    if submitted and master is None:
+        return builder.getOrCreate()
+    return _own_session(builder, master or "local[*]", settings)
+
+
+def is_own(session: SparkSession) -> bool:
+    """Whether we made this session."""
+    return id(session) in own_sessions
+
+
+def log_file() -> Path:
+    """Where Spark's log goes in a session of our own."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    return Path(tempfile.gettempdir()) / f"holdfast-spark-{user}.log"
+
+
+def _own_session(
+    builder: SparkSession.Builder, master: str, settings: Mapping[str, str]
+) -> SparkSession:
+    check_java()
+    os.environ.pop("SPARK_HOME", None)
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    path = log_file()
+    config = Path(tempfile.mkdtemp(prefix="holdfast-")) / "log4j2.properties"
+    config.write_text(_LOGGING.format(path=path))
+    ours = {
+        "spark.ui.enabled": "false",  # a port and 0.3 s that nobody asked for
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "2g",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",  # a laptop's host name may not resolve
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",  # fewer, larger batches
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{config}",
+    }
+    for name, value in ours.items():
+        if name not in settings:
+            builder = builder.config(name, value)
+    with _quiet(path):
+        try:
+            session = builder.master(master).getOrCreate()
+        except Exception as failure:
+            raise SetupError(
+                f"Spark could not be started with master {master!r}: {failure}; see {path}"
+            ) from failure
+    own_sessions.add(id(session))
+    shutil.rmtree(config.parent, ignore_errors=True)
+    return session
+
+
+def check_java() -> None:
+    """Java must be there, and be new enough."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    if java is None or not Path(java).exists():
+        where = f"JAVA_HOME is {home}, but has no bin/java" if home else "no java on the PATH"
+        raise SetupError(f"Spark needs Java {_JAVA} or newer, and there is {where}: {_INSTALL}")
+    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    found = re.search(r'version "(\d+)(?:\.(\d+))?', told.stderr + told.stdout)
+    if not found:
+        raise SetupError(f"{java} does not tell its version: {_INSTALL}")
+    major = int(found[2] or 0) if found[1] == "1" else int(found[1])
+    if major < _JAVA:
+        raise SetupError(f"Spark needs Java {_JAVA} or newer, but {java} is {major}: {_INSTALL}")
+
+
+@contextmanager
+def _quiet(path: Path) -> Iterator[None]:
+    """Give a starting JVM the log file in place of the terminal; it keeps what it inherits."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = [os.dup(1), os.dup(2)]
+    sink = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    try:
+        os.dup2(sink, 1)
+        os.dup2(sink, 2)
+        yield
+    finally:
+        os.dup2(kept[0], 1)
+        os.dup2(kept[1], 2)
+        for descriptor in (sink, *kept):
+            os.close(descriptor)

@@ -1,0 +1,66 @@
+"""Spark's types as Arrow's, and columns that Arrow cannot carry as something it can."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql import Column
+from pyspark.sql import functions as f
+from pyspark.sql import types as t
+
+from holdfast.errors import SchemaError
+
+_PLAIN: dict[type[t.DataType], pa.DataType] = {
+    t.BooleanType: pa.bool_(),
+    t.ByteType: pa.int8(),
+    t.ShortType: pa.int16(),
+    t.IntegerType: pa.int32(),
+    t.LongType: pa.int64(),
+    t.FloatType: pa.float32(),
+    t.DoubleType: pa.float64(),
+    t.BinaryType: pa.binary(),
+    t.DateType: pa.date32(),
+    t.TimestampType: pa.timestamp("us", tz="UTC"),
+    t.TimestampNTZType: pa.timestamp("us"),
+    t.DayTimeIntervalType: pa.duration("us"),
+    t.NullType: pa.null(),
+}
+
+
+def arrow_type(column: str, kind: t.DataType) -> pa.DataType:
+    """The Arrow type that stores a column of this type.
+
+    Variants and year-month or calendar intervals are stored as text: see :func:`carried`.
+    """
+    if type(kind) in _PLAIN:
+        return _PLAIN[type(kind)]
+    if isinstance(kind, t.StringType) or _as_text(kind):
+        return pa.string()
+    if isinstance(kind, t.DecimalType):
+        return pa.decimal128(kind.precision, kind.scale)
+    if isinstance(kind, t.ArrayType):
+        return pa.list_(arrow_type(column, kind.elementType))
+    if isinstance(kind, t.MapType):
+        return pa.map_(arrow_type(column, kind.keyType), arrow_type(column, kind.valueType))
+    if isinstance(kind, t.StructType):
+        return pa.struct([(each.name, arrow_type(column, each.dataType)) for each in kind])
+    if isinstance(kind, t.UserDefinedType):
+        return arrow_type(column, type(kind).sqlType())
+    if type(kind).__name__ == "TimeType":  # newer than our oldest PySpark
+        return pa.time64("ns")
+    raise SchemaError(
+        f"column {column!r} has the type {kind.simpleString()}, which cannot be compared; "
+        "cast it or leave it out"
+    )
+
+
+def carried(column: Column, kind: t.DataType) -> Column:
+    """A column as it travels to our tasks. Text forms are injective within a type."""
+    if isinstance(kind, t.VariantType):
+        return f.to_json(column)
+    if _as_text(kind):
+        return column.cast("string")
+    return column
+
+
+def _as_text(kind: t.DataType) -> bool:
+    return isinstance(kind, t.VariantType | t.YearMonthIntervalType | t.CalendarIntervalType)

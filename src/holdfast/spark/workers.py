@@ -1,0 +1,90 @@
+"""Workers must run what we run: checked by the first tasks in a session that we did not make.
+
+Where Holdfast is not installed on the workers it is shipped there, as a zip of its sources.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from pyspark.sql import SparkSession
+
+import holdfast
+from holdfast.errors import SetupError
+
+# Run on workers that may lack Holdfast: so it is sent as a value, not as a name to import.
+_REPORT = '''
+def report(batches):
+    import importlib, json, platform
+    import pyarrow as pa
+    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    for name in ("numpy", "numba", "holdfast"):
+        try:
+            found[name] = importlib.import_module(name).__version__
+        except ImportError:
+            found[name] = None
+    for _ in batches:
+        pass
+    yield pa.record_batch([[json.dumps(found)]], names=["found"])
+'''
+
+_checked: dict[int, SparkSession] = {}
+
+
+def prepare(session: SparkSession, tasks: int) -> None:
+    """See to it that workers can run our tasks; an error that says what to do if they cannot."""
+    if id(session) in _checked:
+        return
+    found = _versions(session, tasks)
+    if any(each["holdfast"] is None for each in found):
+        _ship(session)
+        found = _versions(session, tasks)
+    here = _here()
+    for each in found:
+        for name, version in here.items():
+            if each[name] != version:
+                raise SetupError(
+                    f"the workers have {name} {each[name] or 'missing'}, the driver {version}: "
+                    f"{_remedy(name, version)}"
+                )
+    _checked[id(session)] = session
+
+
+def _here() -> dict[str, str]:
+    return {
+        "python": ".".join(platform.python_version_tuple()[:2]),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "holdfast": holdfast.__version__,
+    }
+
+
+def _remedy(name: str, version: str) -> str:
+    if name == "python":
+        return "set PYSPARK_PYTHON (or spark.pyspark.python) to the same Python on all machines"
+    return f"install {name}=={version} on the workers, or run the driver with their version"
+
+
+def _versions(session: SparkSession, tasks: int) -> list[dict[str, Any]]:
+    space: dict[str, Any] = {"__name__": "__main__"}
+    exec(_REPORT, space)
+    rows = session.range(0, tasks, 1, tasks).mapInArrow(space["report"], "found string").collect()
+    return [json.loads(text) for text in sorted({row["found"] for row in rows})]
+
+
+def _ship(session: SparkSession) -> None:
+    """Send our sources to the workers."""
+    root = Path(holdfast.__file__).parent
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-"))
+    archive = folder / f"holdfast-{holdfast.__version__}.zip"
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as zipped:
+        for path in sorted(root.rglob("*.py")):
+            zipped.write(path, Path("holdfast") / path.relative_to(root))
+    session.addArtifacts(str(archive), pyfile=True)

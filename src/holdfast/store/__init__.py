@@ -1,0 +1,20 @@
+"""What was learned and when: the profile directory and its commit log.
+
+Data files never change, and a version is one commit file that names them. So a reader sees a
+version whole or not at all, and a crash leaves only files that nobody names.
+
+    files.py       names of data files, flushing, publishing under a name that must be free
+    log.py         commits: checksummed JSON, numbered without gaps
+    batches.py     has this batch been applied? answered without reading the whole log
+    leases.py      who is at work, so that nobody's files are cleaned away
+    clean.py       removes what no version and nobody at work needs
+    directory.py   Store: all of it behind one object
+"""
+
+from __future__ import annotations
+
+from holdfast.store.directory import FORMAT, Store
+from holdfast.store.files import KEPT_KINDS, disk_errors
+from holdfast.store.leases import Lease
+
+__all__ = ["FORMAT", "KEPT_KINDS", "Lease", "Store", "disk_errors"]

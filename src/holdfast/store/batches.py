@@ -1,0 +1,97 @@
+"""Has this batch been applied? Answered from a few files, however long the log is.
+
+Every 256th commit names a block: a data file with the batch ids of the 256 commits up to it, and
+at every 16th such place (then every 256th, ...) a block that takes in those before it. A look-up
+reads the commits since the last block, then follows the blocks back; each commit that names a
+block says where it begins. A log of 100,000 commits has at most 255 commits and some 30 blocks
+to read, and every id is written once per tier.
+
+A block is a line ``{"checksum":...,"first":...,"last":...}`` and per batch a line
+``["table","id",version]``, in canonical JSON, so that a batch is found by searching for bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+
+from holdfast.errors import StoreError
+from holdfast.store.log import Body, Log, canonical
+
+SPAN = 256
+_GROWTH = 16
+
+
+def find(log: Log, root: str, table: str, batch_id: str) -> Body | None:
+    """The batch of that id with the version that applied it, or None."""
+    version = log.head()
+    while version % SPAN:
+        batch = log.read(version).get("batch")
+        if batch and (batch.get("table"), batch.get("id")) == (table, batch_id):
+            return {**batch, "version": version}
+        version -= 1
+    needle = b"\n" + canonical([table, batch_id])[:-1] + b","
+    for lines in _blocks(log, root, version):
+        at = lines.find(needle)
+        if at >= 0:
+            applied = json.loads(lines[at + 1 : lines.index(b"\n", at + 1)])[2]
+            return {**log.read(applied)["batch"], "version": applied}
+    return None
+
+
+def block(log: Log, root: str, body: Body) -> tuple[int, bytes]:
+    """First version and content of the block that ends with the commit of ``body``."""
+    last = body["version"]
+    first = last - _span(last) + 1
+    recent = [_line(body)]
+    version = last - 1
+    while version % SPAN:
+        recent.append(_line(log.read(version)))
+        version -= 1
+    # Blocks nest, so following them back ends exactly before ``first``.
+    older = [lines[1:] for lines in _blocks(log, root, version, first)]
+    lines = b"\n" + b"".join([*reversed(older), *reversed(recent)])
+    checksum = hashlib.sha256(lines).hexdigest()
+    return first, canonical({"checksum": checksum, "first": first, "last": last}) + lines
+
+
+def _span(version: int) -> int:
+    span = SPAN
+    while version % (span * _GROWTH) == 0:
+        span *= _GROWTH
+    return span
+
+
+def _line(body: Body) -> bytes:
+    batch = body.get("batch")
+    if not batch or batch.get("id") is None:
+        return b""
+    return canonical([batch["table"], batch["id"], body["version"]]) + b"\n"
+
+
+def _blocks(log: Log, root: str, version: int, first: int = 1) -> Iterator[bytes]:
+    """The checked lines of the blocks from ``version`` back to ``first``, newest first."""
+    while version >= first:
+        named = log.read(version)["batches"]
+        path = os.path.join(root, named["file"])
+        try:
+            with open(path, "rb") as file:
+                header, newline, lines = file.read().partition(b"\n")
+        except OSError as error:
+            raise _damaged(path, str(error.strerror)) from error
+        lines = newline + lines
+        expected = {"first": named["first"], "last": version}
+        expected["checksum"] = hashlib.sha256(lines).hexdigest()
+        if header != canonical(expected):
+            raise _damaged(path, "its content does not match its checksum")
+        yield lines
+        version = named["first"] - 1
+
+
+def _damaged(path: str, why: str) -> StoreError:
+    return StoreError(
+        f"{path}: this list of applied batches is damaged: {why}. Restore the file from a copy, "
+        "or rebuild the profile: holdfast profile SOURCE... --into NEW_DIRECTORY"
+    )

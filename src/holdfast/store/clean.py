@@ -1,0 +1,134 @@
+"""Clean-up: removes files that no version and nobody at work needs.
+
+Needed are the files of the last version, of versions that a living run reads, of living runs,
+and for ever the kept kinds (``files.KEPT_KINDS``) that a commit names. Only a run that died can
+leave kept kinds that no commit names, and its lease says which commit to look at. So however
+long the log is, a clean-up reads a few commits.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterable
+
+from holdfast.store.files import KEPT_KINDS, data_name, entries, temporary_run
+from holdfast.store.leases import EXPIRY_S, bury, held
+from holdfast.store.log import Log
+
+_KEPT = tuple(f"{kind}-" for kind in KEPT_KINDS)
+
+_log = logging.getLogger("holdfast")
+
+
+def clean(root: str, log: Log) -> list[str]:
+    """Remove what is not needed; the relative paths of what was removed."""
+    # The order matters. A file listed here belongs to a run whose lease we then find, or which
+    # has ended: what it committed is in the log by ``newest``. A reader that took its lease too
+    # late for us to find reads a version that was the last one between the two looks at the log.
+    names = entries(os.path.join(root, "data"))
+    temporary = _temporary_files(root)
+    oldest = log.head()
+    leases = held(os.path.join(root, "leases"))
+    newest = log.head()
+
+    living = {lease.run for lease in leases if lease.alive}
+    read = {lease.version for lease in leases if lease.alive and lease.version}
+    needed = _used(log, read.union(range(max(oldest, 1), newest + 1)))
+    named_by_dead: dict[str, set[str]] = {}
+    graves = []
+    for lease in leases:
+        if lease.alive:
+            continue
+        grave = bury(lease)
+        if grave is None:
+            living.add(lease.run)
+            continue
+        graves.append(grave)
+        if lease.mode == "write" and lease.version is not None:
+            done = committed(log, lease.run, lease.version)
+            named_by_dead[lease.run] = _used(log, [lease.version + 1] if done else [])
+
+    unneeded = []
+    for name in names:
+        # There may be one kept file for every commit there ever was: pass them by quickly.
+        if not named_by_dead and name.startswith(_KEPT):
+            continue
+        data = data_name(name)
+        if data is None or data.run in living or name in needed:
+            continue
+        if data.kind in KEPT_KINDS and name in named_by_dead.get(data.run, {name}):
+            continue
+        unneeded.append(os.path.join(root, "data", name))
+    unneeded += [path for path, run in temporary if run not in living]
+    # Leases go last: a clean-up that is cut short leaves them for the next one.
+    return sorted(os.path.relpath(path, root) for path in unneeded + graves if _remove(path))
+
+
+def remove_uncommitted(root: str, log: Log, run: str, base: int) -> None:
+    """Remove the files of a run that ends, unless it committed the version after ``base``."""
+    if committed(log, run, base):
+        return
+    for name in entries(os.path.join(root, "data")):
+        data = data_name(name)
+        if data is not None and data.run == run:
+            _remove(os.path.join(root, "data", name))
+    for path, owner in _temporary_files(root):
+        if owner == run:
+            _remove(path)
+
+
+def committed(log: Log, run: str, base: int) -> bool:
+    """Whether the version after ``base`` was committed by this run."""
+    return log.head() > base and log.read(base + 1).get("run") == run
+
+
+def _used(log: Log, versions: Iterable[int]) -> set[str]:
+    """The names in ``data/`` that versions use. A data file may lie in a folder of its own."""
+    used = set()
+    for version in versions:
+        body = log.read(version)
+        for path in (*body["files"], *body["keep"]):
+            used.add(path.split("/")[1])
+    return used
+
+
+def _temporary_files(root: str) -> list[tuple[str, str]]:
+    """Path and run of the temporary files in the folders where we write any.
+
+    Those in the root are of runs that make the directory and have no lease yet: only old ones.
+    """
+    found = []
+    for folder in (root, os.path.join(root, "log"), os.path.join(root, "leases")):
+        for name in entries(folder):
+            if not name.startswith("."):
+                continue
+            run = temporary_run(name)
+            path = os.path.join(folder, name)
+            if run is not None and (folder != root or _is_old(path)):
+                found.append((path, run))
+    return found
+
+
+def _is_old(path: str) -> bool:
+    try:
+        return time.time() - os.stat(path).st_mtime > EXPIRY_S
+    except FileNotFoundError:
+        return False
+
+
+def _remove(path: str) -> bool:
+    """Remove a file or folder; what cannot be removed stays for the next clean-up."""
+    try:
+        if os.path.isdir(path):
+            shutil.rmtree(path)
+        else:
+            os.unlink(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        _log.warning("%s is not needed any more but cannot be removed: %s", path, error)
+        return False
+    return True

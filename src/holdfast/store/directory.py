@@ -1,0 +1,357 @@
+"""Store: a profile directory as the rest of Holdfast sees it.
+
+    <profile>/holdfast.json          says that this is a profile, and of which format
+    <profile>/log/000000000001.json  one commit per version
+    <profile>/data/                  files that never change, named by the commits
+    <profile>/leases/                who is at work
+
+``docs/directory-format.md`` describes it for people.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import secrets
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from holdfast.errors import BatchError, ConflictError, StoreError
+from holdfast.store import batches, clean, files
+from holdfast.store.leases import Lease
+from holdfast.store.log import Body, Log, encode
+
+FORMAT = 1
+_OLDEST_FORMAT = 1
+_MARKER = "holdfast.json"
+_FOLDERS = ("log", "data", "leases")
+_SYNC_THREADS = 8
+
+_log = logging.getLogger("holdfast")
+
+
+class Store:
+    """A profile directory: read its versions, write files, publish a new version.
+
+    >>> import tempfile
+    >>> store = Store.create(tempfile.mkdtemp())
+    >>> with store.writing() as lease:
+    ...     path = lease.new_path("keys", "json")
+    ...     store.write(path, b"[]")
+    ...     store.publish({"batch": None, "files": [path], "keep": [path]}, lease)
+    1
+    >>> store.read()["version"]
+    1
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._commits = Log(os.path.join(path, "log"))
+
+    @classmethod
+    def create(cls, path: str | os.PathLike[str]) -> Store:
+        """Make a profile directory, or finish one whose first run was cut short."""
+        root = os.path.abspath(path)
+        if os.path.exists(root) and not os.path.isdir(root):
+            raise StoreError(f"{root}: this is a file. Choose a new or empty directory.")
+        with files.disk_errors(root):
+            os.makedirs(root, exist_ok=True)
+            found = [name for name in os.listdir(root) if files.temporary_run(name) is None]
+        if _MARKER in found:
+            _check_format(root)
+            if os.path.isdir(os.path.join(root, "log")) and cls(root).head():
+                raise StoreError(
+                    f"{root}: there is a profile already. Add rows with: holdfast apply {root}; "
+                    "to start over, choose a new directory or remove this one."
+                )
+        elif found:
+            raise StoreError(
+                f"{root}: this directory is not empty and not a profile (it holds "
+                f"{sorted(found)[0]!r}). Choose a new or empty directory."
+            )
+        with files.disk_errors(root):
+            # The marker is first: a folder called "data" alone could be anyone's.
+            if _MARKER not in found:
+                _write_marker(root)
+            _make_folders(root)
+            files.sync_directory(os.path.dirname(root))
+        return cls(root)
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Store:
+        """Open a profile that has at least one version."""
+        root = os.path.abspath(path)
+        if not os.path.isdir(root):
+            what = "this is a file, not" if os.path.exists(root) else "there is no"
+            raise StoreError(
+                f"{root}: {what} profile directory. "
+                f"Make one with: holdfast profile SOURCE... --into {root}"
+            )
+        _check_format(root)
+        store = cls(root)
+        if not os.path.isdir(store._commits.directory) or not store.head():
+            raise StoreError(
+                f"{root}: this profile has no version yet, its first run did not finish. "
+                f"Run it again: holdfast profile SOURCE... --into {root}"
+            )
+        return store
+
+    def head(self) -> int:
+        """The last version, 0 when nothing is committed."""
+        return self._commits.head()
+
+    def versions(self) -> list[int]:
+        """All versions, oldest first."""
+        return self._commits.versions()
+
+    def read(self, version: int | None = None) -> Body:
+        """What a version's commit says, the last one's unless told."""
+        return self._commits.read(self.head() if version is None else version)
+
+    def summaries(self, last: int | None = None) -> list[Body]:
+        """The commits, oldest first; only the ``last`` so many when told."""
+        head = self.head()
+        first = 1 if last is None else max(1, head - last + 1)
+        return [self._commits.read(version) for version in range(first, head + 1)]
+
+    def find_batch(
+        self, table: str, batch_id: str, digest: str | None = None
+    ) -> dict[str, Any] | None:
+        """The batch that was applied under an id, with its version, or None.
+
+        With a ``digest``: a BatchError when the id was used for other content.
+        """
+        found = batches.find(self._commits, self.path, table, batch_id)
+        if found is not None and digest is not None and found.get("digest") != digest:
+            raise BatchError(
+                f"table {table}: batch id {batch_id!r} was already used for other rows, in "
+                f"version {found['version']}; nothing was applied. Give this batch another id."
+            )
+        return found
+
+    @contextmanager
+    def writing(self) -> Iterator[Lease]:
+        """Be a writer on top of the last version; what is not published is removed at the end."""
+        lease = Lease(os.path.join(self.path, "leases"), "write")
+        with files.disk_errors(self.path):
+            _make_folders(self.path)
+        try:
+            lease.take(self.head)
+            yield lease
+        finally:
+            try:
+                if lease.committed is None:
+                    clean.remove_uncommitted(self.path, self._commits, lease.run, lease.version)
+            finally:
+                lease.release()
+
+    @contextmanager
+    def reading(self, version: int | None = None) -> Iterator[Lease]:
+        """Be a reader of a version, the last one unless told: its files stay until the end."""
+        if version is not None:
+            self._commits.read(version)
+        lease = Lease(os.path.join(self.path, "leases"), "read")
+        try:
+            lease.take(self.head, version)
+            yield lease
+        finally:
+            lease.release()
+
+    def file(self, relative: str) -> str:
+        """The path of a data file; nothing outside the data folder is ever reached."""
+        parts = relative.split("/")
+        if len(parts) < 2 or parts[0] != "data" or {"", ".", ".."}.intersection(parts):
+            raise StoreError(f"{self.path}: {relative!r} is not the name of a data file.")
+        return os.path.join(self.path, *parts)
+
+    def write(self, relative: str, data: bytes | bytearray | memoryview) -> None:
+        """Write a new data file. Publishing a version that names it flushes it."""
+        path = self.file(relative)
+        with files.disk_errors(path):
+            files.write_new(path, data)
+
+    def publish(self, body: Body, lease: Lease) -> int:
+        """Commit a version: all of it, flushed and for good, or an error and nothing.
+
+        ``body`` has ``batch``, ``files`` and ``keep``, and whatever else the version should say.
+        """
+        if lease.mode != "write" or lease.committed is not None:
+            raise ValueError("a version is published once, by the lease of a writer")
+        version = lease.version + 1
+        stamp = {"version": version, "parent": lease.version, "run": lease.run}
+        for name, value in stamp.items():
+            if body.get(name, value) != value:
+                raise ValueError(f"{name} is {body[name]!r}, but this lease commits {value!r}")
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        body = {"created": now, "batch": None, **body, **stamp}
+        _check_names(body)
+        lease.confirm()
+        if self.head() >= version:
+            raise self._conflict(version)
+        if version % batches.SPAN == 0:
+            self._add_block(body, lease)
+
+        target = self._commits.path(version)
+        folder = os.path.dirname(target)
+        temporary = os.path.join(folder, files.temporary_name(lease.run))
+        content = encode(body)
+        with files.disk_errors(self.path):
+            self._flush([*body["files"], *body["keep"]], lease.run)
+            files.write_synced(temporary, content)
+            try:
+                files.publish_exclusively(temporary, target)
+            except FileExistsError as error:
+                raise self._conflict(version) from error
+        lease.committed = version
+        self._settle(temporary, folder, version)
+        return version
+
+    def clean(self) -> list[str]:
+        """Remove what no version and nobody at work needs; what was removed."""
+        return clean.clean(self.path, self._commits)
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of the last version by kind of file, and of the log."""
+        sizes: dict[str, int] = {}
+        body = self.read()
+        for relative in {*body["files"], *body["keep"]}:
+            named = files.data_name(relative.split("/")[1])
+            kind = named.kind if named else "other"
+            sizes[kind] = sizes.get(kind, 0) + self._size(relative)
+        with os.scandir(self._commits.directory) as entries:
+            sizes["log"] = sum(entry.stat().st_size for entry in entries)
+        return sizes
+
+    def _size(self, relative: str) -> int:
+        path = self.file(relative)
+        try:
+            return os.stat(path).st_size
+        except FileNotFoundError as error:
+            raise StoreError(
+                f"{path}: this data file is missing. Restore it from a copy, or rebuild the "
+                "profile: holdfast profile SOURCE... --into NEW_DIRECTORY"
+            ) from error
+
+    def _add_block(self, body: Body, lease: Lease) -> None:
+        first, content = batches.block(self._commits, self.path, body)
+        relative = lease.new_path("batches", "jsonl")
+        self.write(relative, content)
+        body["batches"] = {"file": relative, "first": first}
+        body["files"] = [*body["files"], relative]
+        body["keep"] = [*body["keep"], relative]
+
+    def _flush(self, names: Sequence[str], run: str) -> None:
+        """See that all files are there, and flush this run's and their names."""
+        mine: set[str] = set()
+        folders: set[str] = set()
+        for relative in set(names):
+            self._size(relative)
+            named = files.data_name(relative.split("/")[1])
+            if named is not None and named.run == run:
+                path = self.file(relative)
+                mine.add(path)
+                folders.update(_folders_between(self.path, path))
+        # At the same time, because the file system then flushes them together.
+        with ThreadPoolExecutor(_SYNC_THREADS) as pool:
+            list(pool.map(files.sync_file, mine))
+        for folder in folders:
+            files.sync_directory(folder)
+
+    def _settle(self, temporary: str, folder: str, version: int) -> None:
+        """After the commit: it is visible, so from here on nothing may look like a failure."""
+        try:
+            os.unlink(temporary)
+        except OSError as error:
+            _log.debug("%s stays for the next clean-up: %s", temporary, error)
+        try:
+            files.sync_directory(folder)
+        except OSError as error:
+            _log.warning(
+                "version %d is committed, but a power failure now could undo it: %s",
+                version,
+                error,
+            )
+
+    def _conflict(self, version: int) -> ConflictError:
+        return ConflictError(
+            f"{self.path}: another writer committed version {version} first; nothing of yours "
+            "was applied. Run again."
+        )
+
+
+def _folders_between(root: str, path: str) -> Iterator[str]:
+    """The folders from a file up to, and without, the root."""
+    while (path := os.path.dirname(path)) != root:
+        yield path
+
+
+def _check_names(body: Body) -> None:
+    for name in ("files", "keep"):
+        if not isinstance(body.get(name), list):
+            raise ValueError(f"a version needs a list of {name}")
+    for relative in body["keep"]:
+        named = files.data_name(relative.removeprefix("data/"))
+        if named is None or named.kind not in files.KEPT_KINDS:
+            raise ValueError(f"{relative!r} cannot be kept for ever: kinds are {files.KEPT_KINDS}")
+
+
+def _check_format(root: str) -> None:
+    marker = os.path.join(root, _MARKER)
+    try:
+        with open(marker, "rb") as file:
+            found = json.load(file)["format"]
+        if not isinstance(found, int):
+            raise ValueError("the format is not a number")
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"{root}: this directory is not a profile (it has no {_MARKER}). "
+            "Make one with: holdfast profile SOURCE... --into NEW_DIRECTORY"
+        ) from error
+    except OSError as error:
+        raise StoreError(f"{marker}: cannot be read ({error.strerror}).") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{marker}: this file is damaged. Restore it from a copy, or rebuild the profile: "
+            "holdfast profile SOURCE... --into NEW_DIRECTORY"
+        ) from error
+    if found > FORMAT:
+        raise StoreError(
+            f"{root}: written by a newer Holdfast (format {found}, this one reads {FORMAT}): "
+            "upgrade holdfast."
+        )
+    if found < _OLDEST_FORMAT:
+        raise StoreError(
+            f"{root}: written by an older Holdfast (format {found}, this one reads {FORMAT}): "
+            "rebuild it: holdfast profile SOURCE... --into NEW_DIRECTORY"
+        )
+
+
+def _make_folders(root: str) -> None:
+    """Make the folders that are not there; a copy of a profile may have lost an empty one."""
+    missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
+    for name in missing:
+        os.makedirs(os.path.join(root, name), exist_ok=True)
+    if missing:
+        files.sync_directory(root)
+
+
+def _write_marker(root: str) -> None:
+    # Imported here because it takes longer than the whole store, and only this needs it.
+    import importlib.metadata
+
+    try:
+        version = importlib.metadata.version("holdfast")
+    except importlib.metadata.PackageNotFoundError:
+        version = "unknown"
+    content = {
+        "format": FORMAT,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "holdfast": version,
+    }
+    temporary = os.path.join(root, files.temporary_name(secrets.token_hex(6)))
+    files.write_synced(temporary, (json.dumps(content, indent=1) + "\n").encode("ascii"))
+    os.replace(temporary, os.path.join(root, _MARKER))

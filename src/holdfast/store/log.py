@@ -1,0 +1,103 @@
+"""The commit log: one checksummed JSON file per version, numbered from 1 without gaps.
+
+A commit file is ``{"checksum":"<sha256>","body":<canonical JSON>}`` and a newline. The checksum
+is that of the body's bytes as they stand in the file, so checking it needs no second encoding.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from typing import Any
+
+from holdfast.errors import StoreError
+
+Body = dict[str, Any]
+
+_NUMBERED = re.compile(r"(\d{12})\.json")
+_ENVELOPE = re.compile(rb'\{"checksum":"([0-9a-f]{64})","body":(\{.*\})\}\n', re.DOTALL)
+
+
+def canonical(value: object) -> bytes:
+    """JSON in one fixed spelling: sorted keys, no spaces, ASCII only, no NaN."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.encode("ascii")
+
+
+def encode(body: Body) -> bytes:
+    """The bytes of a commit file."""
+    inner = canonical(body)
+    checksum = hashlib.sha256(inner).hexdigest().encode("ascii")
+    return b'{"checksum":"' + checksum + b'","body":' + inner + b"}\n"
+
+
+class Log:
+    """The numbered commits in one directory. Commits are only ever added."""
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        self._seen = 0
+
+    def path(self, version: int) -> str:
+        """Where the commit of a version is or will be."""
+        return os.path.join(self.directory, f"{version:012d}.json")
+
+    def versions(self) -> list[int]:
+        """All versions, oldest first; a StoreError when one in between is missing."""
+        try:
+            names = os.listdir(self.directory)
+        except OSError as error:
+            raise StoreError(
+                f"{self.directory}: the commit log cannot be read ({error.strerror}); "
+                "restore the profile from a copy."
+            ) from error
+        found = sorted(int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name)))
+        for expected, version in enumerate(found, start=1):
+            if version != expected:
+                raise self._damaged(expected, "it is missing")
+        return found
+
+    def head(self) -> int:
+        """The last version, 0 when there is none.
+
+        The log is listed once; later calls only look for the numbers that follow.
+        """
+        if not self._seen:
+            found = self.versions()
+            self._seen = found[-1] if found else 0
+            return self._seen
+        while os.path.exists(self.path(self._seen + 1)):
+            self._seen += 1
+        return self._seen
+
+    def read(self, version: int) -> Body:
+        """The body of a commit, checked against its checksum and its number."""
+        if version < 1 or (version > self._seen and version > self.head()):
+            raise StoreError(
+                f"{os.path.dirname(self.directory)}: there is no version {version}; "
+                f"the profile has versions 1 to {self.head()}."
+            )
+        try:
+            with open(self.path(version), "rb") as file:
+                raw = file.read()
+        except FileNotFoundError as error:
+            raise self._damaged(version, "it is missing") from error
+        except OSError as error:
+            raise self._damaged(version, str(error.strerror)) from error
+        match = _ENVELOPE.fullmatch(raw)
+        if match is None:
+            raise self._damaged(version, "it is not a whole commit file")
+        if hashlib.sha256(match[2]).hexdigest().encode("ascii") != match[1]:
+            raise self._damaged(version, "its content does not match its checksum")
+        body: Body = json.loads(match[2])
+        if body.get("version") != version:
+            raise self._damaged(version, f"it holds version {body.get('version')}")
+        return body
+
+    def _damaged(self, version: int, why: str) -> StoreError:
+        return StoreError(
+            f"{self.path(version)}: this commit is damaged: {why}. Restore the file from a copy, "
+            "or rebuild the profile: holdfast profile SOURCE... --into NEW_DIRECTORY"
+        )

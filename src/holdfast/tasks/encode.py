@@ -1,0 +1,309 @@
+"""Rows to words: every cell becomes one or two 64-bit integers that are equal iff the values are.
+
+A batch of n rows becomes an int64 matrix of shape (total, n): the value words column by column,
+then the null-mask words, where bit c of mask word c // 64 says that column c is null. The value
+words of a null are 0.
+
+=============================================  =====  =========================================
+type                                           words  order
+=============================================  =====  =========================================
+boolean, integers, date, time, timestamp,      1      that of the value
+duration, year-month interval
+float, double (float by its double value)      1      that of the value; -0.0 is 0.0, NaN is last
+decimal of at most 18 digits                   1      that of the value
+wider decimal                                  2      (word 1 signed, word 0 unsigned)
+text, binary                                   2      none: a 128-bit hash of the bytes
+month-day-nano interval                        2      none: (nanoseconds, months and days)
+struct, list, map                              2      none: a 128-bit hash of the parts' words
+null                                           1      all null
+=============================================  =====  =========================================
+
+Word 0 is always the selective one, so an index over it alone finds few rows. Parts of a nested
+value compare like columns, nulls included; the order of a map's entries does not matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as at
+from numpy.typing import NDArray
+
+from holdfast.kernels import encode as kernels
+
+Words = NDArray[np.int64]
+Nulls = NDArray[np.bool_]
+
+_MONTH_INTERVAL = 21  # Arrow's id; PyArrow has no class for year-month intervals
+_ROOM = 7  # bytes that a word read at the last byte of a row covers beyond it
+
+
+class UnsupportedType(ValueError):
+    """A column whose type has no words."""
+
+    def __init__(self, column: str, type_: pa.DataType) -> None:
+        super().__init__(f"column {column!r} has the type {type_}, which cannot be compared")
+        self.column = column
+        self.type = type_
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where a column's words are: ``widths[c]`` of them from row ``offsets[c]``."""
+
+    widths: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+    @property
+    def columns(self) -> int:
+        """The number of columns."""
+        return len(self.widths)
+
+    @property
+    def value_words(self) -> int:
+        """The number of value words, and so the row of the first mask word."""
+        return sum(self.widths)
+
+    @property
+    def mask_words(self) -> int:
+        """The number of null-mask words."""
+        return -(-self.columns // 64)
+
+    @property
+    def total(self) -> int:
+        """The number of words of a row."""
+        return self.value_words + self.mask_words
+
+
+def layout(schema: pa.Schema) -> Layout:
+    """How rows of this schema are laid out.
+
+    >>> layout(pa.schema([("id", pa.int64()), ("name", pa.string())])).widths
+    (1, 2)
+    """
+    widths = tuple(_width(field.name, field.type) for field in schema)
+    return Layout(widths, tuple(sum(widths[:c]) for c in range(len(widths))))
+
+
+def encode(batch: pa.RecordBatch, layout: Layout) -> Words:
+    """The words of a batch, as a C-contiguous matrix of shape (total, rows)."""
+    widths = tuple(_width(field.name, field.type) for field in batch.schema)
+    if widths != layout.widths:
+        raise ValueError(f"a batch of widths {widths} does not fit the layout {layout.widths}")
+    batch = _readable(batch)
+    words = np.zeros((layout.total, batch.num_rows), np.int64)
+    with np.errstate(over="ignore"):
+        for c, (offset, width) in enumerate(zip(layout.offsets, layout.widths, strict=True)):
+            mask = words[layout.value_words + c // 64]
+            _fill(batch.column(c), words[offset : offset + width], mask, c % 64)
+    return words
+
+
+def row_hash(words: Words) -> Words:
+    """A 64-bit hash over all the words of each row; equal hashes still need the rows compared."""
+    hashes = np.empty(words.shape[1], np.int64)
+    with np.errstate(over="ignore"):
+        kernels.row_hashes(np.ascontiguousarray(words), hashes)
+    return hashes
+
+
+def _width(column: str, type_: pa.DataType) -> int:
+    """Words of a type; raises for a type that has none, at any depth."""
+    if at.is_dictionary(type_):
+        return _width(column, type_.value_type)
+    if at.is_decimal128(type_):
+        return 1 if type_.precision <= 18 else 2
+    if _integer(type_) or at.is_boolean(type_) or at.is_floating(type_) or at.is_null(type_):
+        if at.is_float16(type_):
+            raise UnsupportedType(column, type_)
+        return 1
+    if _bytes(type_) or type_ == pa.month_day_nano_interval():
+        return 2
+    if at.is_nested(type_) and not at.is_union(type_):
+        for part in _parts(column, type_):
+            _width(column, part)
+        return 2
+    raise UnsupportedType(column, type_)
+
+
+def _integer(type_: pa.DataType) -> bool:
+    return bool(
+        at.is_signed_integer(type_)
+        or at.is_date(type_)
+        or at.is_time(type_)
+        or at.is_timestamp(type_)
+        or at.is_duration(type_)
+        or type_.id == _MONTH_INTERVAL
+    )
+
+
+def _bytes(type_: pa.DataType) -> bool:
+    return bool(
+        at.is_string(type_)
+        or at.is_binary(type_)
+        or at.is_large_string(type_)
+        or at.is_large_binary(type_)
+        or at.is_fixed_size_binary(type_)
+        or at.is_string_view(type_)
+        or at.is_binary_view(type_)
+    )
+
+
+def _parts(column: str, type_: pa.DataType) -> list[pa.DataType]:
+    if at.is_struct(type_):
+        return [field.type for field in type_]
+    if at.is_map(type_):
+        return [type_.key_type, type_.item_type]
+    if at.is_list(type_) or at.is_large_list(type_) or at.is_fixed_size_list(type_):
+        return [type_.value_type]
+    raise UnsupportedType(column, type_)
+
+
+def _readable(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Year-month intervals seen as the integers they are: PyArrow cannot wrap their arrays."""
+    schema = pa.schema([_readable_field(field) for field in batch.schema])
+    if schema.types == batch.schema.types:
+        return batch
+    return pa.RecordBatch.from_struct_array(batch.to_struct_array().view(pa.struct(list(schema))))
+
+
+def _readable_field(field: pa.Field) -> pa.Field:
+    type_ = field.type
+    if type_.id == _MONTH_INTERVAL:
+        return field.with_type(pa.int32())
+    if at.is_struct(type_):
+        return field.with_type(pa.struct([_readable_field(part) for part in type_]))
+    if at.is_map(type_):
+        key, item = _readable_field(type_.key_field), _readable_field(type_.item_field)
+        return field.with_type(pa.map_(key, item, keys_sorted=type_.keys_sorted))
+    if at.is_list(type_):
+        return field.with_type(pa.list_(_readable_field(type_.value_field)))
+    if at.is_large_list(type_):
+        return field.with_type(pa.large_list(_readable_field(type_.value_field)))
+    if at.is_fixed_size_list(type_):
+        return field.with_type(pa.list_(_readable_field(type_.value_field), type_.list_size))
+    return field
+
+
+def _fill(array: pa.Array, words: Words, mask: Words, bit: int) -> None:
+    """Write the words of one column, and its nulls into a bit of the mask."""
+    if at.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    type_ = array.type
+    if at.is_boolean(type_):
+        words[0] = _bits(array.buffers()[1], array.offset, len(array))
+    elif _integer(type_):
+        words[0] = _values(array, np.dtype(f"i{type_.bit_width // 8}"))
+    elif at.is_floating(type_):
+        values = _values(array, np.dtype(f"f{type_.bit_width // 8}"))
+        kernels.float_words(values.astype(np.float64, copy=False).view(np.int64), words[0])
+    elif at.is_decimal128(type_):
+        pairs = _values(array, np.dtype(("i8", 2)))
+        words[:] = pairs.T[: len(words)]
+    elif at.is_interval(type_):
+        pairs = _values(array, np.dtype(("i8", 2)))  # (months and days, nanoseconds)
+        words[:] = pairs.T[::-1]
+    elif _bytes(type_):
+        _fill_bytes(array, words)
+    elif at.is_struct(type_):
+        _absorb([array.field(i) for i in range(type_.num_fields)], words)
+    elif at.is_map(type_):
+        starts = _starts(array)
+        entries = np.zeros((2, int(starts[-1] - starts[0])), np.int64)
+        _absorb([_between(array.keys, starts), _between(array.items, starts)], entries)
+        kernels.map_words(starts - starts[0], entries, words)
+    elif at.is_nested(type_):
+        starts = _starts(array)
+        parts, nulls = _part(_between(array.values, starts))
+        kernels.list_words(starts - starts[0], parts, nulls, words)
+    if array.null_count:
+        kernels.mark_nulls(_nulls(array), words, mask, bit)
+
+
+def _fill_bytes(array: pa.Array, words: Words) -> None:
+    type_ = array.type
+    if at.is_string_view(type_) or at.is_binary_view(type_):
+        array = array.cast(pa.large_binary())
+        type_ = array.type
+    if at.is_fixed_size_binary(type_):
+        ends = np.arange(array.offset, array.offset + len(array) + 1, dtype=np.int64)
+        offsets, buffer = ends * type_.byte_width, array.buffers()[1]
+    else:
+        large = at.is_large_string(type_) or at.is_large_binary(type_)
+        _, raw, buffer = array.buffers()
+        offsets = _numbers(raw, np.dtype("i8" if large else "i4"))
+        offsets = offsets[array.offset : array.offset + len(array) + 1]
+    data = _numbers(buffer, np.dtype("u1"))
+    # A word is read at every position, also at the last byte of a row: the rows that end too
+    # near the end of the buffer are hashed from a copy with room behind it.
+    near = int(np.searchsorted(offsets[1:], data.size - _ROOM, side="right"))
+    _hash_bytes(data, offsets[: near + 1], words[:, :near])
+    if near < len(array):
+        first = offsets[near]
+        copy = np.append(data[first : offsets[-1]], np.zeros(_ROOM, np.uint8))
+        _hash_bytes(copy, offsets[near:] - first, words[:, near:])
+
+
+def _hash_bytes(data: NDArray[Any], offsets: NDArray[Any], words: Words) -> None:
+    if words.shape[1]:
+        eights = np.ndarray((data.size - _ROOM,), np.uint64, data.data, strides=(1,))
+        kernels.bytes_words(eights, offsets, words[0], words[1])
+
+
+def _absorb(fields: list[pa.Array], words: Words) -> None:
+    """Hash the fields of structs (or the key and value of entries), row by row."""
+    for field in fields:
+        kernels.absorb_field(*_part(field), words)
+    kernels.finish_struct(len(fields), words)
+
+
+def _part(array: pa.Array) -> tuple[Words, Nulls]:
+    """The words of a part of nested values, and which are null."""
+    words = np.zeros((_width("", array.type), len(array)), np.int64)
+    mask = np.zeros(len(array), np.int64)
+    _fill(array, words, mask, 0)
+    return words, mask.astype(np.bool_)
+
+
+def _starts(array: pa.Array) -> Words:
+    """Where each list begins among the parts, and where the last one ends."""
+    if at.is_fixed_size_list(array.type):
+        first = np.arange(array.offset, array.offset + len(array) + 1, dtype=np.int64)
+        return first * np.int64(array.type.list_size)
+    if len(array) == 0:
+        return np.zeros(1, np.int64)
+    starts: Words = array.offsets.to_numpy().astype(np.int64)
+    return starts
+
+
+def _between(parts: pa.Array, starts: Words) -> pa.Array:
+    return parts.slice(int(starts[0]), int(starts[-1] - starts[0]))
+
+
+def _nulls(array: pa.Array) -> Nulls:
+    if at.is_null(array.type):
+        return np.ones(len(array), np.bool_)
+    return ~_bits(array.buffers()[0], array.offset, len(array))
+
+
+def _bits(bitmap: pa.Buffer | None, offset: int, length: int) -> Nulls:
+    first = offset // 8
+    packed = _numbers(bitmap, np.dtype("u1"))[first : (offset + length + 7) // 8]
+    bits = np.unpackbits(packed, bitorder="little")
+    return bits[offset - 8 * first : offset - 8 * first + length].view(np.bool_)
+
+
+def _values(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
+    values = _numbers(array.buffers()[1], dtype)
+    return values[array.offset : array.offset + len(array)]
+
+
+def _numbers(buffer: pa.Buffer | None, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """A buffer seen as numbers; bytes of padding that fill no number are left out."""
+    if buffer is None or buffer.size == 0:
+        return np.empty((0, *dtype.shape), dtype.base)
+    shape = (buffer.size // dtype.itemsize, *dtype.shape)
+    return np.frombuffer(buffer, dtype.base, int(np.prod(shape))).reshape(shape)

@@ -1,0 +1,178 @@
+"""Segments: immutable files of encoded rows, their raw rows, sorted columns and deleted rows.
+
+A segment is written once. Its *words* file holds the encoded rows as one column-major matrix, its
+*raw* file the rows as they came, each *index* file one column in sorted order. Deleting rows writes
+a new *dead* file, a bitmap. Everything but raw rows is memory-mapped, never read whole.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.kernels import index as kernels
+from holdfast.tasks.encode import row_hash
+
+U64 = NDArray[np.uint64]
+
+ROWS = "rows"
+"""The name of the index over whole rows, which finds duplicates and rows to delete."""
+
+_NO_ROWS = np.empty(0, np.uint8)
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Where a segment's files are, relative to the profile, and how many rows it has."""
+
+    number: int
+    rows: int
+    live: int
+    words: str
+    raw: str | None
+    dead: str | None = None
+    indexes: dict[str, str] = field(default_factory=dict)  # column position or ROWS → file
+
+    @property
+    def base(self) -> int:
+        """The row id of position 0."""
+        return self.number << 32
+
+    @property
+    def files(self) -> list[str]:
+        """Every file of the segment."""
+        rest = [self.raw] if self.raw else []
+        rest += [self.dead] if self.dead else []
+        return [self.words, *rest, *self.indexes.values()]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a commit stores."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Segment:
+        """The segment that a commit stored."""
+        return Segment(**form)
+
+
+def unique(prefix: str, kind: str) -> str:
+    """A file name that no other task, retry or run will use; ``prefix`` comes from the lease."""
+    return f"{prefix.replace('*', kind)}{uuid.uuid4().hex[:12]}.arrow"
+
+
+def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], **facts: Any) -> None:
+    """Write arrays of one length as a memory-mappable Arrow file, with facts in its schema."""
+    batch = pa.record_batch([pa.array(a) for a in arrays.values()], names=list(arrays))
+    schema = batch.schema.with_metadata({"holdfast": json.dumps(facts)})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        writer.write_batch(pa.record_batch(batch.columns, schema=schema))
+
+
+# Files never change once they are named, so a worker may keep its maps from task to task.
+@lru_cache(maxsize=512)
+def map_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays of a file, mapped, and its facts."""
+    reader = pa.ipc.open_file(pa.memory_map(str(path)))
+    batch = reader.get_batch(0)
+    facts = json.loads((batch.schema.metadata or {}).get(b"holdfast", b"{}"))
+    columns = zip(batch.schema.names, batch.columns, strict=True)
+    return {name: column.to_numpy(zero_copy_only=True) for name, column in columns}, facts
+
+
+def write_words(path: Path, words: U64, raw_batches: list[int]) -> None:
+    """Write a segment's encoded rows; ``raw_batches`` are the sizes of its raw file's batches."""
+    write_arrays(
+        path, {"words": words.reshape(-1)}, shape=list(words.shape), raw_batches=raw_batches
+    )
+
+
+def map_words(root: Path, segment: Segment) -> U64:
+    """A segment's encoded rows: ``(words, rows)``."""
+    arrays, facts = map_arrays(root / segment.words)
+    words: U64 = arrays["words"].reshape(facts["shape"])
+    return words
+
+
+def map_dead(root: Path, segment: Segment) -> NDArray[np.uint8]:
+    """The bitmap of a segment's deleted rows; empty where none are."""
+    if segment.dead is None:
+        return _NO_ROWS
+    return map_arrays(root / segment.dead)[0]["dead"]
+
+
+def live_positions(root: Path, segment: Segment) -> NDArray[np.int64]:
+    """Positions of the rows that are not deleted."""
+    dead = map_dead(root, segment)
+    if not dead.size:
+        return np.arange(segment.rows)
+    return np.flatnonzero(np.unpackbits(dead, count=segment.rows, bitorder="little") == 0)
+
+
+def with_dead(root: Path, segment: Segment, positions: NDArray[np.int64], path: str) -> Segment:
+    """The segment with more rows deleted; writes the new bitmap to ``path``."""
+    bits = np.zeros(segment.rows, np.uint8)
+    if segment.dead is not None:
+        bits = np.unpackbits(map_dead(root, segment), count=segment.rows, bitorder="little")
+    bits[positions] = 1
+    write_arrays(root / path, {"dead": np.packbits(bits, bitorder="little")})
+    return replace(segment, live=segment.rows - int(bits.sum()), dead=path)
+
+
+def write_index(root: Path, path: str, codes: U64) -> None:
+    """Write a column in sorted order."""
+    sorted_codes, positions = kernels.sort(codes)
+    write_arrays(root / path, {"codes": sorted_codes, "positions": positions})
+
+
+def build_indexes(
+    root: Path, prefix: str, words: U64, first: NDArray[np.int64], names: Iterable[str]
+) -> dict[str, str]:
+    """Write the named indexes of a segment and say where they are."""
+    built = {}
+    for name in names:
+        codes = row_codes(words) if name == ROWS else words[first[int(name)]]
+        built[name] = unique(prefix, "index")
+        write_index(root, built[name], codes)
+    return built
+
+
+def row_codes(words: U64) -> U64:
+    """One hash per row."""
+    return row_hash(words.view(np.int64)).view(np.uint64)
+
+
+def look_up(root: Path, segment: Segment, name: str, codes: U64) -> tuple[Any, Any, Any]:
+    """For every code the range of the index that equals it, and the index's positions."""
+    arrays, _ = map_arrays(root / segment.indexes[name])
+    signed = codes.view(np.int64)
+    lo = np.searchsorted(arrays["codes"], signed, "left")
+    hi = np.searchsorted(arrays["codes"], signed, "right")
+    return lo, hi, arrays["positions"]
+
+
+def read_raw(root: Path, segment: Segment, positions: NDArray[np.int64]) -> pa.Table:
+    """Raw rows at ``positions``, in that order."""
+    if segment.raw is None:
+        raise ValueError(f"segment {segment.number} keeps no raw rows")
+    facts = map_arrays(root / segment.words)[1]
+    ends = np.cumsum(facts["raw_batches"])
+    reader = pa.ipc.open_file(pa.memory_map(str(root / segment.raw)))
+    which = np.searchsorted(ends, positions, "right")
+    taken: dict[int, pa.RecordBatch] = {}
+    for number in np.unique(which):
+        start = ends[number] - facts["raw_batches"][number]
+        batch = reader.get_batch(int(number))
+        inside = np.flatnonzero(which == number)
+        rows = batch.take(pa.array(positions[inside] - start))
+        for i, at in enumerate(inside):
+            taken[int(at)] = rows.slice(i, 1)
+    return pa.Table.from_batches([taken[i] for i in range(len(positions))], schema=reader.schema)

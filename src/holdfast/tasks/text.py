@@ -1,0 +1,423 @@
+"""Lines of CSV to typed rows, and to the types that hold their cells exactly.
+
+RFC 4180 in UTF-8: quotes are doubled, there is no escape character, spaces belong to the cell,
+and an empty cell, quoted or not, is null in every column. Lines without any text are skipped,
+also in a table of one column, where a null is therefore written as ``""``.
+
+Bad data is returned as a :class:`Trouble`, never raised. PyArrow converts the cells; a kernel
+refuses first what PyArrow would accept by guessing: lines merged by an open quote, text behind
+a closing quote, blanks around numbers, hexadecimal integers, the year 0.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import product
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.types as at
+from numpy.typing import NDArray
+
+from holdfast.kernels import text as kernels
+from holdfast.tasks.encode import UnsupportedType
+
+VOTES = (
+    "null",
+    "boolean",
+    "bigint",
+    "wide_bigint",
+    "double",
+    "date",
+    "timestamp_ntz",
+    "timestamp",
+    "string",
+)
+"""What a column of text may be, in the order of the kernel's codes."""
+
+_TYPES = {
+    "boolean": pa.bool_(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "date": pa.date32(),
+    "timestamp_ntz": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "string": pa.string(),
+}
+_NAMES = {
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.float32(): "float",
+    **{type_: name for name, type_ in _TYPES.items()},
+}
+_NO_VOTES = np.empty(0, np.int8)
+_SHOWN = 200
+_BLOCK = 1 << 20
+_CALENDAR = tuple(
+    pa.scalar(edge, pa.timestamp("us")).value for edge in (datetime.min, datetime.max)
+)
+_BOM = b"\xef\xbb\xbf"
+_TRUE, _FALSE = (
+    ["".join(letters) for letters in product(*((c, c.upper()) for c in word))]
+    for word in ("true", "false")
+)
+_MALFORMED = {
+    kernels.UNCLOSED: "a closing quote before the end of the line",
+    kernels.AFTER_QUOTE: "a delimiter or the end of the line behind a closing quote",
+    kernels.STRAY_QUOTE: "a cell with a quote in it to be quoted, and the quote doubled",
+    kernels.STRAY_BREAK: "a cell with a line break in it to be quoted",
+}
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """A line, or a cell of one, that is not what the table needs."""
+
+    kind: Literal["line", "cell"]
+    line: str
+    column: int | None
+    expected: str
+    row: int
+    found: str = ""
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """The bytes of lines, and where each begins among them; the last start is the end."""
+
+    buffer: pa.Buffer
+    starts: NDArray[Any]
+    delimiter: str
+
+    @property
+    def data(self) -> NDArray[np.uint8]:
+        return np.frombuffer(self.buffer, np.uint8)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def part(self, first: int, last: int) -> _Lines:
+        return _Lines(self.buffer, self.starts[first : last + 1], self.delimiter)
+
+    def text(self, line: int) -> str:
+        first, last = int(self.starts[line]), int(self.starts[line + 1])
+        # Four bytes a character at most: enough for what is shown, whatever the line's length.
+        shown = self.buffer.slice(first, min(last - first, 4 * _SHOWN)).to_pybytes()
+        return str(shown, "utf-8", "replace").rstrip("\r\n")[:_SHOWN]
+
+    def cell(self, line: int, column: int) -> str:
+        """The bytes of a cell as they stand, quotes included."""
+        first, last = int(self.starts[line]), int(self.starts[line + 1])
+        ends = np.empty(column + 1, np.int64)
+        kernels.cells(self.data, first, last, ord(self.delimiter), ends)
+        begin = first if column == 0 else int(ends[column - 1]) + 1
+        shown = self.buffer.slice(begin, min(int(ends[column]) - begin, 4 * _SHOWN))
+        return str(shown.to_pybytes(), "utf-8", "replace")[:_SHOWN]
+
+
+def parse(lines: pa.Array, schema: pa.Schema, delimiter: str = ",") -> pa.RecordBatch | Trouble:
+    """Typed rows from lines that end with a line break, or the first trouble in them.
+
+    Give a bounded batch: the text of a column must stay below 2 GiB.
+
+    >>> schema = pa.schema([("id", pa.int64()), ("name", pa.string())])
+    >>> parse(pa.array(["1,ann\\n", "2,\\n"]), schema).to_pylist()
+    [{'id': 1, 'name': 'ann'}, {'id': 2, 'name': None}]
+    """
+    forms = np.array([_form(field) for field in schema], np.int8)
+    text = _lines(lines, delimiter)
+    trouble = _check(text, forms, schema.types)
+    if trouble is not None:
+        return _earlier(text, schema, trouble) or trouble
+    try:
+        return _read(text, schema)
+    except pa.ArrowInvalid:
+        pass
+    try:
+        return _read(text, schema, decimals_as_text=True)
+    except pa.ArrowInvalid:
+        return _first_bad_cell(text, schema)
+
+
+def infer(columns: pa.RecordBatch | pa.Table) -> list[str]:
+    """What the cells of columns of text look like, to be joined with other lines' votes.
+
+    The votes are narrow, so that a column keeps apart what its text keeps apart: integers with
+    leading zeros or a plus sign are text, and so are decimals of more than 15 digits.
+
+    >>> infer(pa.table({"a": ["1", "2.5"], "b": ["007", "7"], "c": ["2020-01-31", None]}))
+    ['double', 'string', 'date']
+    """
+    votes = []
+    for column in columns.columns:
+        vote = "null"
+        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
+            cells = _lines(chunk.drop_null(), ",")
+            code = kernels.vote(cells.data, cells.starts, _JOINS) if len(cells) else kernels.NULL
+            vote = join(vote, VOTES[code])
+        votes.append(vote)
+    return votes
+
+
+def infer_lines(lines: pa.Array, columns: int, delimiter: str = ",") -> list[str] | Trouble:
+    """The same, or the first malformed line, without making columns of the lines first.
+
+    >>> infer_lines(pa.array(["1,007,2020-01-31\\n", "2.5,7,\\n"]), 3)
+    ['double', 'string', 'date']
+    """
+    text = _lines(lines, delimiter)
+    forms = np.full(columns, kernels.ANY, np.int8)
+    votes = np.full(columns, kernels.NULL, np.int8)
+    trouble = _check(text, forms, [], votes)
+    if trouble is not None:
+        return trouble
+    return [VOTES[vote] for vote in votes]
+
+
+def join(a: str, b: str) -> str:
+    """The narrowest type that holds two columns' cells, each kept apart from the others.
+
+    >>> join("bigint", "double"), join("wide_bigint", "double"), join("date", "null")
+    ('double', 'string', 'date')
+    """
+    if a == b or b == "null":
+        return a
+    if a == "null":
+        return b
+    wider = {
+        frozenset(("bigint", "wide_bigint")): "wide_bigint",
+        frozenset(("bigint", "double")): "double",
+        frozenset(("date", "timestamp_ntz")): "timestamp_ntz",
+    }
+    return wider.get(frozenset((a, b)), "string")
+
+
+_JOINS = np.array([[VOTES.index(join(a, b)) for b in VOTES] for a in VOTES], np.int8)
+
+
+def settle(vote: str) -> str:
+    """The name of the type that a joined vote stands for; a column of nulls alone is text."""
+    return {"null": "string", "wide_bigint": "bigint"}.get(vote, vote)
+
+
+def arrow_type(vote: str) -> pa.DataType:
+    """The Arrow type that a joined vote stands for."""
+    return _TYPES[settle(vote)]
+
+
+def header(line: str, delimiter: str = ",") -> list[str] | Trouble:
+    """The column names of a header line.
+
+    >>> header('id,"a ""b"" c"')
+    ['id', 'a "b" c']
+    """
+    _validate(delimiter)
+    line = line.removeprefix("\ufeff").rstrip("\r\n")
+    try:
+        names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+    except csv.Error:
+        names = [""]  # malformed, and the check says how
+    if not names:
+        return Trouble("line", "", None, "a header line with column names", 0)
+    forms = np.full(len(names), kernels.ANY, np.int8)
+    trouble = _check(_lines(pa.array([line + "\n"]), delimiter), forms, [])
+    if trouble is not None:
+        return trouble
+    for column, name in enumerate(names):
+        if not name:
+            return Trouble("line", line[:_SHOWN], column, "a name for every column", 0)
+        if name in names[:column]:
+            return Trouble(
+                "line", line[:_SHOWN], column, "every column name to occur once", 0, name
+            )
+    return names
+
+
+def records(text: bytes | pa.Buffer) -> pa.LargeStringArray:
+    """The records of a whole file, for :func:`parse`: line breaks inside quotes do not end one."""
+    buffer = pa.py_buffer(text)
+    if buffer.size and buffer.slice(buffer.size - 1).to_pybytes() != b"\n":
+        buffer = pa.py_buffer(buffer.to_pybytes() + b"\n")
+    data = np.frombuffer(buffer, np.uint8)
+    starts = np.empty(np.count_nonzero(data == ord("\n")) + 1, np.int64)
+    count = kernels.record_starts(data, starts)
+    starts[count] = data.size
+    offsets = pa.py_buffer(starts[: count + 1])
+    return pa.LargeStringArray.from_buffers(count, offsets, buffer)
+
+
+def _validate(delimiter: str) -> None:
+    if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n':
+        raise ValueError(f"a delimiter is one ASCII character, not {delimiter!r}")
+
+
+def _lines(lines: pa.Array, delimiter: str) -> _Lines:
+    _validate(delimiter)
+    large = at.is_large_string(lines.type) or at.is_large_binary(lines.type)
+    if not (large or at.is_string(lines.type) or at.is_binary(lines.type)):
+        raise ValueError(f"lines are text, not {lines.type}")
+    _, offsets, buffer = lines.buffers()
+    if len(lines) == 0 or buffer is None:
+        return _Lines(pa.py_buffer(b""), np.zeros(1, np.int64), delimiter)
+    starts = np.frombuffer(offsets, np.int64 if large else np.int32)
+    return _Lines(buffer, starts[lines.offset : lines.offset + len(lines) + 1], delimiter)
+
+
+def _form(field: pa.Field) -> int:
+    """What a cell must look like, where the conversion is more liberal than we are."""
+    type_ = field.type
+    if at.is_signed_integer(type_):
+        return kernels.DIGITS
+    if at.is_float32(type_) or at.is_float64(type_) or at.is_decimal128(type_):
+        return kernels.TIGHT
+    if at.is_date32(type_) or (at.is_timestamp(type_) and type_.unit == "us"):
+        return kernels.DATED
+    if at.is_boolean(type_) or at.is_string(type_) or at.is_binary(type_):
+        return kernels.ANY
+    raise UnsupportedType(field.name, type_)
+
+
+def _name(type_: pa.DataType) -> str:
+    if at.is_decimal(type_):
+        return f"decimal({type_.precision},{type_.scale})"
+    if at.is_string(type_):
+        return "text in UTF-8"
+    return _NAMES.get(type_, str(type_))
+
+
+def _check(
+    text: _Lines,
+    forms: NDArray[np.int8],
+    types: Sequence[pa.DataType],
+    votes: NDArray[np.int8] = _NO_VOTES,
+) -> Trouble | None:
+    """The first line that is malformed, or that has a cell PyArrow would take by guessing."""
+    if len(forms) == 0:
+        raise ValueError("a table of CSV has at least one column")
+    if len(text) == 0:
+        return None
+    line, what, column = kernels.check(
+        text.data, text.starts, ord(text.delimiter), forms, _JOINS, votes
+    )
+    if what == kernels.GOOD:
+        return None
+    if what == kernels.NO_END:
+        raise ValueError(f"line {line} of the batch does not end with a line break")
+    if what == kernels.CELL:
+        return _bad_cell(text, line, column, types[column])
+    if what in _MALFORMED:
+        return Trouble("line", text.text(line), column, _MALFORMED[what], line)
+    ends = np.empty(0, np.int64)
+    first, last = int(text.starts[line]), int(text.starts[line + 1])
+    count = kernels.cells(text.data, first, last, ord(text.delimiter), ends)
+    expected = _columns(len(forms))
+    return Trouble("line", text.text(line), None, expected, line, _columns(count))
+
+
+def _columns(count: int) -> str:
+    return f"{count} column" if count == 1 else f"{count} columns"
+
+
+def _bad_cell(text: _Lines, line: int, column: int, type_: pa.DataType) -> Trouble:
+    cell = text.cell(line, column)
+    return Trouble("cell", text.text(line), column, _name(type_), line, cell)
+
+
+def _read(
+    text: _Lines,
+    schema: pa.Schema,
+    only: int | None = None,
+    *,
+    decimals_as_text: bool = False,
+) -> pa.RecordBatch:
+    """Convert well-formed lines; ``only`` one column, when that is all that is asked.
+
+    PyArrow judges a decimal by its written digits, so that 100.00 is no decimal(4,1). Read as
+    text first, its closing zeros are cut off, which costs time: the second attempt.
+    """
+    begin, end = int(text.starts[0]), int(text.starts[-1])
+    wanted = range(len(schema)) if only is None else [only]
+    fields = [schema.field(c) for c in wanted]
+    if begin == end:
+        return pa.RecordBatch.from_pylist([], pa.schema(fields))
+    types = {str(c): schema.field(c).type for c in wanted}
+    late = [name for name in types if decimals_as_text and at.is_decimal(types[name])]
+    buffer = text.buffer.slice(begin, end - begin)
+    if buffer.slice(0, min(3, buffer.size)).to_pybytes() == _BOM:
+        # PyArrow drops a byte order mark at the start, which here belongs to a cell.
+        buffer = pa.py_buffer(b"\n" + buffer.to_pybytes())
+    longest = int(np.diff(text.starts).max())
+    table = pacsv.read_csv(
+        pa.BufferReader(buffer),
+        read_options=pacsv.ReadOptions(
+            column_names=[str(c) for c in range(len(schema))],
+            use_threads=False,
+            block_size=max(_BLOCK, longest + 1),  # a line may not span three blocks
+        ),
+        parse_options=pacsv.ParseOptions(delimiter=text.delimiter, newlines_in_values=True),
+        convert_options=pacsv.ConvertOptions(
+            column_types=types | dict.fromkeys(late, pa.string()),
+            include_columns=list(types),
+            null_values=[""],
+            true_values=_TRUE,
+            false_values=_FALSE,
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=True,
+        ),
+    )
+    for name in late:
+        column = pc.replace_substring_regex(table[name], r"^([+-]?\d+)\.(\d*?)0+$", r"\1.\2")
+        table = table.set_column(table.column_names.index(name), name, column.cast(types[name]))
+    columns = [column.combine_chunks() for column in table.columns]
+    for column in columns:
+        if at.is_timestamp(column.type) and column.type.tz and not _in_calendar(column):
+            raise pa.ArrowInvalid("a zone moves a timestamp out of the years 1 to 9999")
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
+
+
+def _in_calendar(column: pa.Array) -> bool:
+    """Whether all instants have a date in UTC that other programs can show."""
+    edges = pc.min_max(column)
+    first, last = edges["min"].value, edges["max"].value
+    return first is None or (_CALENDAR[0] <= first and last <= _CALENDAR[1])
+
+
+def _converts(text: _Lines, schema: pa.Schema, only: int | None = None) -> bool:
+    try:
+        _read(text, schema, only, decimals_as_text=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
+
+
+def _earlier(text: _Lines, schema: pa.Schema, trouble: Trouble) -> Trouble | None:
+    """A cell that does not convert before the trouble that the check found."""
+    before = text.part(0, trouble.row)
+    if not _converts(before, schema):
+        return _first_bad_cell(before, schema)
+    line = text.part(trouble.row, trouble.row + 1)
+    for column in range(trouble.column or 0) if trouble.kind == "cell" else ():
+        if not _converts(line, schema, column):
+            return _bad_cell(text, trouble.row, column, schema.field(column).type)
+    return None
+
+
+def _first_bad_cell(text: _Lines, schema: pa.Schema) -> Trouble:
+    """Halve the lines until one is left that does not convert, then try its columns."""
+    first, last = 0, len(text)
+    while last - first > 1:
+        middle = (first + last) // 2
+        if _converts(text.part(first, middle), schema):
+            first = middle
+        else:
+            last = middle
+    line = text.part(first, last)
+    column = next(c for c in range(len(schema)) if not _converts(line, schema, c))
+    return _bad_cell(text, first, column, schema.field(column).type)

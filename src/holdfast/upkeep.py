@@ -1,0 +1,110 @@
+"""Keeping segments in order: indexes that are missing, small segments merged in tiers."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from holdfast import indexes
+from holdfast.kernels import bitsets
+from holdfast.loop import Progress, shares
+from holdfast.options import Options
+from holdfast.reading import Place
+from holdfast.runner import Call, Runner
+from holdfast.state import Table
+from holdfast.tasks import upkeep as tasks
+from holdfast.tasks.ingest import SEGMENT_ROWS
+from holdfast.tasks.segments import ROWS, Segment
+
+_FAN = 8
+"""Segments of one tier that are merged into one of the next."""
+
+_SMALLEST = 4_096
+"""Live rows below which all segments are of the lowest tier."""
+
+
+def index(
+    runner: Runner, table: Table, place: Place, options: Options, progress: Progress
+) -> Table:
+    """Sort the columns that the minimal keys need and that are not sorted yet.
+
+    Inserts only make keys longer, so they stay covered. After deletes a new minimal key may have
+    no indexed column: then the choice is made again.
+    """
+    keys = bitsets.to_columns(table.cover.minimal)
+    chosen = table.indexed
+    if not table.indexed or any(key and not set(key) & set(chosen) for key in keys):
+        chosen = indexes.choose(keys, table.distinct, table.rows, options.index_quota)
+    names = (ROWS, *map(str, chosen))
+    lacking = tuple(s for s in table.segments if any(n not in s.indexes for n in names))
+    built: dict[int, dict[str, str]] = {}
+    if lacking:
+        progress("index", columns=len(chosen))
+        view = table.view(place.root, options, lacking)
+        calls: list[Call] = [
+            (tasks.build, tasks.Build(share, place.prefix, names))
+            for share in shares(view, runner.tasks)
+        ]
+        for result in runner.run(calls):
+            for parcel in result:
+                built[parcel.facts["number"]] = parcel.facts["indexes"]
+    segments = []
+    for segment in table.segments:
+        has = {**segment.indexes, **built.get(segment.number, {})}
+        segments.append(replace(segment, indexes={name: has[name] for name in names}))
+    return replace(table, indexed=tuple(chosen), segments=tuple(segments))
+
+
+def merge(
+    runner: Runner, table: Table, place: Place, options: Options, progress: Progress
+) -> Table:
+    """Merge segments where a tier is full, and rewrite those that are mostly deleted."""
+    table = replace(table, segments=tuple(s for s in table.segments if s.live))
+    groups = due(table.segments)
+    if not groups:
+        return table
+    progress("merge", segments=sum(map(len, groups)))
+    ids = table.witness_ids
+    calls: list[Call] = []
+    for number, group in enumerate(groups, table.next_number):
+        mine = ids[np.isin(ids >> 32, [segment.number for segment in group])]
+        names = (ROWS, *map(str, table.indexed))
+        view = table.view(place.root, options, group)
+        calls.append((tasks.merge, tasks.Merge(view, place.prefix, number, names, mine)))
+    merged = []
+    for result in runner.run(calls):
+        for parcel in result:
+            merged.append(Segment.from_dict(parcel.facts["segment"]))
+            table = table.renumbered(parcel.arrays["old"], parcel.arrays["new"])
+    gone = {segment.number for group in groups for segment in group}
+    kept = tuple(s for s in table.segments if s.number not in gone)
+    return replace(
+        table,
+        segments=kept + tuple(merged),
+        next_number=table.next_number + len(merged),
+    )
+
+
+def due(segments: tuple[Segment, ...]) -> list[tuple[Segment, ...]]:
+    """The segments to merge, group by group."""
+    tiers: dict[int, list[Segment]] = {}
+    groups = []
+    for segment in segments:
+        if 2 * segment.live < segment.rows and segment.rows > _SMALLEST:
+            groups.append((segment,))
+        else:
+            tiers.setdefault(_tier(segment.live), []).append(segment)
+    for members in tiers.values():
+        small = [segment for segment in members if _FAN * segment.live <= SEGMENT_ROWS]
+        for start in range(0, len(small) - _FAN + 1, _FAN):
+            groups.append(tuple(small[start : start + _FAN]))
+    return groups
+
+
+def _tier(rows: int) -> int:
+    tier = 0
+    while rows > _SMALLEST:
+        rows //= _FAN
+        tier += 1
+    return tier

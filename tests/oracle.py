@@ -1,0 +1,85 @@
+"""Slow, obvious versions of every stage, to hold the fast ones against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+
+# --- covers -------------------------------------------------------------------------------
+
+
+def minimal_sets(
+    atoms: int, evidence: Iterable[Iterable[int]], max_size: int | None = None
+) -> list[tuple[int, ...]]:
+    """Minimal sets of atoms that no evidence contains, by size, then lexicographically."""
+    shown = [frozenset(each) for each in evidence]
+    found: list[frozenset[int]] = []
+    for size in range((atoms if max_size is None else min(atoms, max_size)) + 1):
+        for columns in combinations(range(atoms), size):
+            candidate = frozenset(columns)
+            contained = any(candidate <= each for each in shown)
+            if not contained and not any(smaller <= candidate for smaller in found):
+                found.append(candidate)
+    return [tuple(sorted(each)) for each in found]
+
+
+def minimal_sets_stepwise(
+    atoms: int, evidence: Iterable[Iterable[int]], max_size: int | None = None
+) -> list[tuple[int, ...]]:
+    """The same for many atoms: one evidence after the other, supersets thrown out each time."""
+    sets = {frozenset[int]()}
+    for each in evidence:
+        shown = frozenset(each)
+        broken = {one for one in sets if one <= shown}
+        grown = {one | {atom} for one in broken for atom in set(range(atoms)) - shown}
+        grown |= sets - broken
+        sets = {one for one in grown if not any(other < one for other in grown)}
+    short = [one for one in sets if max_size is None or len(one) <= max_size]
+    return sorted((tuple(sorted(one)) for one in short), key=lambda one: (len(one), one))
+
+
+def maximal_sets(sets: Iterable[Iterable[int]]) -> list[tuple[int, ...]]:
+    """The sets that no other one strictly contains, by size, then lexicographically."""
+    distinct = {frozenset(each) for each in sets}
+    kept = [one for one in distinct if not any(one < other for other in distinct)]
+    return sorted((tuple(sorted(one)) for one in kept), key=lambda one: (len(one), one))
+
+
+# --- keys ---------------------------------------------------------------------------------
+
+
+def agree_sets(rows: list[tuple[object, ...]], columns: int, nulls: str) -> set[frozenset[int]]:
+    """The agree-set of every pair of rows, without that of rows which agree everywhere."""
+    found = set()
+    for one, two in combinations(rows, 2):
+        agreed = frozenset(c for c in range(columns) if _agree(one[c], two[c], nulls))
+        if len(agreed) < columns:
+            found.add(agreed)
+    return found
+
+
+def _agree(one: object, two: object, nulls: str) -> bool:
+    if one is None or two is None:
+        return one is two and nulls == "equal"
+    return one == two
+
+
+def keys(
+    rows: list[tuple[object, ...]], columns: int, nulls: str = "equal", most: int | None = None
+) -> list[tuple[int, ...]]:
+    """The minimal keys of the distinct rows."""
+    return minimal_sets(columns, agree_sets(rows, columns, nulls), most)
+
+
+def non_keys(
+    rows: list[tuple[object, ...]], columns: int, nulls: str = "equal"
+) -> list[tuple[int, ...]]:
+    """The maximal non-keys of the distinct rows."""
+    return maximal_sets(agree_sets(rows, columns, nulls))
+
+
+def duplicates(rows: list[tuple[object, ...]], nulls: str = "equal") -> int:
+    """Rows that agree everywhere with an earlier one."""
+    if nulls == "unequal":
+        rows = [row for row in rows if None not in row]
+    return len(rows) - len(set(rows))

@@ -1,0 +1,281 @@
+"""Making, opening and reading a profile directory, and what is said when that cannot be."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import holdfast.store
+from holdfast.errors import ConflictError, StoreError
+from holdfast.store import Store
+from tests.store.versions import check_exact, commit, content, fill
+
+
+def test_versions_follow_each_other(store: Store) -> None:
+    assert store.head() == 0
+    assert [commit(store) for _ in range(3)] == [1, 2, 3]
+    again = Store.open(store.path)
+    assert again.versions() == [1, 2, 3]
+    assert check_exact(again) == 3
+    assert [body["says"] for body in again.summaries()] == [1, 2, 3]
+    assert [body["says"] for body in again.summaries(last=2)] == [2, 3]
+
+
+def test_another_process_sees_a_new_version(store: Store) -> None:
+    other = Store(store.path)
+    commit(store)
+    assert other.head() == 1
+    commit(store)
+    assert other.head() == 2
+    assert other.read(2)["says"] == 2
+
+
+def test_a_body_comes_back_as_it_was(store: Store) -> None:
+    said = {"ключ": ["é", "\u2028", '"', "\\", 2**70, 0.1, None, True], "nested": {"b": 1, "a": {}}}
+    with store.writing() as lease:
+        store.publish({**said, "files": [], "keep": []}, lease)
+    body = Store.open(store.path).read()
+    assert {name: body[name] for name in said} == said
+    assert body["batch"] is None
+    assert body["created"].endswith("+00:00")
+
+
+def test_create_takes_an_empty_directory(tmp_path: Path) -> None:
+    Store.create(tmp_path)
+    assert json.loads((tmp_path / "holdfast.json").read_text())["format"] == 1
+
+
+def test_create_makes_parents(tmp_path: Path) -> None:
+    assert commit(Store.create(tmp_path / "a" / "b")) == 1
+
+
+def test_create_finishes_an_interrupted_first_run(tmp_path: Path) -> None:
+    store = Store.create(tmp_path)
+    (tmp_path / "data" / "rows-0123456789ab-0001.bin").write_bytes(b"half")
+    shutil.rmtree(tmp_path / "leases")
+    again = Store.create(tmp_path)
+    assert commit(again) == 1
+    assert check_exact(store) == 1
+
+
+def test_create_refuses_a_directory_with_other_content(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    with pytest.raises(StoreError, match=r"not empty and not a profile \(it holds 'data'\)"):
+        Store.create(tmp_path)
+    assert list(tmp_path.iterdir()) == [tmp_path / "data"]
+
+
+def test_create_refuses_a_profile_with_versions(store: Store) -> None:
+    commit(store)
+    with pytest.raises(StoreError, match=r"a profile already.*holdfast apply"):
+        Store.create(store.path)
+
+
+def test_create_refuses_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="this is a file"):
+        Store.create(tmp_path / "file")
+
+
+def test_open_says_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"there is no profile directory.*holdfast profile"):
+        Store.open(tmp_path / "missing")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="this is a file"):
+        Store.open(tmp_path / "file")
+    with pytest.raises(StoreError, match=r"not a profile \(it has no holdfast.json\)"):
+        Store.open(tmp_path)
+    Store.create(tmp_path / "new")
+    with pytest.raises(StoreError, match=r"no version yet.*Run it again"):
+        Store.open(tmp_path / "new")
+
+
+@pytest.mark.parametrize(
+    ("marker", "says"),
+    [
+        ('{"format": 2}', r"newer Holdfast \(format 2, this one reads 1\): upgrade holdfast"),
+        ('{"format": 0}', r"older Holdfast.*holdfast profile SOURCE... --into NEW_DIRECTORY"),
+        ('{"format": "1"}', "damaged"),
+        ('{"created": 1}', "damaged"),
+        ("[]", "damaged"),
+        ("", "damaged"),
+    ],
+)
+def test_other_formats_are_refused(store: Store, marker: str, says: str) -> None:
+    commit(store)
+    Path(store.path, "holdfast.json").write_text(marker)
+    with pytest.raises(StoreError, match=says):
+        Store.open(store.path)
+    with pytest.raises(StoreError, match=says):
+        Store.create(store.path)
+
+
+def test_every_flipped_byte_of_a_commit_is_noticed(store: Store) -> None:
+    commit(store)
+    path = Path(store.path, "log", "000000000001.json")
+    raw = path.read_bytes()
+    for at in range(len(raw)):
+        path.write_bytes(raw[:at] + bytes([raw[at] ^ 1]) + raw[at + 1 :])
+        with pytest.raises(StoreError, match=r"000000000001.json: this commit is damaged"):
+            store.read()
+    for length in range(0, len(raw), 7):
+        path.write_bytes(raw[:length])
+        with pytest.raises(StoreError, match="damaged"):
+            store.read()
+
+
+def test_a_commit_under_another_number_is_noticed(store: Store) -> None:
+    commit(store)
+    log = Path(store.path, "log")
+    shutil.copy(log / "000000000001.json", log / "000000000002.json")
+    with pytest.raises(StoreError, match="it holds version 1"):
+        store.read()
+
+
+def test_a_missing_commit_is_noticed(store: Store) -> None:
+    for _ in range(3):
+        commit(store)
+    Path(store.path, "log", "000000000002.json").unlink()
+    with pytest.raises(StoreError, match=r"000000000002.json.*missing"):
+        Store.open(store.path)
+
+
+def test_an_unknown_version_is_an_error(store: Store) -> None:
+    commit(store)
+    for version in (-1, 0, 2):
+        with pytest.raises(StoreError, match=f"no version {version}; .* versions 1 to 1"):
+            store.read(version)
+
+
+def test_two_writers_one_wins(store: Store) -> None:
+    commit(store)
+    rival = Store.open(store.path)
+    with store.writing() as ours, rival.writing() as theirs:
+        our_body, their_body = fill(store, ours), fill(rival, theirs)
+        assert rival.publish(their_body, theirs) == 2
+        with pytest.raises(ConflictError, match=r"committed version 2 first; nothing of yours"):
+            store.publish(our_body, ours)
+    assert check_exact(store) == 2
+    assert store.read()["run"] == theirs.run
+    assert not list(Path(store.path, "data").glob(f"*{ours.run}*"))
+    assert commit(store) == 3
+
+
+def test_the_link_itself_decides(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rival commits after our last look at the log."""
+    with store.writing() as lease:
+        body = fill(store, lease)
+        commit(Store(store.path))
+        with monkeypatch.context() as patch:
+            patch.setattr(store, "head", lambda: 0)
+            with pytest.raises(ConflictError, match="committed version 1 first"):
+                store.publish(body, lease)
+    assert check_exact(store) == 1
+
+
+def test_one_lease_publishes_once(store: Store) -> None:
+    with store.writing() as lease:
+        body = fill(store, lease)
+        store.publish(body, lease)
+        with pytest.raises(ValueError, match="published once"):
+            store.publish(body, lease)
+    with store.reading() as lease, pytest.raises(ValueError, match="lease of a writer"):
+        store.publish(body, lease)
+
+
+def test_a_body_must_fit_its_lease(store: Store) -> None:
+    with store.writing() as lease:
+        body = fill(store, lease)
+        with pytest.raises(ValueError, match="version is 7, but this lease commits 1"):
+            store.publish({**body, "version": 7}, lease)
+        with pytest.raises(ValueError, match="cannot be kept for ever"):
+            store.publish({**body, "keep": body["files"]}, lease)
+        with pytest.raises(ValueError, match="list of keep"):
+            store.publish({"files": []}, lease)
+        assert store.publish({**body, "version": 1, "parent": 0}, lease) == 1
+
+
+def test_a_named_file_must_be_there(store: Store) -> None:
+    with store.writing() as lease:
+        body = fill(store, lease)
+        Path(store.file(body["files"][0])).unlink()
+        with pytest.raises(StoreError, match=r"rows-.*this data file is missing"):
+            store.publish(body, lease)
+    assert store.head() == 0
+
+
+@pytest.mark.parametrize("name", ["holdfast.json", "data", "data/", "data/../log/1", "/etc/passwd"])
+def test_only_data_files_are_reached(store: Store, name: str) -> None:
+    with pytest.raises(StoreError, match="not the name of a data file"):
+        store.file(name)
+    with pytest.raises(StoreError, match="not the name of a data file"):
+        store.write(name, b"")
+
+
+def test_a_data_file_is_written_once(store: Store) -> None:
+    with store.writing() as lease:
+        path = lease.new_path("rows", ".bin")
+        assert path == f"data/rows-{lease.run}-0001.bin"
+        store.write(path, memoryview(b"12345678").cast("q"))
+        assert Path(store.file(path)).read_bytes() == b"12345678"
+        with pytest.raises(StoreError, match="exists"):
+            store.write(path, b"other")
+        with pytest.raises(ValueError, match="kind of data file"):
+            lease.new_path("Rows-x", "bin")
+
+
+def test_a_folder_of_files_is_a_data_file(store: Store) -> None:
+    """Spark and others write a file as a folder of parts."""
+    with store.writing() as lease:
+        folder = lease.prefix("rows") + "parts"
+        Path(store.file(folder)).mkdir()
+        store.write(f"{folder}/part-0", b"0")
+        store.publish({"files": [f"{folder}/part-0"], "keep": []}, lease)
+    assert store.clean() == []
+    assert store.sizes()["rows"] == 1
+    commit(store)
+    assert store.clean() == [folder]
+
+
+def test_sizes_by_kind(store: Store) -> None:
+    commit(store)
+    commit(store)
+    sizes = store.sizes()
+    assert sizes["rows"] == len(content(2, "rows"))
+    assert sizes["keys"] == len(content(2, "keys"))
+    log = Path(store.path, "log")
+    assert sizes["log"] == sum(path.stat().st_size for path in log.iterdir())
+    Path(store.file(store.read()["files"][0])).unlink()
+    with pytest.raises(StoreError, match="missing"):
+        store.sizes()
+
+
+def test_a_copy_without_its_empty_folders_works(store: Store) -> None:
+    commit(store)
+    Path(store.path, "leases").rmdir()
+    copy = Store.open(store.path)
+    assert copy.clean() == []
+    with copy.reading() as lease:
+        assert lease.version == 1
+    Path(store.path, "leases").rmdir()
+    assert commit(copy) == 2
+
+
+def test_nothing_executable_is_loaded() -> None:
+    forbidden = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "importlib", "runpy"}
+    for path in Path(holdfast.store.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [node.module or ""]
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in {"eval", "exec", "compile", "__import__"}, path
+            # The version of the installed package is all that is asked of importlib.
+            assert not forbidden & {name for name in names if name != "importlib.metadata"}, path
+            assert not {name.split(".")[0] for name in names} & (forbidden - {"importlib"}), path

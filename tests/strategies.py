@@ -1,0 +1,48 @@
+"""Generated inputs for property tests."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+
+# --- sets ---------------------------------------------------------------------------------
+
+
+def families(
+    atoms: int, max_members: int = 12, min_size: int = 0
+) -> st.SearchStrategy[list[tuple[int, ...]]]:
+    """Lists of sets of atoms, with repetition, each as ascending column numbers."""
+    if atoms == 0:
+        return st.lists(st.just(()), max_size=max_members)
+    one = st.sets(st.integers(0, atoms - 1), min_size=min_size, max_size=atoms)
+    return st.lists(one.map(lambda each: tuple(sorted(each))), max_size=max_members)
+
+
+# --- tables and changes -------------------------------------------------------------------
+
+Rows = list[tuple[int | None, ...]]
+
+
+@st.composite
+def tables(draw: st.DrawFn, max_rows: int = 14, max_columns: int = 5) -> tuple[int, Rows]:
+    """A number of columns and rows of small values: duplicates, nulls and skew are common."""
+    columns = draw(st.integers(1, max_columns))
+    return columns, draw(rows_of(columns, max_rows))
+
+
+def rows_of(columns: int, most: int) -> st.SearchStrategy[Rows]:
+    """Rows whose cells have few values, fewer in some columns than in others."""
+    cells = [
+        st.one_of(st.integers(0, 1 + 2 * (c % 3)), st.sampled_from([None, 0]))
+        for c in range(columns)
+    ]
+    return st.lists(st.tuples(*cells), max_size=most)
+
+
+@st.composite
+def changes(draw: st.DrawFn, columns: int, rows: Rows) -> tuple[Rows, Rows, Rows]:
+    """Inserts, deletes of rows that are there, and the rows afterwards."""
+    gone = draw(st.lists(st.sampled_from(range(len(rows))), unique=True)) if rows else []
+    inserts = draw(rows_of(columns, 6))
+    deletes = [rows[i] for i in gone]
+    after = [row for i, row in enumerate(rows) if i not in set(gone)] + inserts
+    return inserts, deletes, after

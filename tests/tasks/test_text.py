@@ -1,0 +1,428 @@
+"""CSV is read to the letter of RFC 4180, and what is not CSV is named by line and cell."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from decimal import Decimal
+from itertools import product
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.tasks.encode import UnsupportedType
+from holdfast.tasks.text import (
+    VOTES,
+    Trouble,
+    arrow_type,
+    header,
+    infer,
+    infer_lines,
+    join,
+    parse,
+    records,
+    settle,
+)
+
+CELL = r'"(?:[^"]|"")*"|[^",\r\n]*'
+
+
+def lines_of(*lines: str) -> pa.Array:
+    return pa.array([line + "\n" for line in lines], pa.string())
+
+
+def text_schema(columns: int) -> pa.Schema:
+    return pa.schema([(f"c{i}", pa.string()) for i in range(columns)])
+
+
+def one(type_: pa.DataType, *cells: str) -> list[Any] | Trouble:
+    parsed = parse(lines_of(*cells), pa.schema([("c", type_)]))
+    return parsed if isinstance(parsed, Trouble) else parsed.column(0).to_pylist()
+
+
+def cells_of(line: str) -> list[str | None] | None:
+    """The slow twin: the cells of one line by regular expression, or None if it is malformed."""
+    if not re.fullmatch(f"(?:{CELL})(?:,(?:{CELL}))*", line):
+        return None
+    cells: list[str | None] = []
+    at = 0
+    while True:
+        match = re.compile(CELL).match(line, at)
+        assert match is not None
+        cell = match[0]
+        if cell.startswith('"'):
+            cell = cell[1:-1].replace('""', '"')
+        cells.append(cell or None)
+        at = match.end() + 1
+        if at > len(line):
+            return cells
+
+
+@given(st.lists(st.text(',""ab \\', max_size=9), max_size=6), st.integers(1, 3))
+@settings(deadline=None, max_examples=300)
+def test_lines_are_read_like_the_slow_twin(lines: list[str], columns: int) -> None:
+    parsed = parse(lines_of(*lines), text_schema(columns))
+    expected = []
+    for row, line in enumerate(lines):
+        cells = cells_of(line)
+        if not line:
+            continue
+        if cells is None or len(cells) != columns:
+            assert isinstance(parsed, Trouble)
+            assert (parsed.kind, parsed.row, parsed.line) == ("line", row, line)
+            assert isinstance(infer_lines(lines_of(*lines), columns), Trouble)
+            return
+        expected.append(dict(zip(text_schema(columns).names, cells, strict=True)))
+    assert isinstance(parsed, pa.RecordBatch)
+    assert parsed.to_pylist() == expected
+    assert infer_lines(lines_of(*lines), columns) == infer(parsed)
+
+
+def written(cell: str | None, quoted: bool) -> str:
+    if cell is None:
+        return '""' if quoted else ""
+    if quoted or re.search(r'[",\r\n]', cell):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+UNICODE = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
+
+
+@given(
+    st.lists(st.tuples(*[st.none() | UNICODE | st.sampled_from(["\ufeffx", " ", "\n"])] * 2)),
+    st.booleans(),
+    st.sampled_from(["\n", "\r\n"]),
+)
+@settings(deadline=None)
+def test_what_is_written_is_read(rows: list[Any], quoted: bool, end: str) -> None:
+    rows = [row for row in rows if any(row)]
+    text = "".join(",".join(written(cell, quoted) for cell in row) + end for row in rows)
+    found = records(text.removesuffix("\n").encode() if end == "\n" else text.encode())
+    assert len(found) == len(rows)
+    parsed = parse(found, text_schema(2))
+    assert isinstance(parsed, pa.RecordBatch)
+    assert [tuple(row.values()) for row in parsed.to_pylist()] == rows
+
+
+def test_a_slice_of_lines_is_read_alone() -> None:
+    lines = pa.array(["bad\n", '1,"x, y"\n', "\n", "2,\n", "worse,,,\n"]).slice(1, 3)
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
+    for given_lines in (lines, lines.cast(pa.large_string()), lines.cast(pa.binary())):
+        parsed = parse(given_lines, schema)
+        assert parsed.to_pylist() == [{"a": 1, "b": "x, y"}, {"a": 2, "b": None}]
+        assert parsed.schema == schema
+    assert parse(lines.slice(0, 0), schema).num_rows == 0
+    assert parse(lines.slice(1, 1), schema).num_rows == 0
+    assert parse(pa.array(["", ""]), schema).num_rows == 0
+
+
+def test_blank_lines_are_skipped_and_quoted_blanks_are_nulls() -> None:
+    assert one(pa.string(), "a", "", '""', "\r", "b") == ["a", None, "b"]
+
+
+def test_duplicate_and_odd_column_names() -> None:
+    schema = pa.schema([("a.b", pa.int64()), ("a.b", pa.string()), ("`", pa.string())])
+    parsed = parse(lines_of("1,2,3"), schema)
+    assert parsed.schema == schema
+    assert [column.to_pylist() for column in parsed.columns] == [[1], ["2"], ["3"]]
+
+
+def test_a_long_line() -> None:
+    long = "x" * 3_000_000
+    schema = text_schema(2)
+    parsed = parse(lines_of("a,b", f"{long},{long}", "c,d"), schema)
+    assert [len(cell) for cell in parsed.column(0).to_pylist()] == [1, len(long), 1]
+    trouble = parse(lines_of(f"{long},{long},"), schema)
+    assert isinstance(trouble, Trouble)
+    assert len(trouble.line) == 200
+
+
+MIN, MAX = -(2**63), 2**63 - 1
+UTC = dt.UTC
+
+
+@pytest.mark.parametrize(
+    ("type_", "good", "bad"),
+    [
+        (pa.bool_(), {"true": True, "fAlSe": False, '"TRUE"': True}, "1 0 yes t"),
+        (pa.int8(), {"-128": -128, "127": 127}, "128 -129"),
+        (pa.int16(), {"-32768": -32768}, "32768"),
+        (pa.int32(), {"2147483647": 2147483647}, "2147483648"),
+        (
+            pa.int64(),
+            {str(MIN): MIN, str(MAX): MAX, '"5"': 5, "007": 7},
+            f"{MAX + 1} {MIN - 1} +7 0x1F 1.0 1e3 - 7_0 1,7 7\u00a0",
+        ),
+        (pa.float32(), {"0.5": 0.5, "-1e10": -1e10}, "abc 1.5f"),
+        (pa.float64(), {"0.1": 0.1, "1e300": 1e300, "inf": float("inf")}, "0x10 1.5.2 1d"),
+        (
+            pa.decimal128(4, 1),
+            {"100.00": Decimal("100.0"), "-999.9": Decimal("-999.9"), "1e2": Decimal(100)},
+            "1000 0.05 9999.0 x 100.001",
+        ),
+        (
+            pa.decimal128(38, 10),
+            {
+                "9999999999999999999999999999.9999999999": Decimal(
+                    "9999999999999999999999999999.9999999999"
+                ),
+                "1." + "0" * 40: Decimal(1),
+            },
+            "10000000000000000000000000000 0.00000000001",
+        ),
+        (
+            pa.date32(),
+            {"2024-02-29": dt.date(2024, 2, 29), "0001-01-01": dt.date(1, 1, 1)},
+            "2023-02-29 0000-01-01 2023-1-1 20230101 2023-01-01T00:00:00",
+        ),
+        (
+            pa.timestamp("us"),
+            {
+                "2020-01-02": dt.datetime(2020, 1, 2),
+                "2020-01-02 03:04:05.678901": dt.datetime(2020, 1, 2, 3, 4, 5, 678901),
+                "2020-01-02T03:04": dt.datetime(2020, 1, 2, 3, 4),
+            },
+            "2020-01-02T03:04Z 2020-01-02T03:04:05+01:00 0000-01-01T00:00 2020-01-02T25:00",
+        ),
+        (
+            pa.timestamp("us", "UTC"),
+            {
+                "2020-01-02T03:04:05Z": dt.datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC),
+                "9999-12-31T23:59:59Z": dt.datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC),
+                "2020-01-02 03:04:05+01:30": dt.datetime(2020, 1, 2, 1, 34, 5, tzinfo=UTC),
+            },
+            "2020-01-02T03:04:05 2020-01-02 9999-12-31T23:00-02 0001-01-01T00:00+00:01",
+        ),
+        (pa.string(), {" a ": " a ", "NULL": "NULL", "\\n": "\\n", "NA": "NA"}, ""),
+        (pa.binary(), {"é": "é".encode()}, ""),
+    ],
+    ids=lambda value: str(value) if isinstance(value, pa.DataType) else "",
+)
+def test_types(type_: pa.DataType, good: dict[str, Any], bad: str) -> None:
+    cells = [*good, "", '""']
+    columns = pa.schema([("id", pa.int64()), ("c", type_)])
+    parsed = parse(lines_of(*(f"1,{cell}" for cell in cells)), columns)
+    assert isinstance(parsed, pa.RecordBatch), parsed
+    assert parsed.column(1).to_pylist() == [*good.values(), None, None]
+    first = next(iter(good))
+    for cell in [*bad.split(" "), *([] if not bad else [f" {first}", f"{first} ", " "])]:
+        if not cell or "," in cell:
+            continue
+        trouble = parse(lines_of(f"1,{first}", "", f"2,{cell}", "x,x"), columns)
+        assert isinstance(trouble, Trouble), cell
+        assert (trouble.kind, trouble.row, trouble.column) == ("cell", 2, 1)
+        assert (trouble.line, trouble.found) == (f"2,{cell}", cell)
+
+
+@given(st.integers(0, 40), st.integers(0, 3), st.integers(1, 41))
+@settings(deadline=None, max_examples=40)
+def test_the_first_bad_cell_is_found(row: int, column: int, rows: int) -> None:
+    row %= rows
+    types = [pa.int64(), pa.float64(), pa.decimal128(5, 2), pa.date32()]
+    good, bad = ["1", "2.5", "3.10", "2020-01-01"], ["x", "x", "3.001", "2020-02-30"]
+    schema = pa.schema([(str(i), type_) for i, type_ in enumerate(types)])
+    cells = [list(good) for _ in range(rows)]
+    cells[row][column:] = bad[column:]
+    for later in cells[row + 1 :]:
+        later[:] = bad
+    trouble = parse(lines_of(*map(",".join, cells)), schema)
+    assert isinstance(trouble, Trouble)
+    assert (trouble.kind, trouble.row, trouble.column) == ("cell", row, column)
+    assert trouble.found == bad[column]
+    assert trouble.expected == ["bigint", "double", "decimal(5,2)", "date"][column]
+
+
+def test_text_that_is_not_utf8() -> None:
+    lines = pa.array([b"1,a\n", b"2,\xff\n"]).cast(pa.binary())
+    schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
+    trouble = parse(lines, schema)
+    assert isinstance(trouble, Trouble)
+    assert (trouble.kind, trouble.row, trouble.column) == ("cell", 1, 1)
+    assert trouble.line == "2,\ufffd"
+    trouble = parse(lines, pa.schema([("a", pa.int64()), ("b", pa.int64())]))
+    assert isinstance(trouble, Trouble)
+    assert trouble.row == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('1,"ab', "closing quote"),
+        ('1,"ab"c', "behind a closing quote"),
+        ('1,a"b"c', "quote doubled"),
+        ("1,a\rb", "line break"),
+        ("1", "2 columns"),
+        ("1,2,3", "2 columns"),
+    ],
+)
+def test_malformed_lines_say_what_is_wrong(line: str, expected: str) -> None:
+    trouble = parse(lines_of("1,2", line), text_schema(2))
+    assert isinstance(trouble, Trouble)
+    assert (trouble.kind, trouble.row) == ("line", 1)
+    assert expected in trouble.expected
+    assert infer_lines(lines_of("1,2", line), 2) == trouble
+
+
+def test_misuse_is_an_error_of_the_caller() -> None:
+    with pytest.raises(UnsupportedType, match="'when'"):
+        parse(lines_of("1"), pa.schema([("when", pa.time64("us"))]))
+    with pytest.raises(ValueError, match="line break"):
+        parse(pa.array(["1"]), text_schema(1))
+    for delimiter in ("", ",,", "\n", '"', "§"):
+        with pytest.raises(ValueError, match="delimiter"):
+            parse(lines_of("1"), text_schema(1), delimiter)
+    with pytest.raises(ValueError, match="lines are text"):
+        parse(pa.array([1]), text_schema(1))
+    with pytest.raises(ValueError, match="at least one column"):
+        parse(lines_of("1"), pa.schema([]))
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_other_delimiters(delimiter: str) -> None:
+    lines = lines_of(delimiter.join(["1,5", f'"a{delimiter}b"']))
+    assert parse(lines, text_schema(2), delimiter).to_pylist() == [
+        {"c0": "1,5", "c1": f"a{delimiter}b"}
+    ]
+    assert header(f"a{delimiter}b,c", delimiter) == ["a", "b,c"]
+
+
+def kind_of(cell: str) -> str:
+    """The slow twin of a cell's vote."""
+    if cell == "":
+        return "null"
+    if re.fullmatch("(?i)true|false", cell):
+        return "boolean"
+    if re.fullmatch(r"0|-?[1-9][0-9]*", cell):
+        digits = len(cell.lstrip("-").rstrip("0"))
+        return (
+            "string" if not MIN <= int(cell) <= MAX else "wide_bigint" if digits > 15 else "bigint"
+        )
+    if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?", cell):
+        number = Decimal(cell)
+        digits = "".join(map(str, number.as_tuple().digits)).strip("0")
+        fits = number == 0 or (len(digits) <= 15 and abs(number.adjusted()) <= 300)
+        return "double" if fits else "string"
+    time = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
+    zone = r"(Z|[+-][0-9]{2}(:?[0-5][0-9])?)?"
+    match = re.fullmatch(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})({time}{zone})?", cell)
+    if match is None:
+        return "string"
+    try:
+        dt.datetime.fromisoformat(cell)
+    except ValueError:
+        return "string"
+    if (match[5] or "Z") != "Z" and cell[:4] in ("0001", "9999"):
+        return "string"  # perhaps in no year of the calendar
+    return "date" if match[2] is None else "timestamp" if match[5] else "timestamp_ntz"
+
+
+NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,20})(\.[0-9]{1,18})?([eE][+-]?[0-9]{1,4})?")
+DATES = st.from_regex(
+    r"(19|20|00)[0-9]{2}-[01][0-9]-[0-3][0-9]"
+    r"([T ][0-2][0-9]:[0-6][0-9](:[0-6][0-9](\.[0-9]{1,7})?)?(Z|[+-][0-2][0-9](:?[0-6][0-9])?)?)?"
+)
+CELLS = (
+    NUMBERS.map(str.strip)
+    | DATES.map(str.strip)
+    | st.text("0123456789.-+eE", max_size=12)
+    | st.text("0123456789-:TZ +.", min_size=9, max_size=26)
+    | st.integers(MIN - 2, MAX + 2).map(str)
+    | st.floats(allow_nan=False, allow_infinity=False).map(repr)
+    | st.datetimes().map(str)
+    | st.sampled_from(["TRUE", "False", "truE", "tru", "", "-0", "-0.0", "007", "+1", "1.", ".5"])
+    | st.sampled_from([str(MIN), str(MAX), "NaN", "Infinity", '"5"', "1" + "0" * 18, "0e99"])
+    | st.sampled_from(["2020-01-01T00:00:00+24:00", "2020-01-01T00:00+00:60", "9999-12-31"])
+).filter(lambda cell: "\n" not in cell)
+
+
+@given(CELLS)
+@settings(deadline=None, max_examples=600)
+def test_votes_equal_their_slow_twin(cell: str) -> None:
+    assert infer(pa.table({"c": [cell]})) == [kind_of(cell)]
+    line = written(cell or None, quoted=cell == "")
+    assert infer_lines(lines_of(line), 1) == [kind_of(cell)]
+
+
+@given(st.lists(CELLS, max_size=8))
+@settings(deadline=None, max_examples=200)
+def test_an_inferred_type_reads_every_cell_and_keeps_them_apart(cells: list[str]) -> None:
+    lines = lines_of(*(written(cell or None, quoted=cell == "") for cell in cells))
+    votes = infer_lines(lines, 1)
+    assert not isinstance(votes, Trouble)
+    joined = "null"
+    for cell in cells:
+        joined = join(joined, kind_of(cell))
+    assert votes == [joined]
+    parsed = parse(lines, pa.schema([("c", arrow_type(joined))]))
+    assert isinstance(parsed, pa.RecordBatch), parsed
+    values = parsed.column(0).to_pylist()
+    for a, cell_a in zip(values, cells, strict=True):
+        for b, cell_b in zip(values, cells, strict=True):
+            if settle(joined) == "double" and cell_a and cell_b:
+                assert (a == b) == (Decimal(cell_a) == Decimal(cell_b))
+            elif settle(joined) in ("bigint", "date", "string"):
+                assert (a == b) == (cell_a == cell_b)
+
+
+def test_infer_reads_chunks_slices_and_nulls() -> None:
+    chunks = pa.chunked_array([["1", None], ["x", "2.5"]])
+    assert infer(pa.table({"c": chunks})) == ["string"]
+    assert infer(pa.table({"c": chunks.slice(0, 2)})) == ["bigint"]
+    assert infer(pa.table({"c": chunks.slice(3)})) == ["double"]
+    assert infer(pa.table({"c": pa.array([None, None], pa.string())})) == ["null"]
+    assert infer(pa.record_batch({"c": pa.array([], pa.string())})) == ["null"]
+    assert infer_lines(pa.array([], pa.string()), 2) == ["null", "null"]
+
+
+def test_join_is_a_least_upper_bound() -> None:
+    for a, b, c in product(VOTES, repeat=3):
+        assert join(a, b) == join(b, a)
+        assert join(join(a, b), c) == join(a, join(b, c))
+    for a in VOTES:
+        assert join(a, a) == join(a, "null") == a
+        assert join(a, "string") == "string"
+    assert join("bigint", "double") == "double"
+    assert join("wide_bigint", "double") == "string"
+    assert join("date", "timestamp_ntz") == "timestamp_ntz"
+    assert join("date", "timestamp") == "string"
+    assert {settle(vote) for vote in VOTES} == set(VOTES) - {"null", "wide_bigint"}
+
+
+def test_headers() -> None:
+    assert header("\ufeffid,Name,name, x ,a.b,`q`,é\r\n") == [
+        "id",
+        "Name",
+        "name",
+        " x ",
+        "a.b",
+        "`q`",
+        "é",
+    ]
+    assert header('"a, b","say ""hi"""') == ["a, b", 'say "hi"']
+    for line, expected, column in [
+        ("", "column names", None),
+        ("a,,b", "a name for every column", 1),
+        ("a,b,a", "to occur once", 2),
+        ('a,"b', "closing quote", 1),
+        ('a,"b"c', "behind a closing quote", 1),
+        ('a,b"c', "quoted", 1),
+    ]:
+        trouble = header(line)
+        assert isinstance(trouble, Trouble), line
+        assert (trouble.kind, trouble.column, trouble.line) == ("line", column, line)
+        assert expected in trouble.expected
+
+
+def test_records_keep_line_breaks_inside_quotes() -> None:
+    found = records(b'1,"a\nb"\r\n\n2,"c""\r\n"\n3,d')
+    assert found.to_pylist() == ['1,"a\nb"\r\n', "\n", '2,"c""\r\n"\n', "3,d\n"]
+    parsed = parse(found, text_schema(2))
+    assert parsed.column(1).to_pylist() == ["a\nb", 'c"\r\n', "d"]
+    assert records(b"").to_pylist() == []
+    unclosed = parse(records(b'1,2\n1,"a\n2,b\n'), text_schema(2))
+    assert isinstance(unclosed, Trouble)
+    assert (unclosed.row, unclosed.line) == (1, '1,"a\n2,b')
