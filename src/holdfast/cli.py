@@ -188,7 +188,7 @@ def profile(
 
             session = spark(progress)
             made = Profile.create(into, tables, options=options, session=session, progress=progress)
-        _show(made, made.snapshot(), output, ["keys"], everything, verbose)
+        _show(made, into, made.snapshot(), output, ["keys"], everything, verbose)
     return 0
 
 
@@ -294,7 +294,7 @@ def show(
             raise UnknownTableError(f"the profile has no table {table!r}; it has {has}")
         found = replace(found, tables={table: found.tables[table]})
     parts = PARTS if part is None else (part.value.replace("-", "_"),)
-    _show(opened, found, output, parts, everything, verbose)
+    _show(opened, directory, found, output, parts, everything, verbose)
     return 0
 
 
@@ -465,6 +465,7 @@ def _head(directory: Path) -> int:
 
 def _show(
     opened: Profile,
+    directory: Path,
     found: Snapshot,
     output: str,
     parts: Sequence[str],
@@ -478,7 +479,7 @@ def _show(
         _print_json(forms.show(found, parts, verbose=verbose, sizes=sizes))
     else:
         page = terminal.Page(sys.stdout, everything=everything)
-        terminal.show(page, str(opened.path), found, parts, verbose=verbose, sizes=sizes)
+        terminal.show(page, str(directory), found, parts, verbose=verbose, sizes=sizes)
 
 
 def _print_json(form: dict[str, Any]) -> None:

@@ -31,12 +31,13 @@ from holdfast.tasks import rows as row_tasks
 from holdfast.tasks.ingest import SEGMENT_ROWS
 from holdfast.tasks.parcel import Parcel
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.view import View
+from holdfast.tasks.view import View, bounds
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 Progress = Callable[..., None]
 
+_LOWEST = -(1 << 63)
 _SAMPLE_ROWS = 40_000
 _COARSE = 16
 """A first search looks at one part in so many: cheap, and it refutes most that can be refuted."""
@@ -221,19 +222,18 @@ def _searches(
     distinct: list[float],
     part_only: bool,
 ) -> list[tuple[Call, int]]:
-    """One call per group and part, each with the number of its group."""
+    """One call per group and range of codes, each with the number of its group."""
     parts = _parts(runner, view)
-    chosen = range(parts)
-    if part_only:
-        parts = parts * _COARSE
     order = sorted(range(view.columns), key=lambda c: -distinct[c])
     calls: list[tuple[Call, int]] = []
     for number, (column, candidates) in enumerate(groups):
         path = (column, *(c for c in order if c != column))
-        calls += [
-            ((tasks.search, tasks.Search(view, column, part, parts, candidates, path)), number)
-            for part in chosen
-        ]
+        cuts = bounds(view, column, parts * (_COARSE if part_only else 1))
+        ranges = list(zip([_LOWEST, *cuts], [*cuts, None], strict=True))
+        # Of a coarse search the ranges lie apart, so that they differ in all that order brings.
+        for low, high in ranges[_COARSE // 2 :: _COARSE] if part_only else ranges:
+            item = tasks.Search(view, column, low, high, candidates, path)
+            calls.append(((tasks.search, item), number))
     return calls
 
 

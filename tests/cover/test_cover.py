@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from holdfast.cover.cover import Change, Cover
 from holdfast.kernels import bitsets
+from holdfast.kernels import cover as kernels
 from holdfast.kernels.bitsets import Masks
 from tests.oracle import maximal_sets, minimal_sets, minimal_sets_stepwise
 from tests.strategies import families
@@ -111,7 +112,7 @@ def test_law_over_several_words(story: Story) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_law_with_many_sets(seed: int) -> None:
     random = np.random.default_rng(seed)
-    family = [tuple(np.flatnonzero(random.random(90) < 0.93).tolist()) for _ in range(8)]
+    family = [tuple(sorted(random.permutation(90)[:87].tolist())) for _ in range(8)]
     tell(Story(90, None, family[:4], [Step([], family[4:6]), Step([0, 3], family[6:])]))
 
 
@@ -156,9 +157,22 @@ def test_a_stored_cover_goes_on() -> None:
     for matrix in (first.evidence, first.minimal):
         matrix.flags.writeable = False
     again = Cover(first.atoms, first.evidence, first.minimal, first.max_size)
-    again.add(bitsets.from_columns([(0, 69)], 70))
+    again.add(bitsets.from_columns([(0, *range(2, 68), 69)], 70))
     assert columns(again.minimal) == [(0, 68), (1, 68), (1, 69)]
     assert columns(first.minimal) == [(0, 68), (0, 69), (1, 68), (1, 69)]
+
+
+def test_an_interrupted_step_leaves_the_cover_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> Masks:
+        raise KeyboardInterrupt
+
+    cover = build(4, [(0, 1), (1, 2, 3)])
+    minimal, evidence = columns(cover.minimal), columns(cover.evidence)
+    monkeypatch.setattr(kernels, "search", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        cover.remove(cover.evidence[:1])
+    assert columns(cover.minimal) == minimal
+    assert columns(cover.evidence) == evidence
 
 
 def test_unknown_evidence_is_not_removed() -> None:

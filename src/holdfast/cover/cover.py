@@ -94,37 +94,33 @@ class Cover:
         rest = before[~bitsets.is_member(before, gone)]
         fresh = bitsets.maximal(come)
         fresh = fresh[~bitsets.any_superset(fresh, rest)]
-        after = np.concatenate([rest[~bitsets.any_superset(rest, fresh)], fresh])
         gone = gone[~bitsets.any_superset(gone, fresh)]
-        self.evidence = _in_order(after)
+        after = _in_order(np.concatenate([rest[~bitsets.any_superset(rest, fresh)], fresh]))
 
         broken = bitsets.any_superset(old, fresh)
         if len(fresh) > len(before) and 2 * np.count_nonzero(broken) > len(old):
             # Growing most sets through mostly new edges was measured at two to eight times the
             # cost of a fresh search, which may choose the best edge at every branch.
-            return self._replace(self._search(self.evidence, bitsets.universe(self.atoms)))
-
-        kept, lost = old[~broken], old[broken]
-        gained = self._extend(lost, before, fresh)
-        if len(gone):
-            # Whatever is minimal now lies inside a removed evidence, or hits the removed edges
-            # too: then it is minimal with them, and needs none of them for any of its atoms.
-            graph = self._graph(self.evidence)
-            needed = kernels.irredundant(kept, graph)
-            kept, lost = kept[needed], np.concatenate([lost, kept[~needed]])
-            gained = gained[kernels.irredundant(gained, graph)]
-            inside = kernels.search(graph, gone, self._limit)
-            gained = np.concatenate([gained, inside])
-        if len(gained) or len(lost):
-            self.minimal = _in_order(np.concatenate([kept, gained]))
+            minimal = self._search(after, bitsets.universe(self.atoms))
+            gained = minimal[~bitsets.is_member(minimal, old)]
+            lost = old[~bitsets.is_member(old, minimal)]
+        else:
+            kept, lost = old[~broken], old[broken]
+            gained = self._extend(lost, before, fresh)
+            if len(gone):
+                # Whatever is minimal now lies inside a removed evidence, or hits the removed
+                # edges too: then it is minimal with them, and needs none of them for its atoms.
+                graph = self._graph(after)
+                needed = kernels.irredundant(kept, graph)
+                kept, lost = kept[needed], np.concatenate([lost, kept[~needed]])
+                gained = gained[kernels.irredundant(gained, graph)]
+                gained = np.concatenate([gained, kernels.search(graph, gone, self._limit)])
+            minimal = old
+            if len(gained) or len(lost):
+                minimal = _in_order(np.concatenate([kept, gained]))
+        # Only now: an interrupted search leaves the cover as it was.
+        self.evidence, self.minimal = after, minimal
         return Change(_in_order(gained), _in_order(lost))
-
-    def _replace(self, minimal: Masks) -> Change:
-        old, self.minimal = self.minimal, minimal
-        return Change(
-            gained=minimal[~bitsets.is_member(minimal, old)],
-            lost=old[~bitsets.is_member(old, minimal)],
-        )
 
     def _search(self, evidence: Masks, area: Masks) -> Masks:
         return _in_order(kernels.search(self._graph(evidence), area, self._limit))

@@ -41,28 +41,30 @@ def lowest(word: np.uint64) -> int:
     return (number & -number).bit_length() - 1
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _ctpop(context: Any, word: Any) -> Any:
+def _count_ones(context: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
 
     return types.int64(types.uint64), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
-def _cttz(context: Any, word: Any) -> Any:
+def _lowest(context: Any, word: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.cttz(args[0], context.get_constant(types.boolean, True))
 
     return types.int64(types.uint64), generate
 
 
-@overload(count_ones, strict=False)  # type: ignore[untyped-decorator]
+_ctpop: Any = intrinsic(_count_ones)
+_cttz: Any = intrinsic(_lowest)
+
+
+@overload(count_ones, strict=False)
 def _compiled_count_ones(word: Any) -> Any:
     return lambda word: _ctpop(word)
 
 
-@overload(lowest, strict=False)  # type: ignore[untyped-decorator]
+@overload(lowest, strict=False)
 def _compiled_lowest(word: Any) -> Any:
     return lambda word: _cttz(word)
 
@@ -126,7 +128,8 @@ def complement(matrix: Masks, atoms: int) -> Masks:
 
 def popcount(matrix: Masks) -> Indices:
     """The size of every row."""
-    return np.bitwise_count(matrix).sum(axis=1, dtype=np.int64)
+    sizes: Indices = np.bitwise_count(matrix).sum(axis=1, dtype=np.int64)
+    return sizes
 
 
 def transpose(matrix: Masks) -> Masks:

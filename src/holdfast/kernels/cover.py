@@ -159,7 +159,7 @@ def _add_atom(column: Masks, stack: Stack, depth: int) -> bool:
         missed_next[w] = before & ~hit
         once_next[w] = (once[w] & ~hit) | (before & hit)
         left |= before & ~hit
-    return left != ZERO
+    return bool(left != ZERO)
 
 
 @kernel

@@ -195,21 +195,23 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
 
 
 @kernel
-def column_key(row: Any, column: int, shape: Any) -> np.uint64:
-    """One word that is equal for equal cells (and, but for hash collisions, only then)."""
-    h = row[shape.owner.size + (column >> 6)] >> np.uint64(column & 63) & np.uint64(1)
-    for v in range(shape.first[column], shape.first[column + 1]):
-        h = (h ^ row[v]) * np.uint64(0x9E3779B97F4A7C15)
-        h ^= h >> np.uint64(29)
-    return h
-
-
-@kernel
 def is_null(row: Any, column: int, shape: Any) -> bool:
     """Whether a cell is null."""
     return (row[shape.owner.size + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(
         1
     ) == np.uint64(1)
+
+
+@kernel
+def column_key(row: Any, column: int, shape: Any) -> np.uint64:
+    """One word that is equal for equal cells. Unequal cells may share it too (a null and one
+    value, two wide values in a million million), so groups by it are compared in full."""
+    if is_null(row, column, shape):
+        return np.uint64(0x9E3779B97F4A7C15)
+    at = shape.first[column]
+    if shape.first[column + 1] == at + 1:
+        return row[at]
+    return row[at] ^ (row[at + 1] * np.uint64(0x9E3779B97F4A7C15))
 
 
 @kernel
@@ -296,6 +298,23 @@ def _some_pairs(
 
 
 @kernel
+def _sort(keys: Any, values: Any, lo: int, hi: int) -> None:
+    """Sort a slice of keys, and values with them."""
+    if hi - lo > 48:
+        order = np.argsort(keys[lo:hi])
+        values[lo:hi] = values[lo:hi][order]
+        keys[lo:hi] = keys[lo:hi][order]
+        return
+    for i in range(lo + 1, hi):
+        key, value = keys[i], values[i]
+        at = i
+        while at > lo and keys[at - 1] > key:
+            keys[at], values[at] = keys[at - 1], values[at - 1]
+            at -= 1
+        keys[at], values[at] = key, value
+
+
+@kernel
 def search(
     rows: Any, ids: Any, shape: Any, trie: Any, candidates: Any, found: Any, partial: Any
 ) -> None:
@@ -352,9 +371,7 @@ def search(
                     arena[top] = arena[i]
                     keys[top] = column_key(row, column, shape)
                     top += 1
-            order = np.argsort(keys[base:top])
-            arena[base:top] = arena[base:top][order]
-            keys[base:top] = keys[base:top][order]
+            _sort(keys, arena, base, top)
             groups[depth, 0] = base
             groups[depth, 1] = top
             fresh = False

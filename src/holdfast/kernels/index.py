@@ -1,8 +1,9 @@
 """Sorted columns: building them, looking rows up in them, and gathering rows from segments.
 
-A segment's words are a column-major ``uint64`` matrix ``(words, rows)``. An index of a column is
-its first word in sorted order with the positions of the rows; equal first words are a superset of
-equal cells, so whatever a look-up returns is compared in full before it counts.
+A segment's words are a row-major ``uint64`` matrix ``(rows, words)``, because a look-up needs whole
+rows: three cache lines instead of one per word. An index of a column is its first word in sorted
+order with the positions of the rows; equal first words are a superset of equal cells, so whatever a
+look-up returns is compared in full before it counts.
 """
 
 from __future__ import annotations
@@ -39,17 +40,15 @@ def _mix(h: np.uint64) -> np.uint64:
 
 
 @kernel
-def sketch(words: Any, column: int, shape: Any, out: Any) -> int:
-    """The smallest distinct hashes of a column's cells, ascending, into ``out``; their number."""
-    size = 0
-    values = shape.owner.size
-    nulls = words[values + (column >> 6)]
-    limit = np.uint64(0xFFFFFFFFFFFFFFFF)
+def sketch(words: Any, column: int, shape: Any, out: Any, size: int) -> int:
+    """Take cells of a column (``words`` is column-major here) into its sketch: the smallest distinct
+    hashes, ascending, of which ``out`` holds ``size`` so far. Returns the new size."""
+    nulls = words[shape.owner.size + (column >> 6)]
     for row in range(words.shape[1]):
         h = (nulls[row] >> np.uint64(column & 63)) & np.uint64(1)
         for v in range(shape.first[column], shape.first[column + 1]):
             h = _mix(h ^ words[v, row]) + np.uint64(0x9E3779B97F4A7C15)
-        if size == out.size and h >= limit:
+        if size == out.size and h >= out[size - 1]:
             continue
         at = np.searchsorted(out[:size], h)
         if at < size and out[at] == h:
@@ -59,7 +58,6 @@ def sketch(words: Any, column: int, shape: Any, out: Any) -> int:
         for i in range(size - 1, at, -1):
             out[i] = out[i - 1]
         out[at] = h
-        limit = out[size - 1]
     return size
 
 
@@ -69,37 +67,6 @@ def distinct(sketches: list[U64]) -> float:
     if merged.size < SKETCH:
         return float(merged.size)
     return (SKETCH - 1) / (float(merged[SKETCH - 1]) / 2.0**64)
-
-
-@kernel
-def choose(words: Any, dead: Any, column: int, shape: Any, part: int, parts: int) -> Any:
-    """Positions of the living rows whose cell in ``column`` hashes into this part.
-
-    Under "nulls differ" a null agrees with nothing, so its row is left out.
-    """
-    chosen = np.empty(words.shape[1], np.int64)
-    count = 0
-    values = shape.owner.size
-    nulls = words[values + (column >> 6)]
-    codes = words[shape.first[column]]
-    for row in range(words.shape[1]):
-        if dead.size and dead[row >> 3] >> np.uint8(row & 7) & np.uint8(1):
-            continue
-        null = (nulls[row] >> np.uint64(column & 63)) & np.uint64(1)
-        if null and not shape.nulls_equal:
-            continue
-        if parts == 1 or _mix(codes[row] ^ null) % np.uint64(parts) == np.uint64(part):
-            chosen[count] = row
-            count += 1
-    return chosen[:count]
-
-
-@kernel
-def gather(words: Any, positions: Any, out: Any) -> None:
-    """Rows at ``positions``, row-major, into ``out``."""
-    for w in range(words.shape[0]):
-        for i in range(positions.size):
-            out[i, w] = words[w, positions[i]]
 
 
 @kernel
@@ -131,7 +98,6 @@ def probe(
     are taken once, the row with the smaller id being the one found. Returns the pairs compared.
     """
     mask = np.empty(shape.full.size, np.uint64)
-    row = np.empty(words.shape[0], np.uint64)
     compared = 0
     for i in range(batch.shape[0]):
         if not shape.nulls_equal and is_null(batch[i], column, shape):
@@ -143,14 +109,12 @@ def probe(
             near = filters.size == 0
             for k in range(filters.size):
                 first = shape.first[filters[k]]
-                if words[first, position] == batch[i, first]:
+                if words[position, first] == batch[i, first]:
                     near = True
                     break
             if not near or is_dead(dead, position):
                 continue
-            for w in range(words.shape[0]):
-                row[w] = words[w, position]
-            pair_mask(batch[i], row, shape, mask)
+            pair_mask(batch[i], words[position], shape, mask)
             record(mask, base + position, batch_ids[i], candidates, shape.full, found)
             compared += 1
     return compared
@@ -163,11 +127,11 @@ def same_cells(row: Any, words: Any, position: int, columns: Any, shape: Any) ->
     for k in range(columns.size):
         column = columns[k]
         bit = np.uint64(column & 63)
-        theirs = words[values + (column >> 6), position] >> bit
+        theirs = words[position, values + (column >> 6)] >> bit
         if (row[values + (column >> 6)] >> bit ^ theirs) & np.uint64(1):
             return False
         for v in range(shape.first[column], shape.first[column + 1]):
-            if row[v] != words[v, position]:
+            if row[v] != words[position, v]:
                 return False
     return True
 

@@ -52,7 +52,11 @@ class Page:
 
     def table(self, table: Table, indent: int) -> None:
         """A table, cut to the width of the screen."""
-        self.console.print(Padding(table, (0, 0, 0, indent)))
+        with self.console.capture() as printed:
+            self.console.print(Padding(table, (0, 0, 0, indent)))
+        # Without the spaces that fill each line.
+        lines = [line.rstrip(" ") for line in printed.get().splitlines()]
+        self.console.file.write("\n".join([*lines, ""]))
 
     def more(self, total: int, indent: int = 2) -> None:
         """Say how many of a list were left out."""
@@ -132,7 +136,7 @@ def _shared(non_key: NonKey) -> Text:
     row = non_key.witness[0]
     if not all(column in row for column in non_key.columns):
         return Text(" and ").join(_cell(each) for each in non_key.witness)
-    return Text(", ").join(_cell(row[column]) for column in non_key.columns)
+    return Text(" | ").join(_cell(row[column]) for column in non_key.columns)
 
 
 def _inside(page: Page, table: TableSnapshot) -> None:
@@ -165,13 +169,13 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
     if not outcome.applied and not check:
         batch = plain(outcome.batch_id or "")
         page.line(
-            f"{table}: batch {batch!r} was applied before, nothing to do "
-            f"(version {outcome.version})"
+            f"{table}: batch {batch!r} was applied before, as version {outcome.version}; "
+            "nothing to do"
         )
         return
     what = f"checked against version {outcome.version}" if check else f"version {outcome.version}"
     rows = count(outcome.rows, "row")
-    after = f"{rows} it would be" if check else f"{rows} now"
+    after = f"{rows} then" if check else f"{rows} now"
     page.line(f"{table}, {what}: {_batch(outcome)}; {after}", "bold")
     _duplicates_changed(page, outcome, check)
     broken = sorted(outcome.broken, key=lambda lost: len(lost.key.columns))
@@ -263,7 +267,9 @@ def _event(entry: Entry) -> tuple[str, str, str, str, str]:
         rows, keys = sum(entry.tables.values()), sum(entry.keys.values())
         return name, "", "first profile", f"{rows:,}", f"{keys:,}"
     keys_now = f"{entry.keys[happened.table]:,}"
-    if happened.gained or happened.lost:
+    if happened.duplicates:
+        keys_now = f"0 ({keys_now} of distinct rows)"
+    elif happened.gained or happened.lost:
         keys_now += f" (+{len(happened.gained):,} −{len(happened.lost):,})"
     batch = plain(happened.batch_id or "")
     return plain(happened.table), batch, _batch(happened), f"{happened.rows:,}", keys_now

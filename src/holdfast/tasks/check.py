@@ -32,8 +32,8 @@ def check(item: Check) -> Iterator[Parcel]:
         if segment.raw is not None and not _encodes(item, segment, words):
             wrong.append(f"{segment.words}: does not match the raw rows in {segment.raw}")
         for name, path in segment.indexes.items():
-            codes = row_codes(words) if name == ROWS else words[item.view.shape.first[int(name)]]
-            if not _sorts(item.view.path / path, codes.view(np.int64)):
+            codes = row_codes(words) if name == ROWS else words[:, item.view.shape.first[int(name)]]
+            if not _sorts(item.view.path / path, np.ascontiguousarray(codes).view(np.int64)):
                 wrong.append(f"{path}: is not the sorted column {name} of {segment.words}")
     yield Parcel({"wrong": wrong})
 
@@ -44,7 +44,7 @@ def _encodes(item: Check, segment: Segment, words: NDArray[np.uint64]) -> bool:
     for number in range(reader.num_record_batches):
         batch = reader.get_batch(number)
         fresh = encode(batch, layout(item.schema)).view(np.uint64)
-        if not np.array_equal(fresh, words[:, start : start + batch.num_rows]):
+        if not np.array_equal(fresh.T, words[start : start + batch.num_rows]):
             return False
         start += batch.num_rows
     return start == segment.rows

@@ -42,15 +42,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class Search:
-    """Find pairs that violate candidates, all of which contain ``column``.
+    """Find pairs that violate candidates, all of which contain ``column``, which is indexed.
 
-    Looks only at the rows whose cell in that column falls into part ``part`` of ``parts``.
+    Looks only at the rows whose code in that column is from ``low`` to below ``high``.
     """
 
     view: View
     column: int
-    part: int
-    parts: int
+    low: int
+    high: int | None
     candidates: U64
     order: tuple[int, ...]  # columns, most selective first
 
@@ -90,7 +90,7 @@ def sample(item: Sample) -> Iterator[Parcel]:
 def search(item: Search) -> Iterator[Parcel]:
     """All evidence against the candidates, in one part of the rows."""
     view = item.view
-    rows, ids = view.part(item.column, item.part, item.parts)
+    rows, ids = view.between(item.column, item.low, item.high)
     found = evidence.findings(view.shape.full.size)
     partial = np.zeros(len(item.candidates), np.bool_)
     trie = _trie(item.candidates, item.order)
@@ -112,10 +112,9 @@ def differ(view: View) -> Iterator[Parcel]:
         if first is None:
             first = view.rows(segment, live[:1])[0]
             first_id = int(live[0]) + segment.base
-        unlike = (words != first[:, None]).any(axis=0)
+        unlike = (words != first).any(axis=1)
         if not view.nulls_equal:
-            values = view.shape.owner.size
-            unlike |= (words[values:] != 0).any(axis=0)
+            unlike |= (words[:, view.shape.owner.size :] != 0).any(axis=1)
         unlike[live[0]] &= segment.base + live[0] != first_id
         others = live[unlike[live]]
         if others.size:
@@ -138,7 +137,7 @@ def probe(item: Probe) -> Iterator[Parcel]:
     for arrived in item.batch:
         rows = view.rows(arrived, np.arange(arrived.rows))
         ids = np.arange(arrived.rows) + arrived.base
-        codes = row_codes(np.ascontiguousarray(map_words(view.path, arrived)))
+        codes = row_codes(rows)
         for segment in view.segments:
             if segment.number > arrived.number or not segment.live:
                 continue

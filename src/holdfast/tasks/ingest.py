@@ -25,7 +25,8 @@ U64 = NDArray[np.uint64]
 SEGMENT_ROWS = 1 << 20
 """Rows at which a segment is closed, so that a task's memory has a bound."""
 
-_RAW_BATCH = 16_384
+_RAW_BATCH = 4_096
+"""Raw rows that are decompressed to show one."""
 
 
 @dataclass(frozen=True)
@@ -197,25 +198,29 @@ class _Writer:
         self._root = Path(spec.root)
         self._layout = encode.layout(spec.schema)
         self._shape = evidence.shape(list(self._layout.widths), True)
+        self._closed = False
+        self._start()
+
+    def _start(self) -> None:
         self._words: list[U64] = []
         self._sizes: list[int] = []
         self._rows = 0
         self._raw: Any = None
         self._raw_path: str | None = None
-        self._closed = False
+        self._sketches = Sketches(self._shape) if self._spec.sketches else None
 
     def abandon(self) -> None:
         """Something was wrong with the data: write no more."""
         self._closed = True
 
     def add(self, batch: pa.RecordBatch) -> Iterator[Parcel]:
-        if self._closed:
-            return
-        while batch.num_rows:
-            room = min(_RAW_BATCH, SEGMENT_ROWS - self._rows)
-            piece = batch.slice(0, room)
+        while batch.num_rows and not self._closed:
+            piece = batch.slice(0, SEGMENT_ROWS - self._rows)
             batch = batch.slice(piece.num_rows)
-            self._words.append(encode.encode(piece, self._layout).view(np.uint64))
+            words = encode.encode(piece, self._layout).view(np.uint64)
+            self._words.append(np.ascontiguousarray(words.T))
+            if self._sketches:
+                self._sketches.add(words)
             if self._spec.keep_raw:
                 self._write_raw(piece)
             self._rows += piece.num_rows
@@ -234,33 +239,45 @@ class _Writer:
             options = pa.ipc.IpcWriteOptions(compression="lz4")
             path = str(self._root / self._raw_path)
             self._raw = pa.ipc.new_file(path, self._spec.schema, options=options)
-        self._raw.write_batch(piece)
-        self._sizes.append(piece.num_rows)
+        for start in range(0, piece.num_rows, _RAW_BATCH):
+            part = piece.slice(start, _RAW_BATCH)
+            self._raw.write_batch(part)
+            self._sizes.append(part.num_rows)
 
     def _finish(self) -> Parcel:
         if self._raw is not None:
             self._raw.close()
-        words = np.concatenate(self._words, axis=1)
-        self._words = []
+        words = np.concatenate(self._words)
         path = unique(self._spec.prefix, "words")
         write_words(self._root / path, words, self._sizes)
-        codes = row_codes(words)
         built = build_indexes(
             self._root, self._spec.prefix, words, self._shape.first, self._spec.indexes
         )
-        arrays: dict[str, NDArray[Any]] = {"fingerprint": index.fingerprint(codes)}
-        if self._spec.sketches:
-            arrays["sketch"] = sketches(words, self._shape)
+        arrays: dict[str, NDArray[Any]] = {"fingerprint": index.fingerprint(row_codes(words))}
+        if self._sketches:
+            arrays["sketch"] = self._sketches.hashes
         facts = {"words": path, "raw": self._raw_path, "rows": self._rows, "indexes": built}
-        self._rows, self._raw, self._raw_path, self._sizes = 0, None, None, []
+        self._start()
         return Parcel(facts, arrays)
 
 
-def sketches(words: U64, shape: evidence.Shape) -> U64:
-    """The sketches of all columns, short ones filled up with their largest hash."""
-    columns = shape.first.size - 1
-    out = np.zeros((columns, index.SKETCH), np.uint64)
-    for column in range(columns):
-        size = index.sketch(words, column, shape, out[column])
-        out[column, size:] = out[column, max(size - 1, 0)]
-    return out
+class Sketches:
+    """The sketches of all columns of some rows."""
+
+    def __init__(self, shape: evidence.Shape) -> None:
+        self._shape = shape
+        self._sizes = [0] * (shape.first.size - 1)
+        self._out = np.zeros((len(self._sizes), index.SKETCH), np.uint64)
+
+    def add(self, words: U64) -> None:
+        """Take in rows, whose words are column-major."""
+        for column, size in enumerate(self._sizes):
+            self._sizes[column] = index.sketch(words, column, self._shape, self._out[column], size)
+
+    @property
+    def hashes(self) -> U64:
+        """One row per column, filled up with its largest hash."""
+        out = self._out.copy()
+        for column, size in enumerate(self._sizes):
+            out[column, size:] = out[column, max(size - 1, 0)]
+        return out

@@ -90,7 +90,7 @@ def locate(item: Locate) -> Iterator[Parcel]:
 def _grouped(rows: U64) -> tuple[U64, I64, I64]:
     """Distinct rows, where each first occurs, and how often."""
     _, first, inverse, need = np.unique(
-        row_codes(np.ascontiguousarray(rows.T)), return_index=True, return_inverse=True,
+        row_codes(rows), return_index=True, return_inverse=True,
         return_counts=True,
     )  # fmt: skip
     if (rows != rows[first][inverse]).any():  # two rows with one hash: compare them in full
@@ -116,15 +116,16 @@ def _look_up_request(
     """Ranges of rows that may match, by an index where there is one, else by one scan."""
     view = item.view
     if whole:
-        return look_up(view.path, segment, ROWS, row_codes(np.ascontiguousarray(wide.T)))
+        return look_up(view.path, segment, ROWS, row_codes(wide))
     for column in item.columns:
         if str(column) in segment.indexes:
             codes = np.ascontiguousarray(wide[:, view.shape.first[column]])
             return look_up(view.path, segment, str(column), codes)
     first = view.shape.first[item.columns[0]]
     codes = np.ascontiguousarray(wide[:, first])
-    near = index.members(words[first], codes)
-    sorted_codes, order = index.sort(words[first][near])
+    held = np.ascontiguousarray(words[:, first])
+    near = index.members(held, codes)
+    sorted_codes, order = index.sort(held[near])
     signed = codes.view(np.int64)
     lo = np.searchsorted(sorted_codes, signed, "left")
     hi = np.searchsorted(sorted_codes, signed, "right")
@@ -143,7 +144,7 @@ def duplicates(item: Duplicates) -> Iterator[Parcel]:
         alive = np.zeros(segment.rows, np.bool_)
         alive[live_positions(view.path, segment)] = True
         if not view.nulls_equal:
-            alive &= (map_words(view.path, segment)[view.shape.owner.size :] == 0).all(axis=0)
+            alive &= (map_words(view.path, segment)[:, view.shape.owner.size :] == 0).all(axis=1)
         hashes.append(codes[alive[positions]])
         ids.append((positions + segment.base)[alive[positions]])
     code, id_ = np.concatenate(hashes), np.concatenate(ids)

@@ -1,6 +1,6 @@
 """Segments: immutable files of encoded rows, their raw rows, sorted columns and deleted rows.
 
-A segment is written once. Its *words* file holds the encoded rows as one column-major matrix, its
+A segment is written once. Its *words* file holds the encoded rows as one row-major matrix, its
 *raw* file the rows as they came, each *index* file one column in sorted order. Deleting rows writes
 a new *dead* file, a bitmap. Everything but raw rows is memory-mapped, never read whole.
 """
@@ -96,7 +96,7 @@ def write_words(path: Path, words: U64, raw_batches: list[int]) -> None:
 
 
 def map_words(root: Path, segment: Segment) -> U64:
-    """A segment's encoded rows: ``(words, rows)``."""
+    """A segment's encoded rows: ``(rows, words)``."""
     arrays, facts = map_arrays(root / segment.words)
     words: U64 = arrays["words"].reshape(facts["shape"])
     return words
@@ -139,15 +139,15 @@ def build_indexes(
     """Write the named indexes of a segment and say where they are."""
     built = {}
     for name in names:
-        codes = row_codes(words) if name == ROWS else words[first[int(name)]]
+        codes = row_codes(words) if name == ROWS else words[:, first[int(name)]]
         built[name] = unique(prefix, "index")
-        write_index(root, built[name], codes)
+        write_index(root, built[name], np.ascontiguousarray(codes))
     return built
 
 
 def row_codes(words: U64) -> U64:
     """One hash per row."""
-    return row_hash(words.view(np.int64)).view(np.uint64)
+    return row_hash(np.ascontiguousarray(words.T).view(np.int64)).view(np.uint64)
 
 
 def look_up(root: Path, segment: Segment, name: str, codes: U64) -> tuple[Any, Any, Any]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import index
-from holdfast.tasks.ingest import sketches
+from holdfast.tasks.ingest import Sketches
 from holdfast.tasks.parcel import Parcel
 from holdfast.tasks.segments import (
     Segment,
@@ -71,8 +71,9 @@ def describe(item: Describe) -> Iterator[Parcel]:
     view = item.view
     for segment in view.segments:
         live = live_positions(view.path, segment)
-        words = np.ascontiguousarray(view.rows(segment, live).T)
-        yield Parcel({}, {"sketch": sketches(words, view.shape)})
+        sketches = Sketches(view.shape)
+        sketches.add(np.ascontiguousarray(view.rows(segment, live).T))
+        yield Parcel({}, {"sketch": sketches.hashes})
 
 
 def merge(item: Merge) -> Iterator[Parcel]:
@@ -93,7 +94,7 @@ def merge(item: Merge) -> Iterator[Parcel]:
             sizes += _copy_raw(view, segment, live, writer)
     if writer is not None:
         writer.close()
-    words = np.ascontiguousarray(np.concatenate(blocks).T)
+    words = np.concatenate(blocks)
     path = unique(item.prefix, "words")
     write_words(view.path / path, words, sizes)
     built = build_indexes(view.path, item.prefix, words, view.shape.first, item.indexes)

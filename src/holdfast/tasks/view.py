@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import evidence, index
-from holdfast.tasks.segments import Segment, map_dead, map_words
+from holdfast.kernels import evidence
+from holdfast.tasks.segments import Segment, map_arrays, map_dead, map_words
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -41,20 +41,47 @@ class View:
         return len(self.widths)
 
     def rows(self, segment: Segment, positions: I64) -> U64:
-        """Rows of a segment as a row-major block."""
-        words = map_words(self.path, segment)
-        out = np.empty((positions.size, words.shape[0]), np.uint64)
-        index.gather(words, positions, out)
+        """Rows of a segment."""
+        return map_words(self.path, segment)[positions]
+
+    def between(self, column: int, low: int, high: int | None) -> tuple[U64, I64]:
+        """All living rows whose code in an indexed column is at least ``low`` and below ``high``
+        (``None``: no bound), with their ids. Where nulls differ, a null's row is left out: it
+        agrees with nothing."""
+        width = self.shape.owner.size + self.shape.full.size
+        blocks, ids = [np.empty((0, width), np.uint64)], [np.empty(0, np.int64)]
+        for segment in self.segments:
+            arrays, _ = map_arrays(self.path / segment.indexes[str(column)])
+            codes = arrays["codes"]
+            lo = np.searchsorted(codes, low)
+            hi = len(codes) if high is None else np.searchsorted(codes, high)
+            positions = arrays["positions"][lo:hi].astype(np.int64)
+            positions = positions[~self._left_out(segment, column, positions)]
+            blocks.append(self.rows(segment, positions))
+            ids.append(positions + segment.base)
+        return np.concatenate(blocks), np.concatenate(ids)
+
+    def _left_out(self, segment: Segment, column: int, positions: I64) -> NDArray[np.bool_]:
+        out = np.zeros(positions.size, np.bool_)
+        dead = map_dead(self.path, segment)
+        if dead.size:
+            out |= (dead[positions >> 3] >> (positions & 7).astype(np.uint8) & 1).astype(np.bool_)
+        if not self.nulls_equal:
+            word = self.shape.owner.size + column // 64
+            nulls = map_words(self.path, segment)[positions, word]
+            out |= (nulls >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
         return out
 
-    def part(self, column: int, part: int, parts: int) -> tuple[U64, I64]:
-        """All living rows whose cell in ``column`` falls into a part, with their ids."""
-        blocks = [np.empty((0, sum(self.widths) + self.shape.full.size), np.uint64)]
-        ids = [np.empty(0, np.int64)]
-        for segment in self.segments:
-            words = map_words(self.path, segment)
-            dead = map_dead(self.path, segment)
-            chosen = index.choose(words, dead, column, self.shape, part, parts)
-            blocks.append(self.rows(segment, chosen))
-            ids.append(chosen + segment.base)
-        return np.concatenate(blocks), np.concatenate(ids)
+
+def bounds(view: View, column: int, parts: int) -> list[int]:
+    """Codes that cut a column into parts of about as many rows; the first part has no lower end.
+
+    Read from a few codes of every segment's index, so the cuts are good, not perfect.
+    """
+    samples = []
+    for segment in view.segments:
+        codes = map_arrays(view.path / segment.indexes[str(column)])[0]["codes"]
+        samples.append(codes[:: max(1, len(codes) // 256)])
+    taken = np.sort(np.concatenate(samples)) if samples else np.empty(0, np.int64)
+    cuts = [int(taken[len(taken) * k // parts]) for k in range(1, parts)] if taken.size else []
+    return sorted(set(cuts))
