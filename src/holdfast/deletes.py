@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.errors import BatchError
 from holdfast.feed import Columns
-from holdfast.loop import shares
+from holdfast.placement import shares
 from holdfast.runner import Call, Runner
 from holdfast.state import Table
 from holdfast.store import Lease, Store

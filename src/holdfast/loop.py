@@ -14,9 +14,7 @@ checked on pairs with a new row only (*probe*); any other is checked on all pair
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,17 +23,16 @@ from holdfast import indexes
 from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.kernels import bitsets
+from holdfast.placement import Progress, living, parts, shares, with_indexes
 from holdfast.runner import Call, Runner
 from holdfast.tasks import evidence as tasks
 from holdfast.tasks import rows as row_tasks
-from holdfast.tasks.ingest import SEGMENT_ROWS
 from holdfast.tasks.parcel import Parcel
-from holdfast.tasks.segments import Segment
+from holdfast.tasks.segments import ROWS, Segment
 from holdfast.tasks.view import View, bounds
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
-Progress = Callable[..., None]
 
 _LOWEST = -(1 << 63)
 _SAMPLE_ROWS = 40_000
@@ -56,6 +53,7 @@ _COARSE_FROM = 1 << 18
 class Learned:
     """What is known of a table while a run works on it."""
 
+    view: View  # its living rows, and what is sorted
     evidence: Evidence
     cover: Cover
     twins: list[Parcel] = field(default_factory=list)  # probes' reports on equal rows
@@ -81,17 +79,17 @@ def sample_calls(runner: Runner, view: View) -> list[Call]:
 
 def duplicate_calls(runner: Runner, view: View) -> list[Call]:
     """Calls that count the rows which repeat another one."""
-    parts = _parts(runner, view)
+    count = parts(runner, view)
     return [
-        (row_tasks.duplicates, row_tasks.Duplicates(view, part, parts)) for part in range(parts)
+        (row_tasks.duplicates, row_tasks.Duplicates(view, part, count)) for part in range(count)
     ]
 
 
 def validate(
     runner: Runner,
-    view: View,
     learned: Learned,
     distinct: list[float],
+    prefix: str,
     progress: Progress,
     *,
     old: U64 | None = None,
@@ -100,8 +98,10 @@ def validate(
 ) -> None:
     """Go round until every minimal set of the cover holds on all living rows.
 
-    ``old`` are sets that hold on all pairs of rows outside the batch.
+    ``old`` are sets that hold on all pairs of rows outside the batch; ``indexed`` are columns that
+    are sorted in every segment. A search that needs another sorts it first.
     """
+    view = learned.view
     atoms = view.columns
     settled = bitsets.empty(atoms)
     known = bitsets.empty(atoms) if old is None else old
@@ -112,7 +112,7 @@ def validate(
         first_look = True
         if _probe_costs_more(view, batch, known, distinct, indexed):
             known = bitsets.empty(atoms)
-    coarse = view_rows(view) >= _COARSE_FROM
+    coarse = living(view) >= _COARSE_FROM
     sorted_ = bitsets.from_columns([indexed], atoms)
     number = 0
     while True:
@@ -122,11 +122,13 @@ def validate(
         fresh = fresh[(fresh & sorted_).any(axis=1)]
         rest = todo[~bitsets.any_subset(todo, fresh)]
         if not len(todo) and not first_look:
+            learned.view = view
             return
         number += 1
         probes = _probes(runner, view, batch, fresh, distinct, indexed, first_look)
         part_only = coarse and len(rest) > 0
-        groups = _groups(rest, distinct)
+        groups = _groups(rest, distinct, _sorted_columns(view))
+        view = with_indexes(runner, view, prefix, [str(column) for column, _ in groups])
         searches = _searches(runner, view, groups, distinct, part_only)
         differs: list[Call] = [(tasks.differ, view)] if (bitsets.popcount(rest) == 0).any() else []
         progress("search" if searches else "probe", round=number, candidates=len(todo))
@@ -197,22 +199,37 @@ def _probe_costs_more(
     view: View, batch: tuple[Segment, ...], keys: U64, distinct: list[float], indexed: tuple[int, ...]
 ) -> bool:
     """Whether looking every batch row up would return more rows than a search goes through."""
-    rows, new = view_rows(view), sum(segment.live for segment in batch)
+    rows, new = living(view), sum(segment.live for segment in batch)
     used = {c for key in bitsets.to_columns(keys) for c in key if c in indexed}
     returned = sum(new * rows / max(distinct[c], 1.0) for c in used)
     return returned > _SEARCH_COST * rows * max(1, len(used)) + _CHEAP_PROBE
 
 
-def _groups(candidates: U64, distinct: list[float]) -> list[tuple[int, U64]]:
-    """Candidates by the column that their search starts from: few columns, selective ones."""
+def _sorted_columns(view: View) -> set[int]:
+    """Columns that are sorted in every segment."""
+    held = [{int(n) for n in s.indexes if n != ROWS} for s in view.segments]
+    return set.intersection(*held) if held else set()
+
+
+def _groups(candidates: U64, distinct: list[float], has: set[int]) -> list[tuple[int, U64]]:
+    """Candidates by the column that their search starts from: a selective one, sorted already
+    where possible, and few of them."""
     columns = bitsets.to_columns(candidates)
-    starts = indexes.cover([key for key in columns if key], distinct)
+    starts = {
+        c for key in columns for c in key if c in has and distinct[c] >= _best(key, distinct) / 8
+    }
+    left = [key for key in columns if key and not starts & set(key)]
+    starts |= set(indexes.cover(left, distinct))
     members: dict[int, list[int]] = {}
     for k, key in enumerate(columns):
         if key:
             start = max((c for c in key if c in starts), key=lambda c: distinct[c])
             members.setdefault(start, []).append(k)
     return [(column, candidates[chosen]) for column, chosen in sorted(members.items())]
+
+
+def _best(key: tuple[int, ...], distinct: list[float]) -> float:
+    return max(distinct[c] for c in key)
 
 
 def _searches(
@@ -223,38 +240,15 @@ def _searches(
     part_only: bool,
 ) -> list[tuple[Call, int]]:
     """One call per group and range of codes, each with the number of its group."""
-    parts = _parts(runner, view)
+    count = parts(runner, view)
     order = sorted(range(view.columns), key=lambda c: -distinct[c])
     calls: list[tuple[Call, int]] = []
     for number, (column, candidates) in enumerate(groups):
         path = (column, *(c for c in order if c != column))
-        cuts = bounds(view, column, parts * (_COARSE if part_only else 1))
+        cuts = bounds(view, column, count * (_COARSE if part_only else 1))
         ranges = list(zip([_LOWEST, *cuts], [*cuts, None], strict=True))
         # Of a coarse search the ranges lie apart, so that they differ in all that order brings.
         for low, high in ranges[_COARSE // 2 :: _COARSE] if part_only else ranges:
             item = tasks.Search(view, column, low, high, candidates, path)
             calls.append(((tasks.search, item), number))
     return calls
-
-
-def _parts(runner: Runner, view: View) -> int:
-    """Parts of the rows that fit a task's memory, and keep every task busy."""
-    needed = -(-view_rows(view) // SEGMENT_ROWS)
-    return max(1, runner.tasks if view_rows(view) > 10_000 else 1, needed)
-
-
-def view_rows(view: View) -> int:
-    """Living rows of a view."""
-    return sum(segment.live for segment in view.segments)
-
-
-def shares(view: View, tasks: int) -> list[View]:
-    """The segments of a view dealt out to tasks, about as many rows to each."""
-    piles: list[list[Segment]] = [[] for _ in range(max(1, min(tasks, len(view.segments))))]
-    for segment in sorted(view.segments, key=lambda s: -s.rows):
-        min(piles, key=lambda pile: sum(s.rows for s in pile)).append(segment)
-    return [replace(view, segments=tuple(pile)) for pile in piles if pile]
-
-
-def no_progress(_stage: str, **_facts: Any) -> None:
-    """For callers that do not want to know."""

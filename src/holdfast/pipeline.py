@@ -23,6 +23,7 @@ from holdfast.errors import BatchError, UnknownTableError
 from holdfast.feed import Feed, fitted
 from holdfast.kernels import bitsets
 from holdfast.options import Options
+from holdfast.placement import Progress, shares
 from holdfast.reading import Intake, Place, read
 from holdfast.runner import Runner
 from holdfast.state import Table
@@ -58,7 +59,7 @@ class Run:
     store: Store
     options: Options
     lease: Lease
-    progress: loop.Progress
+    progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -84,7 +85,7 @@ def discover(
     store: Store,
     feeds: Mapping[str, Feed],
     options: Options,
-    progress: loop.Progress,
+    progress: Progress,
 ) -> int:
     """Profile tables from nothing and commit them as the first version."""
     with store.writing() as lease:
@@ -139,7 +140,7 @@ def _fresh(
 def _discover_rows(run: Run, table: Table) -> Table:
     """Everything about the living rows of a table, from nothing but them."""
     view = table.view(run.store.path, run.options)
-    learned = loop.Learned(table.evidence, copy(table.cover))
+    learned = loop.Learned(view, table.evidence, copy(table.cover))
     with run.stage("sample"):
         run.progress("sample")
         samples = loop.sample_calls(run.runner, view)
@@ -148,9 +149,10 @@ def _discover_rows(run: Run, table: Table) -> Table:
         learned.learn([p for result in results[: len(samples)] for p in result])
         counted = [p.facts for result in results[len(samples) :] for p in result]
     with run.stage("search"):
-        loop.validate(run.runner, view, learned, table.distinct, run.progress)
+        loop.validate(run.runner, learned, table.distinct, run.place.prefix, run.progress)
     return replace(
         table,
+        segments=learned.view.segments,
         evidence=learned.evidence,
         cover=learned.cover,
         duplicates=sum(facts["duplicates"] for facts in counted),
@@ -180,7 +182,7 @@ def apply(
     store: Store,
     name: str,
     batch: Batch,
-    progress: loop.Progress,
+    progress: Progress,
     dry_run: bool = False,
 ) -> Changes:
     """Apply a batch to a table whole, or not at all; or only say what it would do."""
@@ -309,11 +311,11 @@ def _changed(run: Run, before: Table, batch: Batch, intake: _BatchIntake) -> Tab
 
 def _validated(run: Run, table: Table, old: U64, added: tuple[Segment, ...]) -> Table:
     """The table with its cover made exact again, and its duplicates counted."""
-    learned = loop.Learned(table.evidence, copy(table.cover))
     view = table.view(run.store.path, run.options)
+    learned = loop.Learned(view, table.evidence, copy(table.cover))
     with run.stage("validate"):
         loop.validate(
-            run.runner, view, learned, table.distinct, run.progress,
+            run.runner, learned, table.distinct, run.place.prefix, run.progress,
             old=old, batch=added, indexed=table.indexed,
         )  # fmt: skip
     twins: dict[int, int] = {}
@@ -328,6 +330,7 @@ def _validated(run: Run, table: Table, old: U64, added: tuple[Segment, ...]) -> 
             repeated = [pair for r in results for p in r for pair in p.facts["pairs"]][:4]
     return replace(
         table,
+        segments=learned.view.segments,
         evidence=learned.evidence,
         cover=learned.cover,
         duplicates=duplicates,
@@ -342,7 +345,7 @@ def _estimated(run: Run, table: Table) -> Table:
     view = table.view(run.store.path, run.options)
     calls = [
         (upkeep_tasks.describe, upkeep_tasks.Describe(share))
-        for share in loop.shares(view, run.runner.tasks)
+        for share in shares(view, run.runner.tasks)
     ]
     parcels = [parcel for result in run.runner.run(calls) for parcel in result]
     return replace(table, distinct=upkeep_tasks.estimate(parcels), estimated_at=table.rows)
@@ -460,7 +463,7 @@ def _commit(
 # Verify
 
 
-def verify(runner: Runner, store: Store, progress: loop.Progress) -> Verification:
+def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
     """Profile the current rows from scratch and compare."""
     with store.writing() as lease:
         body = store.read()
@@ -477,7 +480,7 @@ def _verify_table(run: Run, kept: Table) -> Iterator[str]:
     run.progress("verify", rows=kept.rows)
     calls = [
         (check_tasks.check, check_tasks.Check(share, kept.columns.schema))
-        for share in loop.shares(view, run.runner.tasks)
+        for share in shares(view, run.runner.tasks)
     ]
     for result in run.runner.run(calls):
         for parcel in result:
@@ -499,7 +502,7 @@ def _verify_table(run: Run, kept: Table) -> Iterator[str]:
         yield f"the profile counts {kept.duplicates} repeated rows, but there are {anew.duplicates}"
 
 
-def _about(progress: loop.Progress, table: str) -> loop.Progress:
+def _about(progress: Progress, table: str) -> Progress:
     def report(stage: str, **facts: Any) -> None:
         progress(stage, table=table, **facts)
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from holdfast import indexes
 from holdfast.kernels import bitsets
-from holdfast.loop import Progress, shares
 from holdfast.options import Options
+from holdfast.placement import Progress, with_indexes
 from holdfast.reading import Place
 from holdfast.runner import Call, Runner
 from holdfast.state import Table
@@ -37,23 +37,13 @@ def index(
     if not table.indexed or any(key and not set(key) & set(chosen) for key in keys):
         chosen = indexes.choose(keys, table.distinct, table.rows, options.index_quota)
     names = (ROWS, *map(str, chosen))
-    lacking = tuple(s for s in table.segments if any(n not in s.indexes for n in names))
-    built: dict[int, dict[str, str]] = {}
-    if lacking:
+    if any(name not in segment.indexes for segment in table.segments for name in names):
         progress("index", columns=len(chosen))
-        view = table.view(place.root, options, lacking)
-        calls: list[Call] = [
-            (tasks.build, tasks.Build(share, place.prefix, names))
-            for share in shares(view, runner.tasks)
-        ]
-        for result in runner.run(calls):
-            for parcel in result:
-                built[parcel.facts["number"]] = parcel.facts["indexes"]
-    segments = []
-    for segment in table.segments:
-        has = {**segment.indexes, **built.get(segment.number, {})}
-        segments.append(replace(segment, indexes={name: has[name] for name in names}))
-    return replace(table, indexed=tuple(chosen), segments=tuple(segments))
+    view = with_indexes(runner, table.view(place.root, options), place.prefix, names)
+    segments = tuple(
+        replace(s, indexes={name: s.indexes[name] for name in names}) for s in view.segments
+    )
+    return replace(table, indexed=tuple(chosen), segments=segments)
 
 
 def merge(

@@ -9,8 +9,8 @@ import pyarrow as pa
 from holdfast import pipeline
 from holdfast.changes import Changes
 from holdfast.feed import Columns, Feed
-from holdfast.loop import no_progress
 from holdfast.options import Options
+from holdfast.placement import no_progress
 from holdfast.runner import InProcess
 from holdfast.snapshot import TableSnapshot, snapshot
 from holdfast.store import Store

@@ -45,10 +45,11 @@ class Page:
     def line(self, text: str | Text = "", style: str = "", indent: int = 0) -> None:
         """One line, or on a terminal as many as it needs, indented alike."""
         if self._soft:
-            padded = Text(" " * indent).append(text) if text else Text()
-            self.console.print(padded, style=style or None, soft_wrap=True)
+            line = Text(" " * indent).append(text) if text else Text()
+            self.console.print(line, style=style or None, soft_wrap=True)
         else:
-            self.console.print(Padding(Text.assemble(text), (0, 0, 0, indent)), style=style or None)
+            padded = Padding(Text.assemble(text), (0, 0, 0, indent), expand=False)
+            self.console.print(padded, style=style or None)
 
     def table(self, table: Table, indent: int) -> None:
         """A table, cut to the width of the screen."""
@@ -193,7 +194,7 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
             page.line(f"{_set(lost.key)} → {_set(lost.replaced_by or Key(()))}", indent=4)
         page.more(len(replaced), 4)
     _gained(page, outcome.gained, "would be gained" if check else "gained")
-    if not outcome.lost and not outcome.gained:
+    if not outcome.lost and not outcome.gained and not outcome.duplicates:
         page.line("No key would be gained or lost." if check else "No key gained or lost.", "", 2)
     if outcome.non_keys_gained or outcome.non_keys_lost:
         gained, lost_ = outcome.non_keys_gained, outcome.non_keys_lost
@@ -220,17 +221,20 @@ def _gained(page: Page, keys: Sequence[Key], verb: str) -> None:
 def _duplicates_changed(page: Page, outcome: Changes, check: bool) -> None:
     now, before = outcome.duplicates, outcome.duplicates_before
     if now:
-        _duplicates(page, now, outcome.duplicated, before if before != now else None)
-        page.line("the keys below are those of the distinct rows", "dim", 2)
+        was = "" if before in (0, now) else f" ({before:,} before)"
+        _duplicates(page, now, outcome.duplicated, would=check, was=was)
+        if outcome.lost or outcome.gained:
+            page.line("of the distinct rows:", indent=2)
     elif before:
         verb = "would repeat" if check else "repeats"
         page.line(f"no row {verb} another one any more ({before:,} did): keys hold again", "", 2)
 
 
-def _duplicates(page: Page, number: int, rows: Sequence[Row], before: int | None = None) -> None:
-    verb = "row repeats" if number == 1 else "rows repeat"
-    was = "" if before is None else f" ({before:,} before)"
-    page.line(f"no key: {number:,} {verb} another row{was}", "red", 2)
+def _duplicates(
+    page: Page, number: int, rows: Sequence[Row], *, would: bool = False, was: str = ""
+) -> None:
+    repeat = "would repeat" if would else "repeats" if number == 1 else "repeat"
+    page.line(f"no key: {count(number, 'row')} {repeat} another row{was}", "red", 2)
     if rows:
         _rows(page, rows[: page.limit], (), 4)
 

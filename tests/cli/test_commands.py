@@ -1,0 +1,247 @@
+"""Every command, for real but without a JVM: what it prints, and its exit code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import __version__
+from holdfast.changes import Verification
+from tests.cli.conftest import ORDERS, Run, write
+
+HEADER = ORDERS.splitlines()[0] + "\n"
+BREAKING = HEADER + "5,7,2026-01-01,Ann,\n"
+HARMLESS = HEADER + "5,7,2026-01-09,Ann,\n"
+
+
+def test_version(run: Run) -> None:
+    assert run("--version") == (0, f"holdfast {__version__}\n", "")
+
+
+@pytest.mark.parametrize("flag", ["--help", "-h"])
+def test_help_names_every_command(run: Run, flag: str) -> None:
+    result = run(flag)
+    assert result.code == 0
+    for name in ("profile", "apply", "check", "show", "history", "diff", "verify"):
+        assert name in result.out
+
+
+def test_profile_shows_the_keys(run: Run, in_process: None, tmp_path: Path) -> None:
+    path = write(tmp_path, "orders", ORDERS)
+    result = run("profile", f"sales={path}", "--into", tmp_path / "new")
+    assert result.code == 0
+    assert "version 1" in result.out
+    assert "Two nulls count as equal." in result.out
+    assert "sales: 4 rows, 5 columns\n" in result.out
+    assert "    id\n    customer, day\n" in result.out
+    assert "non-key" not in result.out
+
+
+def test_profile_as_json_is_what_show_prints(run: Run, in_process: None, tmp_path: Path) -> None:
+    path = write(tmp_path, "orders", ORDERS)
+    told = run("profile", path, "--into", tmp_path / "new", "--format", "json").out
+    assert json.loads(told) == json.loads(
+        run("show", tmp_path / "new", "keys", "--format", "json").out
+    )
+
+
+def test_show_json(run: Run, shop: Path) -> None:
+    result = run("show", shop, "--format", "json")
+    form = json.loads(result.out)
+    assert result.err == ""
+    assert form["version"] == 1
+    assert form["nulls"] == "equal"
+    orders = form["tables"]["orders"]
+    assert orders["rows"] == 4
+    assert orders["columns"] == HEADER.strip().split(",")
+    assert orders["keys"][:2] == [{"columns": ["id"]}, {"columns": ["customer", "day"]}]
+    assert orders["duplicates"] == 0
+    assert set(orders) == {"rows", "columns", "keys", "non_keys", "duplicates"}
+    for non_key in orders["non_keys"]:
+        one, two = non_key["witness"]
+        agree = [name for name in orders["columns"] if one[name] == two[name]]
+        assert agree == non_key["columns"]
+
+
+def test_show_a_part(run: Run, shop: Path) -> None:
+    keys = json.loads(run("show", shop, "keys", "--format", "json").out)["tables"]["orders"]
+    non_keys = json.loads(run("show", shop, "non-keys", "--format", "json").out)["tables"]["orders"]
+    assert "non_keys" not in keys
+    assert "keys" not in non_keys
+    text = run("show", shop, "non-keys").out
+    assert "maximal non-keys" in text
+    assert "`first name`" in text
+
+
+def test_show_verbose(run: Run, shop: Path) -> None:
+    text = run("show", shop, "--verbose").out
+    for word in ("selectivity", "1 segment", "index_quota: 8", "on disk", "words: "):
+        assert word in text
+    form = json.loads(run("show", shop, "--verbose", "--format", "json").out)
+    assert form["bytes"]["log"] > 0
+    assert form["options"]["nulls"] == "equal"
+    assert form["tables"]["orders"]["indexes"][0] == {
+        "column": "id",
+        "distinct": 4,
+        "selectivity": 1.0,
+    }
+
+
+def test_apply_tells_what_broke_and_shows_the_rows(run: Run, shop: Path, tmp_path: Path) -> None:
+    batch = write(tmp_path, "new", BREAKING)
+    result = run("apply", shop, "--table", "orders", "--inserts", batch, "--batch-id", "b1", "-v")
+    assert result.code == 0
+    assert "orders, version 2: 1 inserted; 5 rows now\n" in result.out
+    assert "broken" in result.out
+    lines = result.out.splitlines()
+    at = lines.index("    customer, day")
+    assert lines[at + 1].split()[:3] == ["customer", "day", "id"]
+    assert sorted(line.split()[2] for line in lines[at + 2 : at + 4]) == ["1", "5"]
+    assert "times: " in result.out
+
+    again = run("apply", shop, "--table", "orders", "--inserts", batch, "--batch-id", "b1")
+    assert again.code == 0
+    assert again.out == "orders: batch 'b1' was applied before, as version 2; nothing to do\n"
+
+
+def test_apply_json(run: Run, shop: Path, tmp_path: Path) -> None:
+    batch = write(tmp_path, "new", BREAKING)
+    told = run("apply", shop, "--table", "orders", "--inserts", batch, "--format", "json").out
+    form = json.loads(told)
+    assert form["applied"] is True
+    assert form["version"] == 2
+    lost = [key for key in form["keys_lost"] if key["columns"] == ["customer", "day"]]
+    assert lost[0]["broken"] is True
+    assert len(lost[0]["witness"]) == 2
+
+
+def test_updates_by_row_key(run: Run, shop: Path, tmp_path: Path) -> None:
+    batch = write(tmp_path, "new", HEADER + "4,9,2026-01-03,Zoe,fixed\n")
+    result = run("apply", shop, "--table", "orders", "--updates", batch, "--row-key", "id")
+    assert result.code == 0
+    assert "1 updated; 4 rows now" in result.out
+
+
+@pytest.mark.parametrize(("text", "code"), [(BREAKING, 1), (HARMLESS, 0)])
+def test_check_exits_1_when_a_key_would_break(
+    run: Run, shop: Path, tmp_path: Path, text: str, code: int
+) -> None:
+    batch = write(tmp_path, "new", text)
+    result = run("check", shop, "--table", "orders", "--inserts", batch)
+    assert result.code == code
+    assert ("would break" in result.out) == bool(code)
+    told = run("check", shop, "--table", "orders", "--inserts", batch, "--format", "json")
+    assert told.code == code
+    assert json.loads(told.out)["breaks"] == bool(code)
+    assert json.loads(told.out)["applied"] is False
+    assert len(json.loads(run("history", shop, "--format", "json").out)["versions"]) == 1
+
+
+def test_a_repeated_row_leaves_no_key(run: Run, shop: Path, tmp_path: Path) -> None:
+    batch = write(tmp_path, "new", HEADER + "1,7,2026-01-01,Ann,\n")
+    checked = run("check", shop, "--table", "orders", "--inserts", batch)
+    assert checked.code == 1
+    assert "no key: 1 row would repeat another row" in checked.out
+    run("apply", shop, "--table", "orders", "--inserts", batch)
+    text = run("show", shop).out
+    assert "no key: 1 row repeats another row" in text
+    assert "keys if the duplicated rows were removed" in text
+    orders = json.loads(run("show", shop, "--format", "json").out)["tables"]["orders"]
+    assert orders["keys"] == []
+    assert {"columns": ["id"]} in orders["keys_of_distinct_rows"]
+    assert orders["duplicates"] == 1
+    assert orders["duplicated"][0]["id"] == 1
+    assert "of distinct rows" in run("history", shop).out
+
+
+def test_history_and_diff(run: Run, shop: Path, tmp_path: Path) -> None:
+    batch = write(tmp_path, "new", BREAKING)
+    run("apply", shop, "--table", "orders", "--inserts", batch, "--batch-id", "monday")
+    text = run("history", shop).out
+    assert "first profile" in text
+    assert "monday" in text
+    versions = json.loads(run("history", shop, "--format", "json").out)["versions"]
+    assert [entry["version"] for entry in versions] == [1, 2]
+    assert versions[0]["changes"] is None
+    assert versions[1]["tables"]["orders"]["rows"] == 5
+
+    text = run("diff", shop, 1, 2).out
+    assert "orders: 4 → 5 rows\n" in text
+    assert "lost" in text
+    form = json.loads(run("diff", shop, 1, 2, "--format", "json").out)
+    assert {"columns": ["customer", "day"]} in form["tables"]["orders"]["keys_lost"]
+    assert (form["from"], form["to"]) == (1, 2)
+    back = json.loads(run("diff", shop, 2, 1, "--format", "json").out)
+    assert back["tables"]["orders"]["keys_gained"] == form["tables"]["orders"]["keys_lost"]
+
+
+def test_show_an_earlier_version(run: Run, shop: Path, tmp_path: Path) -> None:
+    before = json.loads(run("show", shop, "keys", "--format", "json").out)
+    batch = write(tmp_path, "new", BREAKING)
+    run("apply", shop, "--table", "orders", "--inserts", batch)
+    assert json.loads(run("show", shop, "keys", "--at", 1, "--format", "json").out) == before
+    assert run("show", shop, "--at", 9).code == 2
+
+
+def test_verify(run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result = run("verify", shop)
+    assert (result.code, result.out) == (
+        0, f"{shop}, version 1: equal to a fresh profile of its rows\n"
+    )  # fmt: skip
+    wrong = Verification(1, {"orders": ("the rows have the key id, which the profile lacks",)})
+    monkeypatch.setattr("holdfast.api.Profile.verify", lambda _: wrong)
+    result = run("verify", shop)
+    assert result.code == 1
+    assert "the rows have the key id" in result.out
+    result = run("verify", shop, "--format", "json")
+    assert result.code == 1
+    assert json.loads(result.out)["equal"] is False
+
+
+def test_max_columns_is_said(run: Run, in_process: None, tmp_path: Path) -> None:
+    path = write(tmp_path, "orders", ORDERS)
+    result = run("profile", path, "--into", tmp_path / "p", "--max-columns", 1)
+    assert "searched up to 1 column: there may be more" in result.out
+    orders = json.loads(run("show", tmp_path / "p", "--format", "json").out)["tables"]["orders"]
+    assert orders["incomplete"] == ["keys", "non_keys"]
+    assert orders["max_columns"] == 1
+    keys = json.loads(run("show", tmp_path / "p", "keys", "--format", "json").out)
+    assert keys["tables"]["orders"]["incomplete"] == ["keys"]
+
+
+def test_the_null_policy_is_printed(run: Run, in_process: None, tmp_path: Path) -> None:
+    path = write(tmp_path, "orders", ORDERS)
+    result = run("profile", path, "--into", tmp_path / "p", "--nulls", "unequal")
+    assert "A null differs from every value" in result.out
+
+
+def test_options_reach_the_profile_and_the_session(
+    run: Run, sessions: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Any] = []
+
+    def create(path: Path, tables: Any, *, options: Any, **rest: Any) -> None:
+        made.extend([tables, options])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("holdfast.api.Profile.create", create)
+    result = run(
+        "profile", "a.txt", "b=s3a://store/x=1/", "--into", tmp_path / "p", "--format", "delta",
+        "--format", "json", "--option", "url=x=y", "--schema", "b=id int", "--all-text",
+        "--multi-line", "--delimiter", ";", "--no-header", "--nulls", "unequal", "--start",
+        "sample", "--no-rows", "--index-quota", "3", "--max-columns", "4", "--master", "local[1]",
+        "--conf", "spark.x=1", "--conf", "spark.y=2",
+    )  # fmt: skip
+    assert (result.code, result.err) == (130, "interrupted: nothing was committed\n")
+    assert sessions == [("local[1]", None, {"spark.x": "1", "spark.y": "2"})]
+    tables, options = made
+    assert list(tables) == ["a.txt", "b"]
+    b = tables["b"]
+    assert (b.path, b.format, b.options) == ("s3a://store/x=1/", "delta", {"url": "x=y"})
+    assert (b.schema, tables["a.txt"].schema) == ("id int", None)
+    assert (b.all_text, b.multi_line, b.delimiter, b.header) == (True, True, ";", False)
+    assert (options.nulls, options.start, options.keep_rows) == ("unequal", "sample", False)
+    assert (options.index_quota, options.max_columns) == (3, 4)
