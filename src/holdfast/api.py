@@ -232,7 +232,8 @@ class Profile:
 
         if not hasattr(rows, "mapInArrow"):
             raise InputError(
-                f"{label}: expected a Spark DataFrame, a path or a Source, not {type(rows).__name__}"
+                f"{label}: expected a Spark DataFrame, a path or a Source, "
+                f"not {type(rows).__name__}"
             )
         if self._session is None:
             # The caller's DataFrame knows its session, which may not be the active one.

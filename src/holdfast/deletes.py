@@ -53,9 +53,7 @@ class Found:
     fewer_duplicates: int
 
 
-def find_rows(
-    runner: Runner, view: View, table: str, requests: tuple[Requests, ...]
-) -> Found:
+def find_rows(runner: Runner, view: View, table: str, requests: tuple[Requests, ...]) -> Found:
     """The rows that the requests mean; an error that shows the row if they do not fit."""
     asked = [request for request in requests if request.rows]
     piles = shares(view, runner.tasks)

@@ -196,7 +196,11 @@ def _probes(
 
 
 def _probe_costs_more(
-    view: View, batch: tuple[Segment, ...], keys: U64, distinct: list[float], indexed: tuple[int, ...]
+    view: View,
+    batch: tuple[Segment, ...],
+    keys: U64,
+    distinct: list[float],
+    indexed: tuple[int, ...],
 ) -> bool:
     """Whether looking every batch row up would return more rows than a search goes through."""
     rows, new = living(view), sum(segment.live for segment in batch)

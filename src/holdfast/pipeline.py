@@ -116,9 +116,7 @@ def _discover_table(run: Run, name: str, feed: Feed) -> Table:
     return _saved(run, table, None)
 
 
-def _fresh(
-    name: str, feed: Feed, intake: Intake, distinct: list[float], options: Options
-) -> Table:
+def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float], options: Options) -> Table:
     atoms = len(intake.columns.names)
     none = Evidence.none(atoms)
     return Table(
@@ -201,10 +199,8 @@ def apply(
         digest = intake.digest
         done = store.find_batch(name, batch.batch_id, digest) if batch.batch_id else None
         if done is not None and not dry_run:
-            return replace(
-                Changes.from_dict(store.read(done["version"])["changes"]), applied=False
-            )
-        after = _changed(run, before, batch, intake)
+            return replace(Changes.from_dict(store.read(done["version"])["changes"]), applied=False)
+        after = _changed(run, before, intake)
         with run.stage("witnesses"):
             changes = _changes(run, before, after, batch, intake, body["version"], dry_run)
         if dry_run:
@@ -264,9 +260,7 @@ def _read_batch(run: Run, table: Table, batch: Batch) -> _BatchIntake:
         intake = read(run.runner, feed, run.place, number + len(added), table.indexed)
         added += intake.segments
         updated = intake.rows
-        requests.append(
-            Requests("update", feed.label, table.columns, intake.segments, key, key)
-        )
+        requests.append(Requests("update", feed.label, table.columns, intake.segments, key, key))
         digests.append(f"updates={intake.fingerprint}")
     if batch.deletes is not None:
         whole = set(table.columns.names) <= set(batch.deletes.columns.names)
@@ -276,9 +270,7 @@ def _read_batch(run: Run, table: Table, batch: Batch) -> _BatchIntake:
         intake = read(run.runner, feed, place, number + len(added))
         columns = key or everything
         places = columns if wanted is table.columns else tuple(range(len(columns)))
-        requests.append(
-            Requests("delete", feed.label, wanted, intake.segments, columns, places)
-        )
+        requests.append(Requests("delete", feed.label, wanted, intake.segments, columns, places))
         digests.append(f"deletes={intake.fingerprint}")
     if not digests:
         raise BatchError("an empty batch: give inserts, deletes or updates")
@@ -287,7 +279,7 @@ def _read_batch(run: Run, table: Table, batch: Batch) -> _BatchIntake:
     return _BatchIntake(added, inserted, updated, tuple(requests), " ".join(digests))
 
 
-def _changed(run: Run, before: Table, batch: Batch, intake: _BatchIntake) -> Table:
+def _changed(run: Run, before: Table, intake: _BatchIntake) -> Table:
     """The table after the batch: deletes first, then what the new rows bring."""
     table = before
     old = before.cover.minimal
@@ -300,7 +292,8 @@ def _changed(run: Run, before: Table, batch: Batch, intake: _BatchIntake) -> Tab
     table = replace(
         table,
         segments=table.segments + intake.added,
-        next_number=table.next_number + sum(len(r.segments) for r in intake.requests)
+        next_number=table.next_number
+        + sum(len(r.segments) for r in intake.requests)
         + len(intake.added),
     )
     table = _validated(run, table, old, intake.added)

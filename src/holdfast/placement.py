@@ -56,7 +56,5 @@ def with_indexes(runner: Runner, view: View, prefix: str, names: Iterable[str]) 
     for result in runner.run(calls):
         for parcel in result:
             built[parcel.facts["number"]] = parcel.facts["indexes"]
-    segments = [
-        replace(s, indexes={**s.indexes, **built.get(s.number, {})}) for s in view.segments
-    ]
+    segments = [replace(s, indexes={**s.indexes, **built.get(s.number, {})}) for s in view.segments]
     return replace(view, segments=tuple(segments))

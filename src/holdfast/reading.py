@@ -162,4 +162,3 @@ def _line_number(path: str, line: str) -> int | None:
             if each.rstrip("\r\n")[:200] == line:
                 return number
     return None
-

@@ -48,7 +48,9 @@ class Table:
         """The number of living rows."""
         return sum(segment.live for segment in self.segments)
 
-    def view(self, root: str, options: Options, segments: tuple[Segment, ...] | None = None) -> View:
+    def view(
+        self, root: str, options: Options, segments: tuple[Segment, ...] | None = None
+    ) -> View:
         """Some segments (by default all) as tasks see them."""
         chosen = self.segments if segments is None else segments
         return View(root, chosen, layout(self.columns.schema).widths, options.nulls == "equal")

@@ -79,7 +79,7 @@ def merge(
 def due(segments: tuple[Segment, ...]) -> list[tuple[Segment, ...]]:
     """The segments to merge, group by group."""
     tiers: dict[int, list[Segment]] = {}
-    groups = []
+    groups: list[tuple[Segment, ...]] = []
     for segment in segments:
         if 2 * segment.live < segment.rows and segment.rows > _SMALLEST:
             groups.append((segment,))
@@ -87,8 +87,8 @@ def due(segments: tuple[Segment, ...]) -> list[tuple[Segment, ...]]:
             tiers.setdefault(_tier(segment.live), []).append(segment)
     for members in tiers.values():
         small = [segment for segment in members if _FAN * segment.live <= SEGMENT_ROWS]
-        for start in range(0, len(small) - _FAN + 1, _FAN):
-            groups.append(tuple(small[start : start + _FAN]))
+        starts = range(0, len(small) - _FAN + 1, _FAN)
+        groups.extend(tuple(small[start : start + _FAN]) for start in starts)
     return groups
 
 

@@ -14,7 +14,7 @@ from tests.cli.conftest import ORDERS, Run, write
 
 HEADER = ORDERS.splitlines()[0] + "\n"
 BREAKING = HEADER + "5,7,2026-01-01,Ann,\n"
-HARMLESS = HEADER + "5,7,2026-01-09,Ann,\n"
+HARMLESS = HEADER + "5,10,2026-01-09,Zoe,new\n"
 
 
 def test_version(run: Run) -> None:
@@ -78,7 +78,7 @@ def test_show_a_part(run: Run, shop: Path) -> None:
 
 def test_show_verbose(run: Run, shop: Path) -> None:
     text = run("show", shop, "--verbose").out
-    for word in ("selectivity", "1 segment", "index_quota: 8", "on disk", "words: "):
+    for word in ("selectivity", " segments, ", "index_quota: 8", "on disk", "words: "):
         assert word in text
     form = json.loads(run("show", shop, "--verbose", "--format", "json").out)
     assert form["bytes"]["log"] > 0

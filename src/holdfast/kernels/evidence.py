@@ -215,9 +215,7 @@ def column_key(row: Any, column: int, shape: Any) -> np.uint64:
 
 
 @kernel
-def neighbours(
-    rows: Any, ids: Any, shape: Any, reach: int, candidates: Any, found: Any
-) -> None:
+def neighbours(rows: Any, ids: Any, shape: Any, reach: int, candidates: Any, found: Any) -> None:
     """Compare each row with the next few in the order of every column, and across columns."""
     n = rows.shape[0]
     columns = shape.first.size - 1
@@ -388,9 +386,7 @@ def search(
         if end - at <= _SMALL:
             _all_pairs(rows, ids, arena[at:end], shape, candidates, mask, found)
         elif ends >= 0:
-            shown[ends] += _some_pairs(
-                rows, ids, arena[at:end], shape, candidates, mask, found
-            )
+            shown[ends] += _some_pairs(rows, ids, arena[at:end], shape, candidates, mask, found)
             partial[ends] = True
         else:
             depth += 1

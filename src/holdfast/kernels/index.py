@@ -41,8 +41,8 @@ def _mix(h: np.uint64) -> np.uint64:
 
 @kernel
 def sketch(words: Any, column: int, shape: Any, out: Any, size: int) -> int:
-    """Take cells of a column (``words`` is column-major here) into its sketch: the smallest distinct
-    hashes, ascending, of which ``out`` holds ``size`` so far. Returns the new size."""
+    """Take cells of a column into its sketch: the smallest distinct hashes, ascending, of which
+    ``out`` holds ``size`` so far. ``words`` is column-major here. Returns the new size."""
     nulls = words[shape.owner.size + (column >> 6)]
     for row in range(words.shape[1]):
         h = (nulls[row] >> np.uint64(column & 63)) & np.uint64(1)
@@ -234,5 +234,3 @@ def fingerprint(hashes: Any) -> Any:
         out[0] += _mix(hashes[i])
         out[1] += _mix(hashes[i] ^ np.uint64(0xA0761D6478BD642F))
     return out
-
-

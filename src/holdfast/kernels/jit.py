@@ -11,16 +11,17 @@ import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
+from numba import config
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def _writable_cache() -> None:
     """Point Numba at a cache folder that can be written."""
-    if numba.config.CACHE_DIR:
+    if config.CACHE_DIR:
         return
     beside = Path(__file__).with_name("__pycache__")
     try:
@@ -29,7 +30,7 @@ def _writable_cache() -> None:
             return
     except OSError:
         user = os.getuid() if hasattr(os, "getuid") else 0
-        numba.config.CACHE_DIR = str(Path(tempfile.gettempdir()) / f"holdfast-kernels-{user}")
+        config.CACHE_DIR = str(Path(tempfile.gettempdir()) / f"holdfast-kernels-{user}")
 
 
 _writable_cache()
@@ -41,5 +42,5 @@ def kernel(function: F) -> F:
     ``HOLDFAST_BOUNDS=1`` compiles with bounds checks (and without the cache), for tests.
     """
     bounds = os.environ.get("HOLDFAST_BOUNDS") == "1"
-    compiled: F = numba.njit(cache=not bounds, nogil=True, boundscheck=bounds)(function)
-    return compiled
+    compiled: Any = numba.njit(cache=not bounds, nogil=True, boundscheck=bounds)(function)
+    return cast("F", compiled)

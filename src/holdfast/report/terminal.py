@@ -31,13 +31,21 @@ _NULLS = {
 }
 
 
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # Rich would exit with 1, which says that a check found something.
+        raise BrokenPipeError
+
+
 class Page:
     """Where results go, and how many of a list are shown."""
 
     def __init__(self, stream: TextIO, *, everything: bool = False) -> None:
         terminal = stream.isatty()
         width = None if terminal or "COLUMNS" in os.environ else _WIDTH_WITHOUT_TERMINAL
-        self.console = Console(file=stream, width=width, highlight=False, markup=False, emoji=False)
+        self.console = _Console(
+            file=stream, width=width, highlight=False, markup=False, emoji=False
+        )
         self.limit = None if everything else SHOWN
         # A file or a pipe gets a set per line, whatever its length, so that it can be searched.
         self._soft = not terminal

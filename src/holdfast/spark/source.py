@@ -36,7 +36,9 @@ def from_frame(frame: DataFrame, label: str) -> Feed:
     return Feed(label, columns, _positional(frame, kinds), {"format": "dataframe"})
 
 
-def from_source(session: SparkSession, source: Source, stored: dict[str, Any] | None = None) -> Feed:
+def from_source(
+    session: SparkSession, source: Source, stored: dict[str, Any] | None = None
+) -> Feed:
     """A file, folder or table. ``stored`` says how the table's first rows were read."""
     if stored and stored.get("format") == source.kind:
         source = replace(
@@ -124,9 +126,7 @@ def _csv(session: SparkSession, source: Source) -> Feed:
     )
 
 
-def _csv_columns(
-    session: SparkSession, source: Source, names: list[str]
-) -> tuple[Columns, bool]:
+def _csv_columns(session: SparkSession, source: Source, names: list[str]) -> tuple[Columns, bool]:
     """The columns as they are known before reading, and whether their types are a guess."""
     if source.schema is not None:
         given = _ddl(session, source.schema)
@@ -182,15 +182,12 @@ def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]
 
 
 def _first_line(path: Path, multi_line: bool) -> str:
-    opened = gzip.open(path, "rt", encoding="utf-8-sig", newline="") if path.suffix == ".gz" else (
-        path.open(encoding="utf-8-sig", newline="")
-    )  # fmt: skip
     try:
-        with opened as file:
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             line = file.readline(1 << 20)
-            while multi_line and line.count('"') % 2 and (more := file.readline(1 << 20)):
+            while multi_line and line.count(b'"') % 2 and (more := file.readline(1 << 20)):
                 line += more
-            return line.rstrip("\r\n")
+            return line.decode("utf-8-sig").rstrip("\r\n")
     except (OSError, UnicodeDecodeError) as failure:
         raise SourceError(f"{path}: cannot be read as UTF-8 text ({failure})") from failure
 
@@ -201,7 +198,7 @@ def _ddl(session: SparkSession, ddl: str) -> t.StructType:
     except PySparkException as failure:
         raise SchemaError(
             f"the schema {ddl!r} cannot be read ({str(failure).splitlines()[0]}); "
-            "write it as \"id bigint, name string\""
+            'write it as "id bigint, name string"'
         ) from failure
 
 
@@ -242,12 +239,11 @@ def _other(session: SparkSession, source: Source, first: bool) -> Feed:
                 schema = t.StructType([x for x in schema.fields if x.name != "_corrupt_record"])
                 reader = reader.option("columnNameOfCorruptRecord", _CORRUPT)
                 schema = schema.add(_CORRUPT, t.StringType())
-            frame = (reader.schema(schema) if schema is not None else reader).load(path)
+            frame = reader.schema(schema).load(path)
         fields = frame.schema.fields
     except AnalysisException as failure:
         raise SourceError(
-            f"{source.path}: Spark cannot read it as {source.kind}: "
-            f"{str(failure).splitlines()[0]}"
+            f"{source.path}: Spark cannot read it as {source.kind}: {str(failure).splitlines()[0]}"
         ) from failure
     data = fields[:-1] if corrupt else fields
     columns = _columns([each.name for each in data], [each.dataType for each in data])

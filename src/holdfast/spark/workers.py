@@ -20,7 +20,7 @@ import holdfast
 from holdfast.errors import SetupError
 
 # Run on workers that may lack Holdfast: so it is sent as a value, not as a name to import.
-_REPORT = '''
+_REPORT = """
 def report(batches):
     import importlib, json, platform
     import pyarrow as pa
@@ -33,7 +33,7 @@ def report(batches):
     for _ in batches:
         pass
     yield pa.record_batch([[json.dumps(found)]], names=["found"])
-'''
+"""
 
 _checked: dict[int, SparkSession] = {}
 

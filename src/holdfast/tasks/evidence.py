@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -166,7 +167,7 @@ def probe(item: Probe) -> Iterator[Parcel]:
     yield parcel
 
 
-def _ranges(item: Probe, segment: Segment, rows: U64) -> dict[int, tuple[I64, I64, I64]]:
+def _ranges(item: Probe, segment: Segment, rows: U64) -> dict[int, tuple[Any, Any, Any]]:
     """The look-ups to follow: per column the ranges, emptied where another column's serves."""
     view = item.view
     indexed = sorted({column for group in item.lookups for column in group})
@@ -188,7 +189,11 @@ def _ranges(item: Probe, segment: Segment, rows: U64) -> dict[int, tuple[I64, I6
 def _parcel(found: evidence.Findings, partial: NDArray[np.bool_] | None = None) -> Parcel:
     masks, witnesses, seen, complete = evidence.harvest(found)
     keep = np.flatnonzero(bitsets.is_member(masks, bitsets.maximal(masks)))
-    arrays = {"masks": masks[keep], "witnesses": witnesses[keep], "seen": seen[keep]}
+    arrays: dict[str, NDArray[Any]] = {
+        "masks": masks[keep],
+        "witnesses": witnesses[keep],
+        "seen": seen[keep],
+    }
     if partial is not None:
         arrays["partial"] = partial
     return Parcel({"complete": complete, "distinct": len(masks)}, arrays)

@@ -154,9 +154,7 @@ class _Votes:
         return Parcel({"votes": self._votes, "fits": fits})
 
 
-def _checked(
-    batches: Iterator[pa.RecordBatch], spec: Ingest
-) -> Iterator[pa.RecordBatch | Parcel]:
+def _checked(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[pa.RecordBatch | Parcel]:
     """Rows that came typed, in the table's types; unreadable records become a report."""
     width = len(spec.names)
     for batch in batches:

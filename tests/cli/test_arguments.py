@@ -1,0 +1,60 @@
+"""What the arguments mean."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast import arguments
+from holdfast.constraints import Key
+from holdfast.errors import InputError
+
+
+@pytest.mark.parametrize(
+    ("given", "forced", "meant"),
+    [
+        (None, None, ("text", None)),
+        (["json"], None, ("json", None)),
+        (["parquet"], None, ("text", "parquet")),
+        (["json", "delta"], None, ("json", "delta")),
+        (["json"], "json", ("json", "json")),
+        (None, "text", ("text", "text")),
+    ],
+)
+def test_formats(given: list[str] | None, forced: str | None, meant: tuple[str, str]) -> None:
+    assert arguments.split_formats(given, forced) == meant
+
+
+@pytest.mark.parametrize(
+    ("argument", "table"),
+    [
+        ("orders.csv", ("orders", "orders.csv")),
+        ("dir/orders.csv.gz", ("orders", "dir/orders.csv.gz")),
+        ("people=customers.parquet", ("people", "customers.parquet")),
+        ("a=b=c.csv", ("a", "b=c.csv")),
+        ("./day=1.csv", ("day=1", "./day=1.csv")),
+        ("s3a://store/day=1/", ("day=1", "s3a://store/day=1/")),
+        ("folder/", ("folder", "folder/")),
+    ],
+)
+def test_tables(argument: str, table: tuple[str, str]) -> None:
+    assert arguments.name_tables([argument], None) == dict([table])
+
+
+def test_a_catalog_table_is_called_after_its_last_part() -> None:
+    assert arguments.name_tables(["main.shop.orders"], "table") == {"orders": "main.shop.orders"}
+
+
+@pytest.mark.parametrize("columns", [("id",), ("a,b", "c"), ("first name", "`", "x"), ("é", "A.b")])
+def test_a_row_key_is_written_as_keys_are_printed(columns: tuple[str, ...]) -> None:
+    assert arguments.split_columns(str(Key(columns))) == list(columns)
+
+
+@pytest.mark.parametrize("value", ["", ",", "a,,b"])
+def test_row_keys_that_are_none(value: str) -> None:
+    with pytest.raises(InputError, match="--row-key"):
+        arguments.split_columns(value)
+
+
+def test_a_schema_may_hold_an_equals_sign() -> None:
+    assert arguments.split_schemas(["`a=b` int"], ["t"]) == {"t": "`a=b` int"}
+    assert arguments.split_schemas(["t=`a=b` int"], ["t", "u"]) == {"t": "`a=b` int"}

@@ -1,0 +1,108 @@
+"""The pages about the command line say what the program does, no more and no less."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
+from holdfast.cli import app
+from holdfast.constraints import Key, NonKey
+from holdfast.report import forms
+from holdfast.snapshot import Snapshot, TableSnapshot
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+EVERYWHERE = "Options of every command"
+SPARK = "Options of the commands that run Spark"
+
+
+def sections(page: str) -> dict[str, str]:
+    """The text under each heading."""
+    parts = re.split(r"^## (.+)$", (DOCS / page).read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def listed(section: str) -> set[str]:
+    """The options in the first column of a section's table."""
+    cells = re.findall(r"^\| (`-.*?) \|", section, flags=re.MULTILINE)
+    return {option for cell in cells for option in re.findall(r"`(-[\w-]+)`", cell)}
+
+
+def commands() -> dict[str, set[str]]:
+    """The options of each command."""
+    found: dict[str, Any] = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    return {
+        name: {
+            option for parameter in command.params for option in parameter.opts if option[0] == "-"
+        }
+        | {"--help", "-h"}
+        for name, command in found.items()
+    }
+
+
+def test_every_command_and_option_is_described() -> None:
+    page = sections("cli.md")
+    described = {name.removeprefix("holdfast ") for name in page if name.startswith("holdfast ")}
+    assert described == set(commands())
+    for name, options in commands().items():
+        shared = listed(page[EVERYWHERE])
+        if "--master" in options:
+            shared |= listed(page[SPARK])
+        assert listed(page[f"holdfast {name}"]) | shared == options, name
+
+
+def test_no_option_is_made_up() -> None:
+    known = {option for options in commands().values() for option in options} | {"--version"}
+    text = (DOCS / "cli.md").read_text("utf-8") + (DOCS / "json.md").read_text("utf-8")
+    assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text)) <= known
+
+
+def test_the_json_page_shows_what_is_printed() -> None:
+    columns = ("id", "city", "day")
+    rows: list[dict[str, Any]] = [
+        {"id": 1, "city": "Rome", "day": "2026-11-14"},
+        {"id": 3, "city": "Rome", "day": "2026-11-14"},
+    ]
+    pair = (rows[0], rows[1])
+    orders = TableSnapshot(
+        "orders", 1000, columns, ("bigint", "string", "date"), (Key(("id",)),),
+        (NonKey(("city", "day"), pair),), 0, (),
+        {"indexed": [0], "distinct": [1000.0, 12.0, 31.0], "estimated_at": 1000, "segments": [{}]},
+    )  # fmt: skip
+    twice = TableSnapshot("log", 9, ("at", "what"), (), (Key(("at",)),), (), 1,
+        ({"at": 5, "what": "start"},), {})  # fmt: skip
+    created = "2026-11-15T08:52:11.123+00:00"
+    options = {"kinds": ["keys"], "nulls": "equal", "max_columns": None, "index_quota": 8,
+        "start": "full", "keep_rows": True}  # fmt: skip
+    changes = Changes(
+        "orders", 4, "2026-11-15", True, 10, 2, 0, 1008, (Key(("id", "day")),),
+        (Lost(Key(("id",)), pair), Lost(Key(("city", "day")), None, Key(("city",)))),
+        1, 0, 0, 0, (), {"read": 0.2, "validate": 0.4},
+    )  # fmt: skip
+    differs = TableDiff((Key(("id", "day")),), (Key(("id",)),), (1000, 1008))
+    shown = Snapshot(3, created, options, {"orders": orders})
+    page = sections("json.md")
+    expected = {
+        "show": [
+            forms.show(shown),
+            forms.show(Snapshot(3, created, options, {"log": twice}), ["keys"]),
+            forms.show(Snapshot(3, created, {**options, "max_columns": 2}, shown.tables), ["keys"]),
+            forms.show(shown, ["keys"], verbose=True, sizes={"words": 24000, "log": 1200}),
+        ],
+        "apply": [changes.to_dict()],
+        "check": [{"breaks": forms.check(changes)["breaks"]}],
+        "history": [
+            forms.history([Entry(1, created, None, {"orders": 1000}, {"orders": 1})]),
+        ],
+        "diff": [
+            forms.diff(3, 7, {"orders": differs}),
+        ],
+        "verify": [Verification(3, {"orders": ()}).to_dict()],
+    }  # fmt: skip
+    for name, printed in expected.items():
+        blocks = re.findall(r"```json\n(.*?)```", page[name], flags=re.DOTALL)
+        assert [json.loads(block) for block in blocks] == printed, json.dumps(printed)

@@ -1,0 +1,231 @@
+"""What the terminal shows of values that are wide, many, strange or missing."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import time
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
+from holdfast.constraints import Key, NonKey, Row
+from holdfast.report import forms, terminal
+from holdfast.report.progress import Progress
+from holdfast.snapshot import Snapshot, TableSnapshot
+
+OPTIONS = {"kinds": ["keys"], "nulls": "equal", "max_columns": None}
+
+
+def table(columns: list[str], **facts: Any) -> TableSnapshot:
+    known: dict[str, Any] = {
+        "name": "t",
+        "rows": 3,
+        "types": ("bigint",) * len(columns),
+        "keys": (),
+        "non_keys": (),
+        "duplicates": 0,
+        "duplicated": (),
+        "details": {},
+    }
+    return TableSnapshot(columns=tuple(columns), **{**known, **facts})
+
+
+def snapshot(one: TableSnapshot, **options: Any) -> Snapshot:
+    return Snapshot(1, "2026-11-15T08:52:11.123+00:00", {**OPTIONS, **options}, {one.name: one})
+
+
+def changes(**facts: Any) -> Changes:
+    known: dict[str, Any] = {
+        "table": "t",
+        "version": 2,
+        "batch_id": None,
+        "applied": True,
+        "inserted": 0,
+        "deleted": 0,
+        "updated": 0,
+        "rows": 3,
+        "gained": (),
+        "lost": (),
+        "non_keys_gained": 0,
+        "non_keys_lost": 0,
+        "duplicates": 0,
+        "duplicates_before": 0,
+    }
+    return Changes(**{**known, **facts})
+
+
+class Screen(io.StringIO):
+    """A terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+    def getvalue(self) -> str:
+        """What is to be read, without colours and weights."""
+        return re.sub(r"\x1b\[[0-9;]*m", "", super().getvalue())
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """A terminal of 60 columns."""
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
+    return Screen()
+
+
+def row(columns: list[str], value: Any) -> Row:
+    return dict.fromkeys(columns, value)
+
+
+def test_everything_fits_the_screen(screen: Screen) -> None:
+    columns = [f"a_rather_long_name_{c}" for c in range(40)]
+    pair = (row(columns, "値" * 30), row(columns, "x" * 500))
+    wide = table(
+        columns,
+        keys=(Key(tuple(columns[:9])),),
+        non_keys=(NonKey(tuple(columns[:30]), pair), NonKey((columns[0],), pair)),
+        duplicates=2,
+        duplicated=pair[:1],
+        details={"indexed": [0, 1], "distinct": [3.0] * 40, "segments": [{}]},
+    )
+    page = terminal.Page(screen)
+    for verbose in (False, True):
+        terminal.show(page, "p", snapshot(wide), verbose=verbose, sizes={"log": 10})
+    lost = Lost(Key(tuple(columns[5:30])), pair)
+    terminal.changes(page, changes(lost=(lost,), gained=(Key(tuple(columns)),)), verbose=True)
+    terminal.history(page, [Entry(1, "2026-11-15T08:52:11", changes(lost=(lost,)), {}, {"t": 1})])
+    terminal.diff(page, 1, 2, {"t": TableDiff((Key(tuple(columns)),), (), (1, 2))})
+    terminal.verification(page, "p", Verification(1, {"t": ("a difference " * 20,)}))
+    assert max(map(cell_len, screen.getvalue().splitlines())) <= 60
+
+
+def test_the_keys_columns_come_first_and_the_rest_is_counted(screen: Screen) -> None:
+    columns = [f"column{c:02}" for c in range(20)]
+    lost = Lost(Key(("column18", "column19")), (row(columns, 1), row(columns, 1)))
+    terminal.changes(terminal.Page(screen), changes(lost=(lost,)))
+    lines = screen.getvalue().splitlines()
+    header = next(line.split() for line in lines if line.split()[0] == "column18")
+    assert header[:3] == ["column18", "column19", "column00"]
+    assert f"… and {20 - len(header)} more columns" in screen.getvalue()
+
+
+def test_a_pipe_gets_one_line_per_key() -> None:
+    columns = [f"a_rather_long_name_{c}" for c in range(40)]
+    stream = io.StringIO()
+    terminal.show(terminal.Page(stream), "p", snapshot(table(columns, keys=(Key(tuple(columns)),))))
+    assert "    " + ", ".join(columns) in stream.getvalue().splitlines()
+
+
+def test_the_shortest_first_and_how_many_more(screen: Screen) -> None:
+    columns = [f"c{i}" for i in range(30)]
+    keys = [Key((columns[i], columns[i + 1])) for i in range(25)]
+    many = table(columns, keys=(*keys, Key(("c29",))))
+    terminal.show(terminal.Page(screen), "p", snapshot(many), ["keys"])
+    lines = screen.getvalue().splitlines()
+    at = lines.index("  26 keys")
+    assert lines[at + 1 : at + 3] == ["    c29", "    c0, c1"]
+    assert lines[-1] == "    … and 6 more (--all shows them)"
+    terminal.show(terminal.Page(screen, everything=True), "p", snapshot(many), ["keys"])
+    assert screen.getvalue().splitlines()[-1] == "    c24, c25"
+    assert len(forms.show(snapshot(many))["tables"]["t"]["keys"]) == 26
+
+
+def test_values_cannot_take_over_the_screen(screen: Screen) -> None:
+    columns = ["a\x1b[2J", "b"]
+    pair = ({"a\x1b[2J": "x\r\n\u202e", "b": None}, {"a\x1b[2J": "x\r\n\u202e", "b": "null"})
+    strange = table(columns, name="t\x07", non_keys=(NonKey(("a\x1b[2J",), pair),))
+    for verbose in (False, True):
+        terminal.show(terminal.Page(screen), "p", snapshot(strange), verbose=verbose)
+    shown = screen.getvalue()
+    assert all(line.isprintable() for line in shown.split("\n"))
+    assert "x\\r\\n\\u202e" in shown
+    assert "'null'" in shown
+
+
+def test_a_table_of_one_row_has_the_empty_key(screen: Screen) -> None:
+    terminal.show(terminal.Page(screen), "p", snapshot(table(["a"], rows=1, keys=(Key(()),))))
+    assert "    {}\n" in screen.getvalue()
+
+
+def test_a_limit_beyond_the_columns_limits_nothing() -> None:
+    form = forms.show(snapshot(table(["a", "b"]), max_columns=2))
+    assert "incomplete" not in form["tables"]["t"]
+    form = forms.show(snapshot(table(["a", "b"]), max_columns=1))
+    assert form["tables"]["t"]["incomplete"] == ["keys", "non_keys"]
+
+
+def test_json_has_no_numbers_that_json_lacks() -> None:
+    form = {"a": [float("nan"), float("inf"), float("-inf"), 1.5], "é": "é"}
+    told = forms.dumps(form, ascii_only=True)
+    assert told.isascii()
+    assert json.loads(told) == {"a": ["NaN", "Infinity", "-Infinity", 1.5], "é": "é"}
+
+
+@pytest.mark.parametrize(
+    ("facts", "breaks"),
+    [
+        ({}, False),
+        ({"lost": (Lost(Key(("a",))),)}, True),
+        ({"lost": (Lost(Key(("a", "b")), replaced_by=Key(("a",))),)}, False),
+        ({"duplicates": 1}, True),
+        ({"duplicates": 2, "duplicates_before": 1}, False),
+    ],
+)
+def test_what_breaks_a_key(facts: dict[str, Any], breaks: bool) -> None:
+    assert forms.breaks(changes(**facts)) is breaks
+
+
+def test_shorter_keys_are_not_broken(screen: Screen) -> None:
+    lost = Lost(Key(("a", "b")), replaced_by=Key(("a",)))
+    terminal.changes(terminal.Page(screen), changes(deleted=1, lost=(lost,), gained=(Key(("a",)),)))
+    assert "a, b → a" in screen.getvalue()
+    assert "broken" not in screen.getvalue()
+
+
+def test_duplicates_that_went_away(screen: Screen) -> None:
+    terminal.changes(terminal.Page(screen), changes(deleted=1, duplicates_before=2))
+    assert "no row repeats another one any more (2 did)" in screen.getvalue()
+
+
+def test_witnesses_without_raw_rows(screen: Screen) -> None:
+    bare = table(["a", "b"], non_keys=(NonKey(("a",), ({"row": 1}, {"row": 4294967297})),))
+    terminal.show(terminal.Page(screen), "p", snapshot(bare))
+    assert '{"row": 1}' in screen.getvalue()
+
+
+def test_progress_says_nothing_at_first() -> None:
+    stream = io.StringIO()
+    with Progress(stream) as progress:
+        progress("read", table="t", rows=5)
+    assert stream.getvalue() == ""
+
+
+def test_progress_without_a_terminal() -> None:
+    stream = io.StringIO()
+    with Progress(stream, after=0.01, every=0.05) as progress:
+        progress("search", table="t", round=2, candidates=1000, refuted=3)
+        while stream.getvalue().count("\n") < 3:
+            time.sleep(0.01)
+    assert "t: searching counterexamples, round 2, 1,000 candidates, 3 refuted (0 s)\n" in (
+        stream.getvalue()
+    )
+
+
+def test_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    screen = Screen()
+    with Progress(screen, after=0.01) as progress:
+        progress("read", table="t", rows=5)
+        while "reading" not in screen.getvalue():
+            time.sleep(0.01)
+    assert "t: reading, 5 rows" in screen.getvalue()
+
+
+def test_progress_stops_when_the_block_fails() -> None:
+    stream = io.StringIO()
+    with pytest.raises(KeyboardInterrupt), Progress(stream, after=60):
+        raise KeyboardInterrupt
