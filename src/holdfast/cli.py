@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ import typer
 
 from holdfast import arguments
 from holdfast.errors import StoreError, UnknownTableError
-from holdfast.report.failures import FOUND, exit_code, notes
+from holdfast.report.failures import FOUND, exit_code, hush, interrupted, notes
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
@@ -388,6 +389,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character should not cost the results.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+    hush()
     app(prog_name="holdfast")
 
 
@@ -402,7 +404,12 @@ def _spark(
 
         if progress:
             progress("session")
-        return open_session(master, remote, settings)
+        # Spark installs a handler that talks to the JVM in the middle of another call to it.
+        before = signal.getsignal(signal.SIGINT)
+        try:
+            return open_session(master, remote, settings)
+        finally:
+            signal.signal(signal.SIGINT, before)
 
     return session
 
@@ -447,9 +454,8 @@ def _committing(directory: Path) -> Iterator[None]:
     before = _head(directory)
     try:
         yield
-    except KeyboardInterrupt as error:
-        after = _head(directory)
-        if after != before:
+    except BaseException as error:
+        if interrupted(error) and (after := _head(directory)) != before:
             raise KeyboardInterrupt(f"interrupted, but version {after} is committed") from error
         raise
 

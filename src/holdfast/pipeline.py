@@ -184,13 +184,14 @@ def apply(
     dry_run: bool = False,
 ) -> Changes:
     """Apply a batch to a table whole, or not at all; or only say what it would do."""
-    body = store.read()
-    options = Options.from_dict(body["options"])
-    if name not in body["tables"]:
-        raise UnknownTableError(
-            f"the profile has no table {name!r}; it has {', '.join(body['tables'])}"
-        )
     with store.writing() as lease:
+        # What this builds on is the version that the lease names, not one that was read before.
+        body = store.read(lease.version)
+        options = Options.from_dict(body["options"])
+        if name not in body["tables"]:
+            raise UnknownTableError(
+                f"the profile has no table {name!r}; it has {', '.join(body['tables'])}"
+            )
         run = Run(runner, store, options, lease, _about(progress, name))
         with run.stage("open"):
             before = state.load(store, name, body["tables"][name], options)
@@ -242,7 +243,8 @@ def _read_batch(run: Run, table: Table, batch: Batch) -> _BatchIntake:
     """Write the batch's rows beside the table's; nothing refers to them before the commit."""
     run.progress("read")
     number = table.next_number
-    key = tuple(table.columns.place(name, table.name) for name in batch.row_key)
+    names = dict.fromkeys(batch.row_key)
+    key = tuple(table.columns.place(name, table.name) for name in names)
     everything = tuple(range(len(table.columns.names)))
     added: tuple[Segment, ...] = ()
     requests: list[Requests] = []
@@ -316,7 +318,8 @@ def _validated(run: Run, table: Table, old: U64, added: tuple[Segment, ...]) -> 
         pairs = zip(parcel.arrays["twin_of"].tolist(), parcel.arrays["twin"].tolist(), strict=True)
         twins.update(pairs)
     duplicates = table.duplicates + len(twins)
-    repeated = [*table.repeated, *([twin, id_] for id_, twin in twins.items())][:4]
+    # The batch's own first: they are what is shown of it.
+    repeated = [*([twin, id_] for id_, twin in twins.items()), *table.repeated][:4]
     if duplicates and not repeated:
         with run.stage("duplicates"):
             results = run.runner.run(loop.duplicate_calls(run.runner, view))
@@ -374,7 +377,7 @@ def _changes(
             smaller = new[bitsets.any_superset(new, mask[None, :])]
             told.append(Lost(key, replaced_by=_key(smaller[0], names)))
         else:
-            told.append(Lost(key, _pair(after.evidence, at, text) if left else None))
+            told.append(Lost(key, _pair(after.evidence, at, text) if left > 0 else None))
             left -= 1
     kept = bitsets.is_member(before.evidence.masks, after.evidence.masks).sum()
     return Changes(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from datetime import date, datetime, time, timedelta
+from datetime import date, datetime, time
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,6 @@ def plain(value: Any) -> Any:
         return [plain(each) for each in value]
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
-    if isinstance(value, Decimal | timedelta):
-        return str(value)
+    if isinstance(value, Decimal):
+        return format(value, "f")
     return str(value)

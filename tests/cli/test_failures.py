@@ -151,6 +151,20 @@ def test_interrupted_before_and_after_the_commit(
     assert (result.code, result.err) == (130, "interrupted, but version 2 is committed\n")
 
 
+def test_an_interrupt_that_another_error_hides(
+    run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(_: Any) -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise RuntimeError("the connection is gone")
+
+    monkeypatch.setattr("holdfast.api.Profile.verify", interrupt)
+    result = run("verify", shop)
+    assert (result.code, result.err) == (130, "interrupted: nothing was committed\n")
+
+
 def test_notes_follow_quiet_and_verbose(
     run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

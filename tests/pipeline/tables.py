@@ -1,39 +1,133 @@
-"""Helpers: rows as feeds for the in-process runner, and what a profile says of them."""
+"""Helpers: rows as feeds for the in-process runner, and what a profile says of them.
+
+Tests think in small integers. A column's *kind* says what cell stands for each of them, so that one
+oracle serves every type; what a profile shows is turned back into the integers.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pytest
 
-from holdfast import pipeline
-from holdfast.changes import Changes
+from holdfast import loop, pipeline, placement, state, upkeep
+from holdfast.changes import Changes, Verification
 from holdfast.feed import Columns, Feed
+from holdfast.kernels import bitsets, evidence
 from holdfast.options import Options
 from holdfast.placement import no_progress
-from holdfast.runner import InProcess
+from holdfast.runner import InProcess, Runner
 from holdfast.snapshot import TableSnapshot, snapshot
-from holdfast.store import Store
+from holdfast.store import Store, files
+from holdfast.tasks import ingest
+from holdfast.tasks.segments import live_positions
+from holdfast.witnesses import plain
+from tests import oracle
 from tests.strategies import Rows
 
 
-def feed(columns: int, rows: Rows, label: str = "rows") -> Feed:
-    """Rows of integers as a feed."""
-    names = [f"c{c}" for c in range(columns)]
-    cells = [pa.array([row[c] for row in rows], pa.int64()) for c in range(columns)]
+@dataclass(frozen=True)
+class Kind:
+    """A type, and the cells that stand for 0, 1, …; without cells the integers themselves."""
+
+    name: str
+    arrow: pa.DataType
+    cells: tuple[Any, ...] = ()
+
+    def cell(self, number: int | None, row: int) -> Any:
+        if number is None or not self.cells:
+            return number
+        value = self.cells[number]
+        # Zero has two signs, and they are one value.
+        return -value if value == 0 and isinstance(value, float) and row % 2 else value
+
+    def number(self, shown: Any) -> int | None:
+        """The integer behind a cell that a witness shows."""
+        if shown is None or not self.cells:
+            return shown  # type: ignore[no-any-return]
+        if isinstance(shown, float) and shown == 0:
+            shown = 0.0
+        stored = pa.array(self.cells, self.arrow).to_pylist()
+        return [json.loads(json.dumps(plain(cell))) for cell in stored].index(shown)
+
+
+NULL_WORD = 0x9E3779B97F4A7C15 - (1 << 64)
+"""The bigint whose word the kernels use for a null when they group rows."""
+
+BIGINT = Kind("bigint", pa.int64())
+KINDS = (
+    BIGINT,
+    Kind("bigint", pa.int64(), (0, NULL_WORD, -(1 << 63), (1 << 63) - 1, -1, 1)),
+    Kind("string", pa.string(), ("", "a", "A", "a ", "a\0", "ä" * 20)),
+    Kind(
+        "decimal(38,10)",
+        pa.decimal128(38, 10),
+        tuple(map(Decimal, ("0", "1", "18446744073.709551616", "-1", "1e27", "0.0000000001"))),
+    ),
+    Kind("decimal(10,2)", pa.decimal128(10, 2), tuple(Decimal(i) / 4 for i in range(-3, 3))),
+    Kind("double", pa.float64(), (0.0, math.nan, math.inf, -math.inf, 5e-324, 0.1)),
+    Kind("date", pa.date32(), tuple(date(1969, 12, 30 - i) for i in range(6))),
+    Kind("binary", pa.binary(), (b"", b"\0", b"\0\0", b"a", b"\xff", b"a" * 40)),
+)
+
+
+def feed(columns: int | Sequence[Kind], rows: Rows, label: str = "rows") -> Feed:
+    """Rows of small integers as a feed."""
+    kinds = [BIGINT] * columns if isinstance(columns, int) else list(columns)
+    names = [f"c{c}" for c in range(len(kinds))]
+    cells = [
+        pa.array([kind.cell(row[c], i) for i, row in enumerate(rows)], kind.arrow)
+        for c, kind in enumerate(kinds)
+    ]
     table = pa.table(dict(zip(names, cells, strict=True)))
-    return Feed(label, Columns.of(names, ["bigint"] * columns, [pa.int64()] * columns), table)
+    told = Columns.of(names, [kind.name for kind in kinds], [kind.arrow for kind in kinds])
+    return Feed(label, told, table)
+
+
+def picked(rows: Feed, names: Sequence[str]) -> Feed:
+    """The feed with only some of its columns."""
+    places = [rows.columns.names.index(name) for name in names]
+    return Feed(rows.label, rows.columns.pick(places), rows.rows.select(list(names)))
+
+
+def text_feed(header: Sequence[str], rows: Sequence[Sequence[str]], label: str = "rows") -> Feed:
+    """Rows of text as a feed."""
+    cells = [
+        pa.array(list(column), pa.string()) for column in (zip(*rows) if rows else [()] * len(header))
+    ]
+    table = pa.table(cells, names=[f"c{c}" for c in range(len(header))])
+    told = Columns.of(list(header), ["string"] * len(header), [pa.string()] * len(header))
+    return Feed(label, told, table)
 
 
 class Shop:
     """A profile of one table, in process."""
 
-    def __init__(self, path: Path, columns: int, rows: Rows, options: Options, tasks: int) -> None:
-        self.columns = columns
-        self.runner = InProcess(tasks)
+    def __init__(
+        self,
+        path: Path,
+        columns: int | Sequence[Kind],
+        rows: Rows,
+        options: Options | None = None,
+        tasks: int = 2,
+    ) -> None:
+        self.kinds = [BIGINT] * columns if isinstance(columns, int) else list(columns)
+        self.columns = len(self.kinds)
+        self.options = options or Options()
+        self.runner: Runner = InProcess(tasks)
         self.store = Store.create(path)
-        feeds = {"t": feed(columns, rows)}
-        pipeline.discover(self.runner, self.store, feeds, options, no_progress)
+        feeds = {"t": feed(self.kinds, rows)}
+        pipeline.discover(self.runner, self.store, feeds, self.options, no_progress)
 
     def apply(
         self,
@@ -43,17 +137,27 @@ class Shop:
         row_key: tuple[str, ...] = (),
         batch_id: str | None = None,
         dry_run: bool = False,
+        key_only: bool = False,
     ) -> Changes:
         feeds = [
-            None if rows is None else feed(self.columns, rows, label)
+            None if rows is None else feed(self.kinds, rows, label)
             for rows, label in ((inserts, "inserts"), (deletes, "deletes"), (updates, "updates"))
         ]
+        if key_only and feeds[1] is not None:
+            feeds[1] = picked(feeds[1], row_key)
         batch = pipeline.Batch(*feeds, row_key=row_key, batch_id=batch_id)
         return pipeline.apply(self.runner, self.store, "t", batch, no_progress, dry_run)
+
+    def verify(self) -> Verification:
+        return pipeline.verify(self.runner, self.store, no_progress)
 
     @property
     def now(self) -> TableSnapshot:
         return snapshot(self.store).tables["t"]
+
+    def row(self, shown: dict[str, Any]) -> tuple[int | None, ...]:
+        """A row that a witness shows, as integers."""
+        return tuple(kind.number(shown[f"c{c}"]) for c, kind in enumerate(self.kinds))
 
     def places(self, sets: tuple[object, ...]) -> list[tuple[int, ...]]:
         """Keys or non-keys as column numbers."""
@@ -61,3 +165,87 @@ class Shop:
             (tuple(int(name[1:]) for name in each.columns) for each in sets),  # type: ignore[attr-defined]
             key=lambda one: (len(one), one),
         )
+
+    def assert_exact(self, rows: Rows) -> None:
+        """The profile says what the oracle says, and every witness shows what it should."""
+        now, nulls = self.now, self.options.nulls
+        assert now.rows == len(rows)
+        assert now.duplicates == oracle.duplicates(rows, nulls)
+        shown = oracle.agree_sets(rows, self.columns, nulls)
+        maximal = oracle.maximal_sets(shown)
+        if self.columns <= 10:
+            expected = oracle.minimal_sets(self.columns, maximal, self.options.max_columns)
+        else:
+            expected = oracle.minimal_sets_stepwise(
+                self.columns, maximal, self.options.max_columns
+            )
+        assert self.places(now.keys) == expected
+        if self.options.max_columns is None:
+            assert self.places(now.non_keys) == maximal
+        self.assert_witnessed(now, rows)
+        self.assert_kept_pairs()
+
+    def assert_witnessed(self, now: TableSnapshot, rows: Rows) -> None:
+        left = {row: rows.count(row) for row in rows}
+        for non_key in now.non_keys:
+            assert non_key.witness is not None
+            one, two = (self.row(row) for row in non_key.witness)
+            assert one in left
+            assert two in left
+            assert one != two or (left[one] > 1 and None in one)
+            agreed = [
+                c for c in range(self.columns) if oracle._agree(one[c], two[c], self.options.nulls)
+            ]
+            assert [f"c{c}" for c in agreed] == list(non_key.columns)
+        if now.duplicates:
+            (row,) = now.duplicated
+            assert left[self.row(row)] > 1
+
+    def assert_kept_pairs(self) -> None:
+        """Every stored witness pair is two living rows that agree in exactly its columns."""
+        kept = state.load(self.store, "t", self.store.read()["tables"]["t"], self.options)
+        view = kept.view(self.store.path, self.options)
+        rows = {}
+        for segment in view.segments:
+            live = live_positions(view.path, segment)
+            rows.update(zip((live + segment.base).tolist(), view.rows(segment, live), strict=True))
+        assert len(rows) == kept.rows
+        mask = np.empty(bitsets.words_for(self.columns), np.uint64)
+        for expected, pairs in zip(kept.evidence.masks, kept.evidence.witnesses, strict=True):
+            real = [pair for pair in pairs.tolist() if pair[0] >= 0]
+            assert real
+            assert len({tuple(pair) for pair in real}) == len(real)
+            for one, two in real:
+                evidence.pair_mask(rows[one], rows[two], view.shape, mask)
+                assert np.array_equal(mask, expected)
+        for one, two in kept.repeated:
+            assert one != two
+            assert np.array_equal(rows[one], rows[two])
+        for key in bitsets.to_columns(kept.cover.minimal):
+            assert not key or set(key) & set(kept.indexed)
+
+
+@contextmanager
+def small_limits(
+    segment: int = 1 << 20,
+    divide: int = 10_000,
+    coarse: int = 1 << 18,
+    findings: int = 1 << 15,
+    merge: int = 8,
+    cheap_probe: int = 50_000_000,
+    search_cost: float = 40,
+) -> Iterator[pytest.MonkeyPatch]:
+    """Limits low enough that small tables reach what large ones do; nothing is flushed."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (ingest, placement, upkeep):
+            patch.setattr(module, "SEGMENT_ROWS", segment)
+        patch.setattr(placement, "_SMALL", divide)
+        patch.setattr(loop, "_COARSE_FROM", coarse)
+        patch.setattr(loop, "_CHEAP_PROBE", cheap_probe)
+        patch.setattr(loop, "_SEARCH_COST", search_cost)
+        patch.setattr(upkeep, "_FAN", merge)
+
+        empty = evidence.findings
+        patch.setattr(evidence, "findings", lambda words: empty(words, findings))
+        patch.setattr(files, "sync_file", lambda _path: None)
+        yield patch

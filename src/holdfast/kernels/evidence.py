@@ -24,6 +24,9 @@ I64 = NDArray[np.int64]
 WITNESSES = 4
 """Pairs kept per distinct mask: enough that a random delete seldom takes them all."""
 
+_RECENT = 4_096
+"""Masks that a pair is first compared with; a power of two."""
+
 _SMALL = 24
 """Groups up to this size have all their pairs compared; larger ones are split further."""
 
@@ -35,6 +38,8 @@ class Shape(NamedTuple):
     """Where the words of a row are."""
 
     owner: I64  # column of each value word
+    bits: U64  # its bit in the mask word of that column
+    spans: I64  # first value word of every 64 columns, and one past the last
     first: I64  # first value word of each column, and one past the last
     full: U64  # the mask of all columns
     nulls_equal: bool
@@ -50,6 +55,8 @@ class Findings(NamedTuple):
     witnesses: I64  # (capacity, WITNESSES, 2) row ids
     slots: NDArray[np.int32]
     state: I64
+    recent: U64  # (_RECENT, W) masks that need no further witness, by hash: most pairs end here
+    settled: NDArray[np.bool_]
 
 
 class Trie(NamedTuple):
@@ -69,7 +76,9 @@ def shape(widths: list[int], nulls_equal: bool) -> Shape:
         full[column // 64] |= np.uint64(1) << np.uint64(column % 64)
     first = np.concatenate([[0], np.cumsum(widths, dtype=np.int64)]).astype(np.int64)
     owner = np.repeat(np.arange(columns, dtype=np.int64), widths)
-    return Shape(owner, first, full, nulls_equal)
+    bits = np.uint64(1) << (owner % 64).astype(np.uint64)
+    spans = first[[*range(0, columns, 64), columns]]
+    return Shape(owner, bits, spans, first, full, nulls_equal)
 
 
 def findings(words: int, capacity: int = 1 << 15) -> Findings:
@@ -81,6 +90,8 @@ def findings(words: int, capacity: int = 1 << 15) -> Findings:
         np.empty((capacity, WITNESSES, 2), np.int64),
         np.full(4 * capacity, -1, np.int32),
         np.zeros(2, np.int64),
+        np.empty((_RECENT, words), np.uint64),
+        np.zeros(_RECENT, np.bool_),
     )
 
 
@@ -93,6 +104,15 @@ def harvest(found: Findings) -> tuple[U64, I64, I64, bool]:
 
 
 @kernel
+def _differing(a: Any, b: Any, bits: Any) -> np.uint64:
+    """The bits of the value words in which two rows differ. Vectorises; keep it this plain."""
+    differ = np.uint64(0)
+    for v in range(bits.size):
+        differ |= bits[v] if a[v] != b[v] else np.uint64(0)
+    return differ
+
+
+@kernel
 def pair_mask(a: Any, b: Any, shape: Any, out: Any) -> None:
     """The agree-set of two rows."""
     values = shape.owner.size
@@ -101,16 +121,9 @@ def pair_mask(a: Any, b: Any, shape: Any, out: Any) -> None:
             out[w] = shape.full[w] & ~(a[values + w] ^ b[values + w])
         else:
             out[w] = shape.full[w] & ~(a[values + w] | b[values + w])
-    if out.size == 1:
-        differ = np.uint64(0)
-        for v in range(values):
-            differ |= np.uint64(a[v] != b[v]) << np.uint64(shape.owner[v])
-        out[0] &= ~differ
-    else:
-        for v in range(values):
-            if a[v] != b[v]:
-                column = shape.owner[v]
-                out[column >> 6] &= ~(np.uint64(1) << np.uint64(column & 63))
+        # The value words of 64 columns lie together, so each word of the mask has its own.
+        lo, hi = shape.spans[w], shape.spans[w + 1]
+        out[w] &= ~_differing(a[lo:hi], b[lo:hi], shape.bits[lo:hi])
 
 
 @kernel
@@ -123,12 +136,18 @@ def contains(mask: Any, subset: Any) -> bool:
 
 
 @kernel
-def _slot(masks: Any, slots: Any, mask: Any) -> int:
-    """The slot of a mask: its own, or the empty one where it would go."""
+def _hash(mask: Any) -> np.uint64:
     h = np.uint64(0x9E3779B97F4A7C15)
     for w in range(mask.size):
         h = (h ^ mask[w]) * np.uint64(0xFF51AFD7ED558CCD)
         h ^= h >> np.uint64(32)
+    return h
+
+
+@kernel
+def _slot(masks: Any, slots: Any, mask: Any) -> int:
+    """The slot of a mask: its own, or the empty one where it would go."""
+    h = _hash(mask)
     size = slots.size
     at = np.int64(h & np.uint64(size - 1))
     while True:
@@ -162,8 +181,21 @@ def _forget_unwanted(found: Any) -> None:
 
 
 @kernel
+def known(mask: Any, recent: Any, settled: Any) -> bool:
+    """Whether a mask needs no further witness. Most pairs end here, before anything that costs a
+    call with the whole table: with it in the way comparing a pair took five times as long."""
+    at = np.int64(_hash(mask) & np.uint64(_RECENT - 1))
+    if not settled[at]:
+        return False
+    for w in range(mask.size):
+        if recent[at, w] != mask[w]:
+            return False
+    return True
+
+
+@kernel
 def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any) -> None:
-    """Remember a mask, with this pair as a witness if there is room for one."""
+    """Remember a mask that is not :func:`known`, with this pair as a witness."""
     at = _slot(found.masks, found.slots, mask)
     entry = np.int64(found.slots[at])
     if entry < 0:
@@ -192,6 +224,10 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
         found.witnesses[entry, found.seen[entry], 0] = min(one, two)
         found.witnesses[entry, found.seen[entry], 1] = max(one, two)
         found.seen[entry] += 1
+    if not found.wanted[entry] or found.seen[entry] == found.witnesses.shape[1]:
+        at = np.int64(_hash(mask) & np.uint64(_RECENT - 1))
+        found.settled[at] = True
+        found.recent[at] = mask
 
 
 @kernel
@@ -203,15 +239,12 @@ def is_null(row: Any, column: int, shape: Any) -> bool:
 
 
 @kernel
-def column_key(row: Any, column: int, shape: Any) -> np.uint64:
-    """One word that is equal for equal cells. Unequal cells may share it too (a null and one
-    value, two wide values in a million million), so groups by it are compared in full."""
+def column_key(row: Any, column: int, shape: Any) -> np.int64:
+    """One word that is equal for equal cells, in the order of the column's index. Unequal cells
+    may share it too (a null and one value, say), so rows grouped by it are compared in full."""
     if is_null(row, column, shape):
-        return np.uint64(0x9E3779B97F4A7C15)
-    at = shape.first[column]
-    if shape.first[column + 1] == at + 1:
-        return row[at]
-    return row[at] ^ (row[at + 1] * np.uint64(0x9E3779B97F4A7C15))
+        return np.int64(-0x61C8864680B583EB)
+    return np.int64(row[shape.first[column]])
 
 
 @kernel
@@ -220,7 +253,7 @@ def neighbours(rows: Any, ids: Any, shape: Any, reach: int, candidates: Any, fou
     n = rows.shape[0]
     columns = shape.first.size - 1
     mask = np.empty(shape.full.size, np.uint64)
-    keys = np.empty(n, np.uint64)
+    keys = np.empty(n, np.int64)
     previous = np.arange(n)
     for column in range(columns):
         # Ties keep the order of the column before, so neighbours tend to agree in both.
@@ -233,7 +266,8 @@ def neighbours(rows: Any, ids: Any, shape: Any, reach: int, candidates: Any, fou
                     break
                 one, two = order[i], order[i + step]
                 pair_mask(rows[one], rows[two], shape, mask)
-                record(mask, ids[one], ids[two], candidates, shape.full, found)
+                if not known(mask, found.recent, found.settled):
+                    record(mask, ids[one], ids[two], candidates, shape.full, found)
         previous = order
 
 
@@ -244,7 +278,8 @@ def _all_pairs(
     for i in range(group.size):
         for j in range(i + 1, group.size):
             pair_mask(rows[group[i]], rows[group[j]], shape, mask)
-            record(mask, ids[group[i]], ids[group[j]], candidates, shape.full, found)
+            if not known(mask, found.recent, found.settled):
+                record(mask, ids[group[i]], ids[group[j]], candidates, shape.full, found)
 
 
 @kernel
@@ -265,6 +300,11 @@ def _representatives(rows: Any, group: Any, shape: Any) -> Any:
     for i in range(group.size):
         row = rows[group[order[i]]]
         same = i > 0 and keys[order[i]] == keys[order[i - 1]]
+        if same:
+            before = rows[group[order[i - 1]]]
+            for v in range(row.size):
+                if row[v] != before[v]:
+                    same = False
         if same and not shape.nulls_equal:
             for v in range(shape.owner.size, row.size):
                 if row[v]:
@@ -277,28 +317,48 @@ def _representatives(rows: Any, group: Any, shape: Any) -> Any:
 
 @kernel
 def _some_pairs(
-    rows: Any, ids: Any, group: Any, shape: Any, candidates: Any, mask: Any, found: Any
+    rows: Any,
+    ids: Any,
+    group: Any,
+    shape: Any,
+    candidates: Any,
+    candidate: int,
+    mask: Any,
+    found: Any,
 ) -> int:
-    """Pairs of a large group that refutes a candidate: neighbours, and pairs far apart."""
+    """Pairs of a large group that agree on a candidate: neighbours, and pairs far apart. Returns
+    how many refute it, or 0 when the group holds nothing that was not looked at."""
     distinct = _representatives(rows, group, shape)
     size = distinct.size
-    if size <= _SMALL:
+    refuting = 0
+    if size > _SMALL:
+        for i in range(32):
+            one = distinct[i * (size - 1) // 32]
+            for other in (i * (size - 1) // 32 + 1, size - 1 - i):
+                two = distinct[other]
+                if one != two:
+                    pair_mask(rows[one], rows[two], shape, mask)
+                    if not known(mask, found.recent, found.settled):
+                        record(mask, ids[one], ids[two], candidates, shape.full, found)
+                    if contains(mask, candidates[candidate]):
+                        refuting += 1
+    if refuting == 0:
+        # Copies of a few rows; or rows whose cells only share a word, which is rare enough.
         _all_pairs(rows, ids, distinct, shape, candidates, mask, found)
-        return size * (size - 1) // 2
-    for i in range(32):
-        one = distinct[i * (size - 1) // 32]
-        for other in (i * (size - 1) // 32 + 1, size - 1 - i):
-            two = distinct[other]
-            if one != two:
-                pair_mask(rows[one], rows[two], shape, mask)
-                record(mask, ids[one], ids[two], candidates, shape.full, found)
-    return 64
+    return refuting
 
 
 @kernel
 def _sort(keys: Any, values: Any, lo: int, hi: int) -> None:
     """Sort a slice of keys, and values with them."""
     if hi - lo > 48:
+        ordered = True
+        for i in range(lo + 1, hi):
+            if keys[i - 1] > keys[i]:
+                ordered = False
+                break
+        if ordered:  # rows that came through an index
+            return
         order = np.argsort(keys[lo:hi])
         values[lo:hi] = values[lo:hi][order]
         keys[lo:hi] = keys[lo:hi][order]
@@ -326,7 +386,7 @@ def search(
     n = rows.shape[0]
     levels = trie.column.size + 1
     arena = np.empty(3 * n + 2, np.int64)
-    keys = np.empty(3 * n + 2, np.uint64)
+    keys = np.empty(3 * n + 2, np.int64)
     for i in range(n):
         arena[i] = i
     mask = np.empty(shape.full.size, np.uint64)
@@ -355,10 +415,10 @@ def search(
                 continue
             lo, hi = source[depth]
             if base + (hi - lo) > arena.size:
-                more = np.empty(2 * (base + hi - lo), np.int64)
-                more[:base] = arena[:base]
-                arena = more
-                wider = np.empty(2 * (base + hi - lo), np.uint64)
+                larger = np.empty(2 * (base + hi - lo), np.int64)
+                larger[:base] = arena[:base]
+                arena = larger
+                wider = np.empty(2 * (base + hi - lo), np.int64)
                 wider[:base] = keys[:base]
                 keys = wider
             column = trie.column[node[depth]]
@@ -386,8 +446,10 @@ def search(
         if end - at <= _SMALL:
             _all_pairs(rows, ids, arena[at:end], shape, candidates, mask, found)
         elif ends >= 0:
-            shown[ends] += _some_pairs(rows, ids, arena[at:end], shape, candidates, mask, found)
-            partial[ends] = True
+            more = _some_pairs(rows, ids, arena[at:end], shape, candidates, ends, mask, found)
+            shown[ends] += more
+            if more:
+                partial[ends] = True
         else:
             depth += 1
             node[depth] = trie.child[node[depth - 1]]

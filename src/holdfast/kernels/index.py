@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels.evidence import is_null, pair_mask, record
+from holdfast.kernels.evidence import is_null, known, pair_mask, record
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -115,7 +115,8 @@ def probe(
             if not near or is_dead(dead, position):
                 continue
             pair_mask(batch[i], words[position], shape, mask)
-            record(mask, base + position, batch_ids[i], candidates, shape.full, found)
+            if not known(mask, found.recent, found.settled):
+                record(mask, base + position, batch_ids[i], candidates, shape.full, found)
             compared += 1
     return compared
 

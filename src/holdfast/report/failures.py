@@ -25,17 +25,18 @@ def exit_code(function: Callable[[], int]) -> int:
     try:
         code = function()
         sys.stdout.flush()
-    except HoldfastError as error:
-        _say(f"error: {error}")
-        return BAD_INPUT
-    except KeyboardInterrupt as error:
-        _say(str(error) or "interrupted: nothing was committed")
-        return INTERRUPTED
     except BrokenPipeError:
         # The reader has seen enough (head, less); what is left must not be written at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
-    except Exception as error:
+    except (KeyboardInterrupt, Exception) as error:
+        if interrupted(error):
+            told = str(error) if isinstance(error, KeyboardInterrupt) else ""
+            _say(told or "interrupted: nothing was committed")
+            return INTERRUPTED
+        if isinstance(error, HoldfastError):
+            _say(f"error: {error}")
+            return BAD_INPUT
         if _debugging():
             raise
         first = (str(error).splitlines() or [""])[0]
@@ -45,6 +46,20 @@ def exit_code(function: Callable[[], int]) -> int:
         )
         return UNEXPECTED
     return code
+
+
+def interrupted(error: BaseException) -> bool:
+    """Whether an interrupt is behind an error: Spark may fail while it tidies up after one."""
+    found: BaseException | None = error
+    while found is not None and not isinstance(found, KeyboardInterrupt):
+        found = found.__cause__ or found.__context__
+    return found is not None
+
+
+def hush() -> None:
+    """Keep the log records of other libraries, such as py4j's tracebacks, off the screen."""
+    if not _debugging():
+        logging.getLogger().addHandler(logging.NullHandler())
 
 
 @contextmanager

@@ -46,20 +46,24 @@ class View:
 
     def between(self, column: int, low: int, high: int | None) -> tuple[U64, I64]:
         """All living rows whose code in an indexed column is at least ``low`` and below ``high``
-        (``None``: no bound), with their ids. Where nulls differ, a null's row is left out: it
+        (``None``: no bound), with their ids, in the order of the codes. Where nulls differ, a null's row is left out: it
         agrees with nothing."""
         width = self.shape.owner.size + self.shape.full.size
         blocks, ids = [np.empty((0, width), np.uint64)], [np.empty(0, np.int64)]
+        runs = [np.empty(0, np.int64)]
         for segment in self.segments:
             arrays, _ = map_arrays(self.path / segment.indexes[str(column)])
             codes = arrays["codes"]
             lo = np.searchsorted(codes, low)
             hi = len(codes) if high is None else np.searchsorted(codes, high)
             positions = arrays["positions"][lo:hi].astype(np.int64)
-            positions = positions[~self._left_out(segment, column, positions)]
-            blocks.append(self.rows(segment, positions))
-            ids.append(positions + segment.base)
-        return np.concatenate(blocks), np.concatenate(ids)
+            kept = ~self._left_out(segment, column, positions)
+            blocks.append(self.rows(segment, positions[kept]))
+            ids.append(positions[kept] + segment.base)
+            runs.append(codes[lo:hi][kept])
+        # A stable sort merges the segments' runs, which are in order already.
+        order = np.argsort(np.concatenate(runs), kind="stable")
+        return np.concatenate(blocks)[order], np.concatenate(ids)[order]
 
     def _left_out(self, segment: Segment, column: int, positions: I64) -> NDArray[np.bool_]:
         out = np.zeros(positions.size, np.bool_)

@@ -1,0 +1,28 @@
+"""Run the benchmarks: ``make bench``, or ``python -m benchmarks keys encode evidence``.
+
+Data is made with tpchgen-cli under benchmarks/data (850 MB at scale factor 1). Desbordante is run
+as a separate program where one is installed: in this environment, or in the one whose Python
+``HOLDFAST_DESBORDANTE`` names.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+STAGES = ("encode", "evidence", "keys")
+
+
+def main() -> None:
+    """Run the named stages, or all."""
+    chosen = sys.argv[1:] or list(STAGES)
+    for stage in chosen:
+        if stage not in STAGES:
+            sys.exit(f"no benchmark {stage!r}; there are: {', '.join(STAGES)}")
+    for stage in chosen:
+        print(f"\n== {stage}", flush=True)
+        import_module(f"benchmarks.bench_{stage}").main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,218 @@
+"""Keys of lineitem: first profile, batches, hard cases, memory, beside Desbordante."""
+
+from __future__ import annotations
+
+import csv
+import io
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers import Peer, desbordante
+from benchmarks.tpch import lineitem, random_lines, write
+from holdfast import Options, Profile, Source
+
+TABLE = "lineitem"
+KEY = ["l_orderkey", "l_linenumber"]
+BATCH, REPEATS = 1_000, 7
+
+
+def main() -> None:
+    """Print every figure with its target."""
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
+    try:
+        _run(folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _run(folder: Path) -> None:
+    from holdfast.spark.session import open_session
+
+    session = open_session()
+    _warm(session, folder)
+    figures: dict[str, dict[str, Any]] = {}
+    for scale in ("0.1", "1"):
+        print(f"\nlineitem at scale factor {scale}", flush=True)
+        figures[scale] = _scale(session, folder / scale, scale)
+    print("\ntargets")
+    _targets(figures["0.1"], figures["1"])
+    session.stop()
+    print("\nmemory of the Python driver process (peak, first profile)", flush=True)
+    peaks = [_driver_peak(scale) for scale in ("0.1", "1")]
+    grown = peaks[1] - peaks[0]
+    print(f"  600,572 rows {peaks[0]:.0f} MB, 6,001,215 rows {peaks[1]:.0f} MB")
+    _verdict("growth of the driver's memory", grown, 100, "MB")
+
+
+def _warm(session: Any, folder: Path) -> None:
+    """Start the workers and load their kernels: batches are measured in a warm session."""
+    header, lines = random_lines(lineitem("0.1"), 5_000, 1)
+    path = write(folder / "warm.csv", header, lines)
+    profile = Profile.create(folder / "warm", {TABLE: Source(str(path))}, session=session)
+    some = write(folder / "some.csv", header, lines[:50])
+    profile.apply(TABLE, deletes=some)
+    profile.apply(TABLE, inserts=some)
+    profile.apply(TABLE, updates=some, row_key=KEY)
+
+
+def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
+    folder.mkdir()
+    path = lineitem(scale)
+    figures: dict[str, Any] = {}
+    start = time.perf_counter()
+    profile = Profile.create(folder / "full", {TABLE: Source(str(path))}, session=session)
+    figures["profile"] = time.perf_counter() - start
+    keys = profile.snapshot().tables[TABLE].keys
+    print(f"  first profile          {figures['profile']:7.2f} s  {len(keys)} minimal keys")
+    stages = profile._store.read()["seconds"][TABLE]
+    print(f"    of which             {', '.join(f'{k} {v:.1f} s' for k, v in stages.items())}")
+    start = time.perf_counter()
+    other = Profile.create(
+        folder / "sample", {TABLE: Source(str(path))}, session=session,
+        options=Options(start="sample"),
+    )  # fmt: skip
+    taken = time.perf_counter() - start
+    same = other.snapshot().tables[TABLE].keys == keys
+    print(f"  the same, from a sample{taken:7.2f} s  same keys: {same}")
+    shutil.rmtree(folder / "sample")
+    peer = desbordante(path)
+    if peer is None:
+        print("  Desbordante            not installed (set HOLDFAST_DESBORDANTE to its Python)")
+    else:
+        names = profile.snapshot().tables[TABLE].columns
+        theirs = {tuple(names[i] for i in key) for key in peer.keys}
+        mine = {key.columns for key in keys}
+        print(
+            f"  Desbordante (HPIValid) {peer.total:7.2f} s  {len(theirs)} minimal keys "
+            f"(load {peer.load:.1f} s, search {peer.search:.1f} s)"
+        )
+        for key in sorted(theirs ^ mine):
+            print(f"    only {'Holdfast' if key in mine else 'Desbordante'}: {', '.join(key)}")
+    figures["peer"] = peer
+    figures.update(_batches(profile, folder, path))
+    _hard(profile, folder, path)
+    return figures
+
+
+def _batches(profile: Profile, folder: Path, path: Path) -> dict[str, float]:
+    """Medians over batches of rows that were held out at random."""
+    header, lines = random_lines(path, 2 * REPEATS * BATCH, 2)
+    held, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
+    profile.apply(TABLE, deletes=write(folder / "held.csv", header, held))
+    times: dict[str, list[float]] = {"insert": [], "delete": [], "update": []}
+    for k in range(REPEATS):
+        mine = slice(k * BATCH, (k + 1) * BATCH)
+        some = write(folder / "some.csv", header, held[mine])
+        gone = write(folder / "gone.csv", header, others[mine])
+        new = write(folder / "new.csv", header, _changed(held[mine]))
+        times["insert"].append(_timed(profile, inserts=some))
+        times["delete"].append(_timed(profile, deletes=gone))
+        times["update"].append(_timed(profile, updates=new, row_key=KEY))
+    for what, taken in times.items():
+        spread = " ".join(f"{each:.2f}" for each in sorted(taken))
+        print(f"  1,000 {what}s          {statistics.median(taken):7.2f} s  ({spread})")
+    return {what: statistics.median(taken) for what, taken in times.items()}
+
+
+def _hard(profile: Profile, folder: Path, path: Path) -> None:
+    """Inserts that each break a key, and deletes that take all witnesses of ten non-keys."""
+    header, lines = random_lines(path, BATCH, 3)
+    breaking = write(folder / "breaking.csv", header, _broken(lines))
+    print(
+        f"  1,000 inserts that each break a key        {_timed(profile, inserts=breaking):7.2f} s"
+    )
+    _timed(profile, deletes=breaking)
+    gone = _witnesses(profile, 10)
+    rows = write(folder / "witnesses.csv", header, _as_lines(gone))
+    taken = _timed(profile, deletes=rows)
+    print(f"  deletes of all witnesses of ten non-keys    {taken:7.2f} s  ({len(gone)} rows)")
+
+
+def _timed(profile: Profile, **batch: Any) -> float:
+    start = time.perf_counter()
+    profile.apply(TABLE, **batch)
+    return time.perf_counter() - start
+
+
+def _changed(lines: list[str]) -> list[str]:
+    """The same rows with another comment."""
+    rows = list(csv.reader(lines))
+    return _csv([[*row[:-1], row[-1][::-1] + "."] for row in rows])
+
+
+def _broken(lines: list[str]) -> list[str]:
+    """Rows that repeat a key (order and line number) and differ otherwise."""
+    rows = list(csv.reader(lines))
+    return _csv(
+        [[row[0], row[1], row[2], row[3], str(int(row[4]) % 50 + 1), *row[5:-1], row[-1] + "!"]
+         for row in rows]
+    )  # fmt: skip
+
+
+def _csv(rows: list[list[str]]) -> list[str]:
+    sink = io.StringIO()
+    csv.writer(sink, lineterminator="\n").writerows(rows)
+    return sink.getvalue().splitlines(keepends=True)
+
+
+def _witnesses(profile: Profile, count: int) -> list[dict[str, Any]]:
+    """All rows that witness the first non-keys."""
+    import json
+
+    import numpy as np
+
+    from holdfast import state
+    from holdfast.witnesses import rows_as_text
+
+    store = profile._store
+    body = store.read()
+    options = Options.from_dict(body["options"])
+    table = state.load(store, TABLE, body["tables"][TABLE], options)
+    ids = np.unique(table.evidence.witnesses[-count:])
+    shown = rows_as_text(store.path, table.segments, table.columns.names, ids[ids >= 0])
+    return [json.loads(text) for text in shown.values()]
+
+
+def _as_lines(rows: list[dict[str, Any]]) -> list[str]:
+    return _csv([["" if cell is None else str(cell) for cell in row.values()] for row in rows])
+
+
+def _targets(small: dict[str, Any], large: dict[str, Any]) -> None:
+    peer: Peer | None = large["peer"]
+    if peer is not None:
+        _verdict("first profile, share of Desbordante's time", large["profile"] / peer.total, 0.7)
+        ratio = peer.total / large["insert"]
+        print(f"  {'ok ' if ratio >= 100 else 'NOT'} Desbordante's run over our insert batch: "
+              f"{ratio:.0f} (at least 100)")  # fmt: skip
+    for what, most in (("insert", 1.0), ("delete", 1.5), ("update", 1.5)):
+        _verdict(f"1,000 {what}s at scale factor 1", large[what], most, "s")
+        _verdict("  over the same at 0.1", large[what] / small[what], 1.3)
+
+
+def _verdict(what: str, figure: float, most: float, unit: str = "") -> None:
+    mark = "ok " if figure <= most else "NOT"
+    print(f"  {mark} {what}: {figure:.2f} {unit} (at most {most:g})")
+
+
+def _driver_peak(scale: str) -> float:
+    """Megabytes that a process of its own needs for a first profile, Spark's JVM apart."""
+    program = "from benchmarks.bench_keys import profile_once; profile_once({!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", program.format(scale)], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout.split()[-1])
+
+
+def profile_once(scale: str) -> None:
+    """Profile once and print this process's peak resident memory in megabytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        Profile.create(Path(folder, "p"), {TABLE: Source(str(lineitem(scale)))})
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(peak / (1024 if sys.platform != "darwin" else 1024 * 1024))

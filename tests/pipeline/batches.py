@@ -1,0 +1,68 @@
+"""Generated batches: inserts, deletes by row or by key, updates, and the rows afterwards."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+from hypothesis import strategies as st
+
+from tests.strategies import Rows, rows_of
+
+
+@dataclass(frozen=True)
+class Change:
+    """What to apply, as the arguments of ``Shop.apply``, and the rows that should be there then."""
+
+    after: Rows
+    batch: dict[str, Any] = field(default_factory=dict)
+
+
+@st.composite
+def batches(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
+    """A batch that fits the rows: by whole rows, or by a row key with updates."""
+    return draw(_by_key(columns, rows) if draw(st.booleans()) else _by_row(columns, rows))
+
+
+@st.composite
+def _by_row(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
+    gone = draw(st.lists(st.sampled_from(range(len(rows))), unique=True)) if rows else []
+    inserts = draw(rows_of(columns, 6))
+    if inserts and rows and draw(st.booleans()):
+        inserts[0] = draw(st.sampled_from(rows))
+    after = [row for i, row in enumerate(rows) if i not in set(gone)] + inserts
+    return Change(after, {"inserts": inserts, "deletes": [rows[i] for i in gone]})
+
+
+@st.composite
+def _by_key(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
+    """Updates and deletes by a row key, of rows that it tells apart.
+
+    Updates keep the row key's cells and change the others: to anything, or to those of the next
+    updated row, which swaps two of them.
+    """
+    key = draw(st.lists(st.integers(0, columns - 1), unique=True, min_size=1))
+    told = Counter(tuple(row[c] for c in key) for row in rows)
+    meant = [i for i, row in enumerate(rows) if told[tuple(row[c] for c in key)] == 1]
+    chosen = draw(st.lists(st.sampled_from(meant), unique=True)) if meant else []
+    cut = draw(st.integers(0, len(chosen)))
+    updated, gone = chosen[:cut], chosen[cut:]
+    if draw(st.booleans()):
+        others = [rows[i] for i in updated[1:] + updated[:1]]
+    else:
+        others = [(draw(rows_of(columns, 1)) or [rows[i]])[0] for i in updated]
+    updates = [
+        tuple(rows[i][c] if c in key else other[c] for c in range(columns))
+        for i, other in zip(updated, others, strict=True)
+    ]
+    inserts = draw(rows_of(columns, 4))
+    after = [row for i, row in enumerate(rows) if i not in set(chosen)] + updates + inserts
+    batch = {
+        "inserts": inserts,
+        "updates": updates,
+        "deletes": [rows[i] for i in gone],
+        "row_key": tuple(f"c{c}" for c in key),
+        "key_only": draw(st.booleans()),
+    }
+    return Change(after, batch)

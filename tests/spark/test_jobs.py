@@ -1,0 +1,108 @@
+"""Spark jobs, counted: a scan too many is invisible in small tests and dear in large ones."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from holdfast import Profile
+
+pytestmark = pytest.mark.spark
+
+SCHEMA = "id bigint, day string, seat int, name string"
+
+
+class Jobs:
+    """The jobs of one block."""
+
+    def __init__(self, session: SparkSession, group: str) -> None:
+        self._tracker = session.sparkContext.statusTracker()
+        self._group = group
+
+    @property
+    def number(self) -> int:
+        return len(self._tracker.getJobIdsForGroup(self._group))
+
+
+@contextmanager
+def counted(session: SparkSession) -> Iterator[Jobs]:
+    """Counts the jobs that the block starts."""
+    group = f"counted-{time.monotonic_ns()}"
+    session.sparkContext.setJobGroup(group, group)
+    try:
+        yield Jobs(session, group)
+    finally:
+        session.sparkContext.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def shop(frame: Callable[..., DataFrame], profile: Callable[..., Profile]) -> Profile:
+    """60 rows with the keys {id} and {day, seat}."""
+    rows = [(i, f"d{i % 7}", i // 7, f"n{i % 5}") for i in range(60)]
+    return profile(frame(SCHEMA, *rows))
+
+
+def test_batches(spark: SparkSession, shop: Profile, frame: Callable[..., DataFrame]) -> None:
+    with counted(spark) as jobs:
+        shop.apply("t", inserts=frame(SCHEMA, (100, "d1", 50, "n1")))
+    assert jobs.number <= 2, "an insert is read and probed"
+
+    with counted(spark) as jobs:
+        told = shop.apply("t", inserts=frame(SCHEMA, (1, "d2", 0, "x")))
+    assert len(told.broken) == 2
+    assert jobs.number <= 3, "breaking every key must not cost more than the issue's three"
+
+    with counted(spark) as jobs:
+        shop.apply("t", deletes=frame(SCHEMA, (5, "d5", 0, "n0")))
+    assert jobs.number <= 3, "a delete is read, located, and searched for where it matters"
+
+    with counted(spark) as jobs:
+        shop.apply("t", updates=frame(SCHEMA, (7, "d0", 99, "n2")), row_key=["id"])
+    assert jobs.number <= 4, "an update is read, located and probed"
+
+
+def test_deletes_that_bring_keys_back(
+    spark: SparkSession, frame: Callable[..., DataFrame], profile: Callable[..., Profile]
+) -> None:
+    rows = [(i, "a", i % 10, "x") for i in range(20)]
+    kept = profile(frame(SCHEMA, *rows))
+    with counted(spark) as jobs:
+        told = kept.apply("t", deletes=frame(SCHEMA, *rows[10:]))
+    assert [str(key) for key in told.gained] == ["seat"]
+    # One search, and an index for the key that none covers.
+    assert jobs.number <= 5
+
+
+def test_a_merge_is_one_job_more(
+    spark: SparkSession,
+    shop: Profile,
+    frame: Callable[..., DataFrame],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    segments = len(shop.snapshot().tables["t"].details["segments"])
+    monkeypatch.setattr("holdfast.upkeep._FAN", segments + 1)
+    with counted(spark) as jobs:
+        shop.apply("t", inserts=frame(SCHEMA, (100, "d1", 50, "n1")).coalesce(1))
+    assert len(shop.snapshot().tables["t"].details["segments"]) == 1
+    assert jobs.number == 3
+
+
+def test_rows_of_a_caller_are_evaluated_once(
+    spark: SparkSession, frame: Callable[..., DataFrame], profile: Callable[..., Profile]
+) -> None:
+    seen = spark.sparkContext.accumulator(0)
+
+    def count(batches):  # type: ignore[no-untyped-def]
+        for batch in batches:
+            seen.add(batch.num_rows)
+            yield batch
+
+    rows = frame(SCHEMA, *[(i, f"d{i % 7}", i // 7, "n") for i in range(20)])
+    kept = profile(rows.mapInArrow(count, SCHEMA))
+    assert seen.value == 20
+    kept.apply("t", inserts=frame(SCHEMA, (7, "x", 1, "n")).mapInArrow(count, SCHEMA))
+    assert seen.value == 21
