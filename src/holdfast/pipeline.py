@@ -103,7 +103,7 @@ def discover(
 def _discover_table(run: Run, name: str, feed: Feed) -> Table:
     with run.stage("read"):
         run.progress("read")
-        intake = read(run.runner, feed, run.place, 1, sketches=True)
+        intake = read(run.runner, feed, run.place, 1, run.progress, sketches=True)
         run.progress("read", rows=intake.rows)
     distinct = upkeep_tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
     table = _fresh(name, feed, intake, distinct, run.options)
@@ -252,14 +252,14 @@ def _read_batch(run: Run, table: Table, batch: Batch) -> _BatchIntake:
     inserted = updated = 0
     if batch.inserts is not None:
         feed = fitted(batch.inserts, table.name, table.columns)
-        intake = read(run.runner, feed, run.place, number, table.indexed)
+        intake = read(run.runner, feed, run.place, number, run.progress, table.indexed)
         added, inserted = intake.segments, intake.rows
         digests.append(f"inserts={intake.fingerprint}")
     if batch.updates is not None:
         if not key:
             raise BatchError("updates need --row-key: the columns that tell which row is meant")
         feed = fitted(batch.updates, table.name, table.columns)
-        intake = read(run.runner, feed, run.place, number + len(added), table.indexed)
+        intake = read(run.runner, feed, run.place, number + len(added), run.progress, table.indexed)
         added += intake.segments
         updated = intake.rows
         requests.append(Requests("update", feed.label, table.columns, intake.segments, key, key))
@@ -269,7 +269,7 @@ def _read_batch(run: Run, table: Table, batch: Batch) -> _BatchIntake:
         wanted = table.columns if whole or not key else table.columns.pick(list(key))
         feed = fitted(batch.deletes, table.name, wanted)
         place = replace(run.place, keep_rows=True)
-        intake = read(run.runner, feed, place, number + len(added))
+        intake = read(run.runner, feed, place, number + len(added), run.progress)
         columns = key or everything
         places = columns if wanted is table.columns else tuple(range(len(columns)))
         requests.append(Requests("delete", feed.label, wanted, intake.segments, columns, places))

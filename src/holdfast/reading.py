@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ import numpy as np
 
 from holdfast.errors import SchemaError, SourceError
 from holdfast.feed import Columns, Feed
+from holdfast.placement import Progress
 from holdfast.runner import Runner
 from holdfast.tasks import text
 from holdfast.tasks.encode import UnsupportedType, layout
@@ -18,6 +22,7 @@ from holdfast.tasks.parcel import Parcel
 from holdfast.tasks.segments import ROWS, Segment
 
 _GUESS_ROWS = 2_000
+_WATCH_SECONDS = 1.0
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ def read(
     feed: Feed,
     place: Place,
     first_number: int,
+    progress: Progress,
     indexed: tuple[int, ...] = (),
     sketches: bool = False,
 ) -> Intake:
@@ -59,7 +65,8 @@ def read(
     _check_types(feed.label, columns)
     indexes = (ROWS, *map(str, indexed))
     spec = _spec(feed, columns, place, indexes, sketches)
-    parcels = runner.read(ingest, feed.rows, spec)
+    with _watched(place, progress):
+        parcels = runner.read(ingest, feed.rows, spec)
     votes = [parcel.facts["votes"] for parcel in parcels if "votes" in parcel.facts]
     if votes:
         settled = _settled(feed, votes)
@@ -67,7 +74,8 @@ def read(
             # The sample misled: read again with the types that all rows fit.
             columns = settled
             spec = _spec(feed.typed(columns), columns, place, indexes, sketches)
-            parcels = runner.read(ingest, feed.rows, spec)
+            with _watched(place, progress):
+                parcels = runner.read(ingest, feed.rows, spec)
     for parcel in parcels:
         if "trouble" in parcel.facts:
             raise _error(feed, parcel.facts["trouble"])
@@ -78,6 +86,27 @@ def read(
         total += parcel.arrays["fingerprint"]
     rows = sum(segment.rows for segment in segments)
     return Intake(columns, segments, f"{rows}:{total[0]:016x}{total[1]:016x}", written)
+
+
+@contextmanager
+def _watched(place: Place, progress: Progress) -> Iterator[None]:
+    """Report the rows read so far while tasks read: each leaves its count in a file."""
+    done = threading.Event()
+
+    def watch() -> None:
+        pattern = place.prefix.replace("*", "progress") + "*"
+        while not done.wait(_WATCH_SECONDS):
+            counts = [file.read_text() for file in Path(place.root).glob(pattern)]
+            if rows := sum(int(count) for count in counts if count):
+                progress("read", rows=rows)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
 
 
 def _segment(number: int, facts: dict[str, Any]) -> Segment:

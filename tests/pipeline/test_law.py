@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ from hypothesis import strategies as st
 from holdfast.kernels import evidence
 from holdfast.options import Options
 from tests.pipeline.batches import batches
-from tests.pipeline.tables import BIGINT, KINDS, Shop, small_limits
+from tests.pipeline.tables import BIGINT, KINDS, Shop, folder, small_limits
 from tests.strategies import Rows, rows_of
 
-EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "100"))
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 LIMITS = st.fixed_dictionaries(
@@ -61,12 +60,12 @@ def keep(
 ) -> None:
     """Profile the rows, apply batches, and look after each that all is as it should be."""
     limits = {**data.draw(LIMITS), **data.draw(PROBES)}
-    with tempfile.TemporaryDirectory() as folder, small_limits(**limits) as patch:
+    with folder() as path, small_limits(**limits) as patch:
         if INTERPRETED:
             # Constants of compiled kernels; here they can be so low that groups split deeply.
             patch.setattr(evidence, "_SMALL", data.draw(st.sampled_from([24, 2])))
             patch.setattr(evidence, "_SHOWN_PER_CANDIDATE", data.draw(st.sampled_from([2000, 2])))
-        shop = Shop(Path(folder) / "p", columns, rows, options, tasks)
+        shop = Shop(Path(path) / "p", columns, rows, options, tasks)
         shop.assert_exact(rows)
         for _ in range(steps):
             change = data.draw(batches(len(columns), rows))
@@ -119,10 +118,10 @@ def test_more_columns_than_a_word_has_bits(
         ]
 
     limits = data.draw(LIMITS)
-    with tempfile.TemporaryDirectory() as folder, small_limits(**limits):
+    with folder() as path, small_limits(**limits):
         narrow = data.draw(rows_of(len(varied), 8))
         kinds = [KINDS[c % len(KINDS)] for c in range(columns)]
-        shop = Shop(Path(folder) / "p", kinds, wide(narrow), options, tasks)
+        shop = Shop(Path(path) / "p", kinds, wide(narrow), options, tasks)
         shop.assert_exact(wide(narrow))
         for _ in range(2):
             change = data.draw(batches(len(varied), narrow))

@@ -70,6 +70,14 @@ def distinct(sketches: list[U64]) -> float:
 
 
 @kernel
+def scatter(words: Any, positions: Any, places: Any, out: Any) -> None:
+    """Copy rows from their positions to their places."""
+    for i in range(positions.size):
+        for w in range(words.shape[1]):
+            out[places[i], w] = words[positions[i], w]
+
+
+@kernel
 def is_dead(dead: Any, row: int) -> bool:
     """Whether the bitmap of deleted rows (empty: none) has this row."""
     return dead.size > 0 and (dead[row >> 3] >> np.uint8(row & 7)) & np.uint8(1) == np.uint8(1)

@@ -6,6 +6,7 @@ reported as a parcel, never raised, so that it reaches the user as a sentence an
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,9 @@ U64 = NDArray[np.uint64]
 
 SEGMENT_ROWS = 1 << 20
 """Rows at which a segment is closed, so that a task's memory has a bound."""
+
+_REPORT_SECONDS = 0.5
+"""How often a task says how far it is, once it has been at work for longer than that."""
 
 _RAW_BATCH = 4_096
 """Raw rows that are decompressed to show one."""
@@ -197,6 +201,9 @@ class _Writer:
         self._layout = encode.layout(spec.schema)
         self._shape = evidence.shape(list(self._layout.widths), True)
         self._closed = False
+        self._read = 0
+        self._told = time.monotonic()
+        self._report = self._root / unique(spec.prefix, "progress")
         self._start()
 
     def _start(self) -> None:
@@ -222,8 +229,16 @@ class _Writer:
             if self._spec.keep_raw:
                 self._write_raw(piece)
             self._rows += piece.num_rows
+            self._tell(piece.num_rows)
             if self._rows == SEGMENT_ROWS:
                 yield self._finish()
+
+    def _tell(self, rows: int) -> None:
+        """Leave the number of rows read so far where the driver may look for it."""
+        self._read += rows
+        if time.monotonic() - self._told > _REPORT_SECONDS:
+            self._told = time.monotonic()
+            self._report.write_text(str(self._read))
 
     def close(self) -> Iterator[Parcel]:
         if self._rows and not self._closed:

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import evidence
+from holdfast.kernels import evidence, index
 from holdfast.tasks.segments import Segment, map_arrays, map_dead, map_words
 
 U64 = NDArray[np.uint64]
@@ -46,11 +46,9 @@ class View:
 
     def between(self, column: int, low: int, high: int | None) -> tuple[U64, I64]:
         """All living rows whose code in an indexed column is at least ``low`` and below ``high``
-        (``None``: no bound), with their ids, in the order of the codes. Where nulls differ, a null's row is left out: it
-        agrees with nothing."""
-        width = self.shape.owner.size + self.shape.full.size
-        blocks, ids = [np.empty((0, width), np.uint64)], [np.empty(0, np.int64)]
-        runs = [np.empty(0, np.int64)]
+        (``None``: no bound), with their ids, in the order of the codes. Where nulls differ, a
+        null's row is left out: it agrees with nothing."""
+        chosen, ids, runs = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for segment in self.segments:
             arrays, _ = map_arrays(self.path / segment.indexes[str(column)])
             codes = arrays["codes"]
@@ -58,12 +56,20 @@ class View:
             hi = len(codes) if high is None else np.searchsorted(codes, high)
             positions = arrays["positions"][lo:hi].astype(np.int64)
             kept = ~self._left_out(segment, column, positions)
-            blocks.append(self.rows(segment, positions[kept]))
+            chosen.append(positions[kept])
             ids.append(positions[kept] + segment.base)
             runs.append(codes[lo:hi][kept])
         # A stable sort merges the segments' runs, which are in order already.
         order = np.argsort(np.concatenate(runs), kind="stable")
-        return np.concatenate(blocks)[order], np.concatenate(ids)[order]
+        place = np.empty_like(order)
+        place[order] = np.arange(order.size)
+        rows = np.empty((order.size, self.shape.owner.size + self.shape.full.size), np.uint64)
+        start = 0
+        for segment, positions in zip(self.segments, chosen, strict=True):
+            words = map_words(self.path, segment)
+            index.scatter(words, positions, place[start : start + positions.size], rows)
+            start += positions.size
+        return rows, np.concatenate(ids)[order]
 
     def _left_out(self, segment: Segment, column: int, positions: I64) -> NDArray[np.bool_]:
         out = np.zeros(positions.size, np.bool_)

@@ -1,0 +1,409 @@
+"""Anything that Spark reads: what a cell means, whatever the session's settings."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from holdfast import Profile, Source
+from holdfast.errors import SchemaError, SourceError
+from tests.spark.conftest import columns
+
+pytestmark = pytest.mark.spark
+
+Make = Callable[..., Profile]
+
+
+def types(profile: Profile) -> dict[str, str]:
+    """The column types that the profile keeps."""
+    now = profile.snapshot().tables["t"]
+    return dict(zip(now.columns, now.types, strict=True))
+
+
+def cells(profile: Profile) -> list[dict[str, Any]]:
+    """The rows of a table of two rows without a common cell, as its witness shows them."""
+    (non_key,) = profile.non_keys("t")
+    assert non_key.witness is not None
+    return sorted(non_key.witness, key=str)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    """Writes files beside the profile."""
+
+    def make(text: str | bytes, name: str = "t.csv") -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        data = text.encode() if isinstance(text, str) else text
+        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+        return path
+
+    return make
+
+
+# CSV
+
+
+def test_csv_cells(profile: Make, write: Callable[..., Path]) -> None:
+    text = 'id,said,kept spaces,none,"quoted ""name"""\n1,"he said ""no, no""", x ,"",a\n2,\\,y,,b\n'
+    kept = profile(write(text))
+    assert types(kept) == {
+        "id": "bigint",
+        "said": "string",
+        "kept spaces": "string",
+        "none": "string",
+        'quoted "name"': "string",
+    }
+    (non_key,) = kept.non_keys("t")
+    assert non_key.columns == ("none",)
+    assert cells(kept) == [
+        {
+            "id": 1,
+            "said": 'he said "no, no"',
+            "kept spaces": " x ",
+            "none": None,
+            'quoted "name"': "a",
+        },
+        {"id": 2, "said": "\\", "kept spaces": "y", "none": None, 'quoted "name"': "b"},
+    ]
+
+
+def test_csv_from_other_programs(profile: Make, write: Callable[..., Path]) -> None:
+    """A byte order mark, CRLF, no line break at the end, and compression change nothing."""
+    plain = "id,name\n1,ü\n2,x\n"
+    for text, name in (
+        ("\ufeff" + plain.replace("\n", "\r\n"), "a.csv"),
+        (plain.rstrip("\n"), "b.csv.gz"),
+        ("\ufeff" + plain, "c.tsv.gz"),
+    ):
+        if ".tsv" in name:
+            text = text.replace(",", "\t")
+        kept = profile(write(text, name))
+        assert cells(kept) == [{"id": 1, "name": "ü"}, {"id": 2, "name": "x"}], name
+
+
+def test_newlines_in_quotes(profile: Make, write: Callable[..., Path]) -> None:
+    path = write('id,note\n1,"two\r\nlines"\n2,one\n')
+    with pytest.raises(SourceError, match=r"t\.csv, line 2.*malformed.*--multi-line"):
+        profile(path)
+    kept = profile(Source(str(path), multi_line=True))
+    assert cells(kept) == [{"id": 1, "note": "two\r\nlines"}, {"id": 2, "note": "one"}]
+    # What was said once holds for later batches.
+    told = kept.apply("t", inserts=write('id,note\n3,"x\ny"\n', "more.csv"))
+    assert (told.rows, columns(kept)) == (3, ["id", "note"])
+
+
+def test_a_folder_of_csv(profile: Make, write: Callable[..., Path]) -> None:
+    for number in range(5):
+        write(f"id,half\n{number},{number // 2}\n", f"parts/part-{number}.csv")
+    write("id,half\n", "parts/empty.csv")
+    write("not ours", "parts/_SUCCESS")
+    write("id,half\n5,9\n", "parts/deeper/part.csv")
+    kept = profile(write("", "parts/.hidden").parent, options=None)
+    assert kept.snapshot().tables["t"].rows == 6
+    assert columns(kept) == ["id"]
+
+
+def test_a_folder_whose_headers_differ(profile: Make, write: Callable[..., Path]) -> None:
+    write("id,name\n1,x\n", "parts/a.csv")
+    folder = write("name,id\ny,2\n", "parts/b.csv").parent
+    with pytest.raises(SchemaError, match=r"b\.csv: has the columns name, id, unlike"):
+        profile(Source(str(folder), format="csv"))
+
+
+def test_a_batch_with_its_columns_in_another_order(
+    profile: Make, write: Callable[..., Path]
+) -> None:
+    kept = profile(write("id,name,score\n1,x,0.5\n2,y,0.5\n"))
+    kept.apply("t", inserts=write("score,id,name\n0.5,3,x\n", "more.csv"))
+    assert columns(kept) == ["id"]
+    kept.apply("t", deletes=write("name,score,id\nx,0.5,1\n", "gone.csv"))
+    assert columns(kept) == ["id", "name"]
+
+
+@pytest.mark.parametrize("name", ["a b.csv", "[x]*.csv", "{a,b}.csv", "ü?.csv", "50%25.csv", "a#b.csv"])
+def test_file_names_are_taken_literally(
+    profile: Make, write: Callable[..., Path], name: str
+) -> None:
+    write("id\n7\n8\n9\n", "x.csv")
+    kept = profile(write("id\n1\n2\n", name))
+    assert kept.snapshot().tables["t"].rows == 2
+
+
+NAMES = ["a", "A", "a.b", "a b", "`a`", "'q'", 'd"q', "größe", "select", "c1", "_metadata"]
+
+
+def test_column_names(profile: Make, write: Callable[..., Path], spark: SparkSession) -> None:
+    quoted = ",".join('"' + name.replace('"', '""') + '"' for name in NAMES)
+    ones = ",".join("1" for _ in NAMES)
+    path = write(f"{quoted}\n{ones}\n{ones.replace('1', '2')}\n")
+    kept = profile(path)
+    assert [key.columns for key in kept.keys("t")] == [(name,) for name in NAMES]
+    rows = spark.createDataFrame([tuple([3] * len(NAMES))], ["x"] * len(NAMES)).toDF(*NAMES)
+    told = kept.apply("t", inserts=rows.select(*rows.columns[:0], "*"), batch_id="1")
+    assert (told.rows, told.lost) == (3, ())
+    gone = spark.createDataFrame([(3,)], ["x"]).toDF("A")
+    assert kept.apply("t", deletes=gone, row_key=["A"]).rows == 2
+    assert kept.verify().equal
+
+
+def test_headerless_and_delimited(profile: Make, write: Callable[..., Path]) -> None:
+    kept = profile(Source(str(write("\ufeff1;x\n2;y\n")), header=False, delimiter=";"))
+    assert cells(kept) == [{"_1": 1, "_2": "x"}, {"_1": 2, "_2": "y"}]
+    kept.apply("t", inserts=write("3;x\n", "more.csv"))
+    assert columns(kept) == ["_1"]
+
+
+def test_given_types(profile: Make, write: Callable[..., Path]) -> None:
+    schema = "id decimal(38,10), at timestamp, on date, flag boolean, name string"
+    text = (
+        "id,at,on,flag,name\n"
+        "1234567890123456789012345678.0000000001,2020-01-01T00:00:00Z,2020-01-01,true,007\n"
+        "1234567890123456789012345678.0000000002,2020-01-01T01:00:00+01:00,0001-01-01,FALSE,7\n"
+    )
+    kept = profile(Source(str(write(text)), schema=schema))
+    assert columns(kept) == ["id", "`on`" if False else "on", "flag", "name"]
+    assert kept.snapshot().tables["t"].types == (
+        "decimal(38,10)", "timestamp", "date", "boolean", "string",
+    )  # fmt: skip
+    with pytest.raises(SchemaError, match="schema names id, but the file has id, at"):
+        profile(Source(str(write(text)), schema="id bigint"))
+    with pytest.raises(SchemaError, match=r"'id bigint, name' cannot be read"):
+        profile(Source(str(write(text)), schema="id bigint, name"))
+    with pytest.raises(SchemaError, match=r"column 'id'.*array<int>"):
+        profile(Source(str(write("id\n1\n")), schema="id array<int>"))
+
+
+def test_all_text(profile: Make, write: Callable[..., Path]) -> None:
+    kept = profile(Source(str(write('id,x\n1,1\n01,1.0\n1.0,""\n+1,\n')), all_text=True))
+    assert types(kept) == {"id": "string", "x": "string"}
+    assert columns(kept) == ["id"]
+    kept.apply("t", inserts=write("id,x\n1e0,2\n", "more.csv"))
+    assert columns(kept) == ["id"]
+
+
+@pytest.mark.parametrize(
+    ("last", "type_"),
+    [
+        ("2.5", "double"),
+        ("two", "string"),
+        ("12345678901234567", "bigint"),
+        ("123456789012345678901", "string"),
+        ("007", "string"),
+        ("0.12345678901234567", "string"),
+        ("", "bigint"),
+    ],
+)
+def test_types_fit_all_rows_not_only_the_first(
+    profile: Make, write: Callable[..., Path], last: str, type_: str
+) -> None:
+    """The sample has only integers; the last row decides, and reads as what it is."""
+    rows = "".join(f"{i},{i}\n" for i in range(2_500))
+    kept = profile(write(f"id,x\n{rows}2500,{last}\n"))
+    assert types(kept) == {"id": "bigint", "x": type_}
+    assert columns(kept) == ["id", "x"]
+    assert kept.snapshot().tables["t"].rows == 2_501
+
+
+# Everything else
+
+
+def test_json(profile: Make, write: Callable[..., Path]) -> None:
+    kept = profile(
+        write('{"id":1,"tags":["a"],"in":{"b":null}}\n{"id":2,"in":{"b":2.5}}\n', "t.json")
+    )
+    assert types(kept) == {"id": "bigint", "in": "struct<b:double>", "tags": "array<string>"}
+    # A field that no record has is null in all of them; its type is the table's.
+    kept.apply("t", inserts=write('{"id":3,"in":{"b":2.5}}\n', "more.json"))
+    assert columns(kept) == ["id"]
+    before = kept.snapshot()
+    with pytest.raises(SchemaError, match=r"added\.json has the column 'new'"):
+        kept.apply("t", inserts=write('{"id":4,"new":1}\n', "added.json"))
+    with pytest.raises(SourceError, match=r"broken\.json.*malformed.*'\{\"id\":5'"):
+        kept.apply("t", inserts=write('{"id":4}\n{"id":5\n', "broken.json"))
+    with pytest.raises(SourceError, match=r"retyped\.json.*malformed.*x"):
+        kept.apply("t", inserts=write('{"id":"x"}\n', "retyped.json"))
+    assert kept.snapshot() == before
+
+
+@pytest.mark.parametrize("form", ["parquet", "orc"])
+def test_columnar_files(
+    spark: SparkSession, profile: Make, tmp_path: Path, form: str
+) -> None:
+    rows = spark.sql("select id, id % 3 as third, cast(id as decimal(20,2)) d from range(10)")
+    rows.write.format(form).save(str(tmp_path / f"t.{form}"))
+    kept = profile(tmp_path / f"t.{form}")
+    assert types(kept) == {"id": "bigint", "third": "bigint", "d": "decimal(20,2)"}
+    assert columns(kept) == ["id", "d"]
+    rows.limit(1).select("d", "id", "third").write.format(form).save(str(tmp_path / f"again.{form}"))
+    assert kept.apply("t", inserts=tmp_path / f"again.{form}").duplicates == 1
+    assert columns(kept) == []
+
+
+def test_catalog_table(spark: SparkSession, profile: Make) -> None:
+    spark.sql("create table kept (id int, code char(4), name varchar(4)) using parquet")
+    try:
+        spark.sql("insert into kept values (1, 'a', 'a'), (2, 'a ', 'a ')")
+        kept = profile(Source("kept", format="table"))
+        # char is padded by Spark, so 'a' and 'a ' are one value of it, and two of varchar.
+        assert columns(kept) == ["id", "name"]
+        spark.sql("select 3 as id, 'b' as code, 'a' as name").createOrReplaceTempView("more")
+        assert kept.apply("t", inserts=Source("more", format="table")).rows == 3
+        assert columns(kept) == ["id"] if False else columns(kept) == ["id", "code, name"]
+        with pytest.raises(SourceError, match="nothing_there: Spark cannot read it as table"):
+            kept.apply("t", inserts=Source("nothing_there", format="table"))
+    finally:
+        spark.sql("drop table kept")
+
+
+# Types
+
+APART = {
+    "tinyint": ("cast(-128 as tinyint)", "cast(127 as tinyint)"),
+    "smallint": ("cast(-32768 as smallint)", "cast(32767 as smallint)"),
+    "int": ("-2147483648", "2147483647"),
+    "bigint": ("9223372036854775807", "9223372036854775806"),
+    "negative": ("-9223372036854775808", "-9223372036854775807"),
+    "short decimal": ("1.01", "1.02"),
+    "wide decimal": (
+        "cast('1234567890123456789012345678.0000000001' as decimal(38,10))",
+        "cast('1234567890123456789012345678.0000000002' as decimal(38,10))",
+    ),
+    "widest": ("-99999999999999999999999999999999999999", "99999999999999999999999999999999999999"),
+    "float": ("cast(0.1 as float)", "cast(0.10000001 as float)"),
+    "double": ("9007199254740992D", "9007199254740994D"),
+    "nan": ("double('NaN')", "double('Infinity')"),
+    "boolean": ("true", "false"),
+    "null": ("cast(null as int)", "0"),
+    "date": ("date'0001-01-01'", "date'9999-12-31'"),
+    "timestamp": ("timestamp'2020-01-01 00:00:00.000001'", "timestamp'2020-01-01 00:00:00.000002'"),
+    "ntz": ("timestamp_ntz'0001-01-01 00:00:00'", "timestamp_ntz'9999-12-31 23:59:59.999999'"),
+    "text": ("'a'", "'a '"),
+    "case": ("'ä'", "'Ä'"),
+    "empty": ("''", "cast(null as string)"),
+    "collated": ("'a' collate UTF8_LCASE", "'A' collate UTF8_LCASE"),
+    "binary": ("X'00'", "X'0000'"),
+    "array": ("array(1, null)", "array(null, 1)"),
+    "longer": ("array('a', 'b')", "array('a,b')"),
+    "no list": ("cast(null as array<int>)", "cast(array() as array<int>)"),
+    "map": ("map('a', 1)", "map('a', null)"),
+    "struct": ("named_struct('x', 1, 'y', cast(null as int))", "named_struct('x', null, 'y', 1)"),
+    "deep": ("map(array(1), array(map('a', X'00')))", "map(array(1), array(map('a', X'01')))"),
+    "zoned": ("array(timestamp'2020-01-01 00:00:00')", "array(timestamp'2020-01-01 00:00:01')"),
+    "variant": ("""parse_json('{"a":[1,null]}')""", """parse_json('{"a":[1]}')"""),
+    "in variant": ("""array(parse_json('1'))""", """array(parse_json('"1"'))"""),
+    "day-time": ("interval '1 00:00:00.000001' day to second", "interval '1' day"),
+    "year-month": ("interval '1-2' year to month", "interval '1-3' year to month"),
+    "months": (
+        "named_struct('a b', map(interval '1' month, parse_json('1')))",
+        "named_struct('a b', map(interval '2' month, parse_json('1')))",
+    ),
+    "calendar": ("make_interval(0, 1)", "make_interval(0, 0, 0, 30)"),
+    "time": ("time'12:34:56.789001'", "time'12:34:56.789'"),
+}  # fmt: skip
+
+ALIKE = {
+    "zero": ("0.0D", "-0.0D"),
+    "zero float": ("float('0.0')", "float('-0.0')"),
+    "nan": ("double('NaN')", "-double('NaN')"),
+    "in list": ("array(0.0D)", "array(-0.0D)"),
+    "null": ("null", "null"),
+    "map": ("map('a', 1, 'b', 2)", "map('b', 2, 'a', 1)"),
+    "scale": ("cast(1 as decimal(38,10))", "cast('1.0000000000' as decimal(38,10))"),
+    "instant": ("timestamp'2020-01-01 00:00:00Z'", "timestamp'2020-01-01 01:00:00+01:00'"),
+    "variant": ("""parse_json('{"a":1,"b":2}')""", """parse_json('{"b":2, "a":1}')"""),
+    "calendar": ("make_interval(1, 2)", "make_interval(0, 14)"),
+}
+
+
+def two_rows(session: SparkSession, pairs: dict[str, tuple[str, str]]) -> Any:
+    rows = [", ".join(f"{pair[side]} as `{name}`" for name, pair in pairs.items()) for side in (0, 1)]
+    return session.sql(f"select {rows[0]} union all select {rows[1]}")
+
+
+def test_values_apart(spark: SparkSession, profile: Make) -> None:
+    kept = profile(two_rows(spark, APART))
+    assert [key.columns for key in kept.keys("t")] == [(name,) for name in APART]
+    row = max(cells(kept), key=lambda row: row["bigint"])
+    assert row["wide decimal"] == "1234567890123456789012345678.0000000001"
+    assert row["timestamp"] == "2020-01-01T03:30:00.000001+00:00"
+    assert row["ntz"] == "0001-01-01T00:00:00"
+    assert row["zoned"] == ["2020-01-01T03:30:00+00:00"]
+    # The same rows again, from files: every one is found, whatever its type.
+    told = kept.apply("t", deletes=two_rows(spark, APART))
+    assert (told.rows, told.deleted) == (0, 2)
+
+
+def test_values_alike(spark: SparkSession, profile: Make) -> None:
+    kept = profile(two_rows(spark, ALIKE))
+    assert kept.snapshot().tables["t"].duplicates == 1
+    assert columns(kept) == []
+
+
+# Settings
+
+
+@pytest.fixture
+def strange(spark: SparkSession) -> Iterator[SparkSession]:
+    """A session beside ours that differs in everything that could change a meaning."""
+    session = spark.newSession()
+    for name, value in {
+        "spark.sql.session.timeZone": "Asia/Kathmandu",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.ansi.enabled": "false",
+        "spark.sql.timestampType": "TIMESTAMP_NTZ",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+        "spark.sql.execution.arrow.useLargeVarTypes": "true",
+        "spark.sql.jsonGenerator.ignoreNullFields": "false",
+        "spark.sql.files.maxPartitionBytes": "40",
+    }.items():
+        session.conf.set(name, value)
+    yield session
+
+
+def test_settings_of_the_session_change_nothing(
+    spark: SparkSession, strange: SparkSession, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    text = (
+        "id,ID,at,zoned,on,x,many\n"
+        "1,1,2020-01-01T00:00:00,2020-01-01T00:00:00Z,2020-01-01,1e400,1\n"
+        "2,2,2020-01-01T00:00:01,2020-01-01T01:00:00+01:00,2020-01-02,nan,99999999999\n"
+        "3,1,2020-03-29T02:30:00,2020-01-01T00:00:00-05:00,2020-01-01,,\n"
+    )
+    path = write(text)
+    lines = write(
+        '{"id":1,"at":"2020-01-01T00:00:00","x":1.0}\n{"id":2,"at":"2020-01-01","x":1}\n', "t.json"
+    )
+    seen = []
+    for number, session in enumerate((spark, strange)):
+        tables = {"csv": path, "json": lines, "moments": instants(spark, number)}
+        kept = Profile.create(tmp_path / f"settings-{number}", tables, session=session)
+        gone = write(text.splitlines()[0] + "\n" + text.splitlines()[2] + "\n", "gone.csv")
+        told = kept.apply("csv", deletes=gone, batch_id="x")
+        assert told.deleted == 1
+        now = kept.snapshot().tables
+        seen.append(
+            {
+                name: (t.types, t.keys, {n.columns for n in t.non_keys}, t.rows)
+                for name, t in now.items()
+            }
+        )
+        digest = kept._store.find_batch("csv", "x")
+        assert digest is not None
+        seen[-1]["digest"] = digest["digest"]
+        seen[-1]["shown"] = now["moments"].non_keys
+    assert seen[0] == seen[1]
+
+
+def instants(session: SparkSession, number: int) -> Any:
+    return session.sql(
+        "select timestamp'2020-01-01 00:00:00Z' + make_dt_interval(0, 0, 0, id) as at, "
+        "map('k', array(timestamp'2020-01-01 00:00:00Z')) as nested, "
+        "to_variant_object(named_struct('t', timestamp'2020-01-01 00:00:00Z')) as variant "
+        "from range(2)"
+    )
