@@ -83,3 +83,61 @@ def duplicates(rows: list[tuple[object, ...]], nulls: str = "equal") -> int:
     if nulls == "unequal":
         rows = [row for row in rows if None not in row]
     return len(rows) - len(set(rows))
+
+
+# --- functional dependencies --------------------------------------------------------------
+
+
+def counted_agree_sets(
+    rows: list[tuple[object, ...]], columns: int, nulls: str = "equal"
+) -> dict[tuple[int, ...], int]:
+    """Every agree-set with its number of pairs, that of equal rows included."""
+    found: dict[tuple[int, ...], int] = {}
+    for one, two in combinations(rows, 2):
+        agreed = tuple(c for c in range(columns) if _agree(one[c], two[c], nulls))
+        found[agreed] = found.get(agreed, 0) + 1
+    return found
+
+
+def violations(
+    rows: list[tuple[object, ...]], left: tuple[int, ...], right: int | None, nulls: str = "equal"
+) -> int:
+    """Pairs of rows that agree on ``left`` and not in ``right`` (``None``: at all)."""
+    return sum(
+        all(_agree(one[c], two[c], nulls) for c in left)
+        and (right is None or not _agree(one[right], two[right], nulls))
+        for one, two in combinations(rows, 2)
+    )
+
+
+def dependencies(
+    rows: list[tuple[object, ...]], columns: int, nulls: str = "equal", most: int | None = None
+) -> set[tuple[tuple[int, ...], int]]:
+    """All minimal functional dependencies with at most ``most`` columns on the left."""
+    return {
+        (left, right)
+        for right in range(columns)
+        for left in approximate(rows, columns, right, 0.0, most, nulls)
+    }
+
+
+def approximate(
+    rows: list[tuple[object, ...]],
+    columns: int,
+    right: int | None,
+    bound: float,
+    most: int | None = None,
+    nulls: str = "equal",
+) -> dict[tuple[int, ...], int]:
+    """The minimal left sides whose share of violating pairs is within a bound."""
+    pairs = len(rows) * (len(rows) - 1) // 2
+    found: dict[tuple[int, ...], int] = {}
+    others = [c for c in range(columns) if c != right]
+    for size in range(len(others) + 1):
+        for left in combinations(others, size):
+            if any(set(smaller) <= set(left) for smaller in found):
+                continue
+            wrong = violations(rows, left, right, nulls)
+            if wrong == 0 or wrong / pairs <= bound:
+                found[left] = wrong
+    return {left: wrong for left, wrong in found.items() if most is None or len(left) <= most}

@@ -8,17 +8,24 @@ trap 'rm -rf "$work"' EXIT
 cd "$work"
 python -m holdfast.sample .
 
+say() { printf '\n# %s\n' "$@"; }
+
 # Shows a command as one would type it, then runs it.
 run() {
-    printf '\n$ %s\n' "$*"
-    "$@"
+    printf '\n$ %s\n' "$1"
+    eval "$1"
 }
 
-run holdfast profile customers.csv products.csv orders.csv order_items.csv --into shop/
-printf '\n# Tuesday: a customer orders twice in one day.\n'
-run holdfast apply shop/ --table orders --inserts tuesday/orders-inserts.csv --batch-id tuesday
-printf '\n# Wednesday: the second order is corrected.\n'
-run holdfast apply shop/ --table orders --updates wednesday/orders-updates.csv \
-    --row-key order_id --batch-id wednesday
-run holdfast show shop/ keys
-run holdfast history shop/
+say 'Four tables of a small shop, as CSV files. This is how orders.csv begins:'
+head -n 4 orders.csv
+say 'Which columns tell the rows of each table apart?'
+run 'holdfast profile customers.csv products.csv orders.csv order_items.csv --into shop/'
+say 'So a customer orders at most once a day. Tuesday brings 21 more orders.'
+run 'holdfast apply shop/ --table orders --inserts tuesday/orders-inserts.csv --batch-id tuesday'
+say 'Order 353 was put on the wrong day. Wednesday corrects it, and the key holds again.'
+run 'holdfast apply shop/ --table orders --updates wednesday/orders-updates.csv \
+    --row-key order_id --batch-id wednesday'
+say 'What is known now: the keys, and the largest sets of columns that are none, with the proof.'
+run 'holdfast show shop/ --table orders'
+say 'And how it came to be.'
+run 'holdfast history shop/'

@@ -478,9 +478,11 @@ def _verify_table(run: Run, kept: Table) -> Iterator[str]:
         (check_tasks.check, check_tasks.Check(share, kept.columns.schema))
         for share in shares(view, run.runner.tasks)
     ]
-    for result in run.runner.run(calls):
-        for parcel in result:
-            yield from parcel.facts["wrong"]
+    wrong = [line for r in run.runner.run(calls) for p in r for line in p.facts["wrong"]]
+    if wrong:
+        # What else would be found comes from damaged files.
+        yield from wrong
+        return
     atoms = len(kept.columns.names)
     none = Evidence.none(atoms)
     cover = Cover.build(atoms, none.masks, run.options.max_columns)
@@ -494,6 +496,13 @@ def _verify_table(run: Run, kept: Table) -> Iterator[str]:
             yield f"the profile has the {what} {_key(mask, names)}, which the rows do not"
         for mask in fresh[~bitsets.is_member(fresh, mine)]:
             yield f"the rows have the {what} {_key(mask, names)}, which the profile lacks"
+    real = kept.evidence.witnesses[:, :, 0] >= 0
+    shown = check_tasks.Witnesses(
+        view, kept.evidence.masks[real.nonzero()[0]], kept.evidence.witnesses[real]
+    )
+    for parcel in run.runner.run([(check_tasks.check_witnesses, shown)])[0]:
+        if parcel.facts["wrong"]:
+            yield f"{parcel.facts['wrong']} pairs of rows do not show the non-key they stand for"
     if kept.duplicates != anew.duplicates:
         yield f"the profile counts {kept.duplicates} repeated rows, but there are {anew.duplicates}"
 

@@ -62,7 +62,7 @@ def read(
     if not feed.columns.names:
         raise SchemaError(f"{feed.label} has no columns")
     columns = _guess(runner, feed, place) if feed.guessed else feed.columns
-    _check_types(feed.label, columns)
+    _check_types(feed, columns)
     indexes = (ROWS, *map(str, indexed))
     spec = _spec(feed, columns, place, indexes, sketches)
     with _watched(place, progress):
@@ -154,14 +154,18 @@ def _settled(feed: Feed, votes: list[list[str]]) -> Columns:
     return Columns.of(list(names), types, [text.arrow_type(vote) for vote in joined])
 
 
-def _check_types(label: str, columns: Columns) -> None:
+def _check_types(feed: Feed, columns: Columns) -> None:
+    verb = "compared"
     try:
         layout(columns.schema)
+        if feed.lines is not None:
+            verb = "read from text"
+            text.check_types(columns.schema)
     except UnsupportedType as wrong:
         place = int(wrong.column.removeprefix("c"))
         raise SchemaError(
-            f"{label}: column {columns.names[place]!r} has the type {columns.types[place]}, which "
-            "cannot be compared; cast it or leave it out"
+            f"{feed.label}: column {columns.names[place]!r} has the type {columns.types[place]}, "
+            f"which cannot be {verb}; cast it or leave it out"
         ) from None
 
 

@@ -105,7 +105,8 @@ def picked(rows: Feed, names: Sequence[str]) -> Feed:
 def text_feed(header: Sequence[str], rows: Sequence[Sequence[str]], label: str = "rows") -> Feed:
     """Rows of text as a feed."""
     cells = [
-        pa.array(list(column), pa.string()) for column in (zip(*rows) if rows else [()] * len(header))
+        pa.array(list(column), pa.string())
+        for column in (zip(*rows, strict=True) if rows else [()] * len(header))
     ]
     table = pa.table(cells, names=[f"c{c}" for c in range(len(header))])
     told = Columns.of(list(header), ["string"] * len(header), [pa.string()] * len(header))
@@ -178,9 +179,7 @@ class Shop:
         if self.columns <= 10:
             expected = oracle.minimal_sets(self.columns, maximal, self.options.max_columns)
         else:
-            expected = oracle.minimal_sets_stepwise(
-                self.columns, maximal, self.options.max_columns
-            )
+            expected = oracle.minimal_sets_stepwise(self.columns, maximal, self.options.max_columns)
         assert self.places(now.keys) == expected
         if self.options.max_columns is None:
             assert self.places(now.non_keys) == maximal

@@ -87,6 +87,13 @@ def test_csv_from_other_programs(profile: Make, write: Callable[..., Path]) -> N
         assert cells(kept) == [{"id": 1, "name": "ü"}, {"id": 2, "name": "x"}], name
 
 
+def test_a_carriage_return_in_quotes_is_no_new_line(
+    profile: Make, write: Callable[..., Path]
+) -> None:
+    kept = profile(write('id,note\r\n1,"a\rb"\r\n2,x\r\n'))
+    assert cells(kept) == [{"id": 1, "note": "a\rb"}, {"id": 2, "note": "x"}]
+
+
 def test_newlines_in_quotes(profile: Make, write: Callable[..., Path]) -> None:
     path = write('id,note\n1,"two\r\nlines"\n2,one\n')
     with pytest.raises(SourceError, match=r"t\.csv, line 2.*malformed.*--multi-line"):
@@ -104,7 +111,8 @@ def test_a_folder_of_csv(profile: Make, write: Callable[..., Path]) -> None:
     write("id,half\n", "parts/empty.csv")
     write("not ours", "parts/_SUCCESS")
     write("id,half\n5,9\n", "parts/deeper/part.csv")
-    kept = profile(write("", "parts/.hidden").parent, options=None)
+    folder = write("", "parts/.hidden").parent
+    kept = profile(Source(str(folder), format="csv"))
     assert kept.snapshot().tables["t"].rows == 6
     assert columns(kept) == ["id"]
 
@@ -114,6 +122,9 @@ def test_a_folder_whose_headers_differ(profile: Make, write: Callable[..., Path]
     folder = write("name,id\ny,2\n", "parts/b.csv").parent
     with pytest.raises(SchemaError, match=r"b\.csv: has the columns name, id, unlike"):
         profile(Source(str(folder), format="csv"))
+    # A pattern is Spark's to expand, so here only the tasks see all headers.
+    with pytest.raises(SourceError, match=r"expected the header id, name: 'name,id'"):
+        profile(Source(str(folder / "*.csv")))
 
 
 def test_a_batch_with_its_columns_in_another_order(
@@ -126,7 +137,7 @@ def test_a_batch_with_its_columns_in_another_order(
     assert columns(kept) == ["id", "name"]
 
 
-@pytest.mark.parametrize("name", ["a b.csv", "[x]*.csv", "{a,b}.csv", "ü?.csv", "50%25.csv", "a#b.csv"])
+@pytest.mark.parametrize("name", ["a b [x]*.csv", "{a,ü}?.csv", "50%25#b.csv"])
 def test_file_names_are_taken_literally(
     profile: Make, write: Callable[..., Path], name: str
 ) -> None:
@@ -145,7 +156,7 @@ def test_column_names(profile: Make, write: Callable[..., Path], spark: SparkSes
     kept = profile(path)
     assert [key.columns for key in kept.keys("t")] == [(name,) for name in NAMES]
     rows = spark.createDataFrame([tuple([3] * len(NAMES))], ["x"] * len(NAMES)).toDF(*NAMES)
-    told = kept.apply("t", inserts=rows.select(*rows.columns[:0], "*"), batch_id="1")
+    told = kept.apply("t", inserts=rows)
     assert (told.rows, told.lost) == (3, ())
     gone = spark.createDataFrame([(3,)], ["x"]).toDF("A")
     assert kept.apply("t", deletes=gone, row_key=["A"]).rows == 2
@@ -167,7 +178,7 @@ def test_given_types(profile: Make, write: Callable[..., Path]) -> None:
         "1234567890123456789012345678.0000000002,2020-01-01T01:00:00+01:00,0001-01-01,FALSE,7\n"
     )
     kept = profile(Source(str(write(text)), schema=schema))
-    assert columns(kept) == ["id", "`on`" if False else "on", "flag", "name"]
+    assert columns(kept) == ["id", "on", "flag", "name"]
     assert kept.snapshot().tables["t"].types == (
         "decimal(38,10)", "timestamp", "date", "boolean", "string",
     )  # fmt: skip
@@ -187,27 +198,28 @@ def test_all_text(profile: Make, write: Callable[..., Path]) -> None:
     assert columns(kept) == ["id"]
 
 
-@pytest.mark.parametrize(
-    ("last", "type_"),
-    [
-        ("2.5", "double"),
-        ("two", "string"),
-        ("12345678901234567", "bigint"),
-        ("123456789012345678901", "string"),
-        ("007", "string"),
-        ("0.12345678901234567", "string"),
-        ("", "bigint"),
-    ],
-)
-def test_types_fit_all_rows_not_only_the_first(
-    profile: Make, write: Callable[..., Path], last: str, type_: str
-) -> None:
-    """The sample has only integers; the last row decides, and reads as what it is."""
-    rows = "".join(f"{i},{i}\n" for i in range(2_500))
-    kept = profile(write(f"id,x\n{rows}2500,{last}\n"))
-    assert types(kept) == {"id": "bigint", "x": type_}
-    assert columns(kept) == ["id", "x"]
+LAST = {
+    "2.5": "double",
+    "two": "string",
+    "12345678901234567": "bigint",
+    "123456789012345678901": "string",
+    "007": "string",
+    "0.12345678901234567": "string",
+    "2020-01-01": "string",
+    "": "bigint",
+}
+
+
+def test_types_fit_all_rows_not_only_the_first(profile: Make, write: Callable[..., Path]) -> None:
+    """The sample has only integers; the last row decides, and no value is changed by it."""
+    header = ",".join(f"x{c}" for c in range(len(LAST)))
+    rows = "".join(",".join([str(i)] * len(LAST)) + "\n" for i in range(2_500))
+    kept = profile(write(f"{header}\n{rows}{','.join(LAST)}\n"))
+    assert list(types(kept).values()) == list(LAST.values())
     assert kept.snapshot().tables["t"].rows == 2_501
+    assert columns(kept) == [f"x{c}" for c in range(len(LAST))]
+    (non_key,) = kept.non_keys("t")
+    assert non_key.columns == ()
 
 
 # Everything else
@@ -254,7 +266,7 @@ def test_catalog_table(spark: SparkSession, profile: Make) -> None:
         assert columns(kept) == ["id", "name"]
         spark.sql("select 3 as id, 'b' as code, 'a' as name").createOrReplaceTempView("more")
         assert kept.apply("t", inserts=Source("more", format="table")).rows == 3
-        assert columns(kept) == ["id"] if False else columns(kept) == ["id", "code, name"]
+        assert columns(kept) == ["id", "code, name"]
         with pytest.raises(SourceError, match="nothing_there: Spark cannot read it as table"):
             kept.apply("t", inserts=Source("nothing_there", format="table"))
     finally:
@@ -381,7 +393,7 @@ def test_settings_of_the_session_change_nothing(
     )
     seen = []
     for number, session in enumerate((spark, strange)):
-        tables = {"csv": path, "json": lines, "moments": instants(spark, number)}
+        tables = {"csv": path, "json": lines, "moments": instants(session)}
         kept = Profile.create(tmp_path / f"settings-{number}", tables, session=session)
         gone = write(text.splitlines()[0] + "\n" + text.splitlines()[2] + "\n", "gone.csv")
         told = kept.apply("csv", deletes=gone, batch_id="x")
@@ -400,7 +412,7 @@ def test_settings_of_the_session_change_nothing(
     assert seen[0] == seen[1]
 
 
-def instants(session: SparkSession, number: int) -> Any:
+def instants(session: SparkSession) -> Any:
     return session.sql(
         "select timestamp'2020-01-01 00:00:00Z' + make_dt_interval(0, 0, 0, id) as at, "
         "map('k', array(timestamp'2020-01-01 00:00:00Z')) as nested, "

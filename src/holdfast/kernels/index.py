@@ -45,7 +45,8 @@ def sketch(words: Any, column: int, shape: Any, out: Any, size: int) -> int:
     ``out`` holds ``size`` so far. ``words`` is column-major here. Returns the new size."""
     nulls = words[shape.owner.size + (column >> 6)]
     for row in range(words.shape[1]):
-        h = (nulls[row] >> np.uint64(column & 63)) & np.uint64(1)
+        null = (nulls[row] >> np.uint64(column & 63)) & np.uint64(1)
+        h = null * np.uint64(0xA0761D6478BD642F)
         for v in range(shape.first[column], shape.first[column + 1]):
             h = _mix(h ^ words[v, row]) + np.uint64(0x9E3779B97F4A7C15)
         if size == out.size and h >= out[size - 1]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.errors import HoldfastError, SetupError
 from holdfast.runner import Call, Reader
+from holdfast.spark.jobs import collect
 from holdfast.spark.session import is_own
 from holdfast.spark.workers import prepare
 from holdfast.tasks.ingest import Ingest
@@ -29,8 +26,7 @@ class SparkRunner:
         self.session = session
         self.tasks = tasks or _cores(session)
         if not is_own(session):
-            with _ours(session):
-                prepare(session, self.tasks)
+            prepare(session, self.tasks)
 
     def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
         """Run every call, dealt out to about as many tasks as run at once."""
@@ -53,8 +49,7 @@ class SparkRunner:
 
     def _collect(self, frame: DataFrame) -> list[tuple[int, Parcel]]:
         """The parcels of a job: small by construction, whatever the table's size."""
-        with _ours(self.session):
-            rows = frame.collect()
+        rows = collect(self.session, frame)
         return [(row["item"], unpack(row["facts"], bytes(row["arrays"]))) for row in rows]
 
 
@@ -85,35 +80,6 @@ def _row(item: int, parcel: Parcel) -> pa.RecordBatch:
     return pa.record_batch(
         [pa.array([item], pa.int64()), *row.columns], names=["item", "facts", "arrays"]
     )
-
-
-@contextmanager
-def _ours(session: SparkSession) -> Iterator[None]:
-    """Tag the jobs of a block, so that an interrupt cancels them and no others."""
-    tag = f"holdfast-{uuid.uuid4().hex}"
-    session.addTag(tag)
-    try:
-        yield
-    except KeyboardInterrupt:
-        session.interruptTag(tag)
-        raise
-    except PySparkException as failure:
-        raise _explained(failure) from failure
-    finally:
-        session.removeTag(tag)
-
-
-def _explained(failure: PySparkException) -> HoldfastError:
-    """A failed job as one sentence; the stack stays in the chain and in Spark's log."""
-    text = str(failure)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"^[\w.]*(Error|Exception)\b.*: ", line)]
-    no_space = re.search(r"No space left on device|Disk quota exceeded", text)
-    if no_space:
-        from holdfast.errors import StoreError
-
-        return StoreError(f"a task could not write: {no_space[0]}; nothing was committed")
-    return SetupError(f"a Spark job failed: {(told or lines or ['no reason given'])[-1]}")
 
 
 def _cores(session: SparkSession) -> int:

@@ -41,7 +41,7 @@ appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 
-own_sessions: set[int] = set()
+own_sessions: list[SparkSession] = []
 """Sessions that we made: their workers run our interpreter, so they need no check."""
 
 
@@ -69,7 +69,7 @@ def open_session(
 
 def is_own(session: SparkSession) -> bool:
     """Whether we made this session."""
-    return id(session) in own_sessions
+    return any(session is each for each in own_sessions)
 
 
 def log_file() -> Path:
@@ -106,7 +106,7 @@ def _own_session(
             raise SetupError(
                 f"Spark could not be started with master {master!r}: {failure}; see {path}"
             ) from failure
-    own_sessions.add(id(session))
+    own_sessions.append(session)
     shutil.rmtree(config.parent, ignore_errors=True)
     return session
 

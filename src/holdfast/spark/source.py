@@ -23,6 +23,7 @@ from pyspark.sql import types as t
 from holdfast.errors import InputError, SchemaError, SourceError
 from holdfast.feed import Columns, Feed
 from holdfast.sources import Source
+from holdfast.spark.jobs import collect
 from holdfast.spark.types import arrow_type, carried
 from holdfast.tasks import text
 
@@ -109,7 +110,9 @@ def _csv(session: SparkSession, source: Source) -> Feed:
         )
     names = _header(session, source)
     columns, guessed = _csv_columns(session, source, names)
-    read = session.read.text(_for_spark(source.path), wholetext=source.multi_line)
+    # Folders are looked through and lines end as where headers are looked for.
+    reader = session.read.option("recursiveFileLookup", "true").option("lineSep", "\n")
+    read = reader.text(_for_spark(source.path), wholetext=source.multi_line)
     origin = f.when(f.col("_metadata.file_block_start") == 0, f.xxhash64("_metadata.file_path"))
     line: Column = f.col("value")
     if not source.multi_line:
@@ -172,23 +175,29 @@ def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]
     if _is_local(source.path) and path.exists():
         files = [path] if path.is_file() else sorted(
             each for each in path.rglob("*")
-            if each.is_file() and not each.name.startswith(("_", "."))
+            if each.is_file() and not _hidden(each.relative_to(path))
         )  # fmt: skip
         if all(each.suffix in ("", ".csv", ".tsv", ".txt", ".gz") for each in files):
             lines = [(str(each), _first_line(each, source.multi_line)) for each in files]
-            return [(label, line) for label, line in lines if line]
-    rows = session.read.text(_for_spark(source.path)).limit(1).collect()
+            return [(label, line) for label, line in lines if line is not None]
+    rows = collect(session, session.read.text(_for_spark(source.path)).limit(1))
     return [(source.path, row["value"]) for row in rows]
 
 
-def _first_line(path: Path, multi_line: bool) -> str:
+def _hidden(path: Path) -> bool:
+    """Whether Spark passes a file over: its own notes, and what systems hide."""
+    return any(part.startswith(("_", ".")) for part in path.parts)
+
+
+def _first_line(path: Path, multi_line: bool) -> str | None:
+    """The first record of a file; None if it is empty."""
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
             line = file.readline(1 << 20)
             while multi_line and line.count(b'"') % 2 and (more := file.readline(1 << 20)):
                 line += more
-            return line.decode("utf-8-sig").rstrip("\r\n")
-    except (OSError, UnicodeDecodeError) as failure:
+            return line.decode("utf-8-sig").rstrip("\r\n") if line else None
+    except (OSError, EOFError, UnicodeDecodeError) as failure:
         raise SourceError(f"{path}: cannot be read as UTF-8 text ({failure})") from failure
 
 

@@ -54,13 +54,35 @@ def arrow_type(column: str, kind: t.DataType) -> pa.DataType:
 
 
 def carried(column: Column, kind: t.DataType) -> Column:
-    """A column as it travels to our tasks. Text forms are injective within a type."""
+    """A column as it travels to our tasks, with text for the types that have no other form.
+
+    Intervals have a text of their own each; variants compare by their JSON.
+    """
+    if not _holds_text(kind):
+        return column
     if isinstance(kind, t.VariantType):
-        return f.to_json(column)
-    if _as_text(kind):
-        return column.cast("string")
-    return column
+        return f.to_json(column, {"timeZone": "UTC"})
+    if isinstance(kind, t.ArrayType):
+        return f.transform(column, lambda each: carried(each, kind.elementType))
+    if isinstance(kind, t.MapType):
+        column = f.transform_keys(column, lambda key, _: carried(key, kind.keyType))
+        return f.transform_values(column, lambda _, value: carried(value, kind.valueType))
+    if isinstance(kind, t.StructType):
+        parts = [carried(column[x.name], x.dataType).alias(x.name) for x in kind.fields]
+        return f.when(column.isNotNull(), f.struct(*parts))
+    return column.cast("string")
 
 
 def _as_text(kind: t.DataType) -> bool:
     return isinstance(kind, t.VariantType | t.YearMonthIntervalType | t.CalendarIntervalType)
+
+
+def _holds_text(kind: t.DataType) -> bool:
+    """Whether a part of this type, at any depth, travels as text."""
+    if isinstance(kind, t.ArrayType):
+        return _holds_text(kind.elementType)
+    if isinstance(kind, t.MapType):
+        return _holds_text(kind.keyType) or _holds_text(kind.valueType)
+    if isinstance(kind, t.StructType):
+        return any(_holds_text(each.dataType) for each in kind.fields)
+    return _as_text(kind)

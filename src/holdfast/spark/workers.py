@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 import holdfast
 from holdfast.errors import SetupError
+from holdfast.spark.jobs import collect
 
 # Run on workers that may lack Holdfast: so it is sent as a value, not as a name to import.
 _REPORT = """
@@ -34,6 +35,11 @@ def report(batches):
         pass
     yield pa.record_batch([[json.dumps(found)]], names=["found"])
 """
+
+_SAME = (
+    "set PYSPARK_PYTHON (or spark.pyspark.python) to one Python on all machines, "
+    "with the same packages"
+)
 
 _checked: dict[int, SparkSession] = {}
 
@@ -68,14 +74,19 @@ def _here() -> dict[str, str]:
 
 def _remedy(name: str, version: str) -> str:
     if name == "python":
-        return "set PYSPARK_PYTHON (or spark.pyspark.python) to the same Python on all machines"
+        return _SAME
     return f"install {name}=={version} on the workers, or run the driver with their version"
 
 
 def _versions(session: SparkSession, tasks: int) -> list[dict[str, Any]]:
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(_REPORT, space)
-    rows = session.range(0, tasks, 1, tasks).mapInArrow(space["report"], "found string").collect()
+    frame = session.range(0, tasks, 1, tasks).mapInArrow(space["report"], "found string")
+    try:
+        rows = collect(session, frame)
+    except SetupError as failure:
+        # Another Python, or one without PyArrow, fails before it could tell its versions.
+        raise SetupError(f"the workers cannot run Python tasks: {failure}; {_SAME}") from failure
     return [json.loads(text) for text in sorted({row["found"] for row in rows})]
 
 

@@ -10,9 +10,17 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.kernels.evidence import pair_mask
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.parcel import Parcel
-from holdfast.tasks.segments import ROWS, Segment, map_arrays, map_words, row_codes
+from holdfast.tasks.segments import (
+    ROWS,
+    Segment,
+    live_positions,
+    map_arrays,
+    map_words,
+    row_codes,
+)
 from holdfast.tasks.view import View
 
 
@@ -24,18 +32,62 @@ class Check:
     schema: pa.Schema
 
 
+@dataclass(frozen=True)
+class Witnesses:
+    """Check that the ``k``-th pair of rows shows the ``k``-th mask."""
+
+    view: View
+    masks: NDArray[np.uint64]
+    pairs: NDArray[np.int64]
+
+
 def check(item: Check) -> Iterator[Parcel]:
     """What is wrong with the files, in words."""
     wrong: list[str] = []
     for segment in item.view.segments:
-        words = map_words(item.view.path, segment)
-        if segment.raw is not None and not _encodes(item, segment, words):
-            wrong.append(f"{segment.words}: does not match the raw rows in {segment.raw}")
-        for name, path in segment.indexes.items():
-            codes = row_codes(words) if name == ROWS else words[:, item.view.shape.first[int(name)]]
-            if not _sorts(item.view.path / path, np.ascontiguousarray(codes).view(np.int64)):
-                wrong.append(f"{path}: is not the sorted column {name} of {segment.words}")
+        path = segment.words
+        try:
+            words = map_words(item.view.path, segment)
+            if len(words) != segment.rows:
+                wrong.append(f"{path}: has {len(words)} rows, not {segment.rows}")
+                continue
+            path = segment.raw or path
+            if segment.raw is not None and not _encodes(item, segment, words):
+                wrong.append(f"{segment.words}: does not match the raw rows in {segment.raw}")
+            path = segment.dead or path
+            if len(live_positions(item.view.path, segment)) != segment.live:
+                wrong.append(f"{segment.dead}: does not leave {segment.live} living rows")
+            for name, path in segment.indexes.items():
+                if not _sorts(item.view.path / path, _codes(item.view, words, name)):
+                    wrong.append(f"{path}: is not the sorted column {name} of {segment.words}")
+        except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
+            wrong.append(f"{path}: cannot be read ({error})")
     yield Parcel({"wrong": wrong})
+
+
+def check_witnesses(item: Witnesses) -> Iterator[Parcel]:
+    """How many of the pairs are not two living rows that agree in just their mask's columns."""
+    view = item.view
+    rows: dict[int, NDArray[np.uint64]] = {}
+    for segment in view.segments:
+        live = live_positions(view.path, segment)
+        asked = np.unique(item.pairs[item.pairs >> 32 == segment.number]) - segment.base
+        asked = asked[np.isin(asked, live)]
+        rows.update(zip((asked + segment.base).tolist(), view.rows(segment, asked), strict=True))
+    agreed = np.empty(view.shape.full.size, np.uint64)
+    wrong = 0
+    for mask, (one, two) in zip(item.masks, item.pairs.tolist(), strict=True):
+        if one == two or one not in rows or two not in rows:
+            wrong += 1
+            continue
+        pair_mask(rows[one], rows[two], view.shape, agreed)
+        wrong += not np.array_equal(agreed, mask)
+    yield Parcel({"wrong": wrong})
+
+
+def _codes(view: View, words: NDArray[np.uint64], name: str) -> NDArray[np.int64]:
+    codes = row_codes(words) if name == ROWS else words[:, view.shape.first[int(name)]]
+    return np.ascontiguousarray(codes).view(np.int64)
 
 
 def _encodes(item: Check, segment: Segment, words: NDArray[np.uint64]) -> bool:

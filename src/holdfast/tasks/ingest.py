@@ -66,8 +66,10 @@ def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[Parcel]:
     yield from writer.close()
 
 
-def split_header(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[pa.Array]:
-    """Lines without the header lines.
+def split_header(
+    batches: Iterator[pa.RecordBatch], spec: Ingest
+) -> Iterator[pa.Array | text.Trouble]:
+    """Lines without the header lines, which must all be alike.
 
     ``origin`` is set for the lines of a file's first block, so the first line with a new origin is
     that file's header. With ``whole`` every "line" is a file, which is cut into records here.
@@ -77,7 +79,11 @@ def split_header(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[pa
         lines, origins = batch.column(0), batch.column(1)
         if spec.whole:
             for file in lines:
-                yield text.records(file.as_buffer()).slice(int(spec.header))
+                records = text.records(file.as_buffer())
+                if spec.header and len(records):
+                    yield from _unlike(records[0], spec)
+                    records = records.slice(1)
+                yield records
             continue
         if spec.header and origins.null_count < len(origins):
             keep = np.ones(len(lines), np.bool_)
@@ -85,29 +91,30 @@ def split_header(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[pa
                 if origin is not None and origin != last:
                     last = origin
                     keep[i] = False
+                    yield from _unlike(lines[i], spec)
             if not keep.all():
                 lines = lines.filter(pa.array(keep))
         yield lines
+
+
+def _unlike(line: pa.Scalar, spec: Ingest) -> Iterator[text.Trouble]:
+    """A header that would put cells into other columns than the one that was looked at."""
+    names = [spec.names[c] for c in spec.order or range(len(spec.names))]
+    told = line.as_buffer().to_pybytes().decode("utf-8", "replace").rstrip("\r\n")
+    if text.header(told, spec.lines or ",") != names:
+        expected = f"the header {', '.join(names)}"
+        yield text.Trouble("line", told[:200], None, expected, 0)
 
 
 def infer(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[Parcel]:
     """The narrowest type of every column in this share of the lines."""
     votes = _Votes(spec)
     for chunk in split_header(batches, spec):
-        trouble = votes.add(chunk)
+        trouble = chunk if isinstance(chunk, text.Trouble) else votes.add(chunk)
         if trouble is not None:
             yield _trouble(trouble, spec)
             return
     yield votes.parcel(True)
-
-
-def _in_file_order(spec: Ingest) -> pa.Schema:
-    if not spec.order:
-        return spec.schema
-    fields: list[pa.Field] = [None] * len(spec.order)
-    for place, column in enumerate(spec.order):
-        fields[place] = spec.schema.field(column)
-    return pa.schema(fields)
 
 
 def _parsed(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[pa.RecordBatch | Parcel]:
@@ -122,7 +129,9 @@ def _parsed(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[pa.Reco
     votes = _Votes(spec)
     fits = True
     for chunk in lines:
-        trouble = votes.add(chunk) if spec.guessed else None
+        trouble = chunk if isinstance(chunk, text.Trouble) else None
+        if trouble is None and spec.guessed:
+            trouble = votes.add(chunk)
         if trouble is None and fits:
             parsed = text.parse(chunk, schema, spec.lines or ",")
             if not isinstance(parsed, text.Trouble):

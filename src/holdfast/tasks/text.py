@@ -212,6 +212,12 @@ def arrow_type(vote: str) -> pa.DataType:
     return _TYPES[settle(vote)]
 
 
+def check_types(schema: pa.Schema) -> None:
+    """Raise UnsupportedType for a column whose type is not read from text."""
+    for field in schema:
+        _form(field)
+
+
 def header(line: str, delimiter: str = ",") -> list[str] | Trouble:
     """The column names of a header line.
 

@@ -1,0 +1,93 @@
+"""Counting agree-sets: of all pairs of rows, or of the pairs that a batch brings and takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels import agree
+from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.segments import Segment, live_positions
+from holdfast.tasks.view import View
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Count:
+    """Count one share of the pairs.
+
+    ``view`` has the rows after the batch; ``added`` are those of its segments that are new, and
+    ``gone`` are segments as they were before, with the ids of the rows that were deleted from
+    them. Without either, all pairs of the view's rows are counted.
+    """
+
+    view: View
+    added: tuple[int, ...]  # numbers of new segments
+    before: tuple[Segment, ...]  # segments that lost rows, as they were
+    gone: I64  # ids of the rows that they lost
+    everything: bool
+    share: int
+    shares: int
+
+
+def count(item: Count) -> Iterator[Parcel]:
+    """Agree-sets with the change in their numbers of pairs."""
+    view = item.view
+    kept, new = _rows(view, item.added)
+    lost = _lost(item)
+    words = np.concatenate([kept, lost, new])
+    shape = view.shape
+    columns = np.empty((view.columns, len(words)), np.int32)
+    for column in range(view.columns):
+        columns[column] = agree.codes(
+            words, shape.first, shape.owner.size, column, view.nulls_equal
+        )
+    ends = np.cumsum([len(kept), len(lost), len(new)])
+    found = []
+    if item.everything:
+        found.append((agree.count(columns, _dealt(np.arange(ends[-1]), item)), 1))
+    else:
+        if len(lost):
+            before = np.ascontiguousarray(columns[:, : ends[1]])
+            found.append((agree.count(before, _dealt(np.arange(ends[0], ends[1]), item)), -1))
+        if len(new):
+            after = np.concatenate([columns[:, : ends[0]], columns[:, ends[1] :]], axis=1)
+            positions = np.arange(ends[0], after.shape[1])
+            found.append((agree.count(after, _dealt(positions, item)), 1))
+    masks, counts = agree.total(
+        [m for (m, _), _ in found], [n * sign for (_, n), sign in found], shape.full.size
+    )
+    yield Parcel({}, {"masks": masks, "counts": counts})
+
+
+def _dealt(rows: I64, item: Count) -> I64:
+    """Every so many-th row: later rows have more pairs, so neighbours go to different tasks."""
+    return rows[item.share :: item.shares]
+
+
+def _rows(view: View, added: tuple[int, ...]) -> tuple[U64, U64]:
+    """Living rows of the older segments, and of the new ones."""
+    width = view.shape.owner.size + view.shape.full.size
+    piles: tuple[list[U64], list[U64]] = (
+        [np.empty((0, width), np.uint64)],
+        [np.empty((0, width), np.uint64)],
+    )
+    for segment in view.segments:
+        rows = view.rows(segment, live_positions(view.path, segment))
+        piles[segment.number in added].append(rows)
+    return np.concatenate(piles[0]), np.concatenate(piles[1])
+
+
+def _lost(item: Count) -> U64:
+    view = item.view
+    width = view.shape.owner.size + view.shape.full.size
+    rows = [np.empty((0, width), np.uint64)]
+    for segment in item.before:
+        mine = item.gone[item.gone >> 32 == segment.number] - segment.base
+        rows.append(view.rows(segment, mine))
+    return np.concatenate(rows)

@@ -1,0 +1,233 @@
+"""Index kernels against plain Python: sorting, looking up, matching, twins and estimates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from holdfast.kernels import evidence, index
+from tests.kernels.blocks import WIDE, Cells, agree, block, harvested, masks, tables
+
+pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+
+quick = settings(deadline=None, max_examples=60)
+
+Table = tuple[Cells, list[int], bool]
+
+
+def look_up(
+    words: NDArray[np.uint64], wanted: NDArray[np.uint64], at: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """Ranges in the sorted column whose first word is at ``at``."""
+    codes, positions = index.sort(np.ascontiguousarray(words[:, at]))
+    asked = np.ascontiguousarray(wanted[:, at]).view(np.int64)
+    return np.searchsorted(codes, asked), np.searchsorted(codes, asked, "right"), positions
+
+
+def bitmap(dead: set[int], rows: int) -> NDArray[np.uint8]:
+    """Deleted rows as a bitmap; none at all is the empty one."""
+    if not dead:
+        return np.empty(0, np.uint8)
+    bits = [row in dead for row in range(rows)]
+    return np.packbits(np.array(bits, np.uint8), bitorder="little")
+
+
+def some(data: st.DataObject, rows: int) -> set[int]:
+    return data.draw(st.sets(st.sampled_from(range(rows)))) if rows else set()
+
+
+def has_null(row: tuple[int | None, ...]) -> bool:
+    return None in row
+
+
+@given(st.lists(st.integers(0, 3) | st.integers(0, WIDE - 1)))
+@settings(deadline=None)
+def test_sort(values: list[int]) -> None:
+    codes, positions = index.sort(np.array(values, np.uint64))
+    signed = [value - WIDE if value >= WIDE // 2 else value for value in values]
+    assert codes.tolist() == sorted(signed)
+    assert [signed[p] for p in positions.tolist()] == codes.tolist()
+    assert sorted(positions.tolist()) == list(range(len(values)))
+
+
+@given(st.sets(st.integers(0, 40)), st.integers(1, 41))
+@settings(deadline=None)
+def test_is_dead(dead: set[int], rows: int) -> None:
+    dead = {row for row in dead if row < rows}
+    bits = bitmap(dead, rows)
+    assert {row for row in range(rows) if index.is_dead(bits, row)} == dead
+
+
+@quick
+@given(tables(), st.data())
+def test_probe(table: Table, data: st.DataObject) -> None:
+    """Exactly the pairs of a batch row and an earlier living row that violate a candidate."""
+    cells, widths, nulls_equal = table
+    columns = len(widths)
+    cut = data.draw(st.integers(0, len(cells)))
+    held, arrived = cells[:cut], cells[cut:]
+    dead = some(data, cut)
+    column = data.draw(st.sampled_from(sorted({0, columns - 1})))
+    rest = data.draw(st.lists(st.sets(st.sampled_from(sorted({0, 1 % columns, columns - 1})))))
+    candidates = [1 << column | sum(1 << c for c in each) for each in rest] or [1 << column]
+    filters = sorted({c for k in candidates for c in range(columns) if k >> c & 1 and c != column})
+    if 1 << column in candidates:
+        filters = []
+    shape = evidence.shape(widths, nulls_equal)
+    words, batch = block(held, widths), block(arrived, widths)
+    base, ids = 5 << 32, (6 << 32) + np.arange(len(arrived))
+    found = evidence.findings(shape.full.size)
+    at = int(shape.first[column])
+    index.probe(
+        batch, ids, column, *look_up(words, batch, at), words, base, bitmap(dead, cut),
+        np.array(filters, np.int64), shape, masks(candidates, columns), found,
+    )  # fmt: skip
+    expected: dict[int, set[tuple[int, int]]] = {}
+    for j, new in enumerate(arrived):
+        for i, old in enumerate(held):
+            mask = agree(old, new, nulls_equal)
+            violates = any(k & ~mask == 0 for k in candidates)
+            if i not in dead and violates and mask != (1 << columns) - 1:
+                expected.setdefault(mask, set()).add((base + i, (6 << 32) + j))
+    kept, complete = harvested(found, columns)
+    assert complete
+    assert set(kept) == set(expected)
+    for mask, pairs in kept.items():
+        assert set(pairs) <= expected[mask]
+        assert len(set(pairs)) == min(len(expected[mask]), evidence.WITNESSES)
+
+
+@quick
+@given(tables())
+def test_probe_takes_pairs_within_a_batch_once(table: Table) -> None:
+    cells, widths, nulls_equal = table
+    shape = evidence.shape(widths, nulls_equal)
+    rows = block(cells, widths)
+    found = evidence.findings(shape.full.size)
+    ids = (3 << 32) + np.arange(len(cells))
+    index.probe(
+        rows, ids, 0, *look_up(rows, rows, 0), rows, 3 << 32, np.empty(0, np.uint8),
+        np.empty(0, np.int64), shape, masks([1], len(widths)), found,
+    )  # fmt: skip
+    expected: dict[int, int] = {}
+    for j in range(len(cells)):
+        for i in range(j):
+            mask = agree(cells[i], cells[j], nulls_equal)
+            if mask & 1 and mask != (1 << len(widths)) - 1:
+                expected[mask] = expected.get(mask, 0) + 1
+    kept, _ = harvested(found, len(widths))
+    counted = {mask: min(count, evidence.WITNESSES) for mask, count in expected.items()}
+    assert {mask: len(pairs) for mask, pairs in kept.items()} == counted
+
+
+@quick
+@given(tables(), st.data())
+def test_match(table: Table, data: st.DataObject) -> None:
+    """Living rows that equal a wanted one in some columns; nulls equal nulls here, always."""
+    cells, widths, nulls_equal = table
+    picks = data.draw(st.lists(st.sampled_from(range(len(cells))), unique=True)) if cells else []
+    columns = sorted(data.draw(st.sets(st.sampled_from(range(len(widths))), min_size=1)))
+    dead = some(data, len(cells))
+    need = np.array([data.draw(st.integers(0, 3)) for _ in picks], np.int64)
+    shape = evidence.shape(widths, nulls_equal)
+    words = block(cells, widths)
+    wanted = block([cells[i] for i in picks], widths)
+    counts = np.zeros(len(picks), np.int64)
+    out = np.full(int(need.sum()), -9, np.int64)
+    at = int(shape.first[columns[0]])
+    kept = index.match(
+        wanted, need, *look_up(words, wanted, at), words, bitmap(dead, len(cells)),
+        np.array(columns, np.int64), shape, counts, out,
+    )  # fmt: skip
+    matches = [
+        [
+            i
+            for i, row in enumerate(cells)
+            if i not in dead and all(row[c] == cells[pick][c] for c in columns)
+        ]
+        for pick in picks
+    ]
+    assert counts.tolist() == [len(each) for each in matches]
+    sizes = np.minimum(need, counts)
+    assert kept == sizes.sum()
+    for mine, each in zip(np.split(out[:kept], np.cumsum(sizes)[:-1]), matches, strict=False):
+        assert set(mine.tolist()) <= set(each)
+        assert len(set(mine.tolist())) == len(mine)
+
+
+@quick
+@given(tables(), st.data())
+def test_twins(table: Table, data: st.DataObject) -> None:
+    cells, widths, nulls_equal = table
+    dead = some(data, len(cells))
+    shape = evidence.shape(widths, nulls_equal)
+    rows = block(cells, widths)
+    ids = (3 << 32) + np.arange(len(cells))
+    out = np.full(len(cells), -7, np.int64)
+    index.twins(
+        rows, ids, *look_up(rows, rows, 0), rows, 3 << 32, bitmap(dead, len(cells)),
+        np.arange(len(widths)), shape, out,
+    )  # fmt: skip
+    for i, row in enumerate(cells):
+        earlier = {(3 << 32) + j for j in range(i) if cells[j] == row and j not in dead}
+        if has_null(row) and not nulls_equal:
+            earlier = set()
+        assert out[i] in earlier if earlier else out[i] == -1
+
+
+@given(
+    st.lists(st.integers(0, 9) | st.integers(0, WIDE - 1)),
+    st.lists(st.integers(0, 9) | st.integers(0, WIDE - 1)),
+)
+@settings(deadline=None)
+def test_members(codes: list[int], wanted: list[int]) -> None:
+    found = index.members(np.array(codes, np.uint64), np.array(wanted, np.uint64))
+    assert found.tolist() == [i for i, code in enumerate(codes) if code in set(wanted)]
+
+
+@given(st.lists(st.integers(0, WIDE - 1)), st.randoms(use_true_random=False))
+@settings(deadline=None)
+def test_fingerprint_knows_content_and_not_order(hashes: list[int], random: object) -> None:
+    one = index.fingerprint(np.array(hashes, np.uint64))
+    shuffled = hashes.copy()
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert np.array_equal(one, index.fingerprint(np.array(shuffled, np.uint64)))
+    for other in ([*hashes, 1], [*hashes, *hashes[:1], *hashes[:1], *hashes[:1]]):
+        if len(other) != len(hashes):
+            assert not np.array_equal(one, index.fingerprint(np.array(other, np.uint64)))
+
+
+def sketched(words: NDArray[np.uint64], column: int, shape: evidence.Shape) -> NDArray[np.uint64]:
+    out = np.zeros(index.SKETCH, np.uint64)
+    size = 0
+    for part in np.array_split(words, 3):
+        size = index.sketch(np.ascontiguousarray(part.T), column, shape, out, size)
+    assert (np.diff(out[:size].astype(object)) > 0).all()
+    return out[:size]
+
+
+@pytest.mark.parametrize("values", [1, 2, 100, 511])
+def test_few_values_are_counted_exactly(values: int) -> None:
+    cells: Cells = [(row % values or None, 1) for row in range(2 * values)]
+    shape = evidence.shape([2, 1], True)
+    words = block(cells, [2, 1])
+    assert index.distinct([sketched(words, 0, shape)]) == values
+    assert index.distinct([sketched(words, 1, shape)]) == 1
+
+
+@pytest.mark.parametrize("values", [600, 3_000, 20_000])
+@pytest.mark.parametrize("column", [0, 1])
+def test_many_values_are_estimated(values: int, column: int) -> None:
+    shape = evidence.shape([1, 2], True)
+    words = np.zeros((values, 4), np.uint64)
+    words[:, shape.first[column]] = np.arange(values)
+    halves = [words[: 2 * values // 3], words[values // 3 :]]
+    estimate = index.distinct([sketched(half, column, shape) for half in halves])
+    assert 0.8 * values < estimate < 1.2 * values
+
+
+def test_nothing_has_no_values() -> None:
+    assert index.distinct([]) == 0

@@ -1,0 +1,429 @@
+"""What a batch means: whole or not at all, once per id, and a check tells what it would do."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast import pipeline
+from holdfast.changes import Changes
+from holdfast.errors import BatchError, ConflictError, SchemaError, UnknownTableError
+from holdfast.options import Options
+from holdfast.placement import no_progress
+from holdfast.runner import Call, InProcess, Reader
+from holdfast.store import Store
+from holdfast.tasks.ingest import Ingest
+from holdfast.tasks.parcel import Parcel
+from tests.pipeline.tables import KINDS, Shop, feed, small_limits
+from tests.strategies import Rows
+
+ROWS: Rows = [(1, 1, 0), (2, 1, 1), (3, 2, 0), (4, 2, 0)]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    with small_limits():
+        return Shop(tmp_path / "p", 3, ROWS)
+
+
+def files(shop: Shop) -> list[str]:
+    root = Path(shop.store.path)
+    return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
+
+
+def untimed(changes: Changes) -> Changes:
+    return replace(changes, version=0, applied=False, seconds={})
+
+
+# Once per id
+
+
+def test_the_same_batch_again_is_a_no_op(shop: Shop) -> None:
+    first = shop.apply(inserts=[(5, 1, 0), (6, 3, 0)], deletes=[(1, 1, 0)], batch_id="a")
+    before = files(shop)
+    # The order of rows does not make it another batch.
+    again = shop.apply(inserts=[(6, 3, 0), (5, 1, 0)], deletes=[(1, 1, 0)], batch_id="a")
+    assert first.applied
+    assert not again.applied
+    assert untimed(again) == untimed(first)
+    assert again.version == first.version
+    assert shop.store.head() == 2
+    assert files(shop) == before
+    shop.apply(inserts=[(7, 7, 7)])
+    assert (
+        shop.apply(inserts=[(5, 1, 0), (6, 3, 0)], deletes=[(1, 1, 0)], batch_id="a").version == 2
+    )
+    shop.assert_exact([*ROWS[1:], (5, 1, 0), (6, 3, 0), (7, 7, 7)])
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"inserts": [(5, 1, 1)]},
+        {"inserts": [(5, 1, 0), (5, 1, 0)]},
+        {"inserts": []},
+        {"deletes": [(1, 1, 0)]},
+        {"inserts": [(5, 1, 0)], "deletes": [(1, 1, 0)]},
+        {"inserts": [(5, 1, 0)], "row_key": ("c0",)},
+        {"updates": [(1, 1, 0)], "row_key": ("c0",)},
+    ],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_an_id_means_one_content(shop: Shop, other: dict[str, Any], dry_run: bool) -> None:
+    shop.apply(inserts=[(5, 1, 0)], batch_id="a")
+    before = files(shop)
+    with pytest.raises(
+        BatchError, match=r"batch id 'a' was already used for other rows, in version 2"
+    ):
+        shop.apply(**other, batch_id="a", dry_run=dry_run)
+    assert files(shop) == before
+
+
+def test_a_batch_without_an_id_is_new_every_time(shop: Shop) -> None:
+    shop.apply(inserts=[(5, 1, 0)])
+    told = shop.apply(inserts=[(5, 1, 0)])
+    assert (told.applied, told.version, told.duplicates) == (True, 3, 1)
+    assert told.duplicated == ({"c0": 5, "c1": 1, "c2": 0},)
+
+
+# Nothing, or nothing that fits
+
+
+def test_empty_batches(shop: Shop) -> None:
+    with pytest.raises(BatchError, match="an empty batch: give inserts, deletes or updates"):
+        shop.apply()
+    told = shop.apply(inserts=[], deletes=[], updates=[], row_key=("c0",))
+    assert (told.version, told.rows, told.gained, told.lost) == (2, 4, (), ())
+    shop.assert_exact(ROWS)
+
+
+@pytest.mark.parametrize(
+    ("batch", "error", "message"),
+    [
+        ({"updates": [(1, 9, 9)]}, BatchError, "updates need --row-key"),
+        (
+            {"deletes": [(1, 1, 1)]},
+            BatchError,
+            r"""deletes: table 't': this delete matches no row: {"c0": 1, "c1": 1, "c2": 1}""",
+        ),
+        (
+            {"deletes": [(2, 1, 1), (1, 1, 0), (1, 1, 0)]},
+            BatchError,
+            r"""this delete is there 2 times, but the table has 1 such rows: {"c0": 1, "c1": 1,""",
+        ),
+        (
+            {"deletes": [(9, 2, 9)], "row_key": ("c1",), "key_only": True},
+            BatchError,
+            r"""matches 2 rows, so the row key does not tell which is meant: {"c1": 2}""",
+        ),
+        (
+            {"updates": [(9, 2, 9)], "row_key": ("c1",)},
+            BatchError,
+            r"""this update matches 2 rows, so the row key .* meant: {"c0": 9, "c1": 2, "c2": 9}""",
+        ),
+        (
+            {"updates": [(1, 2, 9), (1, 2, 8)], "row_key": ("c0",)},
+            BatchError,
+            "this update is there 2 times, but the table has 1 such rows",
+        ),
+        (
+            {"updates": [(8, 2, 9)], "row_key": ("c0",)},
+            BatchError,
+            "this update matches no row",
+        ),
+        (
+            {"updates": [(1, 5, 5)], "deletes": [(1, 1, 0)], "row_key": ("c0",)},
+            BatchError,
+            r"""the batch deletes and updates the same row: {"c0": 1, "c1": 1, "c2": 0}""",
+        ),
+        ({"deletes": [(None, 1, 0)]}, BatchError, "matches no row"),
+        (
+            {"updates": [(1, 5, 5)], "row_key": ("id",)},
+            SchemaError,
+            "table 't' has no column 'id'; it has c0, c1, c2",
+        ),
+        # Deletes and updates refer to the rows before the batch.
+        ({"inserts": [(9, 9, 9)], "deletes": [(9, 9, 9)]}, BatchError, "matches no row"),
+    ],
+)
+@pytest.mark.parametrize("dry_run", [False, True])
+def test_what_does_not_fit_is_refused_and_changes_nothing(
+    shop: Shop, batch: dict[str, Any], error: type[Exception], message: str, dry_run: bool
+) -> None:
+    before = files(shop)
+    with pytest.raises(error, match=message):
+        shop.apply(**batch, dry_run=dry_run)
+    assert files(shop) == before
+    shop.assert_exact(ROWS)
+
+
+def test_a_row_key_named_twice_is_a_row_key(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 2, [(1, 1), (1, 2)])
+    with pytest.raises(BatchError, match="matches 2 rows"):
+        shop.apply(deletes=[(1, 1)], row_key=("c0", "c0"))
+
+
+def test_an_unknown_table_is_named(shop: Shop) -> None:
+    batch = pipeline.Batch(inserts=feed(3, []))
+    with pytest.raises(UnknownTableError, match="the profile has no table 'u'; it has t"):
+        pipeline.apply(shop.runner, shop.store, "u", batch, no_progress)
+
+
+def test_the_columns_of_a_batch_may_come_in_another_order(shop: Shop) -> None:
+    rows = feed(3, [(5, 6, 7)])
+    names = ["c2", "c0", "c1"]
+    mixed = replace(rows, columns=rows.columns.pick([2, 0, 1]), rows=rows.rows.select(names))
+    mixed = replace(mixed, columns=replace(mixed.columns, names=tuple(names)))
+    pipeline.apply(shop.runner, shop.store, "t", pipeline.Batch(inserts=mixed), no_progress)
+    shop.assert_exact([*ROWS, (5, 6, 7)])
+
+
+# What is right
+
+
+def test_duplicates_go_one_by_one(tmp_path: Path) -> None:
+    rows: Rows = [(1, None)] * 4 + [(2, 0)]
+    for nulls in ("equal", "unequal"):
+        shop = Shop(tmp_path / nulls, 2, rows, Options(nulls=nulls), 3)
+        left = rows
+        for _ in range(4):
+            left = left[1:]
+            told = shop.apply(deletes=[(1, None)])
+            shop.assert_exact(left)
+            assert told.deleted == 1
+        assert shop.now.duplicates == 0
+
+
+def test_two_rows_swap_their_keys(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 3, [(1, 10, 0), (2, 20, 0), (3, 30, 1)])
+    told = shop.apply(updates=[(1, 20, 0), (2, 10, 0)], row_key=("c0",))
+    assert (told.gained, told.lost, told.updated, told.inserted, told.deleted) == ((), (), 2, 0, 0)
+    shop.assert_exact([(3, 30, 1), (1, 20, 0), (2, 10, 0)])
+
+
+def test_an_update_may_break_a_key_and_the_next_may_mend_it(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 2, [(1, 10), (2, 20), (3, 30)])
+    told = shop.apply(updates=[(1, 20)], row_key=("c0",))
+    (lost,) = told.lost
+    assert lost.broken
+    assert sorted(row["c0"] for row in lost.witness or ()) == [1, 2]
+    told = shop.apply(updates=[(1, 10)], row_key=("c0",))
+    assert [key.columns for key in told.gained] == [("c1",)]
+    shop.assert_exact([(2, 20), (3, 30), (1, 10)])
+
+
+def test_more_keys_broken_than_are_shown_with_rows(tmp_path: Path) -> None:
+    """A row that agrees with another in all but one column breaks all keys without that one."""
+    columns = 20
+    cells = np.random.default_rng(1).integers(0, 2, (14, columns))
+    rows: Rows = [tuple(row) for row in cells.tolist()]
+    with small_limits():
+        shop = Shop(tmp_path / "p", columns, rows)
+    twin = (1 - cells[0, 0].item(), *rows[0][1:])
+    told = shop.apply(inserts=[twin])
+    assert len(told.broken) > pipeline._SHOWN_LOST + 1
+    shown = [lost for lost in told.broken if lost.witness is not None]
+    assert len(shown) == pipeline._SHOWN_LOST
+    shop.assert_exact([*rows, twin])
+
+
+def test_the_duplicated_row_that_is_told_is_the_batchs_own(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 2, [(1, 1), (1, 1), (2, 2)])
+    told = shop.apply(inserts=[(2, 2)])
+    assert (told.duplicates_before, told.duplicates) == (1, 2)
+    assert told.duplicated == ({"c0": 2, "c1": 2},)
+
+
+def test_a_key_that_shrinks_says_what_replaces_it(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 2, [(1, 1), (1, 2), (2, 1)])
+    (lost,) = shop.apply(deletes=[(1, 1)]).lost
+    assert lost.key.columns == ("c0", "c1")
+    assert not lost.broken
+    assert lost.replaced_by is not None
+    assert lost.replaced_by.columns == ("c0",)
+
+
+# Checking
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        {"inserts": [(1, 1, 1), (9, 9, 9)]},
+        {"deletes": [(3, 2, 0)]},
+        {"inserts": [(4, 2, 0)]},
+        {"updates": [(1, 2, 0), (4, 1, 1)], "row_key": ("c0",), "inserts": [(2, 2, 2)]},
+        {"deletes": [(1, 0, 0), (2, 0, 0)], "row_key": ("c0",), "key_only": True},
+    ],
+)
+def test_a_check_says_what_apply_does_and_does_nothing(shop: Shop, batch: dict[str, Any]) -> None:
+    before = files(shop)
+    checked = shop.apply(**batch, batch_id="x", dry_run=True)
+    assert files(shop) == before
+    assert (checked.applied, checked.version) == (False, 1)
+    shop.assert_exact(ROWS)
+    applied = shop.apply(**batch, batch_id="x")
+    assert (applied.applied, applied.version) == (True, 2)
+    assert untimed(applied) == untimed(checked)
+
+
+# Failing
+
+
+class Failing(InProcess):
+    """Raises at its n-th job, before, in or after it."""
+
+    def __init__(self, fail_at: int, late: bool) -> None:
+        super().__init__(2)
+        self.jobs = 0
+        self.fail_at = fail_at
+        self.late = late
+
+    def step(self) -> None:
+        self.jobs += 1
+        if self.jobs == self.fail_at:
+            raise KeyboardInterrupt if self.late else RuntimeError("the cluster is gone")
+
+    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+        results = []
+        for call in calls:
+            results += super().run([call])
+            if self.late:
+                self.step()
+        if not self.late:
+            self.step()
+        return results
+
+    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[Parcel]:
+        parcels = super().read(task, rows, spec)
+        self.step()
+        return parcels
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_apply_that_fails_anywhere_leaves_nothing(tmp_path: Path, late: bool) -> None:
+    """Every job of a batch with inserts, deletes, updates, a new index and a merge fails once."""
+    rows: Rows = [(i, i // 2, i % 3, i % 2) for i in range(8)]
+    batch: dict[str, Any] = {
+        "inserts": [(0, 9, 9, 9), (1, 9, 9, 9)],
+        "deletes": rows[4:6],
+        "updates": [(2, 8, 8, 8)],
+        "row_key": ("c0",),
+    }
+    after = [*rows[:2], rows[3], *rows[6:], *batch["inserts"], *batch["updates"]]
+    with small_limits(merge=2, divide=0):
+        shop = Shop(tmp_path / "p", 4, rows)
+        before = files(shop)
+        fail_at = 0
+        while True:
+            fail_at += 1
+            shop.runner = Failing(fail_at, late)
+            try:
+                shop.apply(**batch, batch_id="x")
+            except (RuntimeError, KeyboardInterrupt):
+                assert files(shop) == before
+                assert Store.open(shop.store.path).head() == 1
+                continue
+            break
+        assert fail_at > 5
+        shop.assert_exact(after)
+        shop.runner = InProcess()
+        assert shop.verify().equal
+        assert not list((tmp_path / "p" / "leases").iterdir())
+
+
+def test_a_profile_that_fails_can_be_made_again(tmp_path: Path) -> None:
+    for fail_at in (1, 2, 3):
+        store = Store.create(tmp_path / "p")
+        with pytest.raises(RuntimeError):
+            pipeline.discover(
+                Failing(fail_at, False), store, {"t": feed(3, ROWS)}, Options(), no_progress
+            )
+        assert not list((tmp_path / "p" / "data").iterdir())
+    Shop(tmp_path / "p", 3, ROWS).assert_exact(ROWS)
+
+
+# Others
+
+
+class Overtaken(Store):
+    """Another writer commits between the moment that a run begins and its lease."""
+
+    other: Shop
+
+    def writing(self) -> Any:
+        if self.head() == 1:
+            self.other.apply(inserts=[(5, 5, 5)])
+        return super().writing()
+
+
+def test_a_batch_builds_on_the_version_that_its_lease_names(shop: Shop) -> None:
+    store = Overtaken(shop.store.path)
+    store.other = shop
+    assert store.head() == 1
+    batch = pipeline.Batch(inserts=feed(3, [(6, 6, 6)]))
+    told = pipeline.apply(InProcess(), store, "t", batch, no_progress)
+    assert (told.version, told.rows) == (3, 6)
+    shop.assert_exact([*ROWS, (5, 5, 5), (6, 6, 6)])
+
+
+class Meanwhile(InProcess):
+    """Another writer commits while this one works."""
+
+    other: Shop
+    done = False
+
+    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+        if not self.done:
+            self.done = True
+            self.other.apply(inserts=[(5, 5, 5)])
+        return super().run(calls)
+
+
+def test_of_two_writers_one_wins_and_the_other_is_told(shop: Shop) -> None:
+    runner = Meanwhile()
+    runner.other = shop
+    batch = pipeline.Batch(inserts=feed(3, [(6, 6, 6)]))
+    with pytest.raises(ConflictError, match="another writer committed version 2 first"):
+        pipeline.apply(runner, Store(shop.store.path), "t", batch, no_progress)
+    shop.assert_exact([*ROWS, (5, 5, 5)])
+    pipeline.apply(runner, Store(shop.store.path), "t", batch, no_progress)
+    shop.assert_exact([*ROWS, (5, 5, 5), (6, 6, 6)])
+
+
+def test_tables_of_one_profile_do_not_touch_each_other(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "p")
+    feeds = {"t": feed(2, [(1, 1), (2, 1)]), "u": feed(KINDS[1:4], [(1, 1, 1), (2, 1, 1)])}
+    pipeline.discover(InProcess(), store, feeds, Options(), no_progress)
+    u = store.read()["tables"]["u"]
+    for number in range(3, 15):
+        batch = pipeline.Batch(inserts=feed(2, [(number, number)]), batch_id=str(number))
+        pipeline.apply(InProcess(), store, "t", batch, no_progress)
+    assert store.read()["tables"]["u"] == u
+    # An id belongs to a table.
+    batch = pipeline.Batch(inserts=feed(KINDS[1:4], [(3, 1, 1)]), batch_id="5")
+    assert pipeline.apply(InProcess(), store, "u", batch, no_progress).applied
+    assert pipeline.verify(InProcess(), store, no_progress).equal
+
+
+def test_a_profile_can_be_copied(shop: Shop, tmp_path: Path) -> None:
+    shutil.copytree(shop.store.path, tmp_path / "copy")
+    shop.store = Store.open(tmp_path / "copy")
+    shop.apply(inserts=[(9, 9, 9)])
+    shop.assert_exact([*ROWS, (9, 9, 9)])
+
+
+def test_without_raw_rows_witnesses_are_row_numbers(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 3, ROWS, Options(keep_rows=False))
+    told = shop.apply(inserts=[(1, 9, 9)], deletes=[(4, 2, 0)])
+    (lost,) = told.broken
+    assert [set(row) for row in lost.witness or ()] == [{"row"}, {"row"}]
+    shop.assert_kept_pairs()
+    assert not [path for path in files(shop) if path.startswith("data/raw")]
+    assert shop.verify().equal

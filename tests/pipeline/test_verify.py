@@ -1,0 +1,162 @@
+"""Verify says that all is well when it is, and what is wrong when a file was tampered with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from holdfast import state
+from holdfast.cover.cover import Cover
+from holdfast.options import Options
+from holdfast.store import Store
+from holdfast.tasks.segments import map_arrays, write_arrays
+from tests.pipeline.tables import KINDS, Shop, small_limits
+from tests.strategies import Rows
+
+ROWS: Rows = [(i % 6, i // 6, i % 2, i % 3 or None) for i in range(36)]
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Shop:
+    with small_limits(divide=0):
+        shop = Shop(tmp_path / "p", [KINDS[0], KINDS[2], KINDS[5], KINDS[3]], ROWS, tasks=2)
+        shop.apply(deletes=ROWS[:3], inserts=[(0, 0, 0, 0), (0, 0, 1, 0)])
+    return shop
+
+
+def segment(shop: Shop) -> dict[str, Any]:
+    first: dict[str, Any] = shop.store.read()["tables"]["t"]["segments"][0]
+    return first
+
+
+def rewrite(
+    shop: Shop, relative: str, change: Callable[[dict[str, np.ndarray[Any, Any]]], None]
+) -> None:
+    """Change the arrays of a file behind the profile's back."""
+    path = Path(shop.store.file(relative))
+    arrays, facts = map_arrays(path)
+    copies = {name: array.copy() for name, array in arrays.items()}
+    change(copies)
+    path.unlink()
+    write_arrays(path, copies, **facts)
+    map_arrays.cache_clear()
+
+
+def test_all_is_well(shop: Shop) -> None:
+    before = sorted(Path(shop.store.path).rglob("*"))
+    found = shop.verify()
+    assert found.equal
+    assert (found.version, found.differences) == (2, {"t": ()})
+    assert sorted(Path(shop.store.path).rglob("*")) == before
+
+
+def test_one_bit_of_the_words(shop: Shop) -> None:
+    words = segment(shop)["words"]
+
+    def flip(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        arrays["words"][17] ^= np.uint64(1 << 40)
+
+    rewrite(shop, words, flip)
+    found = shop.verify()
+    assert not found.equal
+    assert found.differences["t"][0].startswith(
+        f"{words}: does not match the raw rows in data/raw-"
+    )
+
+
+@pytest.mark.parametrize("name", ["rows", "column"])
+@pytest.mark.parametrize("what", ["codes", "positions", "beyond"])
+def test_an_index(shop: Shop, name: str, what: str) -> None:
+    indexes = segment(shop)["indexes"]
+    column = name if name == "rows" else next(each for each in indexes if each != "rows")
+
+    def change(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        if what == "codes":
+            arrays["codes"][0] -= 1
+        elif what == "positions":
+            arrays["positions"][[0, -1]] = arrays["positions"][[-1, 0]]
+        else:
+            arrays["positions"][0] = 1_000_000
+
+    rewrite(shop, indexes[column], change)
+    wrong = f"{indexes[column]}: is not the sorted column {column} of {segment(shop)['words']}"
+    assert shop.verify().differences["t"] == (wrong,)
+
+
+def test_the_deleted_rows(shop: Shop) -> None:
+    dead = segment(shop)["dead"]
+
+    def revive(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
+        arrays["dead"][:] = 0
+
+    rewrite(shop, dead, revive)
+    (wrong,) = shop.verify().differences["t"]
+    assert wrong == f"{dead}: does not leave {segment(shop)['live']} living rows"
+
+
+@pytest.mark.parametrize("kind", ["words", "raw", "dead"])
+@pytest.mark.parametrize("cut", [0, 0.5])
+def test_a_file_that_was_cut_short(shop: Shop, kind: str, cut: float) -> None:
+    relative = segment(shop)[kind]
+    path = Path(shop.store.file(relative))
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content[: int(len(content) * cut)])
+    map_arrays.cache_clear()
+    (wrong,) = shop.verify().differences["t"]
+    assert wrong.startswith(f"{relative}: cannot be read")
+
+
+def republish(shop: Shop, change: Callable[[state.Table], state.Table]) -> None:
+    """Commit the table's state with something changed in it."""
+    store = Store.open(shop.store.path)
+    with store.writing() as lease:
+        body = store.read()
+        kept = state.load(store, "t", body["tables"]["t"], Options())
+        saved = state.save(store, lease, change(kept), kept, {})
+        form = {**body["tables"]["t"], **saved.to_dict()}
+        old = {body["tables"]["t"][name] for name in ("keys", "evidence")}
+        files = [name for name in body["files"] if name not in old]
+        new = [form["keys"], form["evidence"]]
+        forms = {"options": body["options"], "tables": {"t": form}}
+        store.publish({**forms, "files": files + new, "keep": new[:1]}, lease)
+
+
+def test_a_key_that_is_none(shop: Shop) -> None:
+    def without_first(kept: state.Table) -> state.Table:
+        evidence = state.Evidence(kept.evidence.masks[1:], kept.evidence.witnesses[1:])
+        cover = Cover.build(len(kept.columns.names), evidence.masks)
+        return state.replace(kept, evidence=evidence, cover=cover)
+
+    republish(shop, without_first)
+    found = shop.verify().differences["t"]
+    assert any(line.startswith("the profile has the key") for line in found)
+    assert any(line.startswith("the rows have the non-key") for line in found)
+
+
+def test_a_witness_that_shows_something_else(shop: Shop) -> None:
+    def swapped(kept: state.Table) -> state.Table:
+        pairs = kept.evidence.witnesses.copy()
+        pairs[[0, 1]] = pairs[[1, 0]]
+        return state.replace(kept, evidence=state.Evidence(kept.evidence.masks, pairs))
+
+    republish(shop, swapped)
+    (found,) = shop.verify().differences["t"]
+    assert found.endswith("pairs of rows do not show the non-key they stand for")
+
+
+def test_a_count_of_duplicates(shop: Shop) -> None:
+    republish(shop, lambda kept: state.replace(kept, duplicates=kept.duplicates + 3))
+    found = shop.verify().differences["t"]
+    assert found == ("the profile counts 3 repeated rows, but there are 0",)
+
+
+def test_files_are_arrow(shop: Shop) -> None:
+    """Nothing in the directory is executable, and plain Arrow reads all of it."""
+    for relative in shop.store.read()["files"]:
+        assert pa.ipc.open_file(shop.store.file(relative)).num_record_batches > 0
