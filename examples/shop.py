@@ -2,8 +2,8 @@
 
     python examples/shop.py [MASTER]
 
-Four tables are profiled, then three days of changes come in. Tuesday's rows break keys; what
-broke, and the rows that did it, come back from ``apply``. Wednesday's corrections restore them.
+Four tables are profiled, then three days of changes come in. Tuesday's rows break keys: which
+ones, and the rows that did it, come back from ``apply``. Wednesday's corrections restore them.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast import Profile
+from holdfast import Changes, Profile
 from holdfast.sample import copy_to
 
 TABLES = ("customers", "products", "orders", "order_items")
 
 
 def main(master: str = "local[2]") -> None:
-    spark = SparkSession.builder.master(master).appName("holdfast shop").getOrCreate()
+    builder = SparkSession.builder.master(master).appName("holdfast shop")
+    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
     with tempfile.TemporaryDirectory() as folder:
         try:
             walk_through(spark, Path(folder))
@@ -36,7 +37,7 @@ def walk_through(spark: SparkSession, folder: Path) -> None:
 
     profile = Profile.create(folder / "profile", tables)
     for name in TABLES:
-        print(f"{name}: {', '.join(str(key) for key in profile.keys(name))}")
+        print(f"{name}: {' and '.join(f'({key})' for key in profile.keys(name))}")
 
     for day in ("monday", "tuesday", "wednesday"):
         for name in TABLES:
@@ -50,13 +51,22 @@ def walk_through(spark: SparkSession, folder: Path) -> None:
             # Deletes name whole rows; an update names its row by the key.
             row_key = ["order_id"] if "updates" in changes else None
             change = profile.apply(name, **changes, row_key=row_key, batch_id=day)
-            print(f"\n{day}, {name}")
-            for key in change.lost:
-                print(f"  lost   {key}")
-            for key in change.gained:
-                print(f"  gained {key}")
+            report(day, change)
 
     print(f"\nversions: {len(profile.history())}")
+
+
+def report(day: str, change: Changes) -> None:
+    """What a batch did to the keys, and the rows that did it."""
+    print(f"\n{day}, {change.table}: {change.rows} rows now")
+    if not change.lost and not change.gained:
+        print("  the same keys as before")
+    for lost in change.lost:
+        print(f"  lost   ({lost.key})" + ("" if lost.broken else ": fewer columns suffice"))
+        for row in lost.witness or ():
+            print(f"         {', '.join(str(row[column]) for column in row)}")
+    for key in change.gained:
+        print(f"  gained ({key})")
 
 
 def read(spark: SparkSession, path: Path, like: DataFrame | None = None) -> DataFrame:

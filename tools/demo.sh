@@ -12,7 +12,7 @@ say() { printf '\n# %s\n' "$@"; }
 
 # Shows a command as one would type it, then runs it.
 run() {
-    printf '\n$ %s\n' "$1"
+    printf '$ %s\n' "$1"
     eval "$1"
 }
 

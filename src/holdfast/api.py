@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.changes import Changes, Entry, TableDiff, Verification
-from holdfast.constraints import Key, NonKey
+from holdfast.constraints import AgreeSet, FunctionalDependency, Key, NonKey
 from holdfast.errors import InputError, UnknownTableError
 from holdfast.options import Options
 from holdfast.snapshot import Snapshot, TableSnapshot, snapshot
@@ -18,7 +18,8 @@ from holdfast.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from holdfast.feed import Feed
+    from holdfast.cover.agree import AgreeSets
+    from holdfast.feed import Columns, Feed
     from holdfast.runner import Runner
 
     Rows = DataFrame | Source | str | os.PathLike[str]
@@ -165,6 +166,84 @@ class Profile:
     def non_keys(self, table: str) -> list[NonKey]:
         """The maximal non-keys of a table, each with two rows that show it."""
         return list(self._table(table).non_keys)
+
+    def functional_dependencies(
+        self, table: str, max_error: float = 0.0
+    ) -> Sequence[FunctionalDependency]:
+        """The minimal functional dependencies of a table, shortest first.
+
+        With ``max_error`` also those that at most this share of row pairs violates, as far as the
+        profile was made with such a bound.
+        """
+        now = self._table(table)
+        found = now.functional_dependencies
+        if found is None:
+            raise InputError(
+                f"the profile does not look for functional dependencies of {table!r}; "
+                "profile it with --kinds keys,fds"
+            )
+        bound = self._store.read()["options"].get("max_error")
+        if max_error > (bound or 0.0):
+            raise InputError(
+                f"the profile keeps errors up to {bound or 0.0:g}, not {max_error:g}; "
+                "profile the table with that --max-error"
+            )
+        if bound is None:
+            return found
+        return [each for each in found if each.error <= max_error]
+
+    def error(self, table: str, lhs: Sequence[str], rhs: str | None = None) -> float:
+        """The share of row pairs that agree on ``lhs`` and differ in ``rhs``; without ``rhs``,
+        the share that agree on ``lhs``, which is the error of a key."""
+        from holdfast.kernels import bitsets
+
+        sets, columns = self._agree_sets(table)
+        left = [columns.place(name, table) for name in ([lhs] if isinstance(lhs, str) else lhs)]
+        mask = bitsets.from_columns([left], len(columns.names))[0]
+        if not sets.pairs:
+            return 0.0
+        if rhs is None:
+            return sets.agreeing(mask) / sets.pairs
+        return sets.violating(mask, columns.place(rhs, table)) / sets.pairs
+
+    def agree_sets(self, table: str, since: int | None = None) -> list[AgreeSet]:
+        """Every agree-set with its number of row pairs; with ``since`` only those whose number
+        changed after that version, with the change."""
+        from holdfast import counting
+        from holdfast.kernels import bitsets
+
+        sets, columns = self._agree_sets(table)
+        masks, counts = sets.masks, sets.counts
+        if since is not None:
+            bodies = self._store.summaries()
+            if not 1 <= since <= len(bodies):
+                raise InputError(f"there is no version {since}; there are 1 to {len(bodies)}")
+            paths = [
+                body["tables"][table]["recount"]
+                for body in bodies[since:]
+                if body["changes"]["table"] == table
+            ]
+            masks, counts = counting.changes(self._store, paths, len(columns.names))
+        named = ([columns.names[c] for c in each] for each in bitsets.to_columns(masks))
+        return [
+            AgreeSet(tuple(each), pairs) for each, pairs in zip(named, counts.tolist(), strict=True)
+        ]
+
+    def _agree_sets(self, table: str) -> tuple[AgreeSets, Columns]:
+        from holdfast import counting
+        from holdfast.feed import Columns
+
+        tables = self._store.read()["tables"]
+        if table not in tables:
+            raise _unknown(table, tables)
+        form = tables[table]
+        if "agree" not in form:
+            raise InputError(
+                f"the profile does not count pairs of rows of {table!r}; "
+                "profile it with --kinds keys,fds"
+            )
+        columns = Columns.from_dict(form["columns"])
+        return counting.load_sets(self._store, form["agree"], len(columns.names)), columns
 
     def history(self) -> list[Entry]:
         """Every version, oldest first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.constraints import Key, Row
+from holdfast.constraints import FunctionalDependency, Key, Row
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,10 @@ class Changes:
     duplicates: int  # rows that repeat another one, afterwards
     duplicates_before: int
     duplicated: tuple[Row, ...] = ()  # a row that now occurs twice and did not before
+    dependencies_gained: tuple[FunctionalDependency, ...] = ()  # the shortest hundred
+    dependencies_lost: tuple[FunctionalDependency, ...] = ()
+    fds_gained: int = 0  # how many functional dependencies in all
+    fds_lost: int = 0
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
 
     @property
@@ -90,6 +94,10 @@ class Changes:
             "duplicates": self.duplicates,
             "duplicates_before": self.duplicates_before,
             "duplicated": list(self.duplicated),
+            "fds_gained": self.fds_gained,
+            "fds_lost": self.fds_lost,
+            "dependencies_gained": [each.to_dict() for each in self.dependencies_gained],
+            "dependencies_lost": [each.to_dict() for each in self.dependencies_lost],
             "seconds": self.seconds,
         }
 
@@ -101,7 +109,7 @@ class Changes:
             for name in (
                 "table", "version", "batch_id", "applied", "inserted", "deleted", "updated",
                 "rows", "non_keys_gained", "non_keys_lost", "duplicates", "duplicates_before",
-                "seconds",
+                "fds_gained", "fds_lost", "seconds",
             )
         }  # fmt: skip
         return Changes(
@@ -109,7 +117,15 @@ class Changes:
             gained=tuple(Key(tuple(key["columns"])) for key in form["keys_gained"]),
             lost=tuple(Lost.from_dict(lost) for lost in form["keys_lost"]),
             duplicated=tuple(form["duplicated"]),
+            dependencies_gained=_dependencies(form["dependencies_gained"]),
+            dependencies_lost=_dependencies(form["dependencies_lost"]),
         )
+
+
+def _dependencies(forms: list[dict[str, Any]]) -> tuple[FunctionalDependency, ...]:
+    return tuple(
+        FunctionalDependency(tuple(form["lhs"]), form["rhs"], form["error"]) for form in forms
+    )
 
 
 @dataclass(frozen=True)

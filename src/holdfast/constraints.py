@@ -28,13 +28,15 @@ class Key:
     """
 
     columns: tuple[str, ...]
+    error: float | None = None  # the share of row pairs that agree on it, where pairs are counted
 
     def __str__(self) -> str:
         return ", ".join(map(quoted, self.columns)) or "{}"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {"columns": list(self.columns)}
+        form: dict[str, Any] = {"columns": list(self.columns)}
+        return form if self.error is None else {**form, "error": self.error}
 
 
 @dataclass(frozen=True)
@@ -51,3 +53,36 @@ class NonKey:
         """The JSON form."""
         witness = list(self.witness) if self.witness else None
         return {"columns": list(self.columns), "witness": witness}
+
+
+@dataclass(frozen=True)
+class FunctionalDependency:
+    """Rows that agree on the left side agree on the right, and no fewer columns on the left do.
+
+    >>> str(FunctionalDependency(("zip",), "city"))
+    'zip → city'
+    """
+
+    lhs: tuple[str, ...]
+    rhs: str
+    error: float = 0.0  # the share of row pairs that violate it
+
+    def __str__(self) -> str:
+        left = ", ".join(map(quoted, self.lhs)) or "{}"
+        return f"{left} → {quoted(self.rhs)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"lhs": list(self.lhs), "rhs": self.rhs, "error": self.error}
+
+
+@dataclass(frozen=True)
+class AgreeSet:
+    """The columns in which some pairs of rows agree, and no others, with how many pairs do."""
+
+    columns: tuple[str, ...]
+    pairs: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"columns": list(self.columns), "pairs": self.pairs}

@@ -7,8 +7,10 @@ from typing import Any
 
 from holdfast.errors import InputError
 
-KINDS = ("keys",)
+KINDS = ("keys", "fds")
 """The families that a profile can look for."""
+
+DEFAULT_KINDS = ("keys",)
 
 
 @dataclass(frozen=True)
@@ -19,9 +21,10 @@ class Options:
     'unequal'
     """
 
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = DEFAULT_KINDS
     nulls: str = "equal"  # or "unequal": a null differs from every null, as in SQL's UNIQUE
     max_columns: int | None = None  # the longest key to look for
+    max_error: float | None = None  # also what so small a share of row pairs violates
     index_quota: int = 8  # indexed columns in all, once every key is covered
     start: str = "full"  # or "sample": profile a sample, then apply the rest as inserts
     keep_rows: bool = True  # without raw rows witnesses are shown by row id
@@ -36,6 +39,10 @@ class Options:
             raise InputError(f"start can be 'full' or 'sample', not {self.start!r}")
         if self.max_columns is not None and self.max_columns < 1:
             raise InputError(f"max_columns must be at least 1, not {self.max_columns}")
+        if self.max_error is not None and not 0 <= self.max_error <= 1:
+            raise InputError(f"max_error must be a share from 0 to 1, not {self.max_error}")
+        if self.max_error is not None and "fds" not in self.kinds:
+            raise InputError("max_error needs counted pairs of rows: add fds to the kinds")
         if self.index_quota < 0:
             raise InputError(f"index_quota cannot be negative, but is {self.index_quota}")
 
@@ -48,4 +55,4 @@ class Options:
         """The options that a commit stored; ones it does not know keep their defaults."""
         known = {field.name for field in fields(Options)}
         given = {name: value for name, value in form.items() if name in known}
-        return Options(**{**given, "kinds": tuple(given.get("kinds", KINDS))})
+        return Options(**{**given, "kinds": tuple(given.get("kinds", DEFAULT_KINDS))})

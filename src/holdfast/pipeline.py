@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import loop, state, upkeep
+from holdfast import counting, loop, state, upkeep
 from holdfast.changes import Changes, Lost, Verification
-from holdfast.constraints import Key, Row
+from holdfast.constraints import FunctionalDependency, Key, Row
 from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.deletes import Requests, find_rows, with_deleted
@@ -105,6 +105,8 @@ def _discover_table(run: Run, name: str, feed: Feed) -> Table:
         run.progress("read")
         intake = read(run.runner, feed, run.place, 1, run.progress, sketches=True)
         run.progress("read", rows=intake.rows)
+    if "fds" in run.options.kinds:
+        counting.check_size(name, intake.rows, len(intake.columns.names), run.runner)
     distinct = upkeep_tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
     table = _fresh(name, feed, intake, distinct, run.options)
     if run.options.start == "sample":
@@ -113,6 +115,11 @@ def _discover_table(run: Run, name: str, feed: Feed) -> Table:
         table = _discover_rows(run, table)
     with run.stage("index"):
         table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
+    if "fds" in run.options.kinds:
+        with run.stage("count"):
+            view = table.view(run.store.path, run.options)
+            counted = counting.count_all(run.runner, view, run.options, run.progress)
+            table = replace(table, counted=counted)
     return _saved(run, table, None)
 
 
@@ -285,12 +292,14 @@ def _changed(run: Run, before: Table, intake: _BatchIntake) -> Table:
     """The table after the batch: deletes first, then what the new rows bring."""
     table = before
     old = before.cover.minimal
+    gone = np.empty(0, np.int64)
     if intake.requests:
         with run.stage("locate"):
             run.progress("locate", rows=sum(r.rows for r in intake.requests))
             view = table.view(run.store.path, run.options)
             found = find_rows(run.runner, view, table.name, intake.requests)
             table = with_deleted(run.store, run.lease, table, found)
+            gone = found.ids
     table = replace(
         table,
         segments=table.segments + intake.added,
@@ -299,6 +308,14 @@ def _changed(run: Run, before: Table, intake: _BatchIntake) -> Table:
         + len(intake.added),
     )
     table = _validated(run, table, old, intake.added)
+    if table.counted is not None:
+        counting.check_size(table.name, table.rows, len(table.columns.names), run.runner)
+        with run.stage("count"):
+            counted = counting.count_batch(
+                run.runner, table.counted, table.view(run.store.path, run.options),
+                intake.added, before.segments, gone, run.progress,
+            )  # fmt: skip
+            table = replace(table, counted=counted)
     table = _estimated(run, table)
     with run.stage("index"):
         return upkeep.index(run.runner, table, run.place, run.options, run.progress)
@@ -397,7 +414,31 @@ def _changes(
         duplicates_before=before.duplicates,
         duplicated=tuple(json.loads(text[id_]) for id_ in twice[:1]),
         seconds=run.seconds,
+        **_dependency_changes(before, after),
     )
+
+
+def _dependency_changes(before: Table, after: Table) -> dict[str, Any]:
+    """The functional dependencies that came and went: how many, and the shortest of them."""
+    if before.counted is None or after.counted is None:
+        return {}
+    names = before.columns.names
+    sides: dict[str, list[FunctionalDependency]] = {"gained": [], "lost": []}
+    counts = {"gained": 0, "lost": 0}
+    covers = zip(before.counted.dependencies.covers, after.counted.dependencies.covers, strict=True)
+    for right, (old, new) in zip(names, covers, strict=True):
+        if old is new:
+            continue
+        for side, mine, others in (("gained", new, old), ("lost", old, new)):
+            masks = mine.minimal[~bitsets.is_member(mine.minimal, others.minimal)]
+            counts[side] += len(masks)
+            some = masks[:_SHOWN_LOST]
+            sides[side] += [FunctionalDependency(_key(m, names).columns, right) for m in some]
+    told: dict[str, Any] = {f"fds_{side}": count for side, count in counts.items()}
+    for side, found in sides.items():
+        shortest = sorted(found, key=lambda each: len(each.lhs))[:_SHOWN_LOST]
+        told[f"dependencies_{side}"] = tuple(shortest)
+    return told
 
 
 def _pair(evidence: Evidence, at: int, text: dict[int, str]) -> tuple[Row, Row]:
@@ -419,7 +460,7 @@ def _saved(run: Run, table: Table, before: Table | None) -> Table:
     )
     ids = table.evidence.witnesses[:, 0].ravel() if changed else np.empty(0, np.int64)
     text = rows_as_text(run.store.path, table.segments, table.columns.names, ids)
-    return state.save(run.store, run.lease, table, before, text)
+    return state.save(run.store, run.lease, run.options, table, before, text)
 
 
 def _commit(
@@ -438,11 +479,14 @@ def _commit(
         shown = rows_as_text(store.path, table.segments, table.columns.names, twice)
         form["duplicated"] = [json.loads(text) for text in shown.values()]
         form["key_count"] = len(table.cover.minimal)
+        if table.counted is not None:
+            covers = table.counted.dependencies.covers
+            form["fd_count"] = sum(len(cover.minimal) for cover in covers)
         forms[name] = form
     files, keep = [], []
     for form in forms.values():
-        keep += [form["keys"]]
-        files += [form["keys"], form["evidence"]]
+        keep += [form[name] for name in ("keys", "fds", "recount") if name in form]
+        files += [form[n] for n in ("keys", "evidence", *counting.COUNTED_FILES) if n in form]
         for segment in form["segments"]:
             files += Segment.from_dict(segment).files
     body = {
@@ -503,8 +547,25 @@ def _verify_table(run: Run, kept: Table) -> Iterator[str]:
     for parcel in run.runner.run([(check_tasks.check_witnesses, shown)])[0]:
         if parcel.facts["wrong"]:
             yield f"{parcel.facts['wrong']} pairs of rows do not show the non-key they stand for"
+    if kept.counted is not None:
+        recounted = counting.count_all(run.runner, view, run.options, run.progress)
+        yield from _compare_counts(kept.counted, recounted, names)
     if kept.duplicates != anew.duplicates:
         yield f"the profile counts {kept.duplicates} repeated rows, but there are {anew.duplicates}"
+
+
+def _compare_counts(
+    kept: counting.Counted, fresh: counting.Counted, names: tuple[str, ...]
+) -> Iterator[str]:
+    same = np.array_equal(kept.sets.masks, fresh.sets.masks)
+    if not same or not np.array_equal(kept.sets.counts, fresh.sets.counts):
+        yield "the profile's agree-sets or their numbers of pairs are not those of the rows"
+    covers = zip(kept.dependencies.covers, fresh.dependencies.covers, strict=True)
+    for right, (mine, theirs) in zip(names, covers, strict=True):
+        for mask in mine.minimal[~bitsets.is_member(mine.minimal, theirs.minimal)]:
+            yield f"the profile has {_key(mask, names)} → {right}, which the rows do not"
+        for mask in theirs.minimal[~bitsets.is_member(theirs.minimal, mine.minimal)]:
+            yield f"the rows have {_key(mask, names)} → {right}, which the profile lacks"
 
 
 def _about(progress: Progress, table: str) -> Progress:

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 from numpy.typing import NDArray
 
-from holdfast.constraints import Key, NonKey
+from holdfast.constraints import FunctionalDependency, Key, NonKey
 from holdfast.store import Store
+
+KEY_SIDE = -1
+"""The right side that stands for keys in a file of dependencies."""
 
 KEY, NON_KEY = 0, 1
 """The kinds of rows in a file of keys."""
@@ -25,11 +30,13 @@ class TableSnapshot:
     rows: int
     columns: tuple[str, ...]
     types: tuple[str, ...]
-    keys: tuple[Key, ...]
+    keys: tuple[Key, ...]  # of the distinct rows
     non_keys: tuple[NonKey, ...]
     duplicates: int
     duplicated: tuple[Any, ...]  # one row that occurs twice, as it was shown
     details: dict[str, Any]  # the commit's own words about the table
+    functional_dependencies: Sequence[FunctionalDependency] | None = None  # None: not looked for
+    approximate_keys: tuple[Key, ...] = ()  # within the bound on the error, but violated
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,57 @@ def _table(
         form["duplicates"],
         tuple(form.get("duplicated") or ()),
         {**form, "limited": limited},
+        Dependencies(store, form["fds"], names) if "fds" in form else None,
+        _approximate_keys(store, form["fds"], names) if "fds" in form else (),
     )
+
+
+def _approximate_keys(store: Store, path: str, names: list[str]) -> tuple[Key, ...]:
+    kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+    some = kept.filter(pa.compute.equal(kept.column("right"), KEY_SIDE))
+    sets = columns_of(some.column("mask"), names)
+    errors = some.column("error").to_pylist()
+    return tuple(Key(columns, error) for columns, error in zip(sets, errors, strict=True))
+
+
+class Dependencies(Sequence[FunctionalDependency]):
+    """Functional dependencies, shortest first, made into values one by one: there may be a
+    million of them."""
+
+    def __init__(self, store: Store, path: str, names: list[str]) -> None:
+        kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+        self._kept = kept.filter(pa.compute.not_equal(kept.column("right"), KEY_SIDE))
+        self._names = names
+
+    def __len__(self) -> int:
+        return int(self._kept.num_rows)
+
+    @overload
+    def __getitem__(self, at: int) -> FunctionalDependency: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[FunctionalDependency]: ...
+
+    def __getitem__(self, at: int | slice) -> FunctionalDependency | list[FunctionalDependency]:
+        if isinstance(at, int):
+            place = range(len(self))[at]
+            return self[place : place + 1][0]
+        start, stop, step = at.indices(len(self))
+        some = self._kept.slice(start, max(0, stop - start))
+        made = [
+            FunctionalDependency(columns, self._names[right], error)
+            for columns, right, error in zip(
+                columns_of(some.column("mask"), self._names),
+                some.column("right").to_pylist(),
+                some.column("error").to_pylist(),
+                strict=True,
+            )
+        ]
+        return made[::step]
+
+    def __iter__(self) -> Iterator[FunctionalDependency]:
+        for start in range(0, len(self), 10_000):
+            yield from self[start : start + 10_000]
 
 
 def columns_of(masks: pa.ChunkedArray, names: list[str]) -> list[tuple[str, ...]]:

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast import counting
+from holdfast.counting import COUNTED_FILES, Counted, masks_of, matrix_of
 from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.feed import Columns
@@ -41,6 +43,7 @@ class Table:
     cover: Cover
     duplicates: int  # rows that repeat an earlier one
     repeated: list[list[int]]  # a few pairs of such rows
+    counted: Counted | None = None  # where pairs of rows are counted
     files: dict[str, str] = field(default_factory=dict)  # of keys and evidence, once written
 
     @property
@@ -81,6 +84,7 @@ class Table:
             "repeated": self.repeated,
             "keys": self.files["keys"],
             "evidence": self.files["evidence"],
+            **{name: self.files[name] for name in COUNTED_FILES if name in self.files},
         }
 
 
@@ -90,14 +94,16 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
     atoms = len(columns.names)
     words = bitsets.words_for(atoms)
     keys = pa.ipc.open_file(pa.memory_map(store.file(form["keys"]))).read_all()
-    masks = _matrix(keys.column("mask"), words)
+    masks = matrix_of(keys.column("mask"), words)
     kinds = keys.column("kind").to_numpy()
     seen = pa.ipc.open_file(pa.memory_map(store.file(form["evidence"]))).read_all()
     pairs = seen.column("witnesses").combine_chunks().flatten().to_numpy()
     evidence = Evidence(
-        _matrix(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
+        matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
     )
     cover = Cover(atoms, evidence.masks, masks[kinds == KEY], options.max_columns)
+    files = {name: form[name] for name in ("keys", "evidence", *COUNTED_FILES) if name in form}
+    counted = counting.load(store, files, atoms, options) if "agree" in files else None
     return Table(
         name,
         columns,
@@ -111,12 +117,18 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
         cover,
         form["duplicates"],
         form["repeated"],
-        {"keys": form["keys"], "evidence": form["evidence"]},
+        counted,
+        files,
     )
 
 
 def save(
-    store: Store, lease: Lease, table: Table, before: Table | None, shown: dict[int, str]
+    store: Store,
+    lease: Lease,
+    options: Options,
+    table: Table,
+    before: Table | None,
+    shown: dict[int, str],
 ) -> Table:
     """Write what changed; ``shown`` has the text of every row that a first witness pair names."""
     files = dict(before.files) if before else {}
@@ -128,6 +140,9 @@ def save(
         and _same(before.evidence.witnesses, table.evidence.witnesses)
     ):
         files["evidence"] = _write(store, lease, "evidence", _evidence(table, shown))
+    if table.counted is not None:
+        for name, content in counting.contents(table.counted, options):
+            files[name] = _write(store, lease, name, content)
     return replace(table, files=files)
 
 
@@ -135,21 +150,10 @@ def _same(one: NDArray[Any] | None, two: NDArray[Any]) -> bool:
     return one is not None and np.array_equal(one, two)
 
 
-def _matrix(column: pa.ChunkedArray, words: int) -> NDArray[np.uint64]:
-    data = b"".join(column.to_pylist())
-    return np.frombuffer(data, np.uint64).reshape(-1, words).copy()
-
-
-def _masks(matrix: NDArray[np.uint64]) -> pa.Array:
-    width = 8 * matrix.shape[1]
-    data = pa.py_buffer(np.ascontiguousarray(matrix).tobytes())
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(matrix), [None, data])
-
-
 def _keys(table: Table) -> pa.Table:
     minimal, maximal = table.cover.minimal, table.evidence.masks
     kinds = np.repeat(np.array([KEY, NON_KEY], np.int8), [len(minimal), len(maximal)])
-    return pa.table({"kind": kinds, "mask": _masks(np.concatenate([minimal, maximal]))})
+    return pa.table({"kind": kinds, "mask": masks_of(np.concatenate([minimal, maximal]))})
 
 
 def _evidence(table: Table, shown: dict[int, str]) -> pa.Table:
@@ -161,7 +165,7 @@ def _evidence(table: Table, shown: dict[int, str]) -> pa.Table:
     ]
     return pa.table(
         {
-            "mask": _masks(evidence.masks),
+            "mask": masks_of(evidence.masks),
             "witnesses": pairs,
             "one": text[0].dictionary_encode(),
             "two": text[1].dictionary_encode(),

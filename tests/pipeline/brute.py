@@ -1,4 +1,4 @@
-"""All pairs of a few thousand rows with NumPy: obvious, and quick enough to hold results against."""
+"""All pairs of a few thousand rows with NumPy: obvious, and quick enough to compare with."""
 
 from __future__ import annotations
 

@@ -239,6 +239,7 @@ def small_limits(
     coarse: int = 1 << 18,
     findings: int = 1 << 15,
     merge: int = 8,
+    sample: int = 40_000,
     cheap_probe: int = 50_000_000,
     search_cost: float = 40,
 ) -> Iterator[pytest.MonkeyPatch]:
@@ -248,6 +249,7 @@ def small_limits(
             patch.setattr(module, "SEGMENT_ROWS", segment)
         patch.setattr(placement, "_SMALL", divide)
         patch.setattr(loop, "_COARSE_FROM", coarse)
+        patch.setattr(loop, "_SAMPLE_ROWS", sample)
         patch.setattr(loop, "_CHEAP_PROBE", cheap_probe)
         patch.setattr(loop, "_SEARCH_COST", search_cost)
         patch.setattr(upkeep, "_FAN", merge)

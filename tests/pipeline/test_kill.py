@@ -56,7 +56,9 @@ def work(path: Path) -> None:
         shop.apply(inserts=inserts, deletes=deletes, batch_id=str(version))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(s, marks=pytest.mark.slow) for s in range(1, 6))]
+)
 def test_killed_while_it_applies(tmp_path: Path, seed: int) -> None:
     path = tmp_path / "p"
     Shop(path, COLUMNS, start())

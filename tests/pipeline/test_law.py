@@ -30,6 +30,7 @@ LIMITS = st.fixed_dictionaries(
         "coarse": st.sampled_from([1 << 18, 0]),
         "findings": st.sampled_from([1 << 15, 4, 1]),
         "merge": st.sampled_from([2, 3, 8]),
+        "sample": st.sampled_from([40_000, 2]),
     }
 )
 PROBES = st.sampled_from(

@@ -53,9 +53,7 @@ def within(
     return Approximate(found[order], violations[order])
 
 
-def _by_sums(
-    masks: U64, counts: I64, columns: list[int], most: int, limit: int
-) -> tuple[U64, I64]:
+def _by_sums(masks: U64, counts: I64, columns: list[int], most: int, limit: int) -> tuple[U64, I64]:
     """All sums over supersets at once, for few enough columns."""
     small = np.zeros(len(masks), np.int64)
     for place, column in enumerate(columns):
@@ -75,8 +73,7 @@ def _by_levels(
     found: list[list[int]] = []
     violations: list[int] = []
     bits = {
-        c: (masks[:, c // 64] >> np.uint64(c % 64) & np.uint64(1)).astype(np.bool_)
-        for c in columns
+        c: (masks[:, c // 64] >> np.uint64(c % 64) & np.uint64(1)).astype(np.bool_) for c in columns
     }
     # Of each open set: its columns, and the evidences that contain it.
     level: list[tuple[list[int], I64]] = [([], np.arange(len(masks)))]
@@ -90,8 +87,9 @@ def _by_levels(
                     violations.append(pairs)
             elif size < limit:
                 start = columns.index(chosen[-1]) + 1 if chosen else 0
-                for column in columns[start:]:
-                    grown.append(([*chosen, column], inside[bits[column][inside]]))
+                grown += [
+                    ([*chosen, column], inside[bits[column][inside]]) for column in columns[start:]
+                ]
         level = grown
     return (
         bitsets.from_columns(found, 64 * masks.shape[1]),

@@ -28,9 +28,7 @@ class Dependencies:
     def build(atoms: int, evidence: U64, max_size: int | None) -> Dependencies:
         """All minimal dependencies of these evidences."""
         return Dependencies(
-            tuple(
-                Cover.build(atoms, _against(evidence, right), max_size) for right in range(atoms)
-            )
+            tuple(Cover.build(atoms, _against(evidence, right), max_size) for right in range(atoms))
         )
 
     def changed(self, appeared: U64, vanished: U64, evidence: U64) -> Dependencies:
@@ -64,6 +62,6 @@ class Dependencies:
 def _against(evidence: U64, right: int) -> U64:
     """The evidences that lack ``right``, with it."""
     bit = np.uint64(1) << np.uint64(right % 64)
-    out = evidence[evidence[:, right // 64] & bit == 0].copy()
+    out: U64 = evidence[evidence[:, right // 64] & bit == 0].copy()
     out[:, right // 64] |= bit
     return out

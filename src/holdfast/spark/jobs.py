@@ -13,8 +13,8 @@ import uuid
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from urllib.parse import unquote
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.util import inheritable_thread_target
 
@@ -41,8 +41,8 @@ def collect(session: SparkSession, frame: DataFrame) -> list[Row]:
                 session.interruptTag(tag)
                 wait([running], _POLL)
             raise
-        except PySparkException as failure:
-            raise _explained(failure) from failure
+        except Exception as failure:
+            raise _explained(str(failure)) from failure
 
 
 @contextmanager
@@ -60,15 +60,15 @@ def _plain_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _explained(failure: PySparkException) -> HoldfastError:
+def _explained(text: str) -> HoldfastError:
     """A failed job as one sentence; the stack stays in the chain and in Spark's log."""
-    text = str(failure)
     no_space = re.search(r"No space left on device|Disk quota exceeded", text)
     if no_space:
         return StoreError(f"a task could not write: {no_space[0]}; nothing was committed")
-    unreadable = re.search(r"\[FAILED_READ_FILE[^\]]*\] .*", text)
+    lines = [re.sub(r"^(Caused by)?: ", "", line.strip()) for line in text.splitlines()]
+    told = [line for line in lines if re.match(r"^[\w.$]*(Error|Exception)\b.*: ", line)]
+    cause = (told or [line for line in lines if line] or ["no reason given"])[-1]
+    unreadable = re.search(r"\[FAILED_READ_FILE.*?\] .* file:?/*(/.*?)\.?\s+SQLSTATE", text)
     if unreadable:
-        return SourceError(f"Spark cannot read a file: {unreadable[0]}")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = [line for line in lines if re.match(r"^[\w.]*(Error|Exception)\b.*: ", line)]
-    return SetupError(f"a Spark job failed: {(told or lines or ['no reason given'])[-1]}")
+        return SourceError(f"{unquote(unreadable[1])}: Spark cannot read it ({cause})")
+    return SetupError(f"a Spark job failed: {cause}")

@@ -1,0 +1,456 @@
+"""Values of columns: one 128-bit code per cell, equal across columns iff the values are.
+
+A number's code is a hash of its canonical form ``± m · 2^a · 5^b`` with m coprime to 10, so that the
+integer 1, the decimal 1.00 and the double 1.0 have one code, and 2^53 + 1 has not that of the double
+2^53. Text brings its 128-bit hash along. A *salt* keeps families of types apart.
+
+An *entry* is a row of four ``uint64`` words: the code's two, the number of an attribute (a column of
+a table), and how often the value occurs there, as a signed number: in a difference it may be
+negative. Entries are sorted by code, then attribute. Codes are hashes, hence spread evenly, so one
+pass into buckets nearly sorts them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.bitsets import lowest
+from holdfast.kernels.jit import kernel
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+HASHED, INTEGER, WIDE, FLOAT = range(4)
+"""How a column's words hold its values: two words of a hash; a signed integer; one of 128 bits; a
+double in the order-preserving form of :func:`holdfast.kernels.encode.float_words`."""
+
+_SLOTS = 1 << 14
+"""Values of a column that are counted on the fly: those that recur come out once."""
+
+_PER_BUCKET = 4
+
+_ZERO = np.uint64(0)
+_ONE = np.uint64(1)
+_FIVE = np.uint64(5)
+_U64 = np.uint64(64)
+_FIFTH = np.uint64(3689348814741910323)  # 2^64 = 5 · this + 1
+_LOW63 = np.int64(0x7FFFFFFFFFFFFFFF)
+_FRACTION = np.int64(0xFFFFFFFFFFFFF)
+_NAN = np.uint64(1 << 40)
+_INFINITE = np.uint64(2 << 40)
+_NULL = np.uint64(4 << 40)
+
+
+class Column(NamedTuple):
+    """Where the cells of an attribute are in a row of words, and how to read them."""
+
+    attribute: int
+    kind: int
+    first: int  # its first value word
+    scale: int  # a number is its integer divided by 10 to this power
+    null_word: int
+    null_bit: int
+    nulls: bool  # whether a null is a value
+    salt: U64  # two words
+
+
+@kernel
+def _mix(h: np.uint64) -> np.uint64:
+    h ^= h >> np.uint64(30)
+    h *= np.uint64(0xBF58476D1CE4E5B9)
+    h ^= h >> np.uint64(27)
+    h *= np.uint64(0x94D049BB133111EB)
+    return h ^ (h >> np.uint64(31))
+
+
+@kernel
+def _hash(low: np.uint64, high: np.uint64, form: np.uint64, salt: Any) -> Any:
+    """Two lanes of three steps; for a given form and high word each lane is one-to-one in low."""
+    one = _mix(low ^ _mix(high ^ _mix(form ^ salt[0])))
+    two = _mix(low + _mix(high + _mix(form + salt[1] + np.uint64(0x9E3779B97F4A7C15))))
+    return one, two
+
+
+@kernel
+def _number(
+    low: np.uint64, high: np.uint64, negative: bool, twos: int, fives: int, salt: Any
+) -> Any:
+    """The code of ± (high · 2^64 + low) · 2^twos · 5^fives."""
+    if low == _ZERO and high == _ZERO:
+        return _hash(_ZERO, _ZERO, _ZERO, salt)
+    if low == _ZERO:
+        low, high = high, _ZERO
+        twos += 64
+    zeros = np.uint64(lowest(low))
+    if zeros:
+        low >>= zeros
+        if high:
+            low |= high << (_U64 - zeros)
+            high >>= zeros
+        twos += np.int64(zeros)
+    while high:
+        rest = high % _FIVE
+        left = rest + low % _FIVE
+        if left % _FIVE:
+            break
+        # rest · 2^64 + low, divided by five without leaving 64 bits.
+        low = rest * _FIFTH + low // _FIVE + left // _FIVE
+        high //= _FIVE
+        fives += 1
+    if high == _ZERO:
+        while low % _FIVE == _ZERO:
+            low //= _FIVE
+            fives += 1
+    form = (
+        np.uint64(negative)
+        | np.uint64(twos + 2048) << _ONE
+        | np.uint64(fives + 2048) << np.uint64(16)
+    )
+    return _hash(low, high, form, salt)
+
+
+@kernel
+def _float(word: np.int64, salt: Any) -> Any:
+    bits = word ^ ((word >> 63) & _LOW63)
+    fraction = bits & _FRACTION
+    exponent = (bits >> 52) & 0x7FF
+    if exponent == 0x7FF:
+        if fraction:
+            return _hash(_ZERO, _ZERO, _NAN, salt)
+        return _hash(_ZERO, _ZERO, _INFINITE | np.uint64(bits < 0), salt)
+    if exponent == 0:
+        exponent = 1
+    else:
+        fraction |= 1 << 52
+    return _number(np.uint64(fraction), _ZERO, bits < 0, exponent - 1075, 0, salt)
+
+
+@kernel
+def code(row: Any, column: Any) -> Any:
+    """The code of one cell, which is not null."""
+    word = row[column.first]
+    if column.kind == HASHED:
+        return word ^ column.salt[0], row[column.first + 1] ^ column.salt[1]
+    if column.kind == FLOAT:
+        return _float(np.int64(word), column.salt)
+    if column.kind == INTEGER:
+        negative = np.int64(word) < 0
+        if negative:
+            word = _ZERO - word
+        return _number(word, _ZERO, negative, -column.scale, -column.scale, column.salt)
+    high = row[column.first + 1]
+    negative = np.int64(high) < 0
+    if negative:
+        high = ~high
+        word = _ZERO - word
+        if word == _ZERO:
+            high += _ONE
+    return _number(word, high, negative, -column.scale, -column.scale, column.salt)
+
+
+@kernel
+def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> int:
+    """Entries of a column's cells, each counting ``one``; how many were written to ``out``.
+
+    Values that recur soon are counted together; others come out more than once, and sorting brings
+    them together.
+    """
+    cache = np.zeros((_SLOTS, 3), np.uint64)
+    size = 0
+    attribute = np.uint64(column.attribute)
+    bit = np.uint64(column.null_bit)
+    for i in range(positions.size):
+        row = rows[positions[i]]
+        if row[column.null_word] >> bit & _ONE:
+            if not column.nulls:
+                continue
+            high, low = _hash(_ZERO, _ZERO, _NULL, column.salt)
+        else:
+            high, low = code(row, column)
+        slot = cache[np.int64(low & np.uint64(_SLOTS - 1))]
+        if slot[0] == high and slot[1] == low:
+            slot[2] += one
+            continue
+        if slot[2]:
+            out[size, 0] = slot[0]
+            out[size, 1] = slot[1]
+            out[size, 2] = attribute
+            out[size, 3] = slot[2]
+            size += 1
+        slot[0] = high
+        slot[1] = low
+        slot[2] = one
+    for at in range(_SLOTS):
+        if cache[at, 2]:
+            out[size, 0] = cache[at, 0]
+            out[size, 1] = cache[at, 1]
+            out[size, 2] = attribute
+            out[size, 3] = cache[at, 2]
+            size += 1
+    return size
+
+
+@kernel
+def _before(a: Any, b: Any) -> bool:
+    if a[0] != b[0]:
+        return a[0] < b[0]
+    if a[1] != b[1]:
+        return a[1] < b[1]
+    return a[2] < b[2]
+
+
+@kernel
+def _sort_few(entries: Any, low: int, high: int) -> None:
+    """Shell sort: plain insertion for the few entries that a bucket mostly has."""
+    gap = 1
+    while 9 * gap < high - low:
+        gap = 3 * gap + 1
+    held = np.empty(4, np.uint64)
+    while gap:
+        for i in range(low + gap, high):
+            if not _before(entries[i], entries[i - gap]):
+                continue
+            for w in range(4):
+                held[w] = entries[i, w]
+            at = i
+            while at >= low + gap and _before(held, entries[at - gap]):
+                for w in range(4):
+                    entries[at, w] = entries[at - gap, w]
+                at -= gap
+            for w in range(4):
+                entries[at, w] = held[w]
+        gap //= 3
+
+
+@kernel
+def _spread(entries: Any, lowest_code: np.uint64, shift: np.uint64, starts: Any, out: Any) -> None:
+    """Move entries to their buckets; ``starts`` become the buckets' ends."""
+    for i in range(entries.shape[0]):
+        bucket = np.int64((entries[i, 0] - lowest_code) >> shift)
+        at = starts[bucket]
+        starts[bucket] = at + 1
+        for w in range(4):
+            out[at, w] = entries[i, w]
+
+
+@kernel
+def _sizes(entries: Any, lowest_code: np.uint64, shift: np.uint64, sizes: Any) -> None:
+    for i in range(entries.shape[0]):
+        sizes[np.int64((entries[i, 0] - lowest_code) >> shift) + 1] += 1
+
+
+@kernel
+def _sort_buckets(out: Any, ends: Any) -> None:
+    low = 0
+    for bucket in range(ends.size - 1):
+        if ends[bucket] - low > 1:
+            _sort_few(out, low, ends[bucket])
+        low = ends[bucket]
+
+
+@kernel
+def _summed(entries: Any) -> int:
+    """Add up the entries of one code and attribute, in place, and drop those that add up to none."""
+    size = 0
+    i = 0
+    while i < entries.shape[0]:
+        total = entries[i, 3]
+        j = i + 1
+        while (
+            j < entries.shape[0]
+            and entries[j, 0] == entries[i, 0]
+            and entries[j, 1] == entries[i, 1]
+            and entries[j, 2] == entries[i, 2]
+        ):
+            total += entries[j, 3]
+            j += 1
+        if total:
+            for w in range(3):
+                entries[size, w] = entries[i, w]
+            entries[size, 3] = total
+            size += 1
+        i = j
+    return size
+
+
+def merged(blocks: list[U64]) -> U64:
+    """Entries in order, one for each code and attribute that does not add up to nothing."""
+    count = sum(len(block) for block in blocks)
+    out = np.empty((count, 4), np.uint64)
+    if not count:
+        return out
+    least = min(int(block[:, 0].min()) for block in blocks if len(block))
+    span = max(int(block[:, 0].max()) for block in blocks if len(block)) - least
+    buckets = max(1, count // _PER_BUCKET).bit_length()
+    shift = np.uint64(max(0, span.bit_length() - buckets))
+    starts = np.zeros((span >> int(shift)) + 2, np.int64)
+    for block in blocks:
+        _sizes(block, np.uint64(least), shift, starts)
+    starts = np.cumsum(starts)
+    for block in blocks:
+        _spread(block, np.uint64(least), shift, starts, out)
+    _sort_buckets(out, starts)
+    return out[: _summed(out)]
+
+
+@kernel
+def distinct_codes(entries: Any) -> Any:
+    """The codes of sorted entries, each once."""
+    out = np.empty((entries.shape[0], 2), np.uint64)
+    size = 0
+    for i in range(entries.shape[0]):
+        if size and entries[i, 0] == out[size - 1, 0] and entries[i, 1] == out[size - 1, 1]:
+            continue
+        out[size, 0] = entries[i, 0]
+        out[size, 1] = entries[i, 1]
+        size += 1
+    return out[:size]
+
+
+@kernel
+def places(codes: Any, firsts: Any, high: Any, low: Any) -> Any:
+    """Positions of a run's entries that have one of the codes.
+
+    ``firsts`` says for every code where its first word begins among the run's, which are ``high``
+    (and ``low`` the second words).
+    """
+    out = np.empty(codes.shape[0], np.int64)
+    size = 0
+    for k in range(codes.shape[0]):
+        at = firsts[k]
+        while at < high.size and high[at] == codes[k, 0]:
+            if low[at] == codes[k, 1]:
+                if size == out.size:
+                    wider = np.empty(2 * size, np.int64)
+                    wider[:size] = out
+                    out = wider
+                out[size] = at
+                size += 1
+            at += 1
+    return out[:size]
+
+
+@kernel
+def _slot(row: Any, masks: Any, slots: Any) -> int:
+    """Where a row of words is in a hash table of rows, or the free place where it belongs."""
+    h = np.uint64(0)
+    for w in range(row.size):
+        h = _mix(h ^ row[w]) + np.uint64(0x9E3779B97F4A7C15)
+    at = np.int64(h & np.uint64(slots.size - 1))
+    while slots[at] >= 0:
+        same = True
+        for w in range(row.size):
+            if masks[slots[at], w] != row[w]:
+                same = False
+                break
+        if same:
+            return at
+        at = (at + 1) & (slots.size - 1)
+    return at
+
+
+@kernel
+def transitions(delta: Any, old: Any, words: int) -> Any:
+    """How many values move from which cluster to which.
+
+    ``delta`` are entries of what changed, ``old`` those of the same codes before. A cluster is the
+    mask of the attributes in which a value occurs. Returns rows of the mask before and the mask
+    after, how many values have them, and whether some value would occur less than never.
+    """
+    capacity = 64
+    rows = np.empty((capacity, 2 * words), np.uint64)
+    counts = np.zeros(capacity, np.int64)
+    slots = np.full(4 * capacity, -1, np.int64)
+    size = 0
+    wrong = False
+    pair = np.empty(2 * words, np.uint64)
+    i = 0
+    k = 0
+    while i < delta.shape[0]:
+        high = delta[i, 0]
+        low = delta[i, 1]
+        pair[:] = _ZERO
+        while True:
+            mine = i < delta.shape[0] and delta[i, 0] == high and delta[i, 1] == low
+            theirs = k < old.shape[0] and old[k, 0] == high and old[k, 1] == low
+            if not mine and not theirs:
+                break
+            if mine and (not theirs or delta[i, 2] <= old[k, 2]):
+                attribute = delta[i, 2]
+            else:
+                attribute = old[k, 2]
+            before = np.int64(0)
+            if theirs and old[k, 2] == attribute:
+                before = np.int64(old[k, 3])
+                k += 1
+            after = before
+            if mine and delta[i, 2] == attribute:
+                after += np.int64(delta[i, 3])
+                i += 1
+            if after < 0:
+                wrong = True
+            word = np.int64(attribute >> np.uint64(6))
+            bit = _ONE << (attribute & np.uint64(63))
+            if before > 0:
+                pair[word] |= bit
+            if after > 0:
+                pair[words + word] |= bit
+        moved = False
+        for w in range(words):
+            if pair[w] != pair[words + w]:
+                moved = True
+        if not moved:
+            continue
+        if 2 * size >= capacity:
+            capacity *= 2
+            wider = np.empty((capacity, 2 * words), np.uint64)
+            wider[:size] = rows[:size]
+            rows = wider
+            longer = np.zeros(capacity, np.int64)
+            longer[:size] = counts[:size]
+            counts = longer
+            slots = np.full(4 * capacity, -1, np.int64)
+            for r in range(size):
+                slots[_slot(rows[r], rows, slots)] = r
+        at = _slot(pair, rows, slots)
+        if slots[at] < 0:
+            slots[at] = size
+            rows[size] = pair
+            size += 1
+        counts[slots[at]] += 1
+    return rows[:size], counts[:size], wrong
+
+
+@kernel
+def arrivals(delta: Any, old: Any) -> Any:
+    """Positions of the entries of ``delta`` whose code and attribute ``old`` has not."""
+    out = np.empty(delta.shape[0], np.int64)
+    size = 0
+    k = 0
+    for i in range(delta.shape[0]):
+        while k < old.shape[0] and _before(old[k], delta[i]):
+            k += 1
+        if k == old.shape[0] or _before(delta[i], old[k]):
+            out[size] = i
+            size += 1
+    return out[:size]
+
+
+@kernel
+def add_overlaps(masks: Any, counts: Any, out: Any) -> None:
+    """Add to ``out[a, b]`` how many values attributes a and b share, for every pair."""
+    members = np.empty(out.shape[0], np.int64)
+    for i in range(masks.shape[0]):
+        size = 0
+        for w in range(masks.shape[1]):
+            left = masks[i, w]
+            while left:
+                members[size] = 64 * w + lowest(left)
+                size += 1
+                left &= left - _ONE
+        for one in range(size):
+            for two in range(size):
+                out[members[one], members[two]] += counts[i]

@@ -1,0 +1,308 @@
+"""Values over segments: which values the attributes have, and how a batch moves them.
+
+A *run* is a file of entries (:mod:`holdfast.kernels.values`) in order. *Count* makes runs of rows.
+*Settle* takes what changed in one range of codes, looks the same codes up in what was there, and
+returns how many values move from which cluster to which: the paper's merge and extract
+(Incremental Discovery of Inclusion Dependencies, definitions 4.4 and 4.8) for all values at once.
+The first profile is a change of nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as at
+from numpy.typing import NDArray
+
+from holdfast.kernels import values
+from holdfast.tasks.encode import layout
+from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.segments import live_positions, map_arrays, map_words, unique, write_arrays
+from holdfast.tasks.view import View
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+CODES = 1 << 64
+"""First words of codes are below this."""
+
+HELD = 1 << 22
+"""Entries that a task holds at once, so that its memory has a bound."""
+
+_UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column as a set of values: its number among all, and the family of its type.
+
+    Only values of one family are equal to each other.
+    """
+
+    number: int
+    family: str
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows of a table whose values count: the living ones, or those with the given ids."""
+
+    view: View
+    schema: pa.Schema
+    attributes: tuple[Attribute, ...]
+    nulls: bool  # whether a null is a value
+    weight: int = 1  # -1: the rows are gone
+    ids: I64 | None = None
+
+    @cached_property
+    def columns(self) -> list[values.Column]:
+        """How the kernels read each column."""
+        where = layout(self.schema)
+        return [
+            values.Column(
+                each.number,
+                *_reading(self.schema.field(c).type, where.offsets[c]),
+                where.value_words + c // 64,
+                c % 64,
+                self.nulls,
+                salt(each.family),
+            )
+            for c, each in enumerate(self.attributes)
+        ]
+
+    def blocks(self) -> Iterator[U64]:
+        """Entries column by column, in no order."""
+        weight = np.array(self.weight).astype(np.int64).view(np.uint64)[()]
+        for segment in self.view.segments:
+            if self.ids is None:
+                positions = live_positions(self.view.path, segment)
+            else:
+                positions = self.ids[self.ids >> 32 == segment.number] - segment.base
+            rows = map_words(self.view.path, segment)
+            for column in self.columns:
+                out = np.empty((positions.size, 4), np.uint64)
+                with np.errstate(over="ignore"):
+                    size = values.tally(rows, positions, column, weight, out)
+                yield out[:size].copy()
+
+
+@dataclass(frozen=True)
+class Run:
+    """Entries in files: part k of n has the codes of the k-th of n equal ranges; or none."""
+
+    parts: tuple[str | None, ...]
+    entries: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a commit stores."""
+        return {"parts": list(self.parts), "entries": self.entries}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Run:
+        """The run that a commit stored."""
+        return Run(tuple(form["parts"]), form["entries"])
+
+    @property
+    def files(self) -> list[str]:
+        """Every file of the run."""
+        return [part for part in self.parts if part]
+
+    def between(self, low: int, high: int) -> list[str]:
+        """The files that may have codes from ``low`` to below ``high``."""
+        count = len(self.parts)
+        return [
+            part
+            for k, part in enumerate(self.parts)
+            if part and cut(k, count) < high and cut(k + 1, count) > low
+        ]
+
+
+def cut(part: int, parts: int) -> int:
+    """Where the codes of a part begin."""
+    return CODES * part // parts
+
+
+@dataclass(frozen=True)
+class Count:
+    """Make runs of the values of some rows."""
+
+    cells: Cells
+    prefix: str
+
+
+@dataclass(frozen=True)
+class Settle:
+    """What becomes of the values that changed and whose codes are in a range.
+
+    What changed is in runs, or in rows that are counted here.
+    """
+
+    root: str
+    prefix: str
+    low: int
+    high: int
+    changed: tuple[Run, ...]
+    cells: tuple[Cells, ...]
+    before: tuple[Run, ...]
+    words: int  # of a mask over all attributes
+    frequencies: bool  # without them only arrivals are kept
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Make one part of a range of several runs."""
+
+    root: str
+    prefix: str
+    low: int
+    high: int
+    runs: tuple[Run, ...]
+    frequencies: bool
+
+
+def family(name: str, type_: pa.DataType) -> str:
+    """What a column's values are equal among; ``name`` is what Spark calls the type.
+
+    >>> family("decimal(10,2)", pa.decimal128(10, 2)), family("bigint", pa.int64())
+    ('number', 'number')
+    """
+    if at.is_dictionary(type_):
+        type_ = type_.value_type
+    if at.is_integer(type_) or at.is_floating(type_) or at.is_decimal(type_):
+        return "number"
+    if at.is_string(type_) or at.is_large_string(type_) or at.is_string_view(type_):
+        # Some types travel as text; theirs is not ordinary text.
+        return "text" if name.startswith(("string", "char", "varchar")) else name
+    if at.is_binary(type_) or at.is_large_binary(type_) or at.is_binary_view(type_):
+        return "binary"
+    if at.is_date32(type_):
+        return "date"
+    if at.is_timestamp(type_):
+        return "timestamp" if type_.tz else "timestamp without zone"
+    if at.is_time(type_):
+        return "time"
+    if at.is_duration(type_):
+        return "duration"
+    if at.is_boolean(type_):
+        return "boolean"
+    return str(type_)
+
+
+def salt(family_: str) -> U64:
+    """Two words that keep a family's codes apart; text, whose codes are hashes already, has none."""
+    if family_ == "text":
+        return np.zeros(2, np.uint64)
+    digest = hashlib.blake2b(family_.encode(), digest_size=16).digest()
+    return np.frombuffer(digest, np.uint64)
+
+
+def _reading(type_: pa.DataType, first: int) -> tuple[int, int, int]:
+    """Kind, first word and scale of a column."""
+    if at.is_dictionary(type_):
+        type_ = type_.value_type
+    if at.is_floating(type_):
+        return values.FLOAT, first, 0
+    if at.is_decimal(type_):
+        return values.INTEGER if type_.precision <= 18 else values.WIDE, first, type_.scale
+    if at.is_timestamp(type_) or at.is_time(type_) or at.is_duration(type_):
+        return values.INTEGER, first, _UNITS[type_.unit]
+    if type_ == pa.month_day_nano_interval():
+        return values.WIDE, first, 0
+    width = layout(pa.schema([("c", type_)])).widths[0]
+    return values.INTEGER if width == 1 else values.HASHED, first, 0
+
+
+def count(item: Count) -> Iterator[Parcel]:
+    """Write runs, each of as many entries as a task holds."""
+    held: list[U64] = []
+    root = item.cells.view.path
+    for block in item.cells.blocks():
+        held.append(block)
+        if sum(map(len, held)) > HELD:
+            yield _written(root, item.prefix, values.merged(held))
+            held = []
+    if any(map(len, held)):
+        yield _written(root, item.prefix, values.merged(held))
+
+
+def settle(item: Settle) -> Iterator[Parcel]:
+    """Write what changed, and tell how many values move between clusters."""
+    root = Path(item.root)
+    blocks = [block for cells in item.cells for block in cells.blocks()]
+    blocks += _slices(root, item.changed, item.low, item.high)
+    delta = values.merged(blocks)
+    old = _same_codes(root, item.before, item.low, item.high, values.distinct_codes(delta))
+    if not item.frequencies:
+        delta = delta[values.arrivals(delta, old)]
+        delta[:, 3] = 1
+    with np.errstate(over="ignore"):
+        masks, counts, wrong = values.transitions(delta, old, item.words)
+    parcel = _written(root, item.prefix, delta, item.frequencies)
+    parcel.facts["wrong"] = bool(wrong)
+    yield Parcel(parcel.facts, {"masks": masks, "counts": counts})
+
+
+def merge(item: Merge) -> Iterator[Parcel]:
+    """Write the merged part."""
+    root = Path(item.root)
+    entries = values.merged(_slices(root, item.runs, item.low, item.high))
+    yield _written(root, item.prefix, entries, item.frequencies)
+
+
+def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> Parcel:
+    if not len(entries):
+        return Parcel({"part": None, "entries": 0})
+    path = unique(prefix, "values")
+    arrays: dict[str, NDArray[Any]] = {
+        "code": np.ascontiguousarray(entries[:, 0]),
+        "rest": np.ascontiguousarray(entries[:, 1]),
+        "attribute": entries[:, 2].astype(np.int32),
+    }
+    if frequencies:
+        arrays["count"] = entries[:, 3].astype(np.int64)
+    write_arrays(root / path, arrays)
+    return Parcel({"part": path, "entries": len(entries)})
+
+
+def _slices(root: Path, runs: tuple[Run, ...], low: int, high: int) -> list[U64]:
+    """The entries of runs in a range of codes."""
+    found = []
+    for run in runs:
+        for part in run.between(low, high):
+            arrays, _ = map_arrays(root / part)
+            first = np.searchsorted(arrays["code"], np.uint64(low))
+            last = len(arrays["code"])
+            if high < CODES:
+                last = int(np.searchsorted(arrays["code"], np.uint64(high)))
+            found.append(_entries(arrays, slice(first, last)))
+    return found
+
+
+def _same_codes(root: Path, runs: tuple[Run, ...], low: int, high: int, codes: U64) -> U64:
+    """The entries of runs that have one of the codes."""
+    found = []
+    needles = np.ascontiguousarray(codes[:, 0])
+    for run in runs:
+        for part in run.between(low, high) if len(codes) else ():
+            arrays, _ = map_arrays(root / part)
+            firsts = np.searchsorted(arrays["code"], needles)
+            places = values.places(codes, firsts, arrays["code"], arrays["rest"])
+            found.append(_entries(arrays, places))
+    return values.merged(found)
+
+
+def _entries(arrays: dict[str, NDArray[Any]], chosen: Any) -> U64:
+    codes = arrays["code"][chosen]
+    out = np.empty((len(codes), 4), np.uint64)
+    out[:, 0] = codes
+    out[:, 1] = arrays["rest"][chosen]
+    out[:, 2] = arrays["attribute"][chosen]
+    out[:, 3] = arrays["count"][chosen].view(np.uint64) if "count" in arrays else 1
+    return out

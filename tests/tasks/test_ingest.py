@@ -1,0 +1,217 @@
+"""Rows become segments: all of them, whole, sorted as asked; bad data becomes a report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from holdfast.tasks import ingest as module
+from holdfast.tasks.encode import encode, layout
+from holdfast.tasks.ingest import Ingest, infer, ingest
+from holdfast.tasks.parcel import Parcel, unpack
+from holdfast.tasks.segments import (
+    ROWS,
+    Segment,
+    look_up,
+    map_arrays,
+    map_words,
+    read_raw,
+    row_codes,
+    with_dead,
+)
+
+SCHEMA = pa.schema([("c0", pa.int64()), ("c1", pa.string()), ("c2", pa.float64())])
+
+
+def spec(root: Path, **given: Any) -> Ingest:
+    (root / "data").mkdir(exist_ok=True)
+    names = tuple(field.name for field in given.get("schema", SCHEMA))
+    settings = {"schema": SCHEMA, "names": names, **given}
+    return Ingest(str(root), "data/*-0123456789ab-", **settings)
+
+
+def table(count: int) -> pa.Table:
+    return pa.table(
+        [
+            pa.array([None if n % 5 == 4 else n // 2 for n in range(count)], pa.int64()),
+            pa.array([f"v{n % 3}" for n in range(count)]),
+            pa.array([n * 0.5 for n in range(count)]),
+        ],
+        schema=SCHEMA,
+    )
+
+
+def segment(parcel: Parcel, number: int = 1) -> Segment:
+    facts = parcel.facts
+    return Segment(
+        number, facts["rows"], facts["rows"], facts["words"], facts["raw"], None, facts["indexes"]
+    )
+
+
+def lines(texts: list[str], origins: list[int | None] | None = None) -> pa.RecordBatch:
+    return pa.record_batch(
+        [
+            pa.array([f"{text}\n".encode() for text in texts], pa.binary()),
+            pa.array(origins or [None] * len(texts), pa.int64()),
+        ],
+        names=["line", "origin"],
+    )
+
+
+@pytest.mark.parametrize("size", [3, 7, 1 << 20])
+@pytest.mark.parametrize("chunk", [1, 5, 100])
+def test_segments_hold_the_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, chunk: int
+) -> None:
+    monkeypatch.setattr(module, "SEGMENT_ROWS", size)
+    monkeypatch.setattr(module, "_RAW_BATCH", 2)
+    rows = table(17)
+    told = spec(tmp_path, indexes=(ROWS, "0", "1"))
+    segments = [segment(p) for p in ingest(iter(rows.to_batches(max_chunksize=chunk)), told)]
+    assert [s.rows for s in segments] == [size] * (17 // size) + [17 % size or size][: 17 % size]
+    start = 0
+    for each in segments:
+        part = rows.slice(start, each.rows).combine_chunks()
+        words = map_words(tmp_path, each)
+        fresh = encode(part.to_batches()[0], layout(SCHEMA)).view(np.uint64).T
+        assert np.array_equal(words, fresh)
+        order = np.random.default_rng(0).permutation(each.rows)
+        assert read_raw(tmp_path, each, order).equals(part.take(pa.array(order)))
+        for name in (ROWS, "0", "1"):
+            at = {"0": 0, "1": 1}
+            codes = row_codes(words) if name == ROWS else words[:, at[name]].copy()
+            lo, hi, positions = look_up(tmp_path, each, name, codes)
+            for row, code in enumerate(codes):
+                found = set(positions[lo[row] : hi[row]].tolist())
+                assert found == set(np.flatnonzero(codes == code).tolist())
+        start += each.rows
+
+
+def test_no_rows_are_no_segment(tmp_path: Path) -> None:
+    assert list(ingest(iter(table(0).to_batches()), spec(tmp_path))) == []
+    assert list(ingest(iter([]), spec(tmp_path))) == []
+    assert list((tmp_path / "data").iterdir()) == []
+
+
+def test_without_raw_rows(tmp_path: Path) -> None:
+    (parcel,) = ingest(iter(table(4).to_batches()), spec(tmp_path, keep_raw=False))
+    assert parcel.facts["raw"] is None
+    with pytest.raises(ValueError, match="keeps no raw rows"):
+        read_raw(tmp_path, segment(parcel), np.array([0]))
+
+
+def test_fingerprints_do_not_depend_on_partitions(tmp_path: Path) -> None:
+    rows = table(20)
+
+    def total(*parts: pa.Table) -> list[int]:
+        sums = np.zeros(2, np.uint64)
+        for part in parts:
+            for parcel in ingest(iter(part.to_batches()), spec(tmp_path)):
+                sums += parcel.arrays["fingerprint"]
+        return sums.tolist()
+
+    assert total(rows) == total(rows.slice(13), rows.slice(0, 13))
+    assert total(rows) != total(rows.slice(1))
+
+
+def test_sketches_estimate_columns(tmp_path: Path) -> None:
+    (parcel,) = ingest(iter(table(100).to_batches()), spec(tmp_path, sketches=True))
+    counts = [len(np.unique(row)) for row in parcel.arrays["sketch"]]
+    assert counts == [51, 3, 100]
+
+
+def test_columns_in_another_order(tmp_path: Path) -> None:
+    rows = table(6)
+    mixed = rows.select(["c2", "c0", "c1"])
+    (parcel,) = ingest(iter(mixed.to_batches()), spec(tmp_path, order=(1, 2, 0)))
+    (straight,) = ingest(iter(rows.to_batches()), spec(tmp_path))
+    one, two = segment(parcel), segment(straight)
+    assert np.array_equal(map_words(tmp_path, one), map_words(tmp_path, two))
+
+
+def test_lines(tmp_path: Path) -> None:
+    told = spec(tmp_path, lines=",", header=True)
+    batches = [
+        lines(["a,b,c", "1,x,0.5", ',"y,""z""",'], [7, 7, 7]),
+        lines(["2,w,1"]),
+        lines(["a,b,c", "3,v,2"], [9, 9]),
+    ]
+    (parcel,) = ingest(iter(batches), told)
+    shown = read_raw(tmp_path, segment(parcel), np.arange(4)).to_pylist()
+    assert [tuple(row.values()) for row in shown] == [
+        (1, "x", 0.5),
+        (None, 'y,"z"', None),
+        (2, "w", 1.0),
+        (3, "v", 2.0),
+    ]
+
+
+def test_lines_in_another_order(tmp_path: Path) -> None:
+    told = spec(tmp_path, lines=",", order=(2, 0, 1))
+    (parcel,) = ingest(iter([lines(["0.5,1,x"])]), told)
+    (row,) = read_raw(tmp_path, segment(parcel), np.arange(1)).to_pylist()
+    assert tuple(row.values()) == (1, "x", 0.5)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "column"),
+    [("1,x", "line", None), ("1,x,2,3", "line", None), ("one,x,2", "cell", "c0")],
+)
+def test_a_bad_line_is_reported_and_nothing_else_is_written(
+    tmp_path: Path, line: str, kind: str, column: str | None
+) -> None:
+    told = spec(tmp_path, lines=",")
+    batches = iter([lines(["1,x,2"]), lines(["1,x,2", line]), lines(["4,x,2"])])
+    (parcel,) = ingest(batches, told)
+    trouble = parcel.facts["trouble"]
+    assert (trouble["kind"], trouble["column"], trouble["line"]) == (kind, column, line)
+    assert next(batches, None) is None  # the rest was read
+
+
+def test_a_corrupt_record_is_reported(tmp_path: Path) -> None:
+    rows = table(2).append_column("_corrupt", pa.array([None, "{oops"]))
+    (parcel,) = ingest(iter(rows.to_batches()), spec(tmp_path, corrupt=True))
+    assert parcel.facts["trouble"]["line"] == "{oops"
+
+
+def test_types_are_guessed_from_all_lines(tmp_path: Path) -> None:
+    told = spec(tmp_path, lines=",", header=True)
+    batches = [lines(["a,b,c", "1,x,1", "2,y,1.5"], [1, 1, 1]), lines(["3,,2"])]
+    (parcel,) = infer(iter(batches), told)
+    assert len(parcel.facts["votes"]) == 3
+    guessed = spec(tmp_path, lines=",", header=True, guessed=True)
+    votes, written = ingest(iter(batches), guessed)
+    assert votes.facts == {**parcel.facts, "fits": True}
+    assert written.facts["rows"] == 3
+    # Types that do not fit: only the votes come back.
+    narrow = pa.schema([("c0", pa.int64()), ("c1", pa.int64()), ("c2", pa.int64())])
+    wrong = spec(tmp_path, schema=narrow, lines=",", header=True, guessed=True)
+    (votes,) = ingest(iter(batches), wrong)
+    assert votes.facts == {**parcel.facts, "fits": False}
+
+
+def test_deleting_more_rows_keeps_those_that_were_deleted(tmp_path: Path) -> None:
+    (parcel,) = ingest(iter(table(20).to_batches()), spec(tmp_path))
+    one = with_dead(tmp_path, segment(parcel), np.array([3, 19]), "data/dead-0123456789ab-1")
+    two = with_dead(tmp_path, one, np.array([0]), "data/dead-0123456789ab-2")
+    assert (one.live, two.live) == (18, 17)
+    bits = np.unpackbits(map_arrays(tmp_path / str(two.dead))[0]["dead"], bitorder="little")
+    assert np.flatnonzero(bits).tolist() == [0, 3, 19]
+
+
+def test_a_parcel_travels(tmp_path: Path) -> None:
+    arrays = {
+        "masks": np.arange(6, dtype=np.uint64).reshape(2, 3),
+        "none": np.empty((0, 4, 2), np.int64),
+        "flags": np.array([True, False]),
+    }
+    row = Parcel({"ä": [1, None]}, arrays).batch()
+    back = unpack(row.column(0)[0].as_py(), row.column(1)[0].as_py())
+    assert back.facts == {"ä": [1, None]}
+    for name, array in arrays.items():
+        assert back.arrays[name].dtype == array.dtype
+        assert np.array_equal(back.arrays[name], array)

@@ -1,0 +1,92 @@
+"""Index columns: every key has one, chosen as in the paper where all columns are alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast import indexes
+from holdfast.options import Options
+from tests.pipeline.tables import Shop, small_limits
+from tests.strategies import Rows, families
+
+A, B, C, D = range(4)
+ALIKE = [100.0] * 4
+
+
+def greedy(keys: list[tuple[int, ...]]) -> list[int]:
+    """SWAN's algorithm 3: the most frequent column of the keys that are left, again and again."""
+    chosen = []
+    left = [key for key in keys if key]
+    while left:
+        columns = sorted({column for key in left for column in key})
+        best = max(columns, key=lambda c: (sum(c in key for key in left), -c))
+        chosen.append(best)
+        left = [key for key in left if best not in key]
+    return chosen
+
+
+def test_the_papers_example() -> None:
+    """A covers three keys and C the fourth; with room for one more, D joins the look-ups in C."""
+    keys = [(A, B), (A, C), (A, D), (C, D)]
+    assert indexes.choose(keys, ALIKE, 1_000, 0) == (A, C)
+    assert indexes.choose(keys, ALIKE, 1_000, 3) == (A, C, D)
+
+
+def test_a_quota_is_a_total() -> None:
+    keys = [(A, B), (A, C), (A, D), (C, D)]
+    for quota in range(6):
+        assert len(indexes.choose(keys, ALIKE, 1_000, quota)) <= max(quota, 2)
+
+
+@given(st.integers(1, 8).flatmap(lambda n: families(n, 10)), st.integers(0, 8), st.data())
+def test_every_key_is_covered(keys: list[tuple[int, ...]], quota: int, data: st.DataObject) -> None:
+    distinct = data.draw(st.lists(st.floats(0, 1e9), min_size=8, max_size=8))
+    chosen = indexes.choose(keys, distinct, 1_000, quota)
+    assert all(set(key) & set(chosen) for key in keys if key)
+    assert list(chosen) == sorted(set(chosen))
+    assert len(chosen) <= max(quota, len(indexes.cover(keys, distinct)))
+
+
+@given(st.integers(1, 8).flatmap(lambda n: families(n, 10)))
+def test_equal_weights_are_the_papers(keys: list[tuple[int, ...]]) -> None:
+    assert indexes.cover(keys, [7.0] * 8) == greedy(keys)
+
+
+def test_a_selective_column_beats_a_frequent_one() -> None:
+    keys = [(A, B), (A, C), (A, D)]
+    assert indexes.cover(keys, [2.0, 900.0, 900.0, 900.0]) == [B, C, D]
+    assert indexes.cover(keys, [900.0, 900.0, 900.0, 900.0]) == [A]
+
+
+@given(st.integers(1, 8).flatmap(lambda n: families(n, 10, min_size=1)), st.data())
+def test_look_ups_miss_no_key(keys: list[tuple[int, ...]], data: st.DataObject) -> None:
+    """Rows that agree on a key agree in the column looked up, and in one of its filters."""
+    distinct = data.draw(st.lists(st.floats(0, 1e6), min_size=8, max_size=8))
+    columns = indexes.choose(keys, distinct, 1_000, data.draw(st.integers(0, 8)))
+    plan = indexes.plan(keys, columns, distinct)
+    for key in keys:
+        shared = tuple(c for c in key if c in columns)
+        assert shared in plan.lookups
+        for column in shared:
+            filters = plan.filters[column]
+            assert not filters or set(filters) & (set(key) - {column})
+
+
+@pytest.mark.parametrize("quota", [0, 8])
+def test_a_key_that_appears_after_deletes_gets_an_index(tmp_path: Path, quota: int) -> None:
+    rows: Rows = [(i, 0, 0) for i in range(6)] + [(9, 1, 2), (10, 2, 2)]
+    with small_limits():
+        shop = Shop(tmp_path / "p", 3, rows, Options(index_quota=quota))
+        assert shop.store.read()["tables"]["t"]["indexed"] == [0]
+        shop.apply(deletes=rows[1:6])
+        assert shop.places(shop.now.keys) == [(0,), (1,)]
+        stored = shop.store.read()["tables"]["t"]
+        assert set(stored["indexed"]) >= {0, 1}
+        for segment in stored["segments"]:
+            assert set(segment["indexes"]) >= {"rows", "0", "1"}
+        shop.apply(inserts=[(11, 1, 7)])
+        shop.assert_exact([rows[0], *rows[6:], (11, 1, 7)])
