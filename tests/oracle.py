@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from decimal import Decimal
+from fractions import Fraction
 from itertools import combinations
 
 # --- covers -------------------------------------------------------------------------------
@@ -141,3 +144,48 @@ def approximate(
             if wrong == 0 or wrong / pairs <= bound:
                 found[left] = wrong
     return {left: wrong for left, wrong in found.items() if most is None or len(left) <= most}
+
+
+# --- inclusions ---------------------------------------------------------------------------
+
+
+def exact(cell: object) -> object:
+    """A cell as something that is equal to another iff the values are."""
+    if isinstance(cell, float) and not math.isfinite(cell):
+        return str(cell)
+    if isinstance(cell, int | float | Decimal):
+        return Fraction(cell)
+    return cell
+
+
+def value_sets(
+    columns: dict[str, tuple[str, list[object]]], nulls: bool = False
+) -> dict[str, tuple[str, frozenset[object]]]:
+    """Of each column, given with the family of its type, the distinct values."""
+    return {
+        name: (family, frozenset(exact(cell) for cell in cells if nulls or cell is not None))
+        for name, (family, cells) in columns.items()
+    }
+
+
+def inclusions(
+    sets: dict[str, tuple[str, frozenset[object]]], empty: bool = False
+) -> dict[tuple[str, str], float]:
+    """The share of every column's values that another one of its family has."""
+    found = {}
+    for a, (family, mine) in sets.items():
+        for b, (other, theirs) in sets.items():
+            if a != b and family == other and (mine or empty):
+                found[a, b] = len(mine & theirs) / len(mine) if mine else 1.0
+    return found
+
+
+def clusters(sets: dict[str, tuple[str, frozenset[object]]]) -> dict[frozenset[str], int]:
+    """How many values occur in just these columns, for all sets of columns with any."""
+    found: dict[frozenset[str], int] = {}
+    for family, value in {(family, each) for family, values in sets.values() for each in values}:
+        where = frozenset(
+            name for name, (own, values) in sets.items() if own == family and value in values
+        )
+        found[where] = found.get(where, 0) + 1
+    return found

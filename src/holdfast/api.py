@@ -7,10 +7,27 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.changes import Changes, Entry, TableDiff, Verification
-from holdfast.constraints import AgreeSet, FunctionalDependency, Key, NonKey
+from holdfast.constraints import (
+    AgreeSet,
+    Attribute,
+    Cluster,
+    ForeignKey,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    NonKey,
+)
 from holdfast.errors import InputError, UnknownTableError
 from holdfast.options import Options
-from holdfast.snapshot import Snapshot, TableSnapshot, snapshot
+from holdfast.snapshot import (
+    Inclusions,
+    Snapshot,
+    TableSnapshot,
+    agree_sets,
+    changed_agree_sets,
+    clusters,
+    snapshot,
+)
 from holdfast.sources import Source
 from holdfast.store import Store
 
@@ -18,8 +35,7 @@ from holdfast.store import Store
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from holdfast.cover.agree import AgreeSets
-    from holdfast.feed import Columns, Feed
+    from holdfast.feed import Feed
     from holdfast.runner import Runner
 
     Rows = DataFrame | Source | str | os.PathLike[str]
@@ -195,9 +211,13 @@ class Profile:
     def error(self, table: str, lhs: Sequence[str], rhs: str | None = None) -> float:
         """The share of row pairs that agree on ``lhs`` and differ in ``rhs``; without ``rhs``,
         the share that agree on ``lhs``, which is the error of a key."""
+        from holdfast import counting
+        from holdfast.feed import Columns
         from holdfast.kernels import bitsets
 
-        sets, columns = self._agree_sets(table)
+        form = self._counted(table)
+        columns = Columns.from_dict(form["columns"])
+        sets = counting.load_sets(self._store, form["agree"], len(columns.names))
         left = [columns.place(name, table) for name in ([lhs] if isinstance(lhs, str) else lhs)]
         mask = bitsets.from_columns([left], len(columns.names))[0]
         if not sets.pairs:
@@ -209,41 +229,68 @@ class Profile:
     def agree_sets(self, table: str, since: int | None = None) -> list[AgreeSet]:
         """Every agree-set with its number of row pairs; with ``since`` only those whose number
         changed after that version, with the change."""
-        from holdfast import counting
-        from holdfast.kernels import bitsets
+        form = self._counted(table)
+        if since is None:
+            return agree_sets(self._store, form)
+        bodies = self._store.summaries()
+        if not 1 <= since <= len(bodies):
+            raise InputError(f"there is no version {since}; there are 1 to {len(bodies)}")
+        later = [body for body in bodies[since:] if body["changes"]["table"] == table]
+        return changed_agree_sets(self._store, [body["tables"][table] for body in later])
 
-        sets, columns = self._agree_sets(table)
-        masks, counts = sets.masks, sets.counts
-        if since is not None:
-            bodies = self._store.summaries()
-            if not 1 <= since <= len(bodies):
-                raise InputError(f"there is no version {since}; there are 1 to {len(bodies)}")
-            paths = [
-                body["tables"][table]["recount"]
-                for body in bodies[since:]
-                if body["changes"]["table"] == table
-            ]
-            masks, counts = counting.changes(self._store, paths, len(columns.names))
-        named = ([columns.names[c] for c in each] for each in bitsets.to_columns(masks))
-        return [
-            AgreeSet(tuple(each), pairs) for each, pairs in zip(named, counts.tolist(), strict=True)
-        ]
-
-    def _agree_sets(self, table: str) -> tuple[AgreeSets, Columns]:
-        from holdfast import counting
-        from holdfast.feed import Columns
-
+    def _counted(self, table: str) -> dict[str, Any]:
+        """A table's part of the commit, if it has counted pairs."""
         tables = self._store.read()["tables"]
         if table not in tables:
             raise _unknown(table, tables)
-        form = tables[table]
+        form: dict[str, Any] = tables[table]
         if "agree" not in form:
             raise InputError(
                 f"the profile does not count pairs of rows of {table!r}; "
                 "profile it with --kinds keys,fds"
             )
-        columns = Columns.from_dict(form["columns"])
-        return counting.load_sets(self._store, form["agree"], len(columns.names)), columns
+        return form
+
+    def inclusion_dependencies(
+        self, min_coverage: float | None = None
+    ) -> list[InclusionDependency]:
+        """Which columns of all tables are contained in which, the highest coverage first.
+
+        ``min_coverage`` asks also for those of whose distinct values such a share is contained;
+        without it, what the profile was made with, which is 1 unless told.
+        """
+        return self._inclusions().dependencies(_share(min_coverage))
+
+    def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
+        """Inclusions in a minimal key of another table, the likeliest first."""
+        return self._inclusions().foreign_keys(_share(min_coverage))
+
+    def clusters(self) -> list[Cluster]:
+        """The sets of columns that have values in common which no other column has, with how
+        many: every value belongs to one. Those of most values first."""
+        self._inclusions()
+        return clusters(self._store, self._store.read()["inclusion"])
+
+    def missing_values(self, dependent: str, referenced: str, limit: int | None = 100) -> list[Any]:
+        """Distinct values of one column that do not occur in another, at most ``limit`` of them.
+
+        Columns are written as ``"orders.customer_id"``; values are as JSON output shows them, and
+        rows by number where the profile keeps no rows.
+        """
+        from holdfast import pipeline
+
+        self._inclusions()
+        pair = Attribute.parse(dependent), Attribute.parse(referenced)
+        return pipeline.missing_values(self._running(), self._store, *pair, limit, self._progress)
+
+    def _inclusions(self) -> Inclusions:
+        found = self.snapshot().inclusions
+        if found is None:
+            raise InputError(
+                "the profile does not look for inclusion dependencies; "
+                "profile the tables with --kinds keys,inds"
+            )
+        return found
 
     def history(self) -> list[Entry]:
         """Every version, oldest first."""
@@ -324,6 +371,12 @@ def _table_name(name: str) -> str:
     if not name:
         raise InputError("a table needs a name")
     return name
+
+
+def _share(min_coverage: float | None) -> float | None:
+    if min_coverage is not None and not 0 < min_coverage <= 1:
+        raise InputError(f"min_coverage must be above 0 and at most 1, not {min_coverage}")
+    return min_coverage
 
 
 def _unknown(name: str, tables: Mapping[str, Any]) -> UnknownTableError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.constraints import FunctionalDependency, Key, Row
+from holdfast.constraints import FunctionalDependency, InclusionDependency, Key, Row
 
 
 @dataclass(frozen=True)
@@ -65,11 +65,13 @@ class Changes:
     duplicates: int  # rows that repeat another one, afterwards
     duplicates_before: int
     duplicated: tuple[Row, ...] = ()  # a row that now occurs twice and did not before
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage
     dependencies_gained: tuple[FunctionalDependency, ...] = ()  # the shortest hundred
     dependencies_lost: tuple[FunctionalDependency, ...] = ()
     fds_gained: int = 0  # how many functional dependencies in all
     fds_lost: int = 0
-    seconds: dict[str, float] = field(default_factory=dict)  # by stage
+    inclusions_gained: tuple[InclusionDependency, ...] = ()
+    inclusions_lost: tuple[InclusionDependency, ...] = ()
 
     @property
     def broken(self) -> tuple[Lost, ...]:
@@ -96,8 +98,10 @@ class Changes:
             "duplicated": list(self.duplicated),
             "fds_gained": self.fds_gained,
             "fds_lost": self.fds_lost,
-            "dependencies_gained": [each.to_dict() for each in self.dependencies_gained],
-            "dependencies_lost": [each.to_dict() for each in self.dependencies_lost],
+            "functional_dependencies_gained": [each.to_dict() for each in self.dependencies_gained],
+            "functional_dependencies_lost": [each.to_dict() for each in self.dependencies_lost],
+            "inclusion_dependencies_gained": [each.to_dict() for each in self.inclusions_gained],
+            "inclusion_dependencies_lost": [each.to_dict() for each in self.inclusions_lost],
             "seconds": self.seconds,
         }
 
@@ -117,8 +121,10 @@ class Changes:
             gained=tuple(Key(tuple(key["columns"])) for key in form["keys_gained"]),
             lost=tuple(Lost.from_dict(lost) for lost in form["keys_lost"]),
             duplicated=tuple(form["duplicated"]),
-            dependencies_gained=_dependencies(form["dependencies_gained"]),
-            dependencies_lost=_dependencies(form["dependencies_lost"]),
+            dependencies_gained=_dependencies(form["functional_dependencies_gained"]),
+            dependencies_lost=_dependencies(form["functional_dependencies_lost"]),
+            inclusions_gained=_inclusions(form, "inclusion_dependencies_gained"),
+            inclusions_lost=_inclusions(form, "inclusion_dependencies_lost"),
         )
 
 
@@ -126,6 +132,10 @@ def _dependencies(forms: list[dict[str, Any]]) -> tuple[FunctionalDependency, ..
     return tuple(
         FunctionalDependency(tuple(form["lhs"]), form["rhs"], form["error"]) for form in forms
     )
+
+
+def _inclusions(form: dict[str, Any], name: str) -> tuple[InclusionDependency, ...]:
+    return tuple(map(InclusionDependency.from_dict, form[name]))
 
 
 @dataclass(frozen=True)

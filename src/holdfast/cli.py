@@ -51,6 +51,8 @@ class Part(StrEnum):
 
     KEYS = "keys"
     NON_KEYS = "non-keys"
+    FDS = "fds"
+    AGREE_SETS = "agree-sets"
 
 
 def _flag(names: str, text: str, metavar: str | None = None, panel: str | None = None) -> Any:
@@ -140,6 +142,9 @@ def profile(
     max_columns: Annotated[
         int | None, _flag("--max-columns", "The longest key to look for.", "N")
     ] = None,
+    max_error: Annotated[
+        float | None, _flag("--max-error", "Also what this share of row pairs violates.", "SHARE")
+    ] = None,
     index_quota: Annotated[int, _flag("--index-quota", "How many columns to index.", "N")] = 8,
     start: Annotated[
         str, _flag("--start", "sample: a sample, then the rest as inserts.", "full|sample")
@@ -152,7 +157,7 @@ def profile(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
-    """Find the keys of some tables, and keep them in a new profile directory."""
+    """Find the constraints of some tables, and keep them in a new profile directory."""
     from holdfast.options import Options
     from holdfast.sources import Source
 
@@ -161,6 +166,7 @@ def profile(
         kinds=tuple(kind.strip() for kind in kinds.split(",")),
         nulls=nulls,
         max_columns=max_columns,
+        max_error=max_error,
         index_quota=index_quota,
         start=start,
         keep_rows=not no_rows,
@@ -281,10 +287,11 @@ def show(
     quiet: Quiet = False,  # noqa: ARG001  every command takes it
     verbose: Verbose = False,
 ) -> int:
-    """Show what a profile knows: keys, and maximal non-keys with two rows that agree on them."""
+    """Show what a profile knows: keys, non-keys with two rows that agree on them, and more."""
     from dataclasses import replace
 
     from holdfast.api import Profile
+    from holdfast.report import forms, terminal
     from holdfast.report.forms import PARTS
 
     opened = Profile.open(directory)
@@ -294,6 +301,16 @@ def show(
             has = ", ".join(found.tables)
             raise UnknownTableError(f"the profile has no table {table!r}; it has {has}")
         found = replace(found, tables={table: found.tables[table]})
+    if part == Part.AGREE_SETS:
+        counted = {name: opened.agree_sets(name) for name in found.tables}
+        if output == Output.JSON:
+            _print_json(forms.agree_sets(found, counted))
+        else:
+            terminal.agree_sets(terminal.Page(sys.stdout, everything=everything), counted)
+        return 0
+    if part == Part.FDS:
+        for name in found.tables:
+            opened.functional_dependencies(name)
     parts = PARTS if part is None else (part.value.replace("-", "_"),)
     _show(opened, directory, found, output, parts, everything, verbose)
     return 0

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
+
+from holdfast.errors import InputError
 
 Row = dict[str, Any]
 
@@ -86,3 +89,116 @@ class AgreeSet:
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {"columns": list(self.columns), "pairs": self.pairs}
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column of a table, as one among those of all tables.
+
+    >>> str(Attribute("orders", "customer id")), str(Attribute("a.b", "c`d"))
+    ('orders.customer id', '`a.b`.`c``d`')
+    """
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{_dotted(self.table)}.{_dotted(self.column)}"
+
+    @staticmethod
+    def parse(text: str) -> Attribute:
+        """The attribute that prints like this.
+
+        >>> Attribute.parse("`a.b`.c")
+        Attribute(table='a.b', column='c')
+        """
+        found = re.fullmatch(r"(`(?:[^`]|``)+`|[^`.]+)\.(`(?:[^`]|``)+`|[^`.]+)", text, re.DOTALL)
+        if found is None:
+            raise InputError(
+                f"{text!r} is not a column of a table; write table.column, and a name that has a "
+                "dot or a backtick in backticks"
+            )
+        return Attribute(*(_undotted(name) for name in found.groups()))
+
+
+def _dotted(name: str) -> str:
+    if "." in name or "`" in name:
+        return "`" + name.replace("`", "``") + "`"
+    return name
+
+
+def _undotted(name: str) -> str:
+    return name[1:-1].replace("``", "`") if name.startswith("`") else name
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Attributes that have some values in common, and no other attribute has them."""
+
+    attributes: tuple[Attribute, ...]
+    values: int  # how many
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.attributes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"attributes": list(map(str, self.attributes)), "values": self.values}
+
+
+@dataclass(frozen=True)
+class InclusionDependency:
+    """Every value of the dependent columns occurs in the referenced ones, or a share of them does.
+
+    >>> str(InclusionDependency((Attribute("orders", "customer"),), (Attribute("people", "id"),)))
+    'orders.customer ⊆ people.id'
+    """
+
+    dependent: tuple[Attribute, ...]
+    referenced: tuple[Attribute, ...]
+    coverage: float = 1.0  # the share of the dependent's distinct values
+
+    def __str__(self) -> str:
+        return f"{_side(self.dependent)} ⊆ {_side(self.referenced)}"
+
+    @property
+    def sides(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
+        """What it is about, whatever its coverage."""
+        return self.dependent, self.referenced
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {**_sides(self.dependent, self.referenced), "coverage": self.coverage}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> InclusionDependency:
+        """The value that a commit stored."""
+        dependent, referenced = (
+            tuple(map(Attribute.parse, form[side])) for side in ("dependent", "referenced")
+        )
+        return InclusionDependency(dependent, referenced, form["coverage"])
+
+
+@dataclass(frozen=True)
+class ForeignKey:
+    """An inclusion in a minimal key of another table, with how likely it is meant: 0 to 1."""
+
+    dependent: tuple[Attribute, ...]
+    referenced: tuple[Attribute, ...]
+    score: float
+
+    def __str__(self) -> str:
+        return f"{_side(self.dependent)} → {_side(self.referenced)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {**_sides(self.dependent, self.referenced), "score": self.score}
+
+
+def _side(attributes: tuple[Attribute, ...]) -> str:
+    shown = ", ".join(map(str, attributes))
+    return shown if len(attributes) == 1 else f"({shown})"
+
+
+def _sides(dependent: tuple[Attribute, ...], referenced: tuple[Attribute, ...]) -> dict[str, Any]:
+    return {"dependent": list(map(str, dependent)), "referenced": list(map(str, referenced))}

@@ -147,11 +147,12 @@ def contents(counted: Counted, options: Options) -> Iterator[tuple[str, pa.Table
     sets, atoms = counted.sets, len(counted.dependencies.covers)
     # For which right sides a mask is maximal evidence, so that opening need not find out again.
     maximal = np.zeros_like(sets.masks)
+    place = {mask.tobytes(): i for i, mask in enumerate(sets.masks)}
     for right, cover in enumerate(counted.dependencies.covers):
         bit = np.uint64(1) << np.uint64(right % 64)
         own = cover.evidence.copy()
         own[:, right // 64] &= ~bit
-        maximal[bitsets.is_member(sets.masks, own), right // 64] |= bit
+        maximal[[place[mask.tobytes()] for mask in own], right // 64] |= bit
     yield (
         "agree",
         pa.table(
@@ -223,14 +224,6 @@ def load_sets(store: Store, path: str, atoms: int) -> AgreeSets:
     kept = _read(store, path)
     masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
     return AgreeSets(masks, kept.column("pairs").to_numpy())
-
-
-def changes(store: Store, paths: list[str], atoms: int) -> tuple[U64, I64]:
-    """How the numbers of pairs changed over several batches."""
-    words = bitsets.words_for(atoms)
-    kept = [_read(store, path) for path in paths]
-    masks = [matrix_of(each.column("mask"), words) for each in kept]
-    return kernels.total(masks, [each.column("change").to_numpy() for each in kept], words)
 
 
 def _read(store: Store, path: str) -> pa.Table:

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.errors import InputError
 
-KINDS = ("keys", "fds")
+KINDS = ("keys", "fds", "inds")
 """The families that a profile can look for."""
 
 DEFAULT_KINDS = ("keys",)
@@ -25,6 +25,11 @@ class Options:
     nulls: str = "equal"  # or "unequal": a null differs from every null, as in SQL's UNIQUE
     max_columns: int | None = None  # the longest key to look for
     max_error: float | None = None  # also what so small a share of row pairs violates
+    min_coverage: float = 1.0  # also columns of whose values so large a share is in another
+    max_arity: int = 1  # columns on each side of an inclusion dependency
+    inclusion_nulls: str = "ignored"  # or "values": a null must occur in the referenced column too
+    empty_columns: bool = False  # whether a column without values is contained in all others
+    insert_only: bool = False  # count no values: smaller and faster, but deletes are refused
     index_quota: int = 8  # indexed columns in all, once every key is covered
     start: str = "full"  # or "sample": profile a sample, then apply the rest as inserts
     keep_rows: bool = True  # without raw rows witnesses are shown by row id
@@ -43,8 +48,21 @@ class Options:
             raise InputError(f"max_error must be a share from 0 to 1, not {self.max_error}")
         if self.max_error is not None and "fds" not in self.kinds:
             raise InputError("max_error needs counted pairs of rows: add fds to the kinds")
+        if not 0 < self.min_coverage <= 1:
+            raise InputError(f"min_coverage must be above 0 and at most 1, not {self.min_coverage}")
+        if self.max_arity < 1:
+            raise InputError(f"max_arity must be at least 1, not {self.max_arity}")
+        if self.inclusion_nulls not in ("ignored", "values"):
+            raise InputError(
+                f"inclusion_nulls can be 'ignored' or 'values', not {self.inclusion_nulls!r}"
+            )
         if self.index_quota < 0:
             raise InputError(f"index_quota cannot be negative, but is {self.index_quota}")
+
+    @property
+    def seeks_keys(self) -> bool:
+        """Whether pairs of rows are compared; inclusion dependencies alone need none."""
+        return "keys" in self.kinds or "fds" in self.kinds
 
     def to_dict(self) -> dict[str, Any]:
         """The form that a commit stores."""

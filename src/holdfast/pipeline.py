@@ -13,14 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast import counting, loop, state, upkeep
+from holdfast import counting, inclusion, loop, state, upkeep
 from holdfast.changes import Changes, Lost, Verification
-from holdfast.constraints import FunctionalDependency, Key, Row
+from holdfast.constraints import Attribute, FunctionalDependency, InclusionDependency, Key, Row
 from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.deletes import Requests, find_rows, with_deleted
-from holdfast.errors import BatchError, UnknownTableError
+from holdfast.errors import BatchError, InputError, SchemaError, UnknownTableError
 from holdfast.feed import Feed, fitted
+from holdfast.inclusion import Change, Inclusion
 from holdfast.kernels import bitsets
 from holdfast.options import Options
 from holdfast.placement import Progress, shares
@@ -95,7 +96,10 @@ def discover(
             run = Run(runner, store, options, lease, _about(progress, name))
             tables[name] = _discover_table(run, name, feed)
             seconds[name] = run.seconds
-        version = _commit(store, lease, options, tables, {}, None, {"seconds": seconds})
+        run = Run(runner, store, options, lease, progress)
+        values = _discover_values(run, tables)
+        facts = {"seconds": seconds, "values_seconds": run.seconds}
+        version = _commit(store, lease, options, tables, {}, values, None, facts)
     store.clean()
     return version
 
@@ -109,6 +113,8 @@ def _discover_table(run: Run, name: str, feed: Feed) -> Table:
         counting.check_size(name, intake.rows, len(intake.columns.names), run.runner)
     distinct = upkeep_tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
     table = _fresh(name, feed, intake, distinct, run.options)
+    if not run.options.seeks_keys:
+        return _saved(run, table, None)
     if run.options.start == "sample":
         table = _discover_from_sample(run, table)
     else:
@@ -121,6 +127,17 @@ def _discover_table(run: Run, name: str, feed: Feed) -> Table:
             counted = counting.count_all(run.runner, view, run.options, run.progress)
             table = replace(table, counted=counted)
     return _saved(run, table, None)
+
+
+def _discover_values(run: Run, tables: dict[str, Table]) -> Inclusion | None:
+    """The values of all tables together, if inclusion dependencies are looked for."""
+    if "inds" not in run.options.kinds:
+        return None
+    with run.stage("values"):
+        none = Inclusion.none({name: table.columns for name, table in tables.items()})
+        rows = [Change(table, table.segments) for table in tables.values()]
+        found = inclusion.changed(run.runner, none, rows, run.place, run.options, run.progress)
+        return inclusion.save(run.store, run.lease, found, None)
 
 
 def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float], options: Options) -> Table:
@@ -199,32 +216,47 @@ def apply(
             raise UnknownTableError(
                 f"the profile has no table {name!r}; it has {', '.join(body['tables'])}"
             )
+        if options.insert_only and (batch.deletes is not None or batch.updates is not None):
+            raise BatchError(
+                f"table {name!r}: this profile was made with --insert-only and counts no values, "
+                "so it takes inserts only; profile the tables anew without it to delete or update"
+            )
         run = Run(runner, store, options, lease, _about(progress, name))
         with run.stage("open"):
             before = state.load(store, name, body["tables"][name], options)
+            values = inclusion.load(store, body["inclusion"]) if "inclusion" in body else None
         with run.stage("read"):
             intake = _read_batch(run, before, batch)
         digest = intake.digest
         done = store.find_batch(name, batch.batch_id, digest) if batch.batch_id else None
         if done is not None and not dry_run:
             return replace(Changes.from_dict(store.read(done["version"])["changes"]), applied=False)
-        after = _changed(run, before, intake)
+        after, gone = _changed(run, before, intake)
+        values_after = _changed_values(run, values, before, after, intake, gone)
         with run.stage("witnesses"):
             changes = _changes(run, before, after, batch, intake, body["version"], dry_run)
+            changes = replace(changes, **_inclusion_changes(values, values_after, options))
         if dry_run:
             return changes
         after = replace(after, segments=tuple(s for s in after.segments if s.live))
         if upkeep.due(after.segments):
             with run.stage("merge"):
                 after = upkeep.merge(run.runner, after, run.place, options, run.progress)
+        if values_after is not None and inclusion.due(values_after.runs):
+            with run.stage("merge"):
+                values_after = inclusion.merged(
+                    run.runner, values_after, run.place, options, run.progress
+                )
         with run.stage("commit"):
             run.progress("commit")
             after = _saved(run, after, before)
+            if values_after is not None:
+                values_after = inclusion.save(store, lease, values_after, values)
             told = {"table": name, "id": batch.batch_id, "digest": digest}
             changes = replace(changes, version=body["version"] + 1, seconds=run.seconds)
             tables = {name: after}
             _commit(
-                store, lease, options, tables, body["tables"], told,
+                store, lease, options, tables, body["tables"], values_after, told,
                 {"changes": changes.to_dict()},
             )  # fmt: skip
     store.clean()
@@ -288,8 +320,9 @@ def _read_batch(run: Run, table: Table, batch: Batch) -> _BatchIntake:
     return _BatchIntake(added, inserted, updated, tuple(requests), " ".join(digests))
 
 
-def _changed(run: Run, before: Table, intake: _BatchIntake) -> Table:
-    """The table after the batch: deletes first, then what the new rows bring."""
+def _changed(run: Run, before: Table, intake: _BatchIntake) -> tuple[Table, I64]:
+    """The table after the batch, deletes first, then what the new rows bring; and which rows it
+    lost."""
     table = before
     old = before.cover.minimal
     gone = np.empty(0, np.int64)
@@ -307,6 +340,8 @@ def _changed(run: Run, before: Table, intake: _BatchIntake) -> Table:
         + sum(len(r.segments) for r in intake.requests)
         + len(intake.added),
     )
+    if not run.options.seeks_keys:
+        return replace(table, duplicates=0), gone
     table = _validated(run, table, old, intake.added)
     if table.counted is not None:
         counting.check_size(table.name, table.rows, len(table.columns.names), run.runner)
@@ -318,7 +353,23 @@ def _changed(run: Run, before: Table, intake: _BatchIntake) -> Table:
             table = replace(table, counted=counted)
     table = _estimated(run, table)
     with run.stage("index"):
-        return upkeep.index(run.runner, table, run.place, run.options, run.progress)
+        return upkeep.index(run.runner, table, run.place, run.options, run.progress), gone
+
+
+def _changed_values(
+    run: Run,
+    values: Inclusion | None,
+    before: Table,
+    after: Table,
+    intake: _BatchIntake,
+    gone: I64,
+) -> Inclusion | None:
+    """The values after the batch: merged with those of the new rows, the deleted ones extracted."""
+    if values is None:
+        return None
+    with run.stage("values"):
+        rows = [Change(after, intake.added), inclusion.gone(before, gone)]
+        return inclusion.changed(run.runner, values, rows, run.place, run.options, run.progress)
 
 
 def _validated(run: Run, table: Table, old: U64, added: tuple[Segment, ...]) -> Table:
@@ -391,7 +442,8 @@ def _changes(
     for mask, at in ends:
         key = _key(mask, names)
         if at < 0:
-            smaller = new[bitsets.any_superset(new, mask[None, :])]
+            # It holds, but not as a minimal one: a gained key lies inside it.
+            smaller = gained[((gained & ~mask) == 0).all(axis=1)]
             told.append(Lost(key, replaced_by=_key(smaller[0], names)))
         else:
             told.append(Lost(key, _pair(after.evidence, at, text) if left > 0 else None))
@@ -441,6 +493,23 @@ def _dependency_changes(before: Table, after: Table) -> dict[str, Any]:
     return told
 
 
+def _inclusion_changes(
+    before: Inclusion | None, after: Inclusion | None, options: Options
+) -> dict[str, Any]:
+    """The inclusion dependencies that came and went, whatever their coverage was."""
+    if before is None or after is None or before is after:
+        return {}
+    lists: list[dict[Any, InclusionDependency]] = [
+        {each.sides: each for each in inclusion.dependencies(values, options)}
+        for values in (before, after)
+    ]
+    old, new = lists
+    return {
+        "inclusions_gained": tuple(each for sides, each in new.items() if sides not in old),
+        "inclusions_lost": tuple(each for sides, each in old.items() if sides not in new),
+    }
+
+
 def _pair(evidence: Evidence, at: int, text: dict[int, str]) -> tuple[Row, Row]:
     one, two = (json.loads(text[int(id_)]) for id_ in evidence.witnesses[at, 0])
     return one, two
@@ -469,6 +538,7 @@ def _commit(
     options: Options,
     tables: dict[str, Table],
     others: dict[str, Any],
+    values: Inclusion | None,
     batch: dict[str, Any] | None,
     facts: dict[str, Any],
 ) -> int:
@@ -478,7 +548,7 @@ def _commit(
         twice = np.array(table.repeated[0][:1] if table.repeated else [], np.int64)
         shown = rows_as_text(store.path, table.segments, table.columns.names, twice)
         form["duplicated"] = [json.loads(text) for text in shown.values()]
-        form["key_count"] = len(table.cover.minimal)
+        form["key_count"] = len(table.cover.minimal) if options.seeks_keys else 0
         if table.counted is not None:
             covers = table.counted.dependencies.covers
             form["fd_count"] = sum(len(cover.minimal) for cover in covers)
@@ -489,6 +559,10 @@ def _commit(
         files += [form[n] for n in ("keys", "evidence", *counting.COUNTED_FILES) if n in form]
         for segment in form["segments"]:
             files += Segment.from_dict(segment).files
+    if values is not None:
+        facts = {**facts, "inclusion": inclusion.to_dict(values)}
+        files += values.data_files
+        keep += [values.files["inclusions"]]
     body = {
         "options": options.to_dict(),
         "tables": forms,
@@ -500,6 +574,51 @@ def _commit(
     return store.publish(body, lease)
 
 
+# Ask
+
+
+def missing_values(
+    runner: Runner,
+    store: Store,
+    dependent: Attribute,
+    referenced: Attribute,
+    most: int | None,
+    progress: Progress,
+) -> list[Any]:
+    """Values of one column that do not occur in another, at most so many."""
+    with store.reading() as lease:
+        body = store.read(lease.version)
+        options = Options.from_dict(body["options"])
+        if "inclusion" not in body:
+            raise InputError(
+                "the profile does not look for inclusion dependencies; "
+                "profile the tables with --kinds keys,inds"
+            )
+        held = inclusion.load(store, body["inclusion"])
+        for each in (dependent, referenced):
+            if each.table not in body["tables"]:
+                has = ", ".join(body["tables"])
+                raise UnknownTableError(f"the profile has no table {each.table!r}; it has {has}")
+            if each not in held.attributes:
+                mine = [str(other) for other in held.attributes if other.table == each.table]
+                raise SchemaError(f"there is no column {each}; there are {', '.join(mine)}")
+        families = [held.families[held.attributes.index(each)] for each in (dependent, referenced)]
+        if families[0] != families[1]:
+            raise SchemaError(
+                f"{dependent} has values of the kind {families[0]} and {referenced} of the kind "
+                f"{families[1]}, which are never equal"
+            )
+        table = state.load(store, dependent.table, body["tables"][dependent.table], options)
+        progress("values", table=dependent.table)
+        place = Place(store.path, "", options.keep_rows)
+        pair = (dependent, referenced)
+        ids = inclusion.missing(runner, held, table, pair, most, place, options)
+        names = table.columns.names
+        text = rows_as_text(store.path, table.segments, names, ids)
+        rows = [json.loads(text[id_]) for id_ in ids.tolist()]
+        return [row.get(dependent.column, row) for row in rows]
+
+
 # Verify
 
 
@@ -508,11 +627,29 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
     with store.writing() as lease:
         body = store.read()
         options = Options.from_dict(body["options"])
-        differences = {}
+        kept: dict[str, Table] = {}
+        differences: dict[str, list[str]] = {}
         for name, form in body["tables"].items():
             run = Run(runner, store, options, lease, _about(progress, name))
-            differences[name] = tuple(_verify_table(run, state.load(store, name, form, options)))
-    return Verification(body["version"], differences)
+            kept[name] = state.load(store, name, form, options)
+            differences[name] = list(_verify_table(run, kept[name]))
+        if "inclusion" in body and not any(differences.values()):
+            run = Run(runner, store, options, lease, progress)
+            held = inclusion.load(store, body["inclusion"])
+            for name, sentence in _verify_values(run, held, kept):
+                differences[name].append(sentence)
+    found = {name: tuple(sentences) for name, sentences in differences.items()}
+    return Verification(body["version"], found)
+
+
+def _verify_values(
+    run: Run, kept: Inclusion, tables: dict[str, Table]
+) -> Iterator[tuple[str, str]]:
+    """What is wrong with the values, and with which table's."""
+    none = Inclusion.none({name: table.columns for name, table in tables.items()})
+    rows = [Change(table, table.segments) for table in tables.values()]
+    fresh = inclusion.changed(run.runner, none, rows, run.place, run.options, run.progress)
+    yield from inclusion.differences(run.runner, kept, fresh, run.place)
 
 
 def _verify_table(run: Run, kept: Table) -> Iterator[str]:
@@ -526,6 +663,8 @@ def _verify_table(run: Run, kept: Table) -> Iterator[str]:
     if wrong:
         # What else would be found comes from damaged files.
         yield from wrong
+        return
+    if not run.options.seeks_keys:
         return
     atoms = len(kept.columns.names)
     none = Evidence.none(atoms)

@@ -12,7 +12,17 @@ import pyarrow as pa
 import pyarrow.compute
 from numpy.typing import NDArray
 
-from holdfast.constraints import FunctionalDependency, Key, NonKey
+from holdfast.constraints import (
+    AgreeSet,
+    Attribute,
+    Cluster,
+    ForeignKey,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    NonKey,
+)
+from holdfast.references import Facts, Shared, foreign_keys
 from holdfast.store import Store
 
 KEY_SIDE = -1
@@ -40,6 +50,25 @@ class TableSnapshot:
 
 
 @dataclass(frozen=True)
+class Inclusions:
+    """Which columns of all tables are contained in which."""
+
+    shared: Shared
+    tables: dict[str, Facts]
+    min_coverage: float = 1.0
+    empty_columns: bool = False
+
+    def dependencies(self, min_coverage: float | None = None) -> list[InclusionDependency]:
+        """The inclusion dependencies, the highest coverage first."""
+        least = self.min_coverage if min_coverage is None else min_coverage
+        return self.shared.inclusion_dependencies(least, self.empty_columns)
+
+    def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
+        """The foreign keys, the likeliest first."""
+        return foreign_keys(self.dependencies(min_coverage), self.tables, self.shared)
+
+
+@dataclass(frozen=True)
 class Snapshot:
     """One version."""
 
@@ -47,6 +76,7 @@ class Snapshot:
     created: str
     options: dict[str, Any]
     tables: dict[str, TableSnapshot]
+    inclusions: Inclusions | None = None  # None: not looked for
 
 
 def snapshot(store: Store, version: int | None = None) -> Snapshot:
@@ -57,7 +87,45 @@ def snapshot(store: Store, version: int | None = None) -> Snapshot:
         name: _table(store, name, form, body["options"], current)
         for name, form in body["tables"].items()
     }
-    return Snapshot(body["version"], body["created"], body["options"], tables)
+    inclusions = None
+    if "inclusion" in body:
+        inclusions = _inclusions(store, body["inclusion"], tables, body["options"])
+    return Snapshot(body["version"], body["created"], body["options"], tables, inclusions)
+
+
+def _inclusions(
+    store: Store,
+    form: dict[str, Any],
+    tables: dict[str, TableSnapshot],
+    options: dict[str, Any],
+) -> Inclusions:
+    attributes = tuple(Attribute(table, column) for table, column in form["attributes"])
+    kept = pa.ipc.open_file(pa.memory_map(store.file(form["inclusions"]))).read_all()
+    values = np.zeros((len(attributes), len(attributes)), np.int64)
+    one, two = kept.column("one").to_numpy(), kept.column("two").to_numpy()
+    values[one, two] = values[two, one] = kept.column("values").to_numpy()
+    facts = {
+        name: Facts(
+            () if table.duplicates else table.keys,
+            dict(zip(table.columns, table.types, strict=True)),
+            table.rows,
+        )
+        for name, table in tables.items()
+    }
+    shared = Shared(attributes, tuple(form["families"]), values)
+    return Inclusions(shared, facts, options["min_coverage"], options["empty_columns"])
+
+
+def clusters(store: Store, form: dict[str, Any]) -> list[Cluster]:
+    """The clusters of the current version, those of most values first."""
+    attributes = [Attribute(table, column) for table, column in form["attributes"]]
+    kept = pa.ipc.open_file(pa.memory_map(store.file(form["clusters"]))).read_all()
+    sets = _members(kept.column("mask"), len(attributes))
+    found = [
+        Cluster(tuple(attributes[place] for place in places), count)
+        for places, count in zip(sets, kept.column("values").to_pylist(), strict=True)
+    ]
+    return sorted(found, key=lambda each: -each.values)
 
 
 def _table(
@@ -65,6 +133,8 @@ def _table(
 ) -> TableSnapshot:
     names = form["columns"]["names"]
     keys = pa.ipc.open_file(pa.memory_map(store.file(form["keys"]))).read_all()
+    if not {"keys", "fds"} & set(options["kinds"]):
+        keys = keys.slice(0, 0)  # not looked for
     sets = columns_of(keys.column("mask"), names)
     kinds = keys.column("kind").to_pylist()
     witnesses: dict[tuple[str, ...], tuple[Any, Any]] = {}
@@ -86,7 +156,7 @@ def _table(
         ),
         form["duplicates"],
         tuple(form.get("duplicated") or ()),
-        {**form, "limited": limited},
+        {**form, "limited": limited, "max_error": options.get("max_error")},
         Dependencies(store, form["fds"], names) if "fds" in form else None,
         _approximate_keys(store, form["fds"], names) if "fds" in form else (),
     )
@@ -142,12 +212,35 @@ class Dependencies(Sequence[FunctionalDependency]):
 
 def columns_of(masks: pa.ChunkedArray, names: list[str]) -> list[tuple[str, ...]]:
     """The column names of each mask, in table order."""
+    return [tuple(names[place] for place in places) for places in _members(masks, len(names))]
+
+
+def _members(masks: pa.ChunkedArray, atoms: int) -> list[list[int]]:
+    """The numbers in each mask, ascending."""
     if not len(masks):
         return []
     data = np.frombuffer(b"".join(masks.to_pylist()), np.uint8).reshape(len(masks), -1)
-    bits: NDArray[np.uint8] = np.unpackbits(data, axis=1, bitorder="little")[:, : len(names)]
+    bits: NDArray[np.uint8] = np.unpackbits(data, axis=1, bitorder="little")[:, :atoms]
     rows, places = np.nonzero(bits)
     ends = np.searchsorted(rows, np.arange(1, len(masks) + 1))
     starts = np.concatenate([[0], ends[:-1]])
-    picked = [names[place] for place in places.tolist()]
-    return [tuple(picked[lo:hi]) for lo, hi in zip(starts, ends, strict=True)]
+    picked = places.tolist()
+    return [picked[lo:hi] for lo, hi in zip(starts, ends, strict=True)]
+
+
+def agree_sets(store: Store, form: dict[str, Any]) -> list[AgreeSet]:
+    """All agree-sets of a table with their numbers of pairs."""
+    kept = pa.ipc.open_file(pa.memory_map(store.file(form["agree"]))).read_all()
+    sets = columns_of(kept.column("mask"), form["columns"]["names"])
+    return [AgreeSet(*each) for each in zip(sets, kept.column("pairs").to_pylist(), strict=True)]
+
+
+def changed_agree_sets(store: Store, forms: list[dict[str, Any]]) -> list[AgreeSet]:
+    """How the numbers of pairs changed over some versions of a table."""
+    total: dict[tuple[str, ...], int] = {}
+    for form in forms:
+        kept = pa.ipc.open_file(pa.memory_map(store.file(form["recount"]))).read_all()
+        sets = columns_of(kept.column("mask"), form["columns"]["names"])
+        for columns, change in zip(sets, kept.column("change").to_pylist(), strict=True):
+            total[columns] = total.get(columns, 0) + change
+    return [AgreeSet(columns, change) for columns, change in total.items() if change]

@@ -134,15 +134,15 @@ def save(
     files = dict(before.files) if before else {}
     same = before is not None and _same(before.cover.minimal, table.cover.minimal)
     if not same or not _same(before.evidence.masks if before else None, table.evidence.masks):
-        files["keys"] = _write(store, lease, "keys", _keys(table))
+        files["keys"] = write(store, lease, "keys", _keys(table))
     if before is None or not (
         _same(before.evidence.masks, table.evidence.masks)
         and _same(before.evidence.witnesses, table.evidence.witnesses)
     ):
-        files["evidence"] = _write(store, lease, "evidence", _evidence(table, shown))
+        files["evidence"] = write(store, lease, "evidence", _evidence(table, shown))
     if table.counted is not None:
         for name, content in counting.contents(table.counted, options):
-            files[name] = _write(store, lease, name, content)
+            files[name] = write(store, lease, name, content)
     return replace(table, files=files)
 
 
@@ -176,7 +176,8 @@ def _evidence(table: Table, shown: dict[int, str]) -> pa.Table:
 PAIRS = pa.list_(pa.int64())
 
 
-def _write(store: Store, lease: Lease, kind: str, table: pa.Table) -> str:
+def write(store: Store, lease: Lease, kind: str, table: pa.Table) -> str:
+    """Write a file of a kind; its path."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(sink, table.schema, options=options) as writer:

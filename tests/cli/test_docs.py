@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import typer
 
 from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
 from holdfast.cli import app
-from holdfast.constraints import Key, NonKey
+from holdfast.constraints import AgreeSet, FunctionalDependency, Key, NonKey
 from holdfast.report import forms
 from holdfast.snapshot import Snapshot, TableSnapshot
 
@@ -75,9 +76,12 @@ def test_the_json_page_shows_what_is_printed() -> None:
     )  # fmt: skip
     twice = TableSnapshot("log", 9, ("at", "what"), (), (Key(("at",)),), (), 1,
         ({"at": 5, "what": "start"},), {})  # fmt: skip
+    depending = replace(
+        orders, non_keys=(), functional_dependencies=[FunctionalDependency(("id",), "city")]
+    )
     created = "2026-11-15T08:52:11.123+00:00"
-    options = {"kinds": ["keys"], "nulls": "equal", "max_columns": None, "index_quota": 8,
-        "start": "full", "keep_rows": True}  # fmt: skip
+    options = {"kinds": ["keys"], "nulls": "equal", "max_columns": None, "max_error": None,
+        "index_quota": 8, "start": "full", "keep_rows": True}  # fmt: skip
     changes = Changes(
         "orders", 4, "2026-11-15", True, 10, 2, 0, 1008, (Key(("id", "day")),),
         (Lost(Key(("id",)), pair), Lost(Key(("city", "day")), None, Key(("city",)))),
@@ -89,6 +93,8 @@ def test_the_json_page_shows_what_is_printed() -> None:
     expected = {
         "show": [
             forms.show(shown),
+            forms.show(Snapshot(3, created, options, {"orders": depending})),
+            forms.agree_sets(shown, {"orders": [AgreeSet(("city", "day"), 17)]}),
             forms.show(Snapshot(3, created, options, {"log": twice}), ["keys"]),
             forms.show(Snapshot(3, created, {**options, "max_columns": 2}, shown.tables), ["keys"]),
             forms.show(shown, ["keys"], verbose=True, sizes={"words": 24000, "log": 1200}),

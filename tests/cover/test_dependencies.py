@@ -54,9 +54,7 @@ def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None
     for _ in range(3):
         rows = [row for row in rows if data.draw(st.booleans())] + data.draw(rows_of(columns, 4))
         now = counted(rows, columns)
-        sets, appeared, vanished = sets.changed(
-            [sets.masks, now.masks], [-sets.counts, now.counts]
-        )
+        sets, appeared, vanished = sets.changed([sets.masks, now.masks], [-sets.counts, now.counts])
         kept = kept.changed(appeared, vanished, sets.masks)
         left, right = kept.pairs
         found = set(zip(bitsets.to_columns(left), right.tolist(), strict=True))

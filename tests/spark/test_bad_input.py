@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast import Options, Profile, Source
+from holdfast import Options, Profile
 from holdfast.errors import (
     BatchError,
     ConflictError,
@@ -146,7 +146,9 @@ def test_columns(shop: Profile, frame: Make, file: Callable[..., Path]) -> None:
 
 
 def test_types_that_cannot_be_compared(spark: SparkSession, tmp_path: Path) -> None:
-    rows = spark.sql("select 1 as id, array(st_geomfromwkb(X'0101000000000000000000F03F0000000000000040')) as place")
+    rows = spark.sql(
+        "select 1 as id, array(st_geomfromwkb(X'0101000000000000000000F03F0000000000000040')) as place"
+    )
     with pytest.raises(SchemaError, match=r"'place'.*geometry.*cast it or leave it out"):
         Profile.create(tmp_path / "p", {"t": rows})
     with pytest.raises(SchemaError, match="no columns"):

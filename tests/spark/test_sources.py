@@ -50,7 +50,9 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 
 
 def test_csv_cells(profile: Make, write: Callable[..., Path]) -> None:
-    text = 'id,said,kept spaces,none,"quoted ""name"""\n1,"he said ""no, no""", x ,"",a\n2,\\,y,,b\n'
+    text = (
+        'id,said,kept spaces,none,"quoted ""name"""\n1,"he said ""no, no""", x ,"",a\n2,\\,y,,b\n'
+    )
     kept = profile(write(text))
     assert types(kept) == {
         "id": "bigint",
@@ -244,15 +246,15 @@ def test_json(profile: Make, write: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc"])
-def test_columnar_files(
-    spark: SparkSession, profile: Make, tmp_path: Path, form: str
-) -> None:
+def test_columnar_files(spark: SparkSession, profile: Make, tmp_path: Path, form: str) -> None:
     rows = spark.sql("select id, id % 3 as third, cast(id as decimal(20,2)) d from range(10)")
     rows.write.format(form).save(str(tmp_path / f"t.{form}"))
     kept = profile(tmp_path / f"t.{form}")
     assert types(kept) == {"id": "bigint", "third": "bigint", "d": "decimal(20,2)"}
     assert columns(kept) == ["id", "d"]
-    rows.limit(1).select("d", "id", "third").write.format(form).save(str(tmp_path / f"again.{form}"))
+    rows.limit(1).select("d", "id", "third").write.format(form).save(
+        str(tmp_path / f"again.{form}")
+    )
     assert kept.apply("t", inserts=tmp_path / f"again.{form}").duplicates == 1
     assert columns(kept) == []
 
@@ -334,7 +336,9 @@ ALIKE = {
 
 
 def two_rows(session: SparkSession, pairs: dict[str, tuple[str, str]]) -> Any:
-    rows = [", ".join(f"{pair[side]} as `{name}`" for name, pair in pairs.items()) for side in (0, 1)]
+    rows = [
+        ", ".join(f"{pair[side]} as `{name}`" for name, pair in pairs.items()) for side in (0, 1)
+    ]
     return session.sql(f"select {rows[0]} union all select {rows[1]}")
 
 

@@ -136,9 +136,9 @@ def test_columns_in_another_order(tmp_path: Path) -> None:
 def test_lines(tmp_path: Path) -> None:
     told = spec(tmp_path, lines=",", header=True)
     batches = [
-        lines(["a,b,c", "1,x,0.5", ',"y,""z""",'], [7, 7, 7]),
+        lines(["c0,c1,c2", "1,x,0.5", ',"y,""z""",'], [7, 7, 7]),
         lines(["2,w,1"]),
-        lines(["a,b,c", "3,v,2"], [9, 9]),
+        lines(["c0,c1,c2", "3,v,2"], [9, 9]),
     ]
     (parcel,) = ingest(iter(batches), told)
     shown = read_raw(tmp_path, segment(parcel), np.arange(4)).to_pylist()
@@ -180,7 +180,7 @@ def test_a_corrupt_record_is_reported(tmp_path: Path) -> None:
 
 def test_types_are_guessed_from_all_lines(tmp_path: Path) -> None:
     told = spec(tmp_path, lines=",", header=True)
-    batches = [lines(["a,b,c", "1,x,1", "2,y,1.5"], [1, 1, 1]), lines(["3,,2"])]
+    batches = [lines(["c0,c1,c2", "1,x,1", "2,y,1.5"], [1, 1, 1]), lines(["3,,2"])]
     (parcel,) = infer(iter(batches), told)
     assert len(parcel.facts["votes"]) == 3
     guessed = spec(tmp_path, lines=",", header=True, guessed=True)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.cover import Cover
+from holdfast.kernels import agree as kernels
 from holdfast.kernels import bitsets
 
 U64 = NDArray[np.uint64]
@@ -27,9 +28,13 @@ class Dependencies:
     @staticmethod
     def build(atoms: int, evidence: U64, max_size: int | None) -> Dependencies:
         """All minimal dependencies of these evidences."""
-        return Dependencies(
-            tuple(Cover.build(atoms, _against(evidence, right), max_size) for right in range(atoms))
-        )
+        masks, rights = maximal_evidence(atoms, evidence)
+        covers = []
+        for right in range(atoms):
+            bit = np.uint64(1) << np.uint64(right % 64)
+            mine = masks[rights[:, right // 64] & bit != 0]
+            covers.append(Cover.build(atoms, _against(mine, right), max_size))
+        return Dependencies(tuple(covers))
 
     def changed(self, appeared: U64, vanished: U64, evidence: U64) -> Dependencies:
         """After evidences appeared and vanished; ``evidence`` is all there is now."""
@@ -57,6 +62,26 @@ class Dependencies:
         left = np.concatenate([cover.minimal for cover in self.covers])
         sizes = [len(cover.minimal) for cover in self.covers]
         return left, np.repeat(np.arange(len(self.covers), dtype=np.int32), sizes)
+
+
+def maximal_evidence(atoms: int, evidence: U64) -> tuple[U64, U64]:
+    """The evidences that are maximal for some right side, and for which ones, as bits.
+
+    An evidence e is maximal for A iff A is in every larger one, so the right sides of e are what
+    all larger ones share beyond e. Looking at those that are maximal among all rules nearly
+    everything out; whatever is maximal for A is among the rest, so the rest suffices to be exact.
+    """
+    full = bitsets.universe(atoms)[0]
+    # Rows that agree everywhere refute nothing, and would stand above all others.
+    evidence = evidence[(evidence != full).any(axis=1)]
+    top = bitsets.maximal(evidence)
+    rights = np.empty_like(evidence)
+    kernels.maximal_for(evidence, top, full, rights)
+    some = rights.any(axis=1)
+    masks, rights = evidence[some], rights[some]
+    by_size = np.argsort(-bitsets.popcount(masks), kind="stable")
+    kernels.maximal_for(masks, masks[by_size], full, rights)
+    return masks, rights
 
 
 def _against(evidence: U64, right: int) -> U64:

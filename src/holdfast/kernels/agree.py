@@ -36,25 +36,48 @@ class Counts(NamedTuple):
 
 def codes(words: U64, first: I64, values: int, column: int, nulls_equal: bool) -> Codes:
     """One column's cells as codes. Where nulls differ, every null has a code of its own."""
+    out = np.empty(len(words), np.int32)
     width = int(first[column + 1] - first[column])
-    null = words[:, values + column // 64] >> np.uint64(column % 64) & np.uint64(1)
-    parts = [words[:, first[column] + k] for k in range(width)]
-    nulls = null.astype(np.bool_)
-    if nulls.any():
-        parts.append(null)
-    if len(parts) == 1:
-        _, found = np.unique(parts[0], return_inverse=True)
-    else:
-        order = np.lexsort(parts)
-        fresh = np.zeros(len(order), np.bool_)
-        for part in parts:
-            fresh[1:] |= part[order[1:]] != part[order[:-1]]
-        found = np.empty(len(order), np.int64)
-        found[order] = np.cumsum(fresh)
-    out = found.astype(np.int32)
-    if not nulls_equal and nulls.any():
-        out[nulls] = -1 - np.arange(int(nulls.sum()), dtype=np.int32)
+    _number(words, int(first[column]), width, values, column, nulls_equal, out)
     return out
+
+
+@kernel
+def _number(
+    words: Any, first: int, width: int, values: int, column: int, nulls_equal: bool, out: Any
+) -> None:
+    """Number the distinct cells in the order in which they come."""
+    size = 16
+    while size < 2 * words.shape[0]:
+        size *= 2
+    slots = np.full(size, -1, np.int64)  # the first row with a cell
+    count = 0
+    for row in range(words.shape[0]):
+        null = (words[row, values + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(1)
+        if null and not nulls_equal:
+            out[row] = count
+            count += 1
+            continue
+        h = null
+        for k in range(width):
+            h = (h ^ words[row, first + k]) * np.uint64(0xFF51AFD7ED558CCD)
+            h ^= h >> np.uint64(32)
+        at = np.int64(h & np.uint64(size - 1))
+        while True:
+            other = slots[at]
+            if other < 0:
+                slots[at] = row
+                out[row] = count
+                count += 1
+                break
+            theirs = words[other, values + (column >> 6)] >> np.uint64(column & 63)
+            same = theirs & np.uint64(1) == null
+            for k in range(width):
+                same = same and words[other, first + k] == words[row, first + k]
+            if same:
+                out[row] = out[other]
+                break
+            at = (at + 1) & (size - 1)
 
 
 def count(columns: Codes, ones: I64) -> tuple[U64, I64]:
@@ -238,3 +261,30 @@ def minimal_within(sums: Any, most: int, limit: int) -> Any:
             out[count] = place
             count += 1
     return out[:count]
+
+
+@kernel
+def maximal_for(masks: Any, others: Any, full: Any, out: Any) -> None:
+    """For each mask the columns that it lacks and that all strictly larger masks around it have:
+    the right sides for which it is maximal evidence."""
+    words = masks.shape[1]
+    for i in range(masks.shape[0]):
+        for w in range(words):
+            out[i, w] = full[w]
+        for j in range(others.shape[0]):
+            inside = True
+            larger = False
+            for w in range(words):
+                if masks[i, w] & ~others[j, w]:
+                    inside = False
+                    break
+                larger = larger or others[j, w] != masks[i, w]
+            if inside and larger:
+                left = np.uint64(0)
+                for w in range(words):
+                    out[i, w] &= others[j, w]
+                    left |= out[i, w] & ~masks[i, w]
+                if left == np.uint64(0):
+                    break
+        for w in range(words):
+            out[i, w] &= ~masks[i, w]

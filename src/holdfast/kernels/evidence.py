@@ -334,7 +334,7 @@ def _some_pairs(
     if size > _SMALL:
         for i in range(32):
             one = distinct[i * (size - 1) // 32]
-            for other in (i * (size - 1) // 32 + 1, size - 1 - i):
+            for other in (i * (size - 1) // 32 + 1, (size - 1 - i) % size):
                 two = distinct[other]
                 if one != two:
                     pair_mask(rows[one], rows[two], shape, mask)

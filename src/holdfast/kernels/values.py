@@ -1,11 +1,11 @@
 """Values of columns: one 128-bit code per cell, equal across columns iff the values are.
 
-A number's code is a hash of its canonical form ``± m · 2^a · 5^b`` with m coprime to 10, so that the
-integer 1, the decimal 1.00 and the double 1.0 have one code, and 2^53 + 1 has not that of the double
-2^53. Text brings its 128-bit hash along. A *salt* keeps families of types apart.
+A number's code is a hash of its canonical form ``± m · 2^a · 5^b`` with m coprime to 10, so that
+the integer 1, the decimal 1.00 and the double 1.0 have one code, and 2^53 + 1 has not that of the
+double 2^53. Text brings its 128-bit hash along. A *salt* keeps families of types apart.
 
-An *entry* is a row of four ``uint64`` words: the code's two, the number of an attribute (a column of
-a table), and how often the value occurs there, as a signed number: in a difference it may be
+An *entry* is a row of four ``uint64`` words: the code's two, the number of an attribute (a column
+of a table), and how often the value occurs there, as a signed number: in a difference it may be
 negative. Entries are sorted by code, then attribute. Codes are hashes, hence spread evenly, so one
 pass into buckets nearly sorts them.
 """
@@ -152,6 +152,20 @@ def code(row: Any, column: Any) -> Any:
 
 
 @kernel
+def codes(rows: Any, positions: Any, column: Any, out: Any, present: Any) -> None:
+    """The codes of a column's cells, and which of them are values."""
+    bit = np.uint64(column.null_bit)
+    for i in range(positions.size):
+        row = rows[positions[i]]
+        present[i] = True
+        if row[column.null_word] >> bit & _ONE:
+            present[i] = column.nulls
+            out[i, 0], out[i, 1] = _hash(_ZERO, _ZERO, _NULL, column.salt)
+        else:
+            out[i, 0], out[i, 1] = code(row, column)
+
+
+@kernel
 def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> int:
     """Entries of a column's cells, each counting ``one``; how many were written to ``out``.
 
@@ -253,7 +267,7 @@ def _sort_buckets(out: Any, ends: Any) -> None:
 
 @kernel
 def _summed(entries: Any) -> int:
-    """Add up the entries of one code and attribute, in place, and drop those that add up to none."""
+    """Add up the entries of one code and attribute, in place; drop those that add up to none."""
     size = 0
     i = 0
     while i < entries.shape[0]:

@@ -11,14 +11,16 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from holdfast.changes import Changes, Entry, TableDiff
-from holdfast.constraints import Key, NonKey
+from holdfast.constraints import AgreeSet, Key, NonKey
 from holdfast.snapshot import Snapshot, TableSnapshot
 
 Form = dict[str, Any]
 Sets = TypeVar("Sets", Key, NonKey)
 
-PARTS = ("keys", "non_keys")
+PARTS = ("keys", "non_keys", "fds")
 """What a table's form can hold."""
+
+PARTS_IN_JSON = {"keys": "keys", "non_keys": "non_keys", "fds": "functional_dependencies"}
 
 
 def show(
@@ -90,7 +92,11 @@ def shortest_first(sets: Iterable[Sets], columns: Sequence[str]) -> list[Sets]:
 def incomplete(table: TableSnapshot, options: Form) -> list[str]:
     """The lists that may lack something because of ``max_columns``."""
     limit = options.get("max_columns")
-    return list(PARTS) if limit is not None and limit < len(table.columns) else []
+    return (
+        [PARTS_IN_JSON[part] for part in PARTS]
+        if limit is not None and limit < len(table.columns)
+        else []
+    )
 
 
 def indexes(table: TableSnapshot) -> list[Form]:
@@ -113,18 +119,22 @@ def indexes(table: TableSnapshot) -> list[Form]:
 def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: bool) -> Form:
     form: Form = {"rows": table.rows, "columns": list(table.columns)}
     if "keys" in parts:
-        keys = [key.to_dict() for key in shortest_first(table.keys, table.columns)]
+        keys = [_key(key, table) for key in shortest_first(table.keys, table.columns)]
         # A bag with a repeated row has no key, whatever its distinct rows have.
         form["keys"] = [] if table.duplicates else keys
         if table.duplicates:
             form["keys_of_distinct_rows"] = keys
+        form["keys"] += [key.to_dict() for key in table.approximate_keys]
     if "non_keys" in parts:
         found = shortest_first(table.non_keys, table.columns)
         form["non_keys"] = [non_key.to_dict() for non_key in found]
+    if "fds" in parts and table.functional_dependencies is not None:
+        found_fds = [each.to_dict() for each in table.functional_dependencies]
+        form["functional_dependencies"] = found_fds
     form["duplicates"] = table.duplicates
     if table.duplicates:
         form["duplicated"] = list(table.duplicated)
-    if lacking := [part for part in incomplete(table, options) if part in parts]:
+    if lacking := [part for part in incomplete(table, options) if part in form]:
         form |= {"incomplete": lacking, "max_columns": options["max_columns"]}
     if verbose:
         form |= {
@@ -133,6 +143,23 @@ def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: b
             "segments": len(table.details.get("segments", ())),
         }
     return form
+
+
+def _key(key: Key, table: TableSnapshot) -> Form:
+    """A key that holds; its error is told where errors are looked for."""
+    form = key.to_dict()
+    if table.details.get("max_error") is not None:
+        form["error"] = 0.0
+    return form
+
+
+def agree_sets(snapshot: Snapshot, counted: dict[str, list[AgreeSet]]) -> Form:
+    """All agree-sets of tables, with their numbers of row pairs."""
+    tables = {name: [each.to_dict() for each in found] for name, found in counted.items()}
+    return {
+        "version": snapshot.version,
+        "tables": {name: {"agree_sets": found} for name, found in tables.items()},
+    }
 
 
 def _finite(value: Any) -> Any:

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
-from holdfast.constraints import Key, NonKey, Row
+from holdfast.constraints import AgreeSet, Key, NonKey, Row
 from holdfast.report import forms
 from holdfast.report.text import count, moment, plain, size, value_text
 from holdfast.snapshot import Snapshot, TableSnapshot
@@ -95,6 +95,8 @@ def show(
             _keys(page, table, snapshot.options)
         if "non_keys" in parts:
             _non_keys(page, table, snapshot.options, verbose)
+        if "fds" in parts and table.functional_dependencies is not None:
+            _dependencies(page, table, snapshot.options)
         if verbose:
             _inside(page, table)
     if verbose:
@@ -110,6 +112,26 @@ def _keys(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
     for key in keys[: page.limit]:
         page.line(_set(key), "green", 4)
     page.more(len(keys), 4)
+
+
+def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
+    found = table.functional_dependencies or ()
+    heading = count(len(found), "functional dependency", "functional dependencies")
+    page.line((heading if found else "no functional dependency") + _limited(table, options), "", 2)
+    for each in found[: page.limit]:
+        error = f"  (violated by {each.error:.3g} of the row pairs)" if each.error else ""
+        page.line(plain(str(each)) + error, "green" if not each.error else "", 4)
+    page.more(len(found), 4)
+
+
+def agree_sets(page: Page, counted: dict[str, list[AgreeSet]]) -> None:
+    """Agree-sets, those of most pairs first."""
+    for name, found in counted.items():
+        page.line(f"{plain(name)}: {count(len(found), 'agree-set')}", "bold")
+        for each in sorted(found, key=lambda each: -each.pairs)[: page.limit]:
+            columns = plain(str(Key(each.columns)))
+            page.line(f"{each.pairs:>16,} {'pair ' if each.pairs == 1 else 'pairs'}  {columns}")
+        page.more(len(found))
 
 
 def _non_keys(page: Page, table: TableSnapshot, options: dict[str, Any], verbose: bool) -> None:
@@ -191,7 +213,8 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
     replaced = [lost for lost in outcome.lost if not lost.broken]
     if broken:
         verb = "would break" if check else "broken"
-        page.line(f"{count(len(broken), 'key')} {verb}: two rows agree on it", "red", 2)
+        which = "it" if len(broken) == 1 else "each"
+        page.line(f"{count(len(broken), 'key')} {verb}: two rows agree on {which}", "red", 2)
         for lost in broken[: page.limit]:
             _broken(page, lost)
         page.more(len(broken), 4)
@@ -207,9 +230,23 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
     if outcome.non_keys_gained or outcome.non_keys_lost:
         gained, lost_ = outcome.non_keys_gained, outcome.non_keys_lost
         page.line(f"maximal non-keys: {gained:,} gained, {lost_:,} lost", "dim", 2)
+    if outcome.fds_gained or outcome.fds_lost:
+        _dependency_changes(page, outcome)
     if verbose and outcome.seconds:
         times = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in outcome.seconds.items())
         page.line(f"times: {times}", "dim", 2)
+
+
+def _dependency_changes(page: Page, outcome: Changes) -> None:
+    gained, lost = outcome.fds_gained, outcome.fds_lost
+    page.line(f"functional dependencies: {gained:,} gained, {lost:,} lost", "", 2)
+    for sign, total, some in (
+        ("+", gained, outcome.dependencies_gained),
+        ("−", lost, outcome.dependencies_lost),
+    ):
+        for each in some[: page.limit]:
+            page.line(f"{sign} {plain(str(each))}", "green" if sign == "+" else "red", 4)
+        page.more(total, 4)
 
 
 def _broken(page: Page, lost: Lost) -> None:

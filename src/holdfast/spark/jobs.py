@@ -10,9 +10,10 @@ import re
 import signal
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -20,29 +21,55 @@ from pyspark.util import inheritable_thread_target
 
 from holdfast.errors import HoldfastError, SetupError, SourceError, StoreError
 
+T = TypeVar("T")
+
 _POLL = 0.1
 
 
 def collect(session: SparkSession, frame: DataFrame) -> list[Row]:
     """The rows of a frame that has few."""
-    tag = f"holdfast-{uuid.uuid4().hex}"
+    try:
+        return run(session, frame.collect)
+    except Exception as failure:
+        raise _explained(failure) from failure
 
-    def work() -> list[Row]:
-        session.addTag(tag)  # of this thread, so it ends with it
-        return frame.collect()
+
+def run(session: SparkSession, work: Callable[[], T]) -> T:
+    """Do something that may start jobs."""
+    tag = f"holdfast-{uuid.uuid4().hex}"
+    add, cancel = _tagging(session)
+
+    def tagged() -> T:
+        add(tag)  # to this thread, so it ends with it
+        return work()
 
     with ThreadPoolExecutor(1) as pool, _plain_interrupts():
-        running: Future[list[Row]] = pool.submit(inheritable_thread_target(session)(work))
+        running: Future[T] = pool.submit(inheritable_thread_target(session)(tagged))
         try:
             return running.result()
         except KeyboardInterrupt:
             # Again until it is gone: it may not have started when it was cancelled first.
             while not running.done():
-                session.interruptTag(tag)
+                cancel(tag)
                 wait([running], _POLL)
             raise
-        except Exception as failure:
-            raise _explained(str(failure)) from failure
+
+
+def _tagging(session: SparkSession) -> tuple[Callable[[str], None], Callable[[str], Any]]:
+    """How the jobs of a thread are tagged, and cancelled from another thread.
+
+    A classic session cancels only by tags of the thread that asks; its context cancels by any.
+    """
+    if type(session).__module__.startswith("pyspark.sql.connect."):
+        return session.addTag, session.interruptTag
+    return session.sparkContext.addJobTag, session.sparkContext.cancelJobsWithTag
+
+
+def cause(failure: Exception) -> str:
+    """What went wrong, without the stack: that stays in the chain and in Spark's log."""
+    lines = [re.sub(r"^(Caused by)?: ", "", line.strip()) for line in str(failure).splitlines()]
+    told = [line for line in lines if re.match(r"^[\w.$]*(Error|Exception)\b.*: ", line)]
+    return told[-1] if told else next(filter(None, lines), type(failure).__name__)
 
 
 @contextmanager
@@ -60,15 +87,13 @@ def _plain_interrupts() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _explained(text: str) -> HoldfastError:
-    """A failed job as one sentence; the stack stays in the chain and in Spark's log."""
+def _explained(failure: Exception) -> HoldfastError:
+    """A failed job as one sentence."""
+    text = str(failure)
     no_space = re.search(r"No space left on device|Disk quota exceeded", text)
     if no_space:
         return StoreError(f"a task could not write: {no_space[0]}; nothing was committed")
-    lines = [re.sub(r"^(Caused by)?: ", "", line.strip()) for line in text.splitlines()]
-    told = [line for line in lines if re.match(r"^[\w.$]*(Error|Exception)\b.*: ", line)]
-    cause = (told or [line for line in lines if line] or ["no reason given"])[-1]
     unreadable = re.search(r"\[FAILED_READ_FILE.*?\] .* file:?/*(/.*?)\.?\s+SQLSTATE", text)
     if unreadable:
-        return SourceError(f"{unquote(unreadable[1])}: Spark cannot read it ({cause})")
-    return SetupError(f"a Spark job failed: {cause}")
+        return SourceError(f"{unquote(unreadable[1])}: Spark cannot read it ({cause(failure)})")
+    return SetupError(f"a Spark job failed: {cause(failure)}")

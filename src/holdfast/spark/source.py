@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlparse
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
@@ -23,7 +23,7 @@ from pyspark.sql import types as t
 from holdfast.errors import InputError, SchemaError, SourceError
 from holdfast.feed import Columns, Feed
 from holdfast.sources import Source
-from holdfast.spark.jobs import collect
+from holdfast.spark import jobs
 from holdfast.spark.types import arrow_type, carried
 from holdfast.tasks import text
 
@@ -180,7 +180,7 @@ def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]
         if all(each.suffix in ("", ".csv", ".tsv", ".txt", ".gz") for each in files):
             lines = [(str(each), _first_line(each, source.multi_line)) for each in files]
             return [(label, line) for label, line in lines if line is not None]
-    rows = collect(session, session.read.text(_for_spark(source.path)).limit(1))
+    rows = jobs.collect(session, session.read.text(_for_spark(source.path)).limit(1))
     return [(source.path, row["value"]) for row in rows]
 
 
@@ -242,7 +242,7 @@ def _other(session: SparkSession, source: Source, first: bool) -> Feed:
             reader = session.read.format(source.kind).options(**options)
             path = _for_spark(source.path)
             if schema is None or (corrupt and not first):
-                found = reader.load(path).schema
+                found = jobs.run(session, lambda: reader.load(path).schema)
                 schema = _no_more_than(schema, found, source.path) if schema else found
             if corrupt:
                 schema = t.StructType([x for x in schema.fields if x.name != "_corrupt_record"])
@@ -250,9 +250,11 @@ def _other(session: SparkSession, source: Source, first: bool) -> Feed:
                 schema = schema.add(_CORRUPT, t.StringType())
             frame = reader.schema(schema).load(path)
         fields = frame.schema.fields
-    except AnalysisException as failure:
+    except SchemaError:
+        raise
+    except Exception as failure:
         raise SourceError(
-            f"{source.path}: Spark cannot read it as {source.kind}: {str(failure).splitlines()[0]}"
+            f"{source.path}: Spark cannot read it as {source.kind}: {jobs.cause(failure)}"
         ) from failure
     data = fields[:-1] if corrupt else fields
     columns = _columns([each.name for each in data], [each.dataType for each in data])

@@ -79,7 +79,7 @@ class Cells:
 
     def blocks(self) -> Iterator[U64]:
         """Entries column by column, in no order."""
-        weight = np.array(self.weight).astype(np.int64).view(np.uint64)[()]
+        weight = np.uint64(self.weight % (1 << 64))
         for segment in self.view.segments:
             if self.ids is None:
                 positions = live_positions(self.view.path, segment)
@@ -167,6 +167,39 @@ class Merge:
     frequencies: bool
 
 
+@dataclass(frozen=True)
+class Compare:
+    """Look whether two lists of runs say the same of a range."""
+
+    root: str
+    low: int
+    high: int
+    one: tuple[Run, ...]
+    two: tuple[Run, ...]
+
+
+@dataclass(frozen=True)
+class Missing:
+    """Values of one attribute that another lacks, in a range of codes; at most so many."""
+
+    root: str
+    low: int
+    high: int
+    runs: tuple[Run, ...]
+    dependent: int
+    referenced: int
+    most: int | None
+
+
+@dataclass(frozen=True)
+class Find:
+    """A row for each of some codes of one column."""
+
+    cells: Cells
+    column: int
+    codes: U64
+
+
 def family(name: str, type_: pa.DataType) -> str:
     """What a column's values are equal among; ``name`` is what Spark calls the type.
 
@@ -196,7 +229,7 @@ def family(name: str, type_: pa.DataType) -> str:
 
 
 def salt(family_: str) -> U64:
-    """Two words that keep a family's codes apart; text, whose codes are hashes already, has none."""
+    """Two words that keep a family's codes apart."""
     if family_ == "text":
         return np.zeros(2, np.uint64)
     digest = hashlib.blake2b(family_.encode(), digest_size=16).digest()
@@ -254,6 +287,59 @@ def merge(item: Merge) -> Iterator[Parcel]:
     root = Path(item.root)
     entries = values.merged(_slices(root, item.runs, item.low, item.high))
     yield _written(root, item.prefix, entries, item.frequencies)
+
+
+def compare(item: Compare) -> Iterator[Parcel]:
+    """How many values of which attributes differ."""
+    root = Path(item.root)
+    two = _slices(root, item.two, item.low, item.high)
+    for block in two:
+        block[:, 3] = np.uint64(0) - block[:, 3]
+    left = values.merged([*_slices(root, item.one, item.low, item.high), *two])
+    attributes, counts = np.unique(left[:, 2], return_counts=True)
+    wrong = dict(zip(map(str, attributes.tolist()), counts.tolist(), strict=True))
+    yield Parcel({"wrong": wrong})
+
+
+def missing(item: Missing) -> Iterator[Parcel]:
+    """The codes of the values."""
+    wanted = (item.dependent, item.referenced)
+    found = _slices(Path(item.root), item.runs, item.low, item.high)
+    entries = values.merged([block[np.isin(block[:, 2], wanted)] for block in found])
+    # A code has one entry here, or two: the one of each attribute.
+    same = (entries[1:, :2] == entries[:-1, :2]).all(axis=1)
+    single = ~(np.append(same, False) | np.insert(same, 0, False))[: len(entries)]
+    lone = single & (entries[:, 2] == item.dependent)
+    yield Parcel({"values": int(lone.sum())}, {"codes": entries[lone, :2][: item.most]})
+
+
+def find(item: Find) -> Iterator[Parcel]:
+    """The ids of rows, and which codes they have; each code at most once a segment."""
+    view = item.cells.view
+    column = item.cells.columns[item.column]
+    order = np.lexsort((item.codes[:, 1], item.codes[:, 0]))
+    held = item.codes[order]
+    for segment in view.segments:
+        positions = live_positions(view.path, segment)
+        out, present = np.empty((positions.size, 2), np.uint64), np.zeros(positions.size, np.bool_)
+        with np.errstate(over="ignore"):
+            values.codes(map_words(view.path, segment), positions, column, out, present)
+        at = np.searchsorted(held[:, 0], out[:, 0])
+        near = np.flatnonzero(present & (held[np.minimum(at, len(held) - 1), 0] == out[:, 0]))
+        ids: dict[int, int] = {}
+        for row in near.tolist():
+            for k in range(int(at[row]), len(held)):
+                if held[k, 0] != out[row, 0]:
+                    break
+                if held[k, 1] == out[row, 1]:
+                    ids.setdefault(int(order[k]), int(positions[row]) + segment.base)
+        yield Parcel(
+            {},
+            {
+                "codes": np.array(list(ids), np.int64),
+                "ids": np.array(list(ids.values()), np.int64),
+            },
+        )
 
 
 def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> Parcel:

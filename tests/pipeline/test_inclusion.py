@@ -1,0 +1,345 @@
+"""Inclusion dependencies: the paper's examples, and the law over several tables."""
+
+from __future__ import annotations
+
+import math
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast import inclusion, pipeline
+from holdfast.changes import Changes
+from holdfast.constraints import Attribute
+from holdfast.errors import BatchError, SchemaError, UnknownTableError
+from holdfast.feed import Columns, Feed
+from holdfast.options import Options
+from holdfast.placement import no_progress
+from holdfast.runner import InProcess
+from holdfast.snapshot import Inclusions, clusters, snapshot
+from holdfast.store import Store
+from holdfast.tasks import values
+from tests import oracle
+from tests.pipeline.tables import folder, small_limits
+from tests.pipeline.test_law import EXAMPLES, law
+
+Cells = list[tuple[Any, ...]]
+TYPES = {
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "decimal(38,4)": pa.decimal128(38, 4),
+    "decimal(6,1)": pa.decimal128(6, 1),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+}
+
+
+class Shops:
+    """A profile of several tables, in process; a table is its columns' types and its rows."""
+
+    def __init__(
+        self,
+        path: Path,
+        tables: dict[str, tuple[list[str], Cells]],
+        options: Options | None = None,
+        tasks: int = 2,
+    ) -> None:
+        self.types = {name: types for name, (types, _) in tables.items()}
+        self.options = options or Options(kinds=("inds",))
+        self.runner = InProcess(tasks)
+        self.store = Store.create(path)
+        feeds = {name: self.feed(name, rows) for name, (_, rows) in tables.items()}
+        pipeline.discover(self.runner, self.store, feeds, self.options, no_progress)
+
+    def feed(self, table: str, rows: Cells, names: list[str] | None = None) -> Feed:
+        types = self.types[table]
+        told = Columns.of(
+            names or list("ABCDEFGH"[: len(types)]), types, [TYPES[each] for each in types]
+        )
+        cells = [pa.array([row[c] for row in rows], TYPES[each]) for c, each in enumerate(types)]
+        return Feed(table, told, pa.table(cells, names=list(told.schema.names)))
+
+    def apply(self, table: str, dry_run: bool = False, **batch: Any) -> Changes:
+        row_key = batch.pop("row_key", ())
+        feeds = {name: self.feed(table, rows) for name, rows in batch.items() if rows is not None}
+        given_ = pipeline.Batch(**feeds, row_key=row_key)
+        return pipeline.apply(self.runner, self.store, table, given_, no_progress, dry_run)
+
+    @property
+    def now(self) -> Inclusions:
+        found = snapshot(self.store).inclusions
+        assert found is not None
+        return found
+
+    def dependencies(self, min_coverage: float | None = None) -> set[tuple[str, str]]:
+        found = self.now.dependencies(min_coverage)
+        return {(str(each.dependent[0]), str(each.referenced[0])) for each in found}
+
+    def clusters(self) -> dict[str, int]:
+        found = clusters(self.store, self.store.read()["inclusion"])
+        return {"".join(a.column for a in each.attributes): each.values for each in found}
+
+    def missing(self, one: str, two: str, most: int | None = None) -> list[Any]:
+        pair = Attribute.parse(one), Attribute.parse(two)
+        return pipeline.missing_values(self.runner, self.store, *pair, most, no_progress)
+
+    def assert_exact(self, tables: dict[str, Cells]) -> None:
+        """What is kept is what brute force finds in the rows."""
+        sets = oracle.value_sets(
+            {
+                str(Attribute(table, "ABCDEFGH"[c])): (family(kind), [row[c] for row in rows])
+                for table, rows in tables.items()
+                for c, kind in enumerate(self.types[table])
+            },
+            self.options.inclusion_nulls == "values",
+        )
+        expected = oracle.inclusions(sets, self.options.empty_columns)
+        assert {
+            (str(each.dependent[0]), str(each.referenced[0])): each.coverage
+            for each in self.now.dependencies(1e-9)
+        } == {pair: pytest.approx(share) for pair, share in expected.items() if share}
+        assert self.dependencies(1.0) == {pair for pair, share in expected.items() if share == 1}
+        kept = clusters(self.store, self.store.read()["inclusion"])
+        assert {
+            frozenset(map(str, each.attributes)): each.values for each in kept
+        } == oracle.clusters(sets)
+
+
+def family(kind: str) -> str:
+    return "number" if kind in ("bigint", "double") or kind.startswith("decimal") else kind
+
+
+TABLE_1 = [("a", "a", "f", "a"), ("b", "b", "e", "a"), ("b", "c", "f", "c"), ("d", "d", "f", "c")]
+
+
+@pytest.fixture
+def paper(tmp_path: Path) -> Shops:
+    """The paper's table 1."""
+    return Shops(tmp_path / "p", {"r": (["string"] * 4, TABLE_1)})
+
+
+def test_example_1_1(paper: Shops) -> None:
+    assert paper.dependencies() == {("r.A", "r.B"), ("r.D", "r.B")}
+    told = paper.apply("r", deletes=[("b", "b", "e", "a")], dry_run=True)
+    assert [str(each) for each in told.inclusions_lost] == ["r.A ⊆ r.B"]
+    assert told.inclusions_gained == ()
+    told = paper.apply("r", inserts=[("c", "c", "e", "e")])
+    assert [str(each) for each in told.inclusions_lost] == ["r.D ⊆ r.B"]
+    assert [str(each) for each in told.inclusions_gained] == ["r.B ⊆ r.A"]
+    assert paper.dependencies() == {("r.A", "r.B"), ("r.B", "r.A")}
+
+
+def test_table_2_as_it_should_be_printed(paper: Shops) -> None:
+    assert paper.clusters() == {"ABD": 1, "AB": 2, "BD": 1, "C": 2}
+
+
+def test_example_4_3_a_tuple_alone(tmp_path: Path) -> None:
+    alone = Shops(tmp_path / "p", {"r": (["string"] * 4, [("c", "c", "e", "e")])})
+    assert alone.clusters() == {"AB": 1, "CD": 1}
+
+
+def test_example_4_6_merge(paper: Shops) -> None:
+    paper.apply("r", inserts=[("c", "c", "e", "e")])
+    assert paper.clusters() == {"ABD": 2, "AB": 2, "CD": 1, "C": 1}
+
+
+def test_example_4_10_extract(paper: Shops) -> None:
+    paper.apply("r", deletes=[("b", "b", "e", "a")])
+    assert paper.clusters() == {"ABD": 1, "AB": 1, "BD": 1, "A": 1, "C": 1}
+    assert paper.dependencies() == {("r.D", "r.B")}
+
+
+def test_example_4_11_an_update_touches_the_changed_cells(paper: Shops) -> None:
+    told = paper.store.read()["inclusion"]["runs"]
+    # The third row is named by its first and third cells, which stay.
+    paper.apply("r", updates=[("b", "g", "f", "g")], row_key=("A", "C"))
+    assert paper.clusters() == {"ABD": 1, "AB": 2, "BD": 1, "D": 1, "C": 2}
+    (added,) = paper.store.read()["inclusion"]["runs"][len(told) :]
+    assert added["entries"] == 4  # c goes from B and from D, g comes to both
+
+
+def test_numbers_compare_across_types(tmp_path: Path) -> None:
+    shop = Shops(
+        tmp_path / "p",
+        {
+            "a": (["bigint", "string"], [(1, "1"), (2, "2")]),
+            "b": (["double", "date"], [(1.0, date(1970, 1, 2)), (2.0, None), (0.5, None)]),
+            "c": (["decimal(6,1)"], [(Decimal("1.0"),), (Decimal("2.0"),), (Decimal("0.5"),)]),
+        },
+    )
+    assert shop.dependencies() == {
+        ("a.A", "b.A"), ("a.A", "c.A"), ("b.A", "c.A"), ("c.A", "b.A"),
+    }  # fmt: skip
+
+
+def test_nulls_are_ignored_or_values(tmp_path: Path) -> None:
+    tables = {"a": (["bigint"], [(1,), (None,)]), "b": (["bigint"], [(1,), (2,)])}
+    assert Shops(tmp_path / "p", tables).dependencies() == {("a.A", "b.A")}
+    options = Options(kinds=("inds",), inclusion_nulls="values")
+    shop = Shops(tmp_path / "q", tables, options)
+    assert shop.dependencies() == set()
+    assert shop.missing("a.A", "b.A") == [None]
+    shop.apply("b", inserts=[(None,)])
+    assert shop.dependencies() == {("a.A", "b.A")}
+
+
+def test_empty_columns_are_told_when_asked_for(tmp_path: Path) -> None:
+    tables = {"a": (["bigint"], [(None,)]), "b": (["bigint", "string"], [(1, "x")])}
+    assert Shops(tmp_path / "p", tables).dependencies() == set()
+    asked = Options(kinds=("inds",), empty_columns=True)
+    assert Shops(tmp_path / "q", tables, asked).dependencies() == {("a.A", "b.A")}
+
+
+def test_missing_values(tmp_path: Path) -> None:
+    tables = {
+        "orders": (["bigint", "string"], [(i, f"c{i % 7}") for i in range(20)]),
+        "customers": (["string"], [("c0",), ("c2",), ("c3",), ("c6",)]),
+    }
+    shop = Shops(tmp_path / "p", tables, tasks=3)
+    assert sorted(shop.missing("orders.B", "customers.A")) == ["c1", "c4", "c5"]
+    assert len(shop.missing("orders.B", "customers.A", 2)) == 2
+    assert shop.missing("customers.A", "orders.B") == []
+    shop.apply("customers", inserts=[("c4",)])
+    shop.apply("orders", deletes=[(1, "c1"), (8, "c1"), (15, "c1")])
+    assert shop.missing("orders.B", "customers.A") == ["c5"]
+    with pytest.raises(UnknownTableError, match="no table 'x'"):
+        shop.missing("x.A", "customers.A")
+    with pytest.raises(SchemaError, match=r"there are orders\.A, orders\.B"):
+        shop.missing("orders.Z", "customers.A")
+    with pytest.raises(SchemaError, match="never equal"):
+        shop.missing("orders.A", "customers.A")
+
+
+def test_insert_only_counts_nothing_and_refuses_deletes(tmp_path: Path) -> None:
+    options = Options(kinds=("inds",), insert_only=True)
+    rows = [(i % 5, i % 3) for i in range(30)]
+    shop = Shops(tmp_path / "p", {"t": (["bigint"] * 2, rows)}, options)
+    more = [(7, 7), (1, 2)]
+    shop.apply("t", inserts=more)
+    shop.assert_exact({"t": rows + more})
+    runs = shop.store.read()["inclusion"]["runs"]
+    assert [run["entries"] for run in runs] == [8, 2]
+    for run in runs:
+        for part in filter(None, run["parts"]):
+            arrays, _ = values.map_arrays(tmp_path / "p" / part)
+            assert "count" not in arrays
+    before = shop.store.head()
+    for batch in ({"deletes": more[:1]}, {"updates": more[:1], "row_key": ("A",)}):
+        with pytest.raises(BatchError, match="--insert-only"):
+            shop.apply("t", **batch)
+    assert shop.store.head() == before
+
+
+def test_earlier_versions_stay_readable(paper: Shops) -> None:
+    paper.apply("r", inserts=[("c", "c", "e", "e")])
+    paper.apply("r", inserts=[("x", "y", "z", "e")])
+    first = snapshot(paper.store, 1).inclusions
+    assert first is not None
+    assert {str(each) for each in first.dependencies()} == {"r.A ⊆ r.B", "r.D ⊆ r.B"}
+
+
+def test_verify_tells_what_differs(paper: Shops) -> None:
+    assert pipeline.verify(paper.runner, paper.store, no_progress).equal
+    part = paper.store.read()["inclusion"]["runs"][0]["parts"][0]
+    arrays, _ = values.map_arrays(Path(paper.store.path) / part)
+    held = {name: array.copy() for name, array in arrays.items()}
+    held["count"][3] += 1
+    path = Path(paper.store.path) / part
+    path.unlink()
+    values.write_arrays(path, held)
+    values.map_arrays.cache_clear()
+    found = pipeline.verify(paper.runner, paper.store, no_progress)
+    assert "wrongly" in found.differences["r"][0]
+
+
+# The law
+
+CELLS: dict[str, list[Any]] = {
+    "bigint": [0, 1, 2, 3, 1 << 53, (1 << 53) + 1],
+    "double": [0.0, -0.0, 1.0, 2.0, 0.5, float(1 << 53), math.nan],
+    "decimal(38,4)": [Decimal("0"), Decimal("1.0000"), Decimal("0.5"), Decimal((1 << 53) + 1)],
+    "decimal(6,1)": [Decimal("0"), Decimal("1.0"), Decimal("2.0"), Decimal("0.5")],
+    "string": ["", "a", "b", "1"],
+    "binary": [b"", b"a"],
+    "date": [date(1970, 1, 1), date(1970, 1, 2)],
+}
+
+
+def rows_of(types: list[str], most: int) -> st.SearchStrategy[Cells]:
+    cells = [st.sampled_from([None, *CELLS[kind]]) for kind in types]
+    return st.lists(st.tuples(*cells), max_size=most)
+
+
+@st.composite
+def batch_of(draw: st.DrawFn, types: list[str], rows: Cells) -> tuple[dict[str, Any], Cells]:
+    """Whole rows that go and come, or an update of one row by all but one of its cells."""
+    inserts = draw(rows_of(types, 5))
+    chosen = draw(st.lists(st.sampled_from(range(len(rows))), unique=True)) if rows else []
+    places = list(range(len(types)))
+    changed = draw(st.sampled_from(places))
+    key = [c for c in places if c != changed]
+    marked = [tuple(oracle.exact(row[c]) for c in key) for row in rows]
+    told = [i for i, mark in enumerate(marked) if key and marked.count(mark) == 1]
+    if told and draw(st.booleans()):
+        i = draw(st.sampled_from(told))
+        new = list(rows[i])
+        new[changed] = draw(st.sampled_from([None, *CELLS[types[changed]]]))
+        after = [row for j, row in enumerate(rows) if j != i] + [tuple(new), *inserts]
+        names = tuple("ABCDEFGH"[c] for c in key)
+        return {"updates": [tuple(new)], "inserts": inserts, "row_key": names}, after
+    after = [row for i, row in enumerate(rows) if i not in set(chosen)] + inserts
+    return {"deletes": [rows[i] for i in chosen], "inserts": inserts}, after
+
+
+@law(EXAMPLES)
+@given(
+    data=st.data(),
+    nulls=st.sampled_from(["ignored", "values"]),
+    empty=st.booleans(),
+    kinds=st.sampled_from([("inds",), ("keys", "inds")]),
+    tasks=st.integers(1, 3),
+)
+def test_kept_equals_fresh(
+    data: st.DataObject, nulls: str, empty: bool, kinds: tuple[str, ...], tasks: int
+) -> None:
+    options = Options(kinds=kinds, inclusion_nulls=nulls, empty_columns=empty)
+    wide = data.draw(st.booleans())
+    tables: dict[str, tuple[list[str], Cells]] = {}
+    for name in ("t", "a.b")[: data.draw(st.integers(1, 2))]:
+        types = data.draw(st.lists(st.sampled_from(sorted(TYPES)), min_size=1, max_size=4))
+        tables[name] = (types, data.draw(rows_of(types, 10)))
+    with folder() as path, small_limits(segment=data.draw(st.sampled_from([5, 1 << 20]))) as patch:
+        if data.draw(st.booleans()):
+            patch.setattr(inclusion, "_AT_ONCE", 0)
+            patch.setattr(inclusion, "_SMALLEST", 2)
+            for module in (inclusion, values):
+                patch.setattr(module, "HELD", data.draw(st.sampled_from([2, 7])))
+        patch.setattr(inclusion, "_FAN", data.draw(st.sampled_from([2, 3])))
+        if wide:
+            types = ["bigint"] * 8
+            for i in range(8):
+                tables[f"w{i}"] = (types, data.draw(rows_of(types, 2)))
+        shop = Shops(Path(path) / "p", tables, options, tasks)
+        rows = {name: each for name, (_, each) in tables.items()}
+        shop.assert_exact(rows)
+        for _ in range(data.draw(st.integers(1, 4))):
+            name = data.draw(st.sampled_from(sorted(tables)))
+            batch, after = data.draw(batch_of(tables[name][0], rows[name]))
+            before = shop.dependencies(1.0)
+            told = shop.apply(name, **batch)
+            rows[name] = after
+            shop.assert_exact(rows)
+            now = shop.dependencies(1.0)
+            assert {str(each) for each in told.inclusions_gained} == {
+                f"{a} ⊆ {b}" for a, b in now - before
+            }
+            assert {str(each) for each in told.inclusions_lost} == {
+                f"{a} ⊆ {b}" for a, b in before - now
+            }
+        assert pipeline.verify(shop.runner, shop.store, no_progress).equal

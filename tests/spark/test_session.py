@@ -1,0 +1,197 @@
+"""The session stays the caller's, and an environment that cannot work says so."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from holdfast import Profile
+from holdfast.errors import SetupError
+from holdfast.spark import session as sessions
+from holdfast.spark import workers
+from holdfast.spark.runner import SparkRunner, _cores
+from holdfast.tasks.parcel import Parcel
+from tests import suites
+
+pytestmark = pytest.mark.spark
+
+Make = Callable[..., DataFrame]
+
+
+def settings(session: SparkSession) -> dict[str, str]:
+    """Everything that is set in a session."""
+    return {row["key"]: row["value"] for row in session.sql("set").collect()}
+
+
+# The caller's
+
+
+def test_a_session_is_left_as_it_was(spark: SparkSession, frame: Make, tmp_path: Path) -> None:
+    before = settings(spark)
+    rows = frame("id int, name string", (1, "a"), (2, "b"))
+    kept = Profile.create(tmp_path / "p", {"t": rows}, session=spark)
+    kept.apply("t", inserts=frame("id int, name string", (3, "a")))
+    kept.check("t", deletes=frame("id int", (3,)), row_key=["id"])
+    assert settings(spark) == before
+    assert spark.getTags() == set()
+    assert SparkSession.getActiveSession() is spark
+    assert rows.count() == 2, "the session is not stopped"
+    assert not rows.is_cached
+
+
+def test_a_frame_brings_its_session(spark: SparkSession, tmp_path: Path) -> None:
+    other = spark.newSession()
+    other.sql("select 1 as id").createOrReplaceTempView("only_there")
+    kept = Profile.create(tmp_path / "p", {"t": other.table("only_there")})
+    assert kept._session is other
+    assert kept.apply("t", inserts=other.sql("select 2 as id")).rows == 2
+
+
+def test_without_one_the_active_session_is_taken(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("id\n1\n")
+    kept = Profile.create(tmp_path / "p", {"t": tmp_path / "t.csv"})
+    assert kept._session is spark
+    assert not sessions.is_own(spark)
+
+
+def test_tasks_are_as_many_as_run_at_once(spark: SparkSession) -> None:
+    class Conf:
+        def __init__(self, **held: str) -> None:
+            self.held = {f"spark.{name.replace('_', '.')}": value for name, value in held.items()}
+
+        def get(self, name: str, default: Any) -> Any:
+            return self.held.get(name, default)
+
+    def cores(**held: str) -> int:
+        return _cores(type("Session", (), {"conf": Conf(**held)})())
+
+    assert _cores(spark) == 2
+    assert cores(master="local") == 1
+    assert cores(master="local[3,2]") == 3
+    assert cores(master="local[*]") >= 1
+    assert cores(master="local-cluster[2,3,1024]") == 6
+    assert cores(master="yarn", executor_instances="4", executor_cores="2") == 8
+    assert cores(master="yarn", default_parallelism="12") == 12
+    assert cores() >= 2
+
+
+# Workers
+
+
+def test_workers_with_other_versions(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = workers._here()
+    for name, remedy in (("numba", "install numba==0.1"), ("python", "PYSPARK_PYTHON")):
+        monkeypatch.setattr(workers, "_here", lambda name=name: {**here, name: "0.1"})
+        with pytest.raises(SetupError, match=f"the workers have {name} {here[name]}.*{remedy}"):
+            SparkRunner(spark.newSession())
+
+
+def test_workers_with_a_python_that_lacks_packages(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "python"
+    bare.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    bare.chmod(0o755)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(bare))
+    with pytest.raises(SetupError, match=r"pyarrow.*set PYSPARK_PYTHON") as caught:
+        SparkRunner(spark.newSession())
+    assert "\n" not in str(caught.value)
+
+
+HIDE = """
+import sys
+from importlib.machinery import PathFinder
+
+class Hidden:
+    def find_spec(name, path=None, target=None):
+        if name != "holdfast":
+            return None
+        zips = [each for each in sys.path if each.endswith(".zip")]
+        found = PathFinder.find_spec(name, zips)
+        if found is None:
+            raise ModuleNotFoundError(name)
+        return found
+
+sys.meta_path.insert(0, Hidden)
+"""
+
+
+@pytest.mark.parametrize("home", ["home", None])
+def test_workers_without_holdfast_are_sent_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
+) -> None:
+    """Also where the workers have no folder to keep compiled kernels in."""
+    (tmp_path / "sitecustomize.py").write_text(HIDE)
+    environment = spark.sparkContext.environment
+    monkeypatch.setitem(environment, "PYTHONPATH", str(tmp_path))
+    monkeypatch.setitem(environment, "HOME", str(tmp_path / home) if home else "/dev/null")
+    runner = SparkRunner(spark.newSession(), tasks=1)
+
+    def work(_: None) -> Iterator[Parcel]:
+        import numpy as np
+
+        import holdfast
+        from holdfast.kernels import bitsets
+
+        ones = bitsets.popcount(np.array([[7]], np.uint64))
+        yield Parcel({"file": holdfast.__file__, "ones": ones.tolist()})
+
+    ((parcel,),) = runner.run([(work, None)])
+    assert ".zip" in parcel.facts["file"]
+    assert parcel.facts["ones"] == [3]
+
+
+# Java
+
+
+@pytest.fixture
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    """A Java of any version, on the PATH."""
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    def install(version: str) -> None:
+        program = tmp_path / "java"
+        program.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
+        program.chmod(0o755)
+
+    yield install
+
+
+def test_java_missing(java: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(SetupError, match=r"Java 17 or newer.*no java on the PATH.*JAVA_HOME"):
+        sessions.check_java()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SetupError, match=r"has no bin/java"):
+        sessions.check_java()
+
+
+@pytest.mark.parametrize(
+    ("told", "wrong"),
+    [
+        ('openjdk version "11.0.2" 2019-01-15', "is 11"),
+        ('java version "1.8.0_292"', "is 8"),
+        ("something else", "does not tell its version"),
+        ('openjdk version "17.0.15" 2025-04-15', None),
+        ('openjdk version "25-ea"', None),
+    ],
+)
+def test_java_versions(java: Callable[[str], None], told: str, wrong: str | None) -> None:
+    java(told)
+    if wrong is None:
+        sessions.check_java()
+    else:
+        with pytest.raises(SetupError, match=f"{wrong}.*install one"):
+            sessions.check_java()
+
+
+# Interrupts
+
+
+def test_an_interrupt_cancels_our_jobs_only(spark: SparkSession, tmp_path: Path) -> None:
+    suites.interrupt_a_batch(spark, tmp_path)

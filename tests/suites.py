@@ -1,0 +1,207 @@
+"""One walk through every kind of job, for any kind of Spark session, held against the oracle."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from holdfast import Options, Profile
+from holdfast.changes import Changes
+from holdfast.errors import BatchError, SchemaError, SourceError
+from tests import oracle
+
+Batches = Iterator[pa.RecordBatch]
+
+Row = tuple[Any, ...]
+
+SCHEMA = "id bigint, name string, seat int, day date"
+RETYPED = "id bigint, name string, seat string, day string"
+NAMES = ("id", "name", "seat", "day")
+WIDTH = len(NAMES)
+
+
+def make_rows(count: int, first: int = 0) -> tuple[Row, ...]:
+    """Rows whose keys are {id} and maybe some longer ones; nulls and equal cells are common."""
+    draw = random.Random(first)
+    names = ["ann", "bob", "größe", "a,b", None]
+    seats = [1, 2, 3, None]
+    return tuple((first + i, draw.choice(names), draw.choice(seats), None) for i in range(count))
+
+
+class Walk:
+    """A table, its rows as the oracle knows them, and its profile."""
+
+    def __init__(self, session: SparkSession, folder: Path) -> None:
+        self.session = session
+        self.folder = folder
+        self.rows: tuple[Row, ...] = ()
+        self.profile: Profile
+
+    def frame(self, rows: tuple[Row, ...], schema: str = SCHEMA, partitions: int = 2) -> DataFrame:
+        made = self.session.createDataFrame(list(rows), schema)
+        return made.repartition(partitions)
+
+    def file(self, name: str, rows: tuple[Row, ...]) -> Path:
+        """The same as CSV, whose reader infers the types."""
+        path = self.folder / name
+        cells = [["" if cell is None else f'"{cell}"' for cell in row] for row in rows]
+        lines = [",".join(NAMES), *(",".join(row) for row in cells)]
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return path
+
+    def apply(
+        self,
+        inserts: tuple[Row, ...] = (),
+        deletes: tuple[Row, ...] = (),
+        updates: tuple[Row, ...] = (),
+    ) -> Changes:
+        given = {"inserts": inserts, "deletes": deletes, "updates": updates}
+        feeds = {name: self.frame(rows) for name, rows in given.items() if rows}
+        told = self.profile.apply("t", **feeds, row_key=["id"] if updates else None)
+        gone = {row[0] for row in (*deletes, *updates)}
+        kept = tuple(row for row in self.rows if row[0] not in gone)
+        self.rows = kept + inserts + updates
+        self.assert_exact()
+        return told
+
+    def assert_exact(self) -> None:
+        now = self.profile.snapshot().tables["t"]
+        assert now.rows == len(self.rows)
+        assert places(now.keys) == oracle.keys(list(self.rows), WIDTH)
+        assert places(now.non_keys) == oracle.non_keys(list(self.rows), WIDTH)
+        assert now.duplicates == oracle.duplicates(list(self.rows))
+        assert all(non_key.witness is not None for non_key in now.non_keys)
+
+
+def places(sets: tuple[Any, ...]) -> list[tuple[int, ...]]:
+    """Keys or non-keys as column numbers."""
+    found = [tuple(NAMES.index(name) for name in each.columns) for each in sets]
+    return sorted(found, key=lambda one: (len(one), one))
+
+
+def walk_through_every_job(
+    session: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Profile, insert, delete, update, merge, check, verify."""
+    walk = Walk(session, folder)
+    walk.rows = make_rows(20)
+    walk.profile = Profile.create(
+        folder / "frames", {"t": walk.frame(walk.rows, partitions=3)}, session=session
+    )
+    walk.assert_exact()
+
+    # A probe; and as the table has more than doubled, its columns are described anew.
+    walk.apply(inserts=make_rows(30, 100))
+    assert walk.profile.snapshot().tables["t"].details["estimated_at"] == 50
+
+    # Rows are located, by all their cells and by key, and what they showed is searched for again.
+    told = walk.apply(deletes=walk.rows[5:30])
+    assert told.deleted == 25
+    walk.profile.apply("t", deletes=walk.frame(((walk.rows[0][0],),), "id bigint"), row_key=["id"])
+    walk.rows = walk.rows[1:]
+    walk.assert_exact()
+
+    changed = tuple((row[0], "eve", 9, None) for row in walk.rows[:2])
+    foretold = walk.profile.check("t", updates=walk.frame(changed), row_key=["id"])
+    told = walk.apply(updates=changed)
+    assert (told.gained, told.updated) == (foretold.gained, 2)
+
+    # A copy of a row: no key any more. Without it: the same keys as before.
+    copy = walk.rows[:1]
+    walk.profile.apply("t", inserts=walk.frame(copy))
+    assert walk.profile.keys("t") == []
+    walk.profile.apply("t", deletes=walk.frame(copy))
+    walk.assert_exact()
+
+    # Enough small segments are merged into one, and rows are still found afterwards.
+    monkeypatch.setattr("holdfast.upkeep._FAN", 2)
+    walk.apply(inserts=make_rows(2, 300))
+    assert len(walk.profile.snapshot().tables["t"].details["segments"]) < 4
+    walk.apply(deletes=walk.rows[-3:])
+
+    assert walk.profile.verify().equal
+    with pytest.raises(BatchError, match="matches no row"):
+        walk.apply(deletes=((999, "x", 1, None),))
+
+
+def walk_through_files(session: SparkSession, folder: Path) -> None:
+    """CSV: types inferred, a bad line refused, started from a sample."""
+    walk = Walk(session, folder)
+    walk.rows = make_rows(30)
+    (folder / "parts").mkdir()
+    for number in range(3):
+        walk.file(f"parts/{number}.csv", walk.rows[number::3])
+    walk.profile = Profile.create(
+        folder / "files",
+        {"t": str(folder / "parts" / "*.csv")},
+        options=Options(start="sample"),
+        session=session,
+    )
+    walk.assert_exact()
+    more = make_rows(3, 50)
+    walk.profile.apply("t", inserts=walk.file("more.csv", more), batch_id="more")
+    walk.rows += more
+    walk.assert_exact()
+    again = walk.profile.apply("t", inserts=walk.file("more.csv", more), batch_id="more")
+    assert not again.applied
+    (folder / "bad.csv").write_text("id,name,seat,day\n7,x\n")
+    with pytest.raises(SourceError, match=r"bad\.csv, line 2: malformed line, expected 4 columns"):
+        walk.profile.apply("t", inserts=folder / "bad.csv")
+    with pytest.raises(SchemaError, match="'seat' is string"):
+        walk.profile.apply("t", inserts=walk.frame(((1, "x", "y", "z"),), RETYPED))
+    assert walk.profile.verify().equal
+
+
+def interrupt_a_batch(session: SparkSession, folder: Path) -> None:
+    """Ctrl-C while a batch is read: our job is cancelled, another one of the session is not."""
+    kept = Profile.create(folder / "p", {"t": session.range(3)}, session=session)
+    before = kept.snapshot()
+    begun = folder / "begun"
+    theirs: list[Any] = []
+
+    def slow(seconds: float, begun: Path | None) -> Callable[[Batches], Batches]:
+        def work(batches: Batches) -> Batches:
+            for batch in batches:
+                if begun:
+                    begun.touch()
+                time.sleep(seconds)
+                yield batch
+
+        return work
+
+    def other() -> None:
+        rows = session.range(0, 1, 1, 1).mapInArrow(slow(4, None), "id long")
+        theirs.extend(rows.collect())
+
+    def interrupt() -> None:
+        while not begun.exists():
+            time.sleep(0.05)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    handler = signal.getsignal(signal.SIGINT)
+    threads = [threading.Thread(target=work) for work in (other, interrupt)]
+    for thread in threads:
+        thread.start()
+    started = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        batch = session.range(5, 6, 1, 1).mapInArrow(slow(100, begun), "id long")
+        kept.apply("t", inserts=batch)
+    assert time.monotonic() - started < 60
+    assert signal.getsignal(signal.SIGINT) is handler
+    for thread in threads:
+        thread.join()
+    assert [row["id"] for row in theirs] == [0]
+    assert kept.snapshot() == before
+    assert not list(Path(kept.path, "leases").iterdir())
+    # The session works on, and so does the profile.
+    assert kept.apply("t", inserts=session.range(5, 6)).rows == 4

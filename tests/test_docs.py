@@ -1,0 +1,146 @@
+"""What the README and the pages in docs/ show is what there is."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+
+from holdfast.cli import app
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text("utf-8")
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    """The fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(text: str) -> list[list[str]]:
+    """Every holdfast command of a page's blocks, as words."""
+    found = []
+    for block in blocks(text, r"\w*"):
+        lines = block.replace("\\\n", " ").splitlines()
+        found += [line.removeprefix("$ ") for line in lines if re.match(r"(\$ )?holdfast ", line)]
+    return [shlex.split(line, comments=True)[1:] for line in found]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_commands_exist(page: Path) -> None:
+    known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    for name, *rest in commands(page.read_text("utf-8")):
+        assert name in known
+        options = {option for parameter in known[name].params for option in parameter.opts}
+        assert {word for word in rest if word.startswith("--")} <= options
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if target.startswith("https://"):
+            continue
+        path, _, anchor = target.partition("#")
+        found = (page.parent / path).resolve() if path else page
+        assert found.exists(), target
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", found.read_text("utf-8"), flags=re.MULTILINE)
+            assert anchor in {slug(heading) for heading in headings}, target
+
+
+def slug(heading: str) -> str:
+    """A heading as links name it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_programs_compile(page: Path) -> None:
+    for block in blocks(page.read_text("utf-8"), "python"):
+        compile(block, page.name, "exec")
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE))
+    for page in PAGES:
+        text = page.read_text("utf-8")
+        shown = "\n".join(blocks(text, r"\w*"))
+        named = re.findall(r"^make ([\w-]+)", shown, flags=re.MULTILINE)
+        assert {*named, *re.findall(r"`make ([\w-]+)`", text)} <= targets, page
+
+
+def test_variables_exist() -> None:
+    sources = [
+        path for name in ("src", "tests", "benchmarks") for path in (ROOT / name).rglob("*.py")
+    ]
+    known = set(re.findall(r"HOLDFAST_\w+", "".join(path.read_text("utf-8") for path in sources)))
+    for page in PAGES:
+        assert set(re.findall(r"HOLDFAST_\w+", page.read_text("utf-8"))) <= known, page
+
+
+def test_every_decision_is_listed() -> None:
+    folder = ROOT / "docs" / "decisions"
+    index = (folder / "README.md").read_text("utf-8")
+    for page in folder.glob("[0-9]*.md"):
+        assert f"]({page.name})" in index
+        text = page.read_text("utf-8")
+        assert all(f"**{part}.**" in text for part in ("Context", "Decision", "Consequence"))
+
+
+# All steps in one process, because most of the time that a command takes is Spark's start.
+STEPS = """
+import contextlib, io, json, sys
+from holdfast.cli import main
+
+told = []
+for step in json.load(sys.stdin):
+    printed, code = io.StringIO(), 0
+    with contextlib.redirect_stdout(printed):
+        if isinstance(step, str):
+            exec(step)
+        else:
+            sys.argv = step
+            try:
+                main()
+            except SystemExit as exit_:
+                code = exit_.code or 0
+    told.append([printed.getvalue(), code])
+json.dump(told, sys.stdout)
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_readme_shows_what_happens(tmp_path: Path) -> None:
+    """Its sessions and its program are run in order, on its own tables, and print what it says."""
+    for name, table in zip(("bookings.csv", "new.csv"), blocks(README, "csv"), strict=True):
+        (tmp_path / name).write_text(table, "utf-8")
+    sessions = "".join(blocks(README, "console"))
+    steps = [step.partition("\n")[::2] for step in re.split(r"^\$ ", sessions, flags=re.M)[1:]]
+    (program,) = blocks(README, "python")
+    printed = README.split(program)[1].split("```\n")[2]
+
+    done = subprocess.run(
+        [sys.executable, "-c", STEPS],
+        cwd=tmp_path,
+        input=json.dumps([*(shlex.split(command) for command, _ in steps), program]),
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    expected = [(shown, int(" check " in command)) for command, shown in steps] + [(printed, 0)]
+    for (out, code), (shown, expected_code) in zip(told, expected, strict=True):
+        assert (MOMENT.sub("", out), code) == (MOMENT.sub("", shown), expected_code), done.stderr
