@@ -68,15 +68,12 @@ class Inclusion:
             for c, name in enumerate(columns.names):
                 attributes.append(Attribute(table, name))
                 families.append(family(columns.types[c], columns.schema.field(c).type))
-        count = len(attributes)
-        return Inclusion(
-            tuple(attributes),
-            tuple(families),
-            (),
-            bitsets.empty(count),
-            np.empty(0, np.int64),
-            np.zeros((count, count), np.int64),
-        )
+        return _without_values(tuple(attributes), tuple(families))
+
+    @property
+    def emptied(self) -> Inclusion:
+        """The same attributes without values."""
+        return _without_values(self.attributes, self.families)
 
     @property
     def data_files(self) -> list[str]:
@@ -103,6 +100,12 @@ class Inclusion:
         return replace(
             self, masks=together[totals > 0], counts=totals[totals > 0], overlaps=overlaps
         )
+
+
+def _without_values(attributes: tuple[Attribute, ...], families: tuple[str, ...]) -> Inclusion:
+    count = len(attributes)
+    nothing = np.zeros((count, count), np.int64)
+    return Inclusion(attributes, families, (), bitsets.empty(count), np.empty(0, np.int64), nothing)
 
 
 def dependencies(state: Inclusion, options: Options) -> list[InclusionDependency]:

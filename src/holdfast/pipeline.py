@@ -646,9 +646,8 @@ def _verify_values(
     run: Run, kept: Inclusion, tables: dict[str, Table]
 ) -> Iterator[tuple[str, str]]:
     """What is wrong with the values, and with which table's."""
-    none = Inclusion.none({name: table.columns for name, table in tables.items()})
     rows = [Change(table, table.segments) for table in tables.values()]
-    fresh = inclusion.changed(run.runner, none, rows, run.place, run.options, run.progress)
+    fresh = inclusion.changed(run.runner, kept.emptied, rows, run.place, run.options, run.progress)
     yield from inclusion.differences(run.runner, kept, fresh, run.place)
 
 

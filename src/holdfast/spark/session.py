@@ -42,7 +42,7 @@ appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 
 own_sessions: list[SparkSession] = []
-"""Sessions that we made: their workers run our interpreter, so they need no check."""
+"""Local sessions that we made: their workers run our interpreter, so they need no check."""
 
 
 def open_session(
@@ -68,7 +68,7 @@ def open_session(
 
 
 def is_own(session: SparkSession) -> bool:
-    """Whether we made this session."""
+    """Whether this is a local session of ours."""
     return any(session is each for each in own_sessions)
 
 
@@ -83,7 +83,10 @@ def _own_session(
 ) -> SparkSession:
     check_java()
     os.environ.pop("SPARK_HOME", None)
-    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    local = master.startswith("local")
+    if local or "PYSPARK_PYTHON" not in os.environ:
+        os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     path = log_file()
     config = Path(tempfile.mkdtemp(prefix="holdfast-")) / "log4j2.properties"
     config.write_text(_LOGGING.format(path=path))
@@ -91,11 +94,12 @@ def _own_session(
         "spark.ui.enabled": "false",  # a port and 0.3 s that nobody asked for
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.memory": "2g",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.host": "127.0.0.1",  # a laptop's host name may not resolve
         "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",  # fewer, larger batches
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{config}",
     }
+    if local:
+        # A laptop's host name may not resolve; elsewhere executors must reach the driver.
+        ours |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
     for name, value in ours.items():
         if name not in settings:
             builder = builder.config(name, value)
@@ -106,7 +110,8 @@ def _own_session(
             raise SetupError(
                 f"Spark could not be started with master {master!r}: {failure}; see {path}"
             ) from failure
-    own_sessions.append(session)
+    if local:
+        own_sessions.append(session)
     shutil.rmtree(config.parent, ignore_errors=True)
     return session
 
