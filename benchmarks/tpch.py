@@ -1,4 +1,4 @@
-"""TPC-H's lineitem at a scale factor, and random rows of it."""
+"""TPC-H's tables at a scale factor, and random rows of one."""
 
 from __future__ import annotations
 
@@ -11,19 +11,28 @@ from pathlib import Path
 DATA = Path(__file__).with_name("data")
 
 
+TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
+
+
 def lineitem(scale: str) -> Path:
     """The CSV file, made on first use."""
+    return tables(scale, ("lineitem",))["lineitem"]
+
+
+def tables(scale: str, names: tuple[str, ...] = TABLES) -> dict[str, Path]:
+    """The CSV files of some tables, made on first use."""
     folder = DATA / f"sf{scale}"
-    path = folder / "lineitem.csv"
-    if not path.exists():
+    paths = {name: folder / f"{name}.csv" for name in names}
+    missing = [name for name, path in paths.items() if not path.exists()]
+    if missing:
         tool = Path(sys.executable).with_name("tpchgen-cli")
         command = str(tool) if tool.exists() else shutil.which("tpchgen-cli")
         if command is None:
             sys.exit("tpchgen-cli is missing: install the development dependencies (make lint)")
-        print(f"making lineitem at scale factor {scale} …", flush=True)
-        options = ["csv", "-s", scale, "--tables=lineitem", f"--output-dir={folder}"]
+        print(f"making {', '.join(missing)} at scale factor {scale} …", flush=True)
+        options = ["csv", "-s", scale, f"--tables={','.join(missing)}", f"--output-dir={folder}"]
         subprocess.run([command, *options], check=True)
-    return path
+    return paths
 
 
 def random_lines(path: Path, count: int, seed: int) -> tuple[str, list[str]]:

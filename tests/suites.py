@@ -193,8 +193,8 @@ def interrupt_a_batch(session: SparkSession, folder: Path) -> None:
     for thread in threads:
         thread.start()
     started = time.monotonic()
+    batch = session.range(5, 6, 1, 1).mapInArrow(slow(100, begun), "id long")
     with pytest.raises(KeyboardInterrupt):
-        batch = session.range(5, 6, 1, 1).mapInArrow(slow(100, begun), "id long")
         kept.apply("t", inserts=batch)
     assert time.monotonic() - started < 60
     assert signal.getsignal(signal.SIGINT) is handler

@@ -310,12 +310,15 @@ class Profile:
 
     def diff(self, one: int, two: int) -> dict[str, TableDiff]:
         """What was gained and lost between two versions, per table."""
-        old, new = self.snapshot(one).tables, self.snapshot(two).tables
+        before, after = self.snapshot(one), self.snapshot(two)
+        old, new = before.tables, after.tables
         return {
             name: TableDiff(
                 tuple(key for key in new[name].keys if key not in set(old[name].keys)),
                 tuple(key for key in old[name].keys if key not in set(new[name].keys)),
                 (old[name].rows, new[name].rows),
+                _others(after, before, name),
+                _others(before, after, name),
             )
             for name in new
             if name in old
@@ -371,6 +374,18 @@ def _table_name(name: str) -> str:
     if not name:
         raise InputError("a table needs a name")
     return name
+
+
+def _others(one: Snapshot, two: Snapshot, table: str) -> tuple[InclusionDependency, ...]:
+    """The inclusion dependencies of a table's columns that only the first version has."""
+    if one.inclusions is None or two.inclusions is None:
+        return ()
+    known = {each.sides for each in two.inclusions.dependencies()}
+    return tuple(
+        each
+        for each in one.inclusions.dependencies()
+        if each.dependent[0].table == table and each.sides not in known
+    )
 
 
 def _share(min_coverage: float | None) -> float | None:

@@ -135,7 +135,7 @@ def _dependencies(forms: list[dict[str, Any]]) -> tuple[FunctionalDependency, ..
 
 
 def _inclusions(form: dict[str, Any], name: str) -> tuple[InclusionDependency, ...]:
-    return tuple(map(InclusionDependency.from_dict, form[name]))
+    return tuple(map(InclusionDependency.from_dict, form.get(name, ())))
 
 
 @dataclass(frozen=True)
@@ -167,6 +167,8 @@ class TableDiff:
     gained: tuple[Key, ...]
     lost: tuple[Key, ...]
     rows: tuple[int, int]
+    inclusions_gained: tuple[InclusionDependency, ...] = ()  # of its columns in others
+    inclusions_lost: tuple[InclusionDependency, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -174,6 +176,8 @@ class TableDiff:
             "rows": list(self.rows),
             "keys_gained": [key.to_dict() for key in self.gained],
             "keys_lost": [key.to_dict() for key in self.lost],
+            "inclusion_dependencies_gained": [each.to_dict() for each in self.inclusions_gained],
+            "inclusion_dependencies_lost": [each.to_dict() for each in self.inclusions_lost],
         }
 
 

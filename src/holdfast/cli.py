@@ -53,6 +53,8 @@ class Part(StrEnum):
     NON_KEYS = "non-keys"
     FDS = "fds"
     AGREE_SETS = "agree-sets"
+    INDS = "inds"
+    FOREIGN_KEYS = "foreign-keys"
 
 
 def _flag(names: str, text: str, metavar: str | None = None, panel: str | None = None) -> Any:
@@ -137,7 +139,9 @@ def profile(
     multi_line: Annotated[bool, _source_flag("--multi-line", "Cells may hold newlines.")] = False,
     delimiter: Annotated[str | None, _source_flag("--delimiter", "Between cells.", "CHAR")] = None,
     no_header: Annotated[bool, _source_flag("--no-header", "The first line is a row.")] = False,
-    kinds: Annotated[str, _flag("--kinds", "What to look for, with commas.", "KINDS")] = "keys",
+    kinds: Annotated[
+        str, _flag("--kinds", "What to look for, with commas.", "KINDS")
+    ] = "keys,inds",
     nulls: Annotated[str, _flag("--nulls", "How two nulls compare.", "equal|unequal")] = "equal",
     max_columns: Annotated[
         int | None, _flag("--max-columns", "The longest key to look for.", "N")
@@ -145,6 +149,21 @@ def profile(
     max_error: Annotated[
         float | None, _flag("--max-error", "Also what this share of row pairs violates.", "SHARE")
     ] = None,
+    min_coverage: Annotated[
+        float, _flag("--min-coverage", "Also inclusions of this share of the values.", "SHARE")
+    ] = 1.0,
+    max_arity: Annotated[
+        int, _flag("--max-arity", "Columns on each side of an inclusion.", "N")
+    ] = 1,
+    inclusion_nulls: Annotated[
+        str, _flag("--inclusion-nulls", "Nulls on the left of an inclusion.", "ignored|values")
+    ] = "ignored",
+    empty_columns: Annotated[
+        bool, _flag("--empty-columns", "A column without values is in all others.")
+    ] = False,
+    insert_only: Annotated[
+        bool, _flag("--insert-only", "Count no values, and refuse deletes and updates.")
+    ] = False,
     index_quota: Annotated[int, _flag("--index-quota", "How many columns to index.", "N")] = 8,
     start: Annotated[
         str, _flag("--start", "sample: a sample, then the rest as inserts.", "full|sample")
@@ -167,6 +186,11 @@ def profile(
         nulls=nulls,
         max_columns=max_columns,
         max_error=max_error,
+        min_coverage=min_coverage,
+        max_arity=max_arity,
+        inclusion_nulls=inclusion_nulls,
+        empty_columns=empty_columns,
+        insert_only=insert_only,
         index_quota=index_quota,
         start=start,
         keep_rows=not no_rows,
@@ -195,7 +219,8 @@ def profile(
 
             session = spark(progress)
             made = Profile.create(into, tables, options=options, session=session, progress=progress)
-        _show(made, into, made.snapshot(), output, ["keys"], everything, verbose)
+        parts = ["keys", "inds", "foreign_keys"]
+        _show(made, into, made.snapshot(), output, parts, everything, verbose)
     return 0
 
 
@@ -282,6 +307,10 @@ def show(
     part: Annotated[Part | None, typer.Argument(help="Only these.")] = None,
     table: OneTable = None,
     at: Annotated[int | None, _flag("--at", "An earlier version.", "VERSION")] = None,
+    min_coverage: Annotated[
+        float | None,
+        _flag("--min-coverage", "Also inclusions of this share of the values.", "SHARE"),
+    ] = None,
     output: OutputFormat = Output.TEXT,
     everything: All = False,
     quiet: Quiet = False,  # noqa: ARG001  every command takes it
@@ -311,6 +340,10 @@ def show(
     if part == Part.FDS:
         for name in found.tables:
             opened.functional_dependencies(name)
+    if part in (Part.INDS, Part.FOREIGN_KEYS) or min_coverage is not None:
+        opened.inclusion_dependencies(min_coverage)
+    if found.inclusions is not None and min_coverage is not None:
+        found = replace(found, inclusions=replace(found.inclusions, min_coverage=min_coverage))
     parts = PARTS if part is None else (part.value.replace("-", "_"),)
     _show(opened, directory, found, output, parts, everything, verbose)
     return 0

@@ -183,10 +183,10 @@ def changed(
 
 def _cells(state: Inclusion, change: Change, place: Place, options: Options) -> Cells:
     table = change.table
+    numbers = [n for n, each in enumerate(state.attributes) if each.table == table.name]
     attributes = tuple(
-        tasks.Attribute(number, state.families[number])
-        for number, each in enumerate(state.attributes)
-        if each.table == table.name
+        tasks.Attribute(number, (column,), (state.families[number],))
+        for column, number in enumerate(numbers)
     )
     return Cells(
         table.view(place.root, options, change.segments),
@@ -259,13 +259,15 @@ def missing(
         for k in range(parts)
     ]  # fmt: skip
     parcels = [parcel for result in runner.run(calls) for parcel in result]
+    # In the order of their codes, because the parts are, and each in itself.
     codes = np.concatenate([parcel.arrays["codes"] for parcel in parcels])[:most]
     if not len(codes):
         return np.empty(0, np.int64)
     cells = _cells(state, Change(table, table.segments), place, options)
     column = table.columns.names.index(pair[0].column)
+    cells = replace(cells, attributes=cells.attributes[column : column + 1])
     calls = [
-        (tasks.find, tasks.Find(replace(cells, view=share), column, codes))
+        (tasks.find, tasks.Find(replace(cells, view=share), codes))
         for share in shares(cells.view, runner.tasks)
     ]
     ids = np.full(len(codes), -1, np.int64)

@@ -10,7 +10,7 @@ from holdfast.errors import InputError
 KINDS = ("keys", "fds", "inds")
 """The families that a profile can look for."""
 
-DEFAULT_KINDS = ("keys",)
+DEFAULT_KINDS = ("keys", "inds")
 
 
 @dataclass(frozen=True)

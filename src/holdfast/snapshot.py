@@ -102,8 +102,11 @@ def _inclusions(
     attributes = tuple(Attribute(table, column) for table, column in form["attributes"])
     kept = pa.ipc.open_file(pa.memory_map(store.file(form["inclusions"]))).read_all()
     values = np.zeros((len(attributes), len(attributes)), np.int64)
-    one, two = kept.column("one").to_numpy(), kept.column("two").to_numpy()
-    values[one, two] = values[two, one] = kept.column("values").to_numpy()
+    # Lists, because to_numpy would import pandas, which takes longer than all the rest.
+    one, two, count = (
+        np.array(kept.column(name).to_pylist(), np.int64) for name in ("one", "two", "values")
+    )
+    values[one, two] = values[two, one] = count
     facts = {
         name: Facts(
             () if table.duplicates else table.keys,

@@ -8,13 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import typer
 
 from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
 from holdfast.cli import app
-from holdfast.constraints import AgreeSet, FunctionalDependency, Key, NonKey
+from holdfast.constraints import AgreeSet, Attribute, FunctionalDependency, Key, NonKey
+from holdfast.references import Facts, Shared
 from holdfast.report import forms
-from holdfast.snapshot import Snapshot, TableSnapshot
+from holdfast.snapshot import Inclusions, Snapshot, TableSnapshot
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 EVERYWHERE = "Options of every command"
@@ -81,13 +83,23 @@ def test_the_json_page_shows_what_is_printed() -> None:
     )
     created = "2026-11-15T08:52:11.123+00:00"
     options = {"kinds": ["keys"], "nulls": "equal", "max_columns": None, "max_error": None,
-        "index_quota": 8, "start": "full", "keep_rows": True}  # fmt: skip
+        "inclusion_nulls": "ignored", "index_quota": 8, "start": "full",
+        "keep_rows": True}  # fmt: skip
     changes = Changes(
         "orders", 4, "2026-11-15", True, 10, 2, 0, 1008, (Key(("id", "day")),),
         (Lost(Key(("id",)), pair), Lost(Key(("city", "day")), None, Key(("city",)))),
         1, 0, 0, 0, (), {"read": 0.2, "validate": 0.4},
     )  # fmt: skip
-    differs = TableDiff((Key(("id", "day")),), (Key(("id",)),), (1000, 1008))
+    city, other = Attribute("orders", "city"), Attribute("geo.places", "city")
+    shared = Shared((city, other), ("text", "text"), np.array([[10, 10], [10, 40]]))
+    tables = {
+        "orders": Facts((Key(("id",)),), {"city": "string"}, 1000),
+        "geo.places": Facts((Key(("city",)),), {"city": "string"}, 40),
+    }
+    contained = Inclusions(shared, tables)
+    differs = TableDiff(
+        (Key(("id", "day")),), (Key(("id",)),), (1000, 1008), (), tuple(contained.dependencies())
+    )
     shown = Snapshot(3, created, options, {"orders": orders})
     page = sections("json.md")
     expected = {
@@ -95,6 +107,8 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(shown),
             forms.show(Snapshot(3, created, options, {"orders": depending})),
             forms.agree_sets(shown, {"orders": [AgreeSet(("city", "day"), 17)]}),
+            forms.show(replace(shown, inclusions=contained), ["inds"]),
+            forms.show(replace(shown, inclusions=contained), ["foreign_keys"]),
             forms.show(Snapshot(3, created, options, {"log": twice}), ["keys"]),
             forms.show(Snapshot(3, created, {**options, "max_columns": 2}, shown.tables), ["keys"]),
             forms.show(shown, ["keys"], verbose=True, sizes={"words": 24000, "log": 1200}),

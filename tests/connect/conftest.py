@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -25,6 +26,9 @@ def spark() -> Iterator[SparkSession]:
     builder = SparkSession.builder.remote("local[2]").appName("tests")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
-    session = builder.getOrCreate()
+    with warnings.catch_warnings():
+        # The server has all settings from its start; the client sets them again and complains.
+        warnings.filterwarnings("ignore", "Failed to set", UserWarning)
+        session = builder.getOrCreate()
     yield session
     session.stop()

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,10 +96,13 @@ def test_kept_equals_fresh(data: st.DataObject, options: Options, tasks: int) ->
 
 
 @pytest.mark.slow
-@law(15 * EXAMPLES)
+@pytest.mark.parametrize("nulls", ["equal", "unequal"])
+@law(7 * EXAMPLES)
 @given(data=st.data(), options=OPTIONS, tasks=st.integers(1, 3))
-def test_kept_equals_fresh_many_times(data: st.DataObject, options: Options, tasks: int) -> None:
-    small_tables(data, options, tasks, 20, 6)
+def test_kept_equals_fresh_many_times(
+    nulls: str, data: st.DataObject, options: Options, tasks: int
+) -> None:
+    small_tables(data, replace(options, nulls=nulls), tasks, 20, 6)
 
 
 @law(max(5, EXAMPLES // 10))

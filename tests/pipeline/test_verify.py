@@ -117,8 +117,9 @@ def republish(shop: Shop, change: Callable[[state.Table], state.Table]) -> None:
     store = Store.open(shop.store.path)
     with store.writing() as lease:
         body = store.read()
-        kept = state.load(store, "t", body["tables"]["t"], Options())
-        saved = state.save(store, lease, change(kept), kept, {})
+        options = Options.from_dict(body["options"])
+        kept = state.load(store, "t", body["tables"]["t"], options)
+        saved = state.save(store, lease, options, change(kept), kept, {})
         form = {**body["tables"]["t"], **saved.to_dict()}
         old = {body["tables"]["t"][name] for name in ("keys", "evidence")}
         files = [name for name in body["files"] if name not in old]

@@ -146,9 +146,8 @@ def test_columns(shop: Profile, frame: Make, file: Callable[..., Path]) -> None:
 
 
 def test_types_that_cannot_be_compared(spark: SparkSession, tmp_path: Path) -> None:
-    rows = spark.sql(
-        "select 1 as id, array(st_geomfromwkb(X'0101000000000000000000F03F0000000000000040')) as place"
-    )
+    point = "X'0101000000000000000000F03F0000000000000040'"
+    rows = spark.sql(f"select 1 as id, array(st_geomfromwkb({point})) as place")
     with pytest.raises(SchemaError, match=r"'place'.*geometry.*cast it or leave it out"):
         Profile.create(tmp_path / "p", {"t": rows})
     with pytest.raises(SchemaError, match="no columns"):

@@ -1,4 +1,4 @@
-"""The law on Spark: through DataFrames of any partitioning, the kept profile is that of the rows."""
+"""The law on Spark: whatever the partitioning, the kept profile is that of the rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.strategies import Rows, changes, rows_of, tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-EXAMPLES = int(os.environ.get("HOLDFAST_SPARK_EXAMPLES", "14"))
+EXAMPLES = int(os.environ.get("HOLDFAST_SPARK_EXAMPLES", "12"))
 
 few = settings(
     max_examples=EXAMPLES,

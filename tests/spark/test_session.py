@@ -138,19 +138,19 @@ def test_workers_without_holdfast_are_sent_it(
         import holdfast
         from holdfast.kernels import bitsets
 
-        ones = bitsets.popcount(np.array([[7]], np.uint64))
-        yield Parcel({"file": holdfast.__file__, "ones": ones.tolist()})
+        turned = bitsets.transpose(np.array([[5]], np.uint64))  # compiled
+        yield Parcel({"file": holdfast.__file__, "turned": turned[:3, 0].tolist()})
 
     ((parcel,),) = runner.run([(work, None)])
     assert ".zip" in parcel.facts["file"]
-    assert parcel.facts["ones"] == [3]
+    assert parcel.facts["turned"] == [1, 0, 1]
 
 
 # Java
 
 
 @pytest.fixture
-def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """A Java of any version, on the PATH."""
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -160,7 +160,7 @@ def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[
         program.write_text(f"#!/bin/sh\necho '{version}' >&2\n")
         program.chmod(0o755)
 
-    yield install
+    return install
 
 
 def test_java_missing(java: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

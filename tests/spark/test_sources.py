@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -365,7 +365,7 @@ def test_values_alike(spark: SparkSession, profile: Make) -> None:
 
 
 @pytest.fixture
-def strange(spark: SparkSession) -> Iterator[SparkSession]:
+def strange(spark: SparkSession) -> SparkSession:
     """A session beside ours that differs in everything that could change a meaning."""
     session = spark.newSession()
     for name, value in {
@@ -379,7 +379,7 @@ def strange(spark: SparkSession) -> Iterator[SparkSession]:
         "spark.sql.files.maxPartitionBytes": "40",
     }.items():
         session.conf.set(name, value)
-    yield session
+    return session
 
 
 def test_settings_of_the_session_change_nothing(

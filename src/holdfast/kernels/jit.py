@@ -21,6 +21,13 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def _writable_cache() -> None:
     """Point Numba at a cache folder that can be written."""
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    spare = str(Path(tempfile.gettempdir()) / f"holdfast-kernels-{user}")
+    if not Path(__file__).exists():
+        # Sent to a worker in a zip: from there Numba caches only in the folder that is the user's
+        # own, and the user that a worker runs as may have none.
+        os.environ.setdefault("XDG_CACHE_HOME", spare)
+        return
     if config.CACHE_DIR:
         return
     beside = Path(__file__).with_name("__pycache__")
@@ -29,8 +36,7 @@ def _writable_cache() -> None:
         with tempfile.NamedTemporaryFile(dir=beside):
             return
     except OSError:
-        user = os.getuid() if hasattr(os, "getuid") else 0
-        config.CACHE_DIR = str(Path(tempfile.gettempdir()) / f"holdfast-kernels-{user}")
+        config.CACHE_DIR = spare
 
 
 _writable_cache()

@@ -166,6 +166,40 @@ def codes(rows: Any, positions: Any, column: Any, out: Any, present: Any) -> Non
 
 
 @kernel
+def combine(codes: Any, present: Any, others: Any, others_present: Any) -> None:
+    """The codes of tuples: those so far, each followed by one more value. Order counts."""
+    for i in range(codes.shape[0]):
+        present[i] = present[i] and others_present[i]
+        codes[i, 0] = _mix(codes[i, 0] + _mix(others[i, 0] ^ np.uint64(0xA0761D6478BD642F)))
+        codes[i, 1] = _mix(codes[i, 1] + _mix(others[i, 1] ^ np.uint64(0xE7037ED1A0B428DB)))
+
+
+@kernel
+def refuted(entries: Any, words: int, left: Any, right: Any, seen: Any) -> Any:
+    """For each pair of attributes the position of a code that the left one has and the right one
+    has not, or -1. ``seen`` is set where the left one has any."""
+    out = np.full(left.size, -1, np.int64)
+    mask = np.empty(words, np.uint64)
+    i = 0
+    while i < entries.shape[0]:
+        first = i
+        mask[:] = _ZERO
+        while (
+            i < entries.shape[0]
+            and entries[i, 0] == entries[first, 0]
+            and entries[i, 1] == entries[first, 1]
+        ):
+            mask[np.int64(entries[i, 2] >> np.uint64(6))] |= _ONE << (entries[i, 2] & np.uint64(63))
+            i += 1
+        for k in range(left.size):
+            if mask[left[k] >> 6] >> np.uint64(left[k] & 63) & _ONE:
+                seen[k] = True
+                if not mask[right[k] >> 6] >> np.uint64(right[k] & 63) & _ONE:
+                    out[k] = first
+    return out
+
+
+@kernel
 def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> int:
     """Entries of a column's cells, each counting ``one``; how many were written to ``out``.
 

@@ -11,14 +11,18 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from holdfast.changes import Changes, Entry, TableDiff
-from holdfast.constraints import AgreeSet, Key, NonKey
+from holdfast.constraints import AgreeSet, ForeignKey, InclusionDependency, Key, NonKey
 from holdfast.snapshot import Snapshot, TableSnapshot
 
 Form = dict[str, Any]
 Sets = TypeVar("Sets", Key, NonKey)
+Reference = TypeVar("Reference", InclusionDependency, ForeignKey)
 
-PARTS = ("keys", "non_keys", "fds")
+TABLE_PARTS = ("keys", "non_keys", "fds")
 """What a table's form can hold."""
+
+PARTS = (*TABLE_PARTS, "inds", "foreign_keys")
+"""What the form of a version can hold."""
 
 PARTS_IN_JSON = {"keys": "keys", "non_keys": "non_keys", "fds": "functional_dependencies"}
 
@@ -39,9 +43,23 @@ def show(
             for name, table in snapshot.tables.items()
         },
     }
+    if snapshot.inclusions is not None:
+        if "inds" in parts:
+            contained = about(snapshot, snapshot.inclusions.dependencies())
+            form["inclusion_nulls"] = snapshot.options["inclusion_nulls"]
+            form["inclusion_dependencies"] = [each.to_dict() for each in contained]
+        if "foreign_keys" in parts:
+            keys = about(snapshot, snapshot.inclusions.foreign_keys())
+            form["foreign_keys"] = [each.to_dict() for each in keys]
     if verbose:
         form |= {"created": snapshot.created, "options": snapshot.options, "bytes": sizes or {}}
     return form
+
+
+def about(snapshot: Snapshot, found: Iterable[Reference]) -> list[Reference]:
+    """Those that have a shown table on either side."""
+    shown = set(snapshot.tables)
+    return [each for each in found if shown & {each.dependent[0].table, each.referenced[0].table}]
 
 
 def check(outcome: Changes) -> Form:
@@ -93,7 +111,7 @@ def incomplete(table: TableSnapshot, options: Form) -> list[str]:
     """The lists that may lack something because of ``max_columns``."""
     limit = options.get("max_columns")
     return (
-        [PARTS_IN_JSON[part] for part in PARTS]
+        [PARTS_IN_JSON[part] for part in TABLE_PARTS]
         if limit is not None and limit < len(table.columns)
         else []
     )
@@ -116,8 +134,15 @@ def indexes(table: TableSnapshot) -> list[Form]:
     return found
 
 
+def seeks_keys(options: Form) -> bool:
+    """Whether the profile compares pairs of rows, and so knows keys and repeated rows."""
+    return "keys" in options["kinds"] or "fds" in options["kinds"]
+
+
 def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: bool) -> Form:
     form: Form = {"rows": table.rows, "columns": list(table.columns)}
+    if not seeks_keys(options):
+        parts = ()
     if "keys" in parts:
         keys = [_key(key, table) for key in shortest_first(table.keys, table.columns)]
         # A bag with a repeated row has no key, whatever its distinct rows have.
@@ -131,7 +156,8 @@ def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: b
     if "fds" in parts and table.functional_dependencies is not None:
         found_fds = [each.to_dict() for each in table.functional_dependencies]
         form["functional_dependencies"] = found_fds
-    form["duplicates"] = table.duplicates
+    if seeks_keys(options):
+        form["duplicates"] = table.duplicates
     if table.duplicates:
         form["duplicated"] = list(table.duplicated)
     if lacking := [part for part in incomplete(table, options) if part in form]:

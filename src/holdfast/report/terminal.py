@@ -16,7 +16,7 @@ from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
 from holdfast.constraints import AgreeSet, Key, NonKey, Row
 from holdfast.report import forms
 from holdfast.report.text import count, moment, plain, size, value_text
-from holdfast.snapshot import Snapshot, TableSnapshot
+from holdfast.snapshot import Inclusions, Snapshot, TableSnapshot
 
 SHOWN = 20
 """How many of a list are shown unless all are asked for."""
@@ -28,6 +28,12 @@ _GAP = 2
 _NULLS = {
     "equal": "Two nulls count as equal.",
     "unequal": "A null differs from every value, also from another null.",
+}
+
+
+_INCLUSION_NULLS = {
+    "ignored": "A null need not occur on the right side.",
+    "values": "A null is a value: it has to occur on the right side, too.",
 }
 
 
@@ -91,16 +97,42 @@ def show(
         page.line(f"{plain(table.name)}: {rows}, {columns}", "bold")
         if table.duplicates:
             _duplicates(page, table.duplicates, table.duplicated)
-        if "keys" in parts:
+        if "keys" in parts and forms.seeks_keys(snapshot.options):
             _keys(page, table, snapshot.options)
-        if "non_keys" in parts:
+        if "non_keys" in parts and forms.seeks_keys(snapshot.options):
             _non_keys(page, table, snapshot.options, verbose)
         if "fds" in parts and table.functional_dependencies is not None:
             _dependencies(page, table, snapshot.options)
         if verbose:
             _inside(page, table)
+    if snapshot.inclusions is not None:
+        if "inds" in parts:
+            _inclusions(page, snapshot, snapshot.inclusions)
+        if "foreign_keys" in parts:
+            _foreign_keys(page, snapshot, snapshot.inclusions)
     if verbose:
         _settings(page, snapshot.options, sizes or {})
+
+
+def _inclusions(page: Page, snapshot: Snapshot, inclusions: Inclusions) -> None:
+    found = forms.about(snapshot, inclusions.dependencies())
+    page.line()
+    heading = count(len(found), "inclusion dependency", "inclusion dependencies")
+    page.line(heading if found else "no inclusion dependency", "bold")
+    page.line(_INCLUSION_NULLS[snapshot.options["inclusion_nulls"]], "dim", 2)
+    for each in found[: page.limit]:
+        share = "" if each.coverage == 1 else f"  ({each.coverage:.4%} of the values)"
+        page.line(plain(str(each)) + share, "green" if each.coverage == 1 else "", 2)
+    page.more(len(found))
+
+
+def _foreign_keys(page: Page, snapshot: Snapshot, inclusions: Inclusions) -> None:
+    found = forms.about(snapshot, inclusions.foreign_keys())
+    page.line()
+    page.line(count(len(found), "foreign key") if found else "no foreign key", "bold")
+    for each in found[: page.limit]:
+        page.line(f"{each.score:.2f}  {plain(str(each))}", "green", 2)
+    page.more(len(found))
 
 
 def _keys(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
@@ -232,6 +264,8 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
         page.line(f"maximal non-keys: {gained:,} gained, {lost_:,} lost", "dim", 2)
     if outcome.fds_gained or outcome.fds_lost:
         _dependency_changes(page, outcome)
+    if outcome.inclusions_gained or outcome.inclusions_lost:
+        _inclusion_changes(page, outcome)
     if verbose and outcome.seconds:
         times = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in outcome.seconds.items())
         page.line(f"times: {times}", "dim", 2)
@@ -247,6 +281,15 @@ def _dependency_changes(page: Page, outcome: Changes) -> None:
         for each in some[: page.limit]:
             page.line(f"{sign} {plain(str(each))}", "green" if sign == "+" else "red", 4)
         page.more(total, 4)
+
+
+def _inclusion_changes(page: Page, outcome: Changes | TableDiff) -> None:
+    gained, lost = outcome.inclusions_gained, outcome.inclusions_lost
+    page.line(f"inclusion dependencies: {len(gained):,} gained, {len(lost):,} lost", "", 2)
+    for sign, style, some in (("−", "red", lost), ("+", "green", gained)):
+        for each in some[: page.limit]:
+            page.line(f"{sign} {plain(str(each))}", style, 4)
+        page.more(len(some), 4)
 
 
 def _broken(page: Page, lost: Lost) -> None:
@@ -338,6 +381,8 @@ def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
         _gained(page, table.gained, "gained")
         if not table.lost and not table.gained:
             page.line("the same keys", indent=2)
+        if table.inclusions_gained or table.inclusions_lost:
+            _inclusion_changes(page, table)
 
 
 def verification(page: Page, path: str, outcome: Verification) -> None:

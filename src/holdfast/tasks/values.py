@@ -24,7 +24,14 @@ from numpy.typing import NDArray
 from holdfast.kernels import values
 from holdfast.tasks.encode import layout
 from holdfast.tasks.parcel import Parcel
-from holdfast.tasks.segments import live_positions, map_arrays, map_words, unique, write_arrays
+from holdfast.tasks.segments import (
+    Segment,
+    live_positions,
+    map_arrays,
+    map_words,
+    unique,
+    write_arrays,
+)
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -41,13 +48,12 @@ _UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 @dataclass(frozen=True)
 class Attribute:
-    """A column as a set of values: its number among all, and the family of its type.
-
-    Only values of one family are equal to each other.
-    """
+    """A column as a set of values, or several columns as a set of tuples: its number among all,
+    the columns, and the families of their types. Only values of one family are equal."""
 
     number: int
-    family: str
+    columns: tuple[int, ...]
+    families: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -62,35 +68,74 @@ class Cells:
     ids: I64 | None = None
 
     @cached_property
-    def columns(self) -> list[values.Column]:
-        """How the kernels read each column."""
+    def columns(self) -> list[list[values.Column]]:
+        """How the kernels read each attribute's columns."""
         where = layout(self.schema)
         return [
-            values.Column(
-                each.number,
-                *_reading(self.schema.field(c).type, where.offsets[c]),
-                where.value_words + c // 64,
-                c % 64,
-                self.nulls,
-                salt(each.family),
-            )
-            for c, each in enumerate(self.attributes)
+            [
+                values.Column(
+                    each.number,
+                    *_reading(self.schema.field(c).type, where.offsets[c]),
+                    where.value_words + c // 64,
+                    c % 64,
+                    self.nulls,
+                    salt(family_),
+                )
+                for c, family_ in zip(each.columns, each.families, strict=True)
+            ]
+            for each in self.attributes
         ]
 
+    def positions(self, segment: Segment) -> I64:
+        """Where in a segment the rows are."""
+        if self.ids is None:
+            return live_positions(self.view.path, segment)
+        return self.ids[self.ids >> 32 == segment.number] - segment.base
+
     def blocks(self) -> Iterator[U64]:
-        """Entries column by column, in no order."""
+        """Entries attribute by attribute, in no order."""
         weight = np.uint64(self.weight % (1 << 64))
         for segment in self.view.segments:
-            if self.ids is None:
-                positions = live_positions(self.view.path, segment)
-            else:
-                positions = self.ids[self.ids >> 32 == segment.number] - segment.base
+            positions = self.positions(segment)
             rows = map_words(self.view.path, segment)
-            for column in self.columns:
+            for columns in self.columns:
+                if len(columns) > 1:
+                    codes = self._codes(rows, positions, columns)
+                    out = np.empty((len(codes), 4), np.uint64)
+                    out[:, :2], out[:, 2], out[:, 3] = codes, columns[0].attribute, weight
+                    yield out
+                    continue
                 out = np.empty((positions.size, 4), np.uint64)
                 with np.errstate(over="ignore"):
-                    size = values.tally(rows, positions, column, weight, out)
+                    size = values.tally(rows, positions, columns[0], weight, out)
                 yield out[:size].copy()
+
+    def codes(self, place: int) -> Iterator[tuple[Segment, I64, U64]]:
+        """The codes of one attribute, segment by segment, with the positions that have any."""
+        for segment in self.view.segments:
+            positions = self.positions(segment)
+            rows = map_words(self.view.path, segment)
+            codes, kept = self._all_codes(rows, positions, self.columns[place])
+            yield segment, positions[kept], codes[kept]
+
+    def _codes(self, rows: U64, positions: I64, columns: list[values.Column]) -> U64:
+        codes, kept = self._all_codes(rows, positions, columns)
+        return codes[kept]
+
+    def _all_codes(
+        self, rows: U64, positions: I64, columns: list[values.Column]
+    ) -> tuple[U64, NDArray[np.bool_]]:
+        found = []
+        with np.errstate(over="ignore"):
+            for column in columns:
+                codes = np.empty((positions.size, 2), np.uint64)
+                present = np.zeros(positions.size, np.bool_)
+                values.codes(rows, positions, column, codes, present)
+                found.append((codes, present))
+            codes, present = found[0]
+            for others, also in found[1:]:
+                values.combine(codes, present, others, also)
+        return codes, present
 
 
 @dataclass(frozen=True)
@@ -193,11 +238,32 @@ class Missing:
 
 @dataclass(frozen=True)
 class Find:
-    """A row for each of some codes of one column."""
+    """A row for each of some codes of the first attribute."""
 
     cells: Cells
-    column: int
     codes: U64
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Test pairs of sides, by attribute numbers: does one have a tuple that the other has not?"""
+
+    root: str
+    low: int
+    high: int
+    runs: tuple[Run, ...]
+    cells: tuple[Cells, ...]
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Look:
+    """Look tuples up: those of the first attribute of ``wanted``, and the given codes."""
+
+    wanted: tuple[Cells, ...]
+    codes: U64
+    among: tuple[Cells, ...]
 
 
 def family(name: str, type_: pa.DataType) -> str:
@@ -315,31 +381,57 @@ def missing(item: Missing) -> Iterator[Parcel]:
 
 def find(item: Find) -> Iterator[Parcel]:
     """The ids of rows, and which codes they have; each code at most once a segment."""
-    view = item.cells.view
-    column = item.cells.columns[item.column]
-    order = np.lexsort((item.codes[:, 1], item.codes[:, 0]))
-    held = item.codes[order]
-    for segment in view.segments:
-        positions = live_positions(view.path, segment)
-        out, present = np.empty((positions.size, 2), np.uint64), np.zeros(positions.size, np.bool_)
-        with np.errstate(over="ignore"):
-            values.codes(map_words(view.path, segment), positions, column, out, present)
-        at = np.searchsorted(held[:, 0], out[:, 0])
-        near = np.flatnonzero(present & (held[np.minimum(at, len(held) - 1), 0] == out[:, 0]))
-        ids: dict[int, int] = {}
+    for segment, positions, codes in item.cells.codes(0):
+        at = _place(codes, item.codes)
+        found, first = np.unique(at, return_index=True)
+        ids = positions[first[found >= 0]] + segment.base
+        yield Parcel({}, {"codes": found[found >= 0], "ids": ids})
+
+
+def _place(codes: U64, among: U64) -> I64:
+    """Where each code is among some, which are sorted by first words; -1: nowhere."""
+    at = np.full(len(codes), -1, np.int64)
+    if len(among):
+        first = np.searchsorted(among[:, 0], codes[:, 0])
+        near = np.flatnonzero(among[np.minimum(first, len(among) - 1), 0] == codes[:, 0])
         for row in near.tolist():
-            for k in range(int(at[row]), len(held)):
-                if held[k, 0] != out[row, 0]:
+            for k in range(int(first[row]), len(among)):
+                if among[k, 0] != codes[row, 0]:
                     break
-                if held[k, 1] == out[row, 1]:
-                    ids.setdefault(int(order[k]), int(positions[row]) + segment.base)
-        yield Parcel(
-            {},
-            {
-                "codes": np.array(list(ids), np.int64),
-                "ids": np.array(list(ids.values()), np.int64),
-            },
-        )
+                if among[k, 1] == codes[row, 1]:
+                    at[row] = k
+                    break
+    return at
+
+
+def trial(item: Trial) -> Iterator[Parcel]:
+    """For each pair of sides, in one range of codes: a code that refutes it, if there is one."""
+    root = Path(item.root)
+    blocks = [block for cells in item.cells for block in cells.blocks()]
+    blocks += _slices(root, item.runs, item.low, item.high)
+    entries = values.merged(blocks)
+    left, right = np.array(item.left, np.int64), np.array(item.right, np.int64)
+    seen = np.zeros(left.size, np.bool_)
+    words = max([0, *item.left, *item.right]) // 64 + 1
+    at = values.refuted(entries, words, left, right, seen)
+    codes = np.zeros((left.size, 2), np.uint64)
+    codes[at >= 0] = entries[at[at >= 0], :2]
+    yield Parcel({}, {"seen": seen, "refuted": at >= 0, "codes": codes})
+
+
+def look(item: Look) -> Iterator[Parcel]:
+    """Which of the tuples of a batch (or of the given codes) are among some rows' tuples."""
+    asked = [item.codes]
+    for cells in item.wanted:
+        asked += [codes for _, _, codes in cells.codes(0)]
+    wanted = np.concatenate(asked)
+    wanted = np.unique(wanted, axis=0) if len(wanted) else wanted
+    found = np.zeros(len(wanted), np.bool_)
+    for cells in item.among:
+        for _, _, codes in cells.codes(0):
+            at = _place(codes, wanted)
+            found[at[at >= 0]] = True
+    yield Parcel({}, {"codes": wanted, "found": found})
 
 
 def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> Parcel:

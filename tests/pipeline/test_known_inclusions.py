@@ -1,0 +1,105 @@
+"""Inclusion dependencies of real and generated tables that are known, and their foreign keys."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast import pipeline
+from holdfast.feed import Feed
+from holdfast.options import Options
+from holdfast.placement import no_progress
+from holdfast.runner import InProcess
+from holdfast.snapshot import Inclusions, clusters, snapshot
+from holdfast.store import Store
+from tests.data import MISSING, data_dir, read_table
+from tests.pipeline.tables import text_feed
+
+TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
+DECLARED = {
+    "nation.n_regionkey": "region.r_regionkey",
+    "supplier.s_nationkey": "nation.n_nationkey",
+    "customer.c_nationkey": "nation.n_nationkey",
+    "partsupp.ps_partkey": "part.p_partkey",
+    "partsupp.ps_suppkey": "supplier.s_suppkey",
+    "orders.o_custkey": "customer.c_custkey",
+    "lineitem.l_orderkey": "orders.o_orderkey",
+    "lineitem.l_partkey": "part.p_partkey",
+    "lineitem.l_suppkey": "supplier.s_suppkey",
+}
+
+
+def profiled(path: Path, feeds: dict[str, Feed], options: Options | None = None) -> Store:
+    store = Store.create(path)
+    pipeline.discover(InProcess(2), store, feeds, options or Options(), no_progress)
+    return store
+
+
+def inclusions(store: Store) -> Inclusions:
+    found = snapshot(store).inclusions
+    assert found is not None
+    return found
+
+
+def csv_feed(path: Path) -> Feed:
+    """Every cell as text, an empty one as a null."""
+    header, rows = read_table(path)
+    feed = text_feed(header, rows, path.stem)
+    cells = [column.combine_chunks() for column in feed.rows.columns]
+    import pyarrow.compute as pc
+
+    emptied = [pc.if_else(pc.equal(column, ""), None, column) for column in cells]
+    table = feed.rows.from_arrays(emptied, names=feed.rows.column_names)
+    return Feed(feed.label, feed.columns, table)
+
+
+@pytest.mark.skipif(data_dir() is None, reason=MISSING)
+def test_web_tables_about_planets(tmp_path: Path) -> None:
+    folder = data_dir()
+    assert folder is not None
+    known = json.loads((folder / "known-results.json").read_text())["wdc"]
+    feeds = {path.stem: csv_feed(path) for path in sorted((folder / "wdc").glob("*.csv"))}
+    store = profiled(tmp_path / "p", feeds)
+    kept = inclusions(store)
+    found = kept.dependencies()
+    assert {(str(each.dependent[0]), str(each.referenced[0])) for each in found} == {
+        tuple(each) for each in known["inclusion_dependencies"]
+    }
+    counted = sum(each.values for each in clusters(store, store.read()["inclusion"]))
+    cells = {cell for feed in feeds.values() for c in feed.rows.columns for cell in c.to_pylist()}
+    assert counted == len(cells - {None})
+
+
+@pytest.fixture(scope="module")
+def tpch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Feed]:
+    """TPC-H at scale factor 0.01, cells as text."""
+    beside = Path(sys.executable).with_name("tpchgen-cli")
+    tool = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
+    if tool is None:
+        pytest.skip("tpchgen-cli is not installed")
+    folder = tmp_path_factory.mktemp("tpch")
+    subprocess.run([tool, "csv", "-s", "0.01", f"--output-dir={folder}"], check=True)
+    return {name: text_feed(*read_table(folder / f"{name}.csv"), name) for name in TABLES}
+
+
+def test_foreign_keys_of_tpch(tpch: dict[str, Feed], tmp_path: Path) -> None:
+    """Each declared one is found, and is the best candidate of its column."""
+    found = inclusions(profiled(tmp_path / "p", tpch)).foreign_keys()
+    best: dict[str, str] = {}
+    for each in found:
+        assert 0 <= each.score <= 1
+        best.setdefault(str(each.dependent[0]), str(each.referenced[0]))
+    assert {column: best[column] for column in DECLARED} == DECLARED
+    scores = [each.score for each in found]
+    assert scores == sorted(scores, reverse=True)
+    declared = [
+        each.score
+        for each in found
+        if DECLARED.get(str(each.dependent[0])) == str(each.referenced[0])
+    ]
+    assert min(declared) > max(set(scores) - set(declared))
