@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, permutations
 
 # --- covers -------------------------------------------------------------------------------
 
@@ -189,3 +189,39 @@ def clusters(sets: dict[str, tuple[str, frozenset[object]]]) -> dict[frozenset[s
         )
         found[where] = found.get(where, 0) + 1
     return found
+
+
+def wide_inclusions(
+    tables: dict[str, list[tuple[object, ...]]],
+    unary: set[tuple[str, int, str, int]],
+    arity: int,
+    nulls: bool = False,
+    empty: bool = False,
+) -> set[tuple[str, tuple[int, ...], str, tuple[int, ...]]]:
+    """Inclusions of two to ``arity`` columns that hold, and hold without any of their columns."""
+    holding = {(one, (a,), two, (b,)) for one, a, two, b in unary}
+    found = set()
+    for size in range(2, arity + 1):
+        level = set()
+        for one, mine in tables.items():
+            for two, theirs in tables.items():
+                for left in combinations(range(len(mine[0]) if mine else 0), size):
+                    for right in permutations(range(len(theirs[0]) if theirs else 0), size):
+                        fewer = [
+                            (one, left[:k] + left[k + 1 :], two, right[:k] + right[k + 1 :])
+                            for k in range(size)
+                        ]
+                        if all(each in holding for each in fewer):
+                            tuples = _tuples(mine, left, nulls)
+                            if tuples <= _tuples(theirs, right, nulls) and (tuples or empty):
+                                level.add((one, left, two, right))
+        found |= level
+        holding = level
+    return found
+
+
+def _tuples(
+    rows: list[tuple[object, ...]], columns: tuple[int, ...], nulls: bool
+) -> set[tuple[object, ...]]:
+    cells = [[row[c] for c in columns] for row in rows]
+    return {tuple(map(exact, each)) for each in cells if nulls or None not in each}

@@ -165,7 +165,7 @@ def walk_through_files(session: SparkSession, folder: Path) -> None:
 def interrupt_a_batch(session: SparkSession, folder: Path) -> None:
     """Ctrl-C while a batch is read: our job is cancelled, another one of the session is not."""
     kept = Profile.create(folder / "p", {"t": session.range(3)}, session=session)
-    before = kept.snapshot()
+    before = kept._store.read()
     begun = folder / "begun"
     theirs: list[Any] = []
 
@@ -201,7 +201,7 @@ def interrupt_a_batch(session: SparkSession, folder: Path) -> None:
     for thread in threads:
         thread.join()
     assert [row["id"] for row in theirs] == [0]
-    assert kept.snapshot() == before
+    assert kept._store.read() == before
     assert not list(Path(kept.path, "leases").iterdir())
     # The session works on, and so does the profile.
     assert kept.apply("t", inserts=session.range(5, 6)).rows == 4

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast import tuples
 from holdfast.constraints import Attribute, InclusionDependency
 from holdfast.counting import masks_of, matrix_of
 from holdfast.errors import StoreError
@@ -28,12 +29,14 @@ from holdfast.placement import Progress, shares
 from holdfast.reading import Place
 from holdfast.references import Shared
 from holdfast.runner import Call, Runner
+from holdfast.snapshot import EMPTY, HOLDS
 from holdfast.state import Table, write
 from holdfast.store import Lease, Store
 from holdfast.tasks import values as tasks
 from holdfast.tasks.parcel import Parcel
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.values import HELD, Cells, Run, cut, family
+from holdfast.tuples import Candidate, Verdict, Verdicts
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -58,6 +61,7 @@ class Inclusion:
     masks: U64  # the clusters, over the attributes
     counts: I64  # and how many values each has
     overlaps: I64  # values that two attributes share; with itself: an attribute's distinct values
+    tuples: Verdicts = field(default_factory=dict)  # on candidates of several columns
     files: dict[str, str] = field(default_factory=dict)
 
     @staticmethod
@@ -111,7 +115,54 @@ def _without_values(attributes: tuple[Attribute, ...], families: tuple[str, ...]
 def dependencies(state: Inclusion, options: Options) -> list[InclusionDependency]:
     """The inclusion dependencies that the options ask for."""
     shared = Shared(state.attributes, state.families, state.overlaps)
-    return shared.inclusion_dependencies(options.min_coverage, options.empty_columns)
+    found = shared.inclusion_dependencies(options.min_coverage, options.empty_columns)
+    names = _names(state.attributes)
+    return found + [_named(each, names) for each in _holding(state.tuples, options)]
+
+
+def _holding(verdicts: Verdicts, options: Options) -> list[Candidate]:
+    wanted = (HOLDS, EMPTY) if options.empty_columns else (HOLDS,)
+    return [each for each, verdict in verdicts.items() if verdict.status in wanted]
+
+
+def _names(attributes: tuple[Attribute, ...]) -> dict[str, list[Attribute]]:
+    names: dict[str, list[Attribute]] = {}
+    for each in attributes:
+        names.setdefault(each.table, []).append(each)
+    return names
+
+
+def _named(each: Candidate, names: dict[str, list[Attribute]]) -> InclusionDependency:
+    return InclusionDependency(
+        tuple(names[each.table][c] for c in each.columns),
+        tuple(names[each.other][c] for c in each.others),
+    )
+
+
+def with_tuples(
+    search: tuples.Search,
+    state: Inclusion,
+    before: Verdicts,
+    batch: tuples.Batch | None,
+    progress: Progress,
+) -> Inclusion:
+    """The state with its dependencies of several columns, where they are looked for."""
+    if search.options.max_arity == 1:
+        return state
+    place = {
+        each: (table, c)
+        for table, members in _names(state.attributes).items()
+        for c, each in enumerate(members)
+    }
+    shared = Shared(state.attributes, state.families, state.overlaps)
+    unary = []
+    for each in shared.inclusion_dependencies(1.0, search.options.empty_columns):
+        (table, column), (other, column_of_other) = (
+            place[each.dependent[0]],
+            place[each.referenced[0]],
+        )
+        unary.append(Candidate(table, (column,), other, (column_of_other,)))
+    return replace(state, tuples=tuples.found(search, unary, before, batch, progress))
 
 
 @dataclass(frozen=True)
@@ -342,6 +393,9 @@ def differences(
     if len(wrong):
         return
     table = kept.attributes[0].table
+    statuses = [{each: v.status for each, v in state.tuples.items()} for state in (kept, fresh)]
+    if statuses[0] != statuses[1]:
+        yield table, "the profile's inclusions of several columns are not those of the rows"
     same = _grouped(kept.masks, kept.counts), _grouped(fresh.masks, fresh.counts)
     if not all(np.array_equal(a, b) for a, b in zip(*same, strict=True)):
         yield table, "the profile's clusters of attributes are not those of the rows"
@@ -389,7 +443,35 @@ def save(store: Store, lease: Lease, state: Inclusion, before: Inclusion | None)
             "values": state.overlaps[one, two],
         }
         files["inclusions"] = write(store, lease, "inclusions", pa.table(shared))
+    if state.tuples and (before is None or before.tuples != state.tuples):
+        files["tuples"] = write(store, lease, "tuples", _tuples(state.tuples))
+    elif not state.tuples:
+        files.pop("tuples", None)
     return replace(state, files=files)
+
+
+def _tuples(verdicts: Verdicts) -> pa.Table:
+    numbers = pa.list_(pa.int32())
+    return pa.table(
+        {
+            "table": [each.table for each in verdicts],
+            "columns": pa.array([each.columns for each in verdicts], numbers),
+            "other": [each.other for each in verdicts],
+            "others": pa.array([each.others for each in verdicts], numbers),
+            "status": pa.array([v.status for v in verdicts.values()], pa.int8()),
+            "code": pa.array([v.missing[0] for v in verdicts.values()], pa.uint64()),
+            "rest": pa.array([v.missing[1] for v in verdicts.values()], pa.uint64()),
+        }
+    )
+
+
+def _verdicts(kept: pa.Table) -> Verdicts:
+    return {
+        Candidate(row["table"], tuple(row["columns"]), row["other"], tuple(row["others"])): Verdict(
+            row["status"], (row["code"], row["rest"])
+        )
+        for row in kept.to_pylist()
+    }
 
 
 def load(store: Store, form: dict[str, Any]) -> Inclusion:
@@ -407,7 +489,8 @@ def load(store: Store, form: dict[str, Any]) -> Inclusion:
         matrix_of(clusters.column("mask"), bitsets.words_for(count)),
         clusters.column("values").to_numpy().astype(np.int64),
         overlaps,
-        {"clusters": form["clusters"], "inclusions": form["inclusions"]},
+        _verdicts(_read(store, form["tuples"])) if "tuples" in form else {},
+        {name: form[name] for name in ("clusters", "inclusions", "tuples") if name in form},
     )
 
 

@@ -20,7 +20,7 @@ from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.deletes import Requests, find_rows, with_deleted
 from holdfast.errors import BatchError, InputError, SchemaError, UnknownTableError
-from holdfast.feed import Feed, fitted
+from holdfast.feed import Columns, Feed, fitted
 from holdfast.inclusion import Change, Inclusion
 from holdfast.kernels import bitsets
 from holdfast.options import Options
@@ -32,6 +32,8 @@ from holdfast.store import Lease, Store, disk_errors
 from holdfast.tasks import check as check_tasks
 from holdfast.tasks import upkeep as upkeep_tasks
 from holdfast.tasks.segments import Segment
+from holdfast.tuples import Batch as TupleBatch
+from holdfast.tuples import Rows, Search
 from holdfast.witnesses import rows_as_text
 
 U64 = NDArray[np.uint64]
@@ -137,7 +139,20 @@ def _discover_values(run: Run, tables: dict[str, Table]) -> Inclusion | None:
         none = Inclusion.none({name: table.columns for name, table in tables.items()})
         rows = [Change(table, table.segments) for table in tables.values()]
         found = inclusion.changed(run.runner, none, rows, run.place, run.options, run.progress)
+        found = inclusion.with_tuples(_tuples(run, tables, {}), found, {}, None, run.progress)
         return inclusion.save(run.store, run.lease, found, None)
+
+
+def _tuples(run: Run, tables: dict[str, Table], others: dict[str, Any]) -> Search:
+    """All tables as sets of tuples; of those that did not change only the forms are known."""
+    rows = {
+        name: Rows(
+            Columns.from_dict(form["columns"]), tuple(map(Segment.from_dict, form["segments"]))
+        )
+        for name, form in others.items()
+    }
+    rows |= {name: Rows(table.columns, table.segments) for name, table in tables.items()}
+    return Search(run.runner, run.place, run.options, rows)
 
 
 def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float], options: Options) -> Table:
@@ -232,7 +247,8 @@ def apply(
         if done is not None and not dry_run:
             return replace(Changes.from_dict(store.read(done["version"])["changes"]), applied=False)
         after, gone = _changed(run, before, intake)
-        values_after = _changed_values(run, values, before, after, intake, gone)
+        others = body["tables"]
+        values_after = _changed_values(run, values, before, after, others, intake, gone)
         with run.stage("witnesses"):
             changes = _changes(run, before, after, batch, intake, body["version"], dry_run)
             changes = replace(changes, **_inclusion_changes(values, values_after, options))
@@ -361,6 +377,7 @@ def _changed_values(
     values: Inclusion | None,
     before: Table,
     after: Table,
+    others: dict[str, Any],
     intake: _BatchIntake,
     gone: I64,
 ) -> Inclusion | None:
@@ -369,7 +386,12 @@ def _changed_values(
         return None
     with run.stage("values"):
         rows = [Change(after, intake.added), inclusion.gone(before, gone)]
-        return inclusion.changed(run.runner, values, rows, run.place, run.options, run.progress)
+        found = inclusion.changed(run.runner, values, rows, run.place, run.options, run.progress)
+        came, went = (Rows(each.table.columns, each.segments, each.ids) for each in rows)
+        return inclusion.with_tuples(
+            _tuples(run, {after.name: after}, others), found, values.tuples,
+            TupleBatch(after.name, came, went), run.progress,
+        )  # fmt: skip
 
 
 def _validated(run: Run, table: Table, old: U64, added: tuple[Segment, ...]) -> Table:
@@ -562,7 +584,7 @@ def _commit(
     if values is not None:
         facts = {**facts, "inclusion": inclusion.to_dict(values)}
         files += values.data_files
-        keep += [values.files["inclusions"]]
+        keep += [values.files[name] for name in ("inclusions", "tuples") if name in values.files]
     body = {
         "options": options.to_dict(),
         "tables": forms,
@@ -648,6 +670,7 @@ def _verify_values(
     """What is wrong with the values, and with which table's."""
     rows = [Change(table, table.segments) for table in tables.values()]
     fresh = inclusion.changed(run.runner, kept.emptied, rows, run.place, run.options, run.progress)
+    fresh = inclusion.with_tuples(_tuples(run, tables, {}), fresh, {}, None, run.progress)
     yield from inclusion.differences(run.runner, kept, fresh, run.place)
 
 

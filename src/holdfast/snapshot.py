@@ -32,6 +32,11 @@ KEY, NON_KEY = 0, 1
 """The kinds of rows in a file of keys."""
 
 
+HOLDS, REFUTED, EMPTY = range(3)
+"""What was found of a candidate for an inclusion of several columns; empty: the left side has no
+tuple without a null."""
+
+
 @dataclass(frozen=True)
 class TableSnapshot:
     """One table in one version."""
@@ -55,13 +60,15 @@ class Inclusions:
 
     shared: Shared
     tables: dict[str, Facts]
+    wide: tuple[InclusionDependency, ...] = ()  # those of several columns
     min_coverage: float = 1.0
     empty_columns: bool = False
 
     def dependencies(self, min_coverage: float | None = None) -> list[InclusionDependency]:
         """The inclusion dependencies, the highest coverage first."""
         least = self.min_coverage if min_coverage is None else min_coverage
-        return self.shared.inclusion_dependencies(least, self.empty_columns)
+        found = self.shared.inclusion_dependencies(least, self.empty_columns)
+        return sorted([*found, *self.wide], key=lambda each: -each.coverage)
 
     def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
         """The foreign keys, the likeliest first."""
@@ -116,7 +123,23 @@ def _inclusions(
         for name, table in tables.items()
     }
     shared = Shared(attributes, tuple(form["families"]), values)
-    return Inclusions(shared, facts, options["min_coverage"], options["empty_columns"])
+    wide = _wide(store, form["tuples"], tables, options) if "tuples" in form else ()
+    return Inclusions(shared, facts, wide, options["min_coverage"], options["empty_columns"])
+
+
+def _wide(
+    store: Store, path: str, tables: dict[str, TableSnapshot], options: dict[str, Any]
+) -> tuple[InclusionDependency, ...]:
+    kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+    wanted = (HOLDS, EMPTY) if options["empty_columns"] else (HOLDS,)
+    return tuple(
+        InclusionDependency(
+            tuple(Attribute(row["table"], tables[row["table"]].columns[c]) for c in row["columns"]),
+            tuple(Attribute(row["other"], tables[row["other"]].columns[c]) for c in row["others"]),
+        )
+        for row in kept.to_pylist()
+        if row["status"] in wanted
+    )
 
 
 def clusters(store: Store, form: dict[str, Any]) -> list[Cluster]:

@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast import Profile
+from holdfast import Options, Profile
 from holdfast.errors import HoldfastError
+
+KEYS = Options(kinds=("keys",))
+"""What these tests are about is the same for all kinds; keys alone are the quickest."""
 
 SETTINGS = {
     "spark.ui.enabled": "false",  # a port and a second that nobody looks at
@@ -24,8 +27,6 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "2",  # the default of 200 would be all that tests wait for
     "spark.sql.codegen.wholeStage": "false",  # compiling takes longer than reading ten rows
     "spark.sql.session.timeZone": "America/St_Johns",  # half an hour off: UTC by luck would show
-    # Two clusters of Python workers would double the time in which kernels are loaded.
-    "spark.python.worker.reuse": "true",
 }
 
 
@@ -57,12 +58,12 @@ def frame(spark: SparkSession) -> Callable[..., DataFrame]:
 
 @pytest.fixture
 def profile(spark: SparkSession, tmp_path: Path) -> Callable[..., Profile]:
-    """Makes a profile of one table ``t``, in a new folder each time."""
+    """Makes a profile of the keys of one table ``t``, in a new folder each time."""
     made = iter(range(100))
 
-    def make(rows: Any, **options: Any) -> Profile:
+    def make(rows: Any) -> Profile:
         path = tmp_path / f"profile-{next(made)}"
-        return Profile.create(path, {"t": rows}, session=spark, **options)
+        return Profile.create(path, {"t": rows}, options=KEYS, session=spark)
 
     return make
 
@@ -77,7 +78,7 @@ def refused(
     profile: Profile, kind: type[HoldfastError], *words: str
 ) -> Iterator[pytest.ExceptionInfo[HoldfastError]]:
     """The block must raise one clear sentence with these words, and change nothing."""
-    before = profile.snapshot()
+    before = profile._store.read()
     with pytest.raises(kind) as caught:
         yield caught
     told = str(caught.value)
@@ -85,7 +86,7 @@ def refused(
         assert word in told, told
     assert "Traceback" not in told
     assert "\tat " not in told
-    assert profile.snapshot() == before
+    assert profile._store.read() == before
     data, leases = Path(profile.path, "data"), Path(profile.path, "leases")
     named = {name.removeprefix("data/") for name in profile._store.read()["files"]}
     assert {path.name for path in data.iterdir()} >= named

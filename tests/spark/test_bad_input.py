@@ -21,7 +21,7 @@ from holdfast.errors import (
     StoreError,
     UnknownTableError,
 )
-from tests.spark.conftest import refused
+from tests.spark.conftest import KEYS, refused
 
 pytestmark = pytest.mark.spark
 
@@ -35,7 +35,7 @@ def shop(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Profi
     """One profile for all: nothing here may change it."""
     path = tmp_path_factory.mktemp("shop") / "p"
     rows = spark.createDataFrame(ROWS, SCHEMA)
-    return Profile.create(path, {"orders": rows, "others": rows}, session=spark)
+    return Profile.create(path, {"orders": rows, "others": rows}, options=KEYS, session=spark)
 
 
 @pytest.fixture

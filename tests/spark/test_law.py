@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
 from tests import oracle
+from tests.spark.conftest import KEYS
 from tests.strategies import Rows, changes, rows_of, tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
@@ -73,7 +74,7 @@ def test_inserts_and_deletes(
     start: str,
 ) -> None:
     width, rows = table
-    options = Options(nulls=nulls, start=start)
+    options = Options(kinds=("keys",), nulls=nulls, start=start)
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("holdfast.upkeep._FAN", 3)
         source = frame(spark, width, rows, partitions)
@@ -100,7 +101,7 @@ def test_updates_by_row_key(
     rows: Rows = [(i, *row) for i, row in enumerate(cells)]
     with tempfile.TemporaryDirectory() as folder:
         source = frame(spark, width, rows, partitions)
-        profile = Profile.create(Path(folder, "p"), {"t": source})
+        profile = Profile.create(Path(folder, "p"), {"t": source}, options=KEYS)
         meant = data.draw(st.permutations(range(len(rows))))
         drawn = data.draw(rows_of(width - 1, len(rows)))
         new = {i: (i, *row) for i, row in zip(meant, drawn, strict=False)}

@@ -17,6 +17,7 @@ from holdfast.spark import workers
 from holdfast.spark.runner import SparkRunner, _cores
 from holdfast.tasks.parcel import Parcel
 from tests import suites
+from tests.spark.conftest import KEYS
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +35,7 @@ def settings(session: SparkSession) -> dict[str, str]:
 def test_a_session_is_left_as_it_was(spark: SparkSession, frame: Make, tmp_path: Path) -> None:
     before = settings(spark)
     rows = frame("id int, name string", (1, "a"), (2, "b"))
-    kept = Profile.create(tmp_path / "p", {"t": rows}, session=spark)
+    kept = Profile.create(tmp_path / "p", {"t": rows}, options=KEYS, session=spark)
     kept.apply("t", inserts=frame("id int, name string", (3, "a")))
     kept.check("t", deletes=frame("id int", (3,)), row_key=["id"])
     assert settings(spark) == before

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from holdfast import Profile, Source
 from holdfast.errors import SchemaError, SourceError
-from tests.spark.conftest import columns
+from tests.spark.conftest import KEYS, columns
 
 pytestmark = pytest.mark.spark
 
@@ -235,14 +235,14 @@ def test_json(profile: Make, write: Callable[..., Path]) -> None:
     # A field that no record has is null in all of them; its type is the table's.
     kept.apply("t", inserts=write('{"id":3,"in":{"b":2.5}}\n', "more.json"))
     assert columns(kept) == ["id"]
-    before = kept.snapshot()
+    before = kept._store.read()
     with pytest.raises(SchemaError, match=r"added\.json has the column 'new'"):
         kept.apply("t", inserts=write('{"id":4,"new":1}\n', "added.json"))
     with pytest.raises(SourceError, match=r"broken\.json.*malformed.*'\{\"id\":5'"):
         kept.apply("t", inserts=write('{"id":4}\n{"id":5\n', "broken.json"))
     with pytest.raises(SourceError, match=r"retyped\.json.*malformed.*x"):
         kept.apply("t", inserts=write('{"id":"x"}\n', "retyped.json"))
-    assert kept.snapshot() == before
+    assert kept._store.read() == before
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc"])
@@ -398,7 +398,9 @@ def test_settings_of_the_session_change_nothing(
     seen = []
     for number, session in enumerate((spark, strange)):
         tables = {"csv": path, "json": lines, "moments": instants(session)}
-        kept = Profile.create(tmp_path / f"settings-{number}", tables, session=session)
+        kept = Profile.create(
+            tmp_path / f"settings-{number}", tables, options=KEYS, session=session
+        )
         gone = write(text.splitlines()[0] + "\n" + text.splitlines()[2] + "\n", "gone.csv")
         told = kept.apply("csv", deletes=gone, batch_id="x")
         assert told.deleted == 1

@@ -68,20 +68,15 @@ def maximal_evidence(atoms: int, evidence: U64) -> tuple[U64, U64]:
     """The evidences that are maximal for some right side, and for which ones, as bits.
 
     An evidence e is maximal for A iff A is in every larger one, so the right sides of e are what
-    all larger ones share beyond e. Looking at those that are maximal among all rules nearly
-    everything out; whatever is maximal for A is among the rest, so the rest suffices to be exact.
+    all larger ones share beyond e.
     """
     full = bitsets.universe(atoms)[0]
     # Rows that agree everywhere refute nothing, and would stand above all others.
     evidence = evidence[(evidence != full).any(axis=1)]
-    top = bitsets.maximal(evidence)
-    rights = np.empty_like(evidence)
-    kernels.maximal_for(evidence, top, full, rights)
-    some = rights.any(axis=1)
-    masks, rights = evidence[some], rights[some]
-    by_size = np.argsort(-bitsets.popcount(masks), kind="stable")
-    kernels.maximal_for(masks, masks[by_size], full, rights)
-    return masks, rights
+    masks = evidence[np.argsort(-bitsets.popcount(evidence), kind="stable")]
+    kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
+    count = kernels.maximal_for(masks, full, kept, rights)
+    return masks[kept[:count]], rights[:count]
 
 
 def _against(evidence: U64, right: int) -> U64:

@@ -264,27 +264,43 @@ def minimal_within(sums: Any, most: int, limit: int) -> Any:
 
 
 @kernel
-def maximal_for(masks: Any, others: Any, full: Any, out: Any) -> None:
-    """For each mask the columns that it lacks and that all strictly larger masks around it have:
-    the right sides for which it is maximal evidence."""
+def maximal_for(masks: Any, full: Any, kept: Any, rights: Any) -> int:
+    """The right sides for which each mask is maximal evidence: what all larger masks around it
+    share beyond it. ``masks`` come largest first. Whatever is maximal for a right side is kept, in
+    ``kept`` (numbers of masks) and ``rights``, so later masks are compared with the kept ones only.
+    Returns how many are kept."""
     words = masks.shape[1]
+    count = 0
+    shared = np.empty(words, np.uint64)
+    near = np.zeros(8, np.int64)  # kept masks that settled the last ones: good first guesses
     for i in range(masks.shape[0]):
         for w in range(words):
-            out[i, w] = full[w]
-        for j in range(others.shape[0]):
+            shared[w] = full[w] & ~masks[i, w]
+        left = np.uint64(1)
+        for k in range(-near.size, count):
+            place = near[k + near.size] if k < 0 else k
+            if place >= count:
+                continue
+            other = kept[place]
             inside = True
-            larger = False
             for w in range(words):
-                if masks[i, w] & ~others[j, w]:
+                if masks[i, w] & ~masks[other, w]:
                     inside = False
                     break
-                larger = larger or others[j, w] != masks[i, w]
-            if inside and larger:
+            if inside:
+                changed = False
                 left = np.uint64(0)
                 for w in range(words):
-                    out[i, w] &= others[j, w]
-                    left |= out[i, w] & ~masks[i, w]
+                    now = shared[w] & masks[other, w]
+                    changed = changed or now != shared[w]
+                    shared[w] = now
+                    left |= now
+                if changed and k >= 0:
+                    near[k & 7] = k
                 if left == np.uint64(0):
                     break
-        for w in range(words):
-            out[i, w] &= ~masks[i, w]
+        if left != np.uint64(0):
+            kept[count] = i
+            rights[count] = shared
+            count += 1
+    return count

@@ -90,7 +90,8 @@ class Cells:
         """Where in a segment the rows are."""
         if self.ids is None:
             return live_positions(self.view.path, segment)
-        return self.ids[self.ids >> 32 == segment.number] - segment.base
+        mine: I64 = self.ids[self.ids >> 32 == segment.number] - segment.base
+        return mine
 
     def blocks(self) -> Iterator[U64]:
         """Entries attribute by attribute, in no order."""
@@ -259,7 +260,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Look:
-    """Look tuples up: those of the first attribute of ``wanted``, and the given codes."""
+    """Look tuples up: those of the first attribute of ``wanted``, and the given codes; with
+    neither, whether there is any tuple."""
 
     wanted: tuple[Cells, ...]
     codes: U64
@@ -338,11 +340,11 @@ def settle(item: Settle) -> Iterator[Parcel]:
     blocks += _slices(root, item.changed, item.low, item.high)
     delta = values.merged(blocks)
     old = _same_codes(root, item.before, item.low, item.high, values.distinct_codes(delta))
+    with np.errstate(over="ignore"):
+        masks, counts, wrong = values.transitions(delta, old, item.words)
     if not item.frequencies:
         delta = delta[values.arrivals(delta, old)]
         delta[:, 3] = 1
-    with np.errstate(over="ignore"):
-        masks, counts, wrong = values.transitions(delta, old, item.words)
     parcel = _written(root, item.prefix, delta, item.frequencies)
     parcel.facts["wrong"] = bool(wrong)
     yield Parcel(parcel.facts, {"masks": masks, "counts": counts})
@@ -392,15 +394,15 @@ def _place(codes: U64, among: U64) -> I64:
     """Where each code is among some, which are sorted by first words; -1: nowhere."""
     at = np.full(len(codes), -1, np.int64)
     if len(among):
-        first = np.searchsorted(among[:, 0], codes[:, 0])
-        near = np.flatnonzero(among[np.minimum(first, len(among) - 1), 0] == codes[:, 0])
-        for row in near.tolist():
+        first = np.minimum(np.searchsorted(among[:, 0], codes[:, 0]), len(among) - 1)
+        near = among[first, 0] == codes[:, 0]
+        same = near & (among[first, 1] == codes[:, 1])
+        at[same] = first[same]
+        # Two codes with one first word are next to each other; there are hardly ever any.
+        for row in np.flatnonzero(near & ~same).tolist():
             for k in range(int(first[row]), len(among)):
-                if among[k, 0] != codes[row, 0]:
-                    break
-                if among[k, 1] == codes[row, 1]:
+                if (among[k] == codes[row]).all():
                     at[row] = k
-                    break
     return at
 
 
@@ -421,6 +423,11 @@ def trial(item: Trial) -> Iterator[Parcel]:
 
 def look(item: Look) -> Iterator[Parcel]:
     """Which of the tuples of a batch (or of the given codes) are among some rows' tuples."""
+    if not item.wanted and not len(item.codes):
+        tuples = (codes for cells in item.among for _, _, codes in cells.codes(0))
+        some = any(len(codes) for codes in tuples)
+        yield Parcel({}, {"codes": np.zeros((1, 2), np.uint64), "found": np.array([some])})
+        return
     asked = [item.codes]
     for cells in item.wanted:
         asked += [codes for _, _, codes in cells.codes(0)]
