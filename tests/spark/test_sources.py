@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -320,6 +321,9 @@ APART = {
     "calendar": ("make_interval(0, 1)", "make_interval(0, 0, 0, 30)"),
     "time": ("time'12:34:56.789001'", "time'12:34:56.789'"),
 }  # fmt: skip
+
+if pyspark.__version__.startswith("4.1"):
+    del APART["time"]  # there behind a setting
 
 ALIKE = {
     "zero": ("0.0D", "-0.0D"),
