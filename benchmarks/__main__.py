@@ -1,6 +1,6 @@
-"""Run the benchmarks: ``make bench``, or ``python -m benchmarks keys encode evidence``.
+"""Run the benchmarks: ``make bench``, or ``python -m benchmarks keys values``.
 
-Data is made with tpchgen-cli under benchmarks/data (850 MB at scale factor 1). Desbordante is run
+Data is made with tpchgen-cli under benchmarks/data (1.1 GB at scale factor 1). Desbordante is run
 as a separate program where one is installed: in this environment, or in the one whose Python
 ``HOLDFAST_DESBORDANTE`` names.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-STAGES = ("encode", "evidence", "keys")
+STAGES = ("encode", "evidence", "keys", "values")
 
 
 def main() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 _PROGRAM = """
 import json, sys, time
@@ -20,6 +21,19 @@ algorithm.execute()
 done = time.perf_counter()
 keys = sorted(sorted(int(i) for i in key.indices) for key in algorithm.get_uccs())
 print(json.dumps({"load": loaded - start, "search": done - loaded, "keys": keys}))
+"""
+
+_SPIDER = """
+import json, sys, time
+import desbordante
+algorithm = desbordante.ind.algorithms.Spider()
+start = time.perf_counter()
+algorithm.load_data(tables=[(path, ",", True) for path in sys.argv[1:]])
+loaded = time.perf_counter()
+algorithm.execute()
+done = time.perf_counter()
+found = sorted(map(str, algorithm.get_inds()))
+print(json.dumps({"load": loaded - start, "search": done - loaded, "dependencies": found}))
 """
 
 
@@ -36,13 +50,38 @@ class Peer:
         return self.load + self.search
 
 
+@dataclass(frozen=True)
+class InclusionPeer:
+    """A from-scratch run of Desbordante's Spider over several tables."""
+
+    load: float
+    search: float
+    dependencies: list[str]
+
+    @property
+    def total(self) -> float:
+        return self.load + self.search
+
+
 def desbordante(path: Path) -> Peer | None:
     """Run it where it is installed."""
+    told = _run(_PROGRAM, str(path))
+    return None if told is None else Peer(**told)
+
+
+def spider(paths: list[Path]) -> InclusionPeer | None:
+    """Run it where it is installed."""
+    told = _run(_SPIDER, *map(str, paths))
+    return None if told is None else InclusionPeer(**told)
+
+
+def _run(program: str, *arguments: str) -> dict[str, Any] | None:
     python = os.environ.get("HOLDFAST_DESBORDANTE", sys.executable)
     there = subprocess.run([python, "-c", "import desbordante"], capture_output=True, check=False)
     if there.returncode:
         return None
     done = subprocess.run(
-        [python, "-c", _PROGRAM, str(path)], capture_output=True, text=True, check=True
+        [python, "-c", program, *arguments], capture_output=True, text=True, check=True
     )
-    return Peer(**json.loads(done.stdout))
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

@@ -15,7 +15,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from holdfast.api import Profile
     from holdfast.changes import Changes, Lost
-    from holdfast.constraints import Key, NonKey
+    from holdfast.constraints import (
+        Attribute,
+        Cluster,
+        ForeignKey,
+        InclusionDependency,
+        Key,
+        NonKey,
+    )
     from holdfast.errors import HoldfastError
     from holdfast.options import Options
     from holdfast.sources import Source
@@ -24,6 +31,10 @@ _PLACES = {
     "Profile": "api",
     "Changes": "changes",
     "Lost": "changes",
+    "Attribute": "constraints",
+    "Cluster": "constraints",
+    "ForeignKey": "constraints",
+    "InclusionDependency": "constraints",
     "Key": "constraints",
     "NonKey": "constraints",
     "HoldfastError": "errors",
@@ -32,8 +43,12 @@ _PLACES = {
 }
 
 __all__ = [
+    "Attribute",
     "Changes",
+    "Cluster",
+    "ForeignKey",
     "HoldfastError",
+    "InclusionDependency",
     "Key",
     "Lost",
     "NonKey",

@@ -647,7 +647,7 @@ def missing_values(
 def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
     """Profile the current rows from scratch and compare."""
     with store.writing() as lease:
-        body = store.read()
+        body = store.read(lease.version)
         options = Options.from_dict(body["options"])
         kept: dict[str, Table] = {}
         differences: dict[str, list[str]] = {}

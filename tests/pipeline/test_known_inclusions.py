@@ -87,6 +87,16 @@ def tpch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Feed]:
     return {name: text_feed(*read_table(folder / f"{name}.csv"), name) for name in TABLES}
 
 
+def test_the_composite_foreign_key_of_tpch(tpch: dict[str, Feed], tmp_path: Path) -> None:
+    some = {name: tpch[name] for name in ("part", "supplier", "partsupp", "lineitem")}
+    options = Options(max_arity=2, max_columns=3)
+    found = inclusions(profiled(tmp_path / "p", some, options)).foreign_keys()
+    best = next(each for each in found if len(each.dependent) == 2)
+    assert str(best) == (
+        "(lineitem.l_partkey, lineitem.l_suppkey) → (partsupp.ps_partkey, partsupp.ps_suppkey)"
+    )
+
+
 def test_foreign_keys_of_tpch(tpch: dict[str, Feed], tmp_path: Path) -> None:
     """Each declared one is found, and is the best candidate of its column."""
     found = inclusions(profiled(tmp_path / "p", tpch)).foreign_keys()

@@ -21,6 +21,8 @@ _STAGES = {
     "index": "sorting columns",
     "merge": "merging segments",
     "commit": "committing",
+    "values": "counting values",
+    "tuples": "comparing tuples",
     "verify": "profiling anew",
 }
 
@@ -31,6 +33,9 @@ _FACTS = {
     "refuted": "{:,} refuted",
     "columns": "{:,} columns",
     "segments": "{:,} segments",
+    "runs": "{:,} runs",
+    "cells": "{:,} cells",
+    "arity": "{:,} columns",
 }
 
 

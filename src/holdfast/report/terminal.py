@@ -13,10 +13,17 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
-from holdfast.constraints import AgreeSet, Key, NonKey, Row
+from holdfast.constraints import (
+    AgreeSet,
+    ForeignKey,
+    InclusionDependency,
+    Key,
+    NonKey,
+    Row,
+)
 from holdfast.report import forms
 from holdfast.report.text import count, moment, plain, size, value_text
-from holdfast.snapshot import Inclusions, Snapshot, TableSnapshot
+from holdfast.snapshot import Snapshot, TableSnapshot
 
 SHOWN = 20
 """How many of a list are shown unless all are asked for."""
@@ -106,28 +113,30 @@ def show(
         if verbose:
             _inside(page, table)
     if snapshot.inclusions is not None:
-        if "inds" in parts:
-            _inclusions(page, snapshot, snapshot.inclusions)
-        if "foreign_keys" in parts:
-            _foreign_keys(page, snapshot, snapshot.inclusions)
+        # That there are none is told to those who ask for nothing else.
+        asked = len(parts) == 1
+        contained = forms.about(snapshot, snapshot.inclusions.dependencies())
+        if "inds" in parts and (contained or asked):
+            _inclusions(page, contained, snapshot.options)
+        keys = forms.about(snapshot, snapshot.inclusions.foreign_keys())
+        if "foreign_keys" in parts and (keys or asked):
+            _foreign_keys(page, keys)
     if verbose:
         _settings(page, snapshot.options, sizes or {})
 
 
-def _inclusions(page: Page, snapshot: Snapshot, inclusions: Inclusions) -> None:
-    found = forms.about(snapshot, inclusions.dependencies())
+def _inclusions(page: Page, found: Sequence[InclusionDependency], options: dict[str, Any]) -> None:
     page.line()
     heading = count(len(found), "inclusion dependency", "inclusion dependencies")
     page.line(heading if found else "no inclusion dependency", "bold")
-    page.line(_INCLUSION_NULLS[snapshot.options["inclusion_nulls"]], "dim", 2)
+    page.line(_INCLUSION_NULLS[options["inclusion_nulls"]], "dim", 2)
     for each in found[: page.limit]:
         share = "" if each.coverage == 1 else f"  ({each.coverage:.4%} of the values)"
         page.line(plain(str(each)) + share, "green" if each.coverage == 1 else "", 2)
     page.more(len(found))
 
 
-def _foreign_keys(page: Page, snapshot: Snapshot, inclusions: Inclusions) -> None:
-    found = forms.about(snapshot, inclusions.foreign_keys())
+def _foreign_keys(page: Page, found: Sequence[ForeignKey]) -> None:
     page.line()
     page.line(count(len(found), "foreign key") if found else "no foreign key", "bold")
     for each in found[: page.limit]:

@@ -27,6 +27,9 @@ U64 = NDArray[np.uint64]
 ROWS = "rows"
 """The name of the index over whole rows, which finds duplicates and rows to delete."""
 
+_CUTS = 256
+"""Codes at even distances that an index tells about itself."""
+
 _NO_ROWS = np.empty(0, np.uint8)
 
 
@@ -130,7 +133,9 @@ def with_dead(root: Path, segment: Segment, positions: NDArray[np.int64], path: 
 def write_index(root: Path, path: str, codes: U64) -> None:
     """Write a column in sorted order."""
     sorted_codes, positions = kernels.sort(codes)
-    write_arrays(root / path, {"codes": sorted_codes, "positions": positions})
+    # The driver cuts columns into ranges by these, without touching the codes themselves.
+    cuts = sorted_codes[:: max(1, len(codes) // _CUTS)].tolist()
+    write_arrays(root / path, {"codes": sorted_codes, "positions": positions}, cuts=cuts)
 
 
 def build_indexes(

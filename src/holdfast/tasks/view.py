@@ -86,12 +86,9 @@ class View:
 def bounds(view: View, column: int, parts: int) -> list[int]:
     """Codes that cut a column into parts of about as many rows; the first part has no lower end.
 
-    Read from a few codes of every segment's index, so the cuts are good, not perfect.
+    From the few codes that every segment's index tells, so the cuts are good, not perfect.
     """
-    samples = []
-    for segment in view.segments:
-        codes = map_arrays(view.path / segment.indexes[str(column)])[0]["codes"]
-        samples.append(codes[:: max(1, len(codes) // 256)])
-    taken = np.sort(np.concatenate(samples)) if samples else np.empty(0, np.int64)
+    told = [map_arrays(view.path / s.indexes[str(column)])[1]["cuts"] for s in view.segments]
+    taken = np.sort(np.array([code for cuts in told for code in cuts], np.int64))
     cuts = [int(taken[len(taken) * k // parts]) for k in range(1, parts)] if taken.size else []
     return sorted(set(cuts))
