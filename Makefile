@@ -19,6 +19,8 @@ NO_JVM := not spark and not cluster and not connect
 
 $(READY): pyproject.toml constraints.txt tools/setup.sh
 	@tools/setup.sh python .venv constraints.txt dev
+	@echo "Compiling kernels (once)."
+	@.venv/bin/python -m holdfast.warm
 	@touch $@
 
 $(LOWEST): pyproject.toml constraints-lowest.txt tools/setup.sh
