@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast import pipeline
+from holdfast import differences, pipeline
 from holdfast.changes import Changes
 from holdfast.errors import BatchError, ConflictError, SchemaError, UnknownTableError
 from holdfast.options import Options
@@ -227,9 +227,9 @@ def test_more_keys_broken_than_are_shown_with_rows(tmp_path: Path) -> None:
         shop = Shop(tmp_path / "p", columns, rows)
     twin = (1 - cells[0, 0].item(), *rows[0][1:])
     told = shop.apply(inserts=[twin])
-    assert len(told.broken) > pipeline._SHOWN_LOST + 1
+    assert len(told.broken) > differences._SHOWN_LOST + 1
     shown = [lost for lost in told.broken if lost.witness is not None]
-    assert len(shown) == pipeline._SHOWN_LOST
+    assert len(shown) == differences._SHOWN_LOST
     assert shop.verify().equal
 
 

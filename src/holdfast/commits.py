@@ -1,0 +1,69 @@
+"""Writing a version: the files of what changed, then the commit that names them all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from holdfast import counting, inclusion, state
+from holdfast.inclusion import Inclusion
+from holdfast.options import Options
+from holdfast.run import Run
+from holdfast.state import Table
+from holdfast.store import Lease, Store
+from holdfast.tasks.segments import Segment
+from holdfast.witnesses import rows_as_text
+
+
+def saved(run: Run, table: Table, before: Table | None) -> Table:
+    """Write the table's files, with the rows that are shown as witnesses."""
+    changed = before is None or not np.array_equal(
+        before.evidence.witnesses, table.evidence.witnesses
+    )
+    ids = table.evidence.witnesses[:, 0].ravel() if changed else np.empty(0, np.int64)
+    text = rows_as_text(run.store.path, table.segments, table.columns.names, ids)
+    return state.save(run.store, run.lease, run.options, table, before, text)
+
+
+def commit(
+    store: Store,
+    lease: Lease,
+    options: Options,
+    tables: dict[str, Table],
+    others: dict[str, Any],
+    values: Inclusion | None,
+    batch: dict[str, Any] | None,
+    facts: dict[str, Any],
+) -> int:
+    forms = dict(others)
+    for name, table in tables.items():
+        form = table.to_dict()
+        twice = np.array(table.repeated[0][:1] if table.repeated else [], np.int64)
+        shown = rows_as_text(store.path, table.segments, table.columns.names, twice)
+        form["duplicated"] = [json.loads(text) for text in shown.values()]
+        form["key_count"] = len(table.cover.minimal) if options.seeks_keys else 0
+        if table.counted is not None:
+            covers = table.counted.dependencies.covers
+            form["fd_count"] = sum(len(cover.minimal) for cover in covers)
+        forms[name] = form
+    files, keep = [], []
+    for form in forms.values():
+        keep += [form[name] for name in ("keys", "fds", "recount") if name in form]
+        files += [form[n] for n in ("keys", "evidence", *counting.COUNTED_FILES) if n in form]
+        for segment in form["segments"]:
+            files += Segment.from_dict(segment).files
+    if values is not None:
+        facts = {**facts, "inclusion": inclusion.to_dict(values)}
+        files += values.data_files
+        keep += [values.files[name] for name in ("inclusions", "tuples") if name in values.files]
+    body = {
+        "options": options.to_dict(),
+        "tables": forms,
+        "files": files,
+        "keep": keep,
+        "batch": batch,
+        **facts,
+    }
+    return store.publish(body, lease)

@@ -1,0 +1,175 @@
+"""What the rows of a table hold: from nothing, from a sample, and again after a batch."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast import counting, inclusion, loop, upkeep
+from holdfast.commits import saved
+from holdfast.cover.cover import Cover
+from holdfast.cover.evidence import Evidence
+from holdfast.feed import Columns, Feed
+from holdfast.inclusion import Change, Inclusion
+from holdfast.options import Options
+from holdfast.placement import shares
+from holdfast.reading import Intake, read
+from holdfast.run import Run
+from holdfast.state import Table
+from holdfast.tasks import upkeep as upkeep_tasks
+from holdfast.tasks.segments import Segment
+from holdfast.tuples import Rows, Search
+
+U64 = NDArray[np.uint64]
+
+
+def discover_table(run: Run, name: str, feed: Feed) -> Table:
+    with run.stage("read"):
+        run.progress("read")
+        intake = read(run.runner, feed, run.place, 1, run.progress, sketches=True)
+        run.progress("read", rows=intake.rows)
+    if "fds" in run.options.kinds:
+        counting.check_size(name, intake.rows, len(intake.columns.names), run.runner)
+    distinct = upkeep_tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
+    table = _fresh(name, feed, intake, distinct, run.options)
+    if not run.options.seeks_keys:
+        return saved(run, table, None)
+    if run.options.start == "sample":
+        table = _discover_from_sample(run, table)
+    else:
+        table = discover_rows(run, table)
+    with run.stage("index"):
+        table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
+    if "fds" in run.options.kinds:
+        with run.stage("count"):
+            view = table.view(run.store.path, run.options)
+            counted = counting.count_all(run.runner, view, run.options, run.progress)
+            table = replace(table, counted=counted)
+    return saved(run, table, None)
+
+
+def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float], options: Options) -> Table:
+    atoms = len(intake.columns.names)
+    none = Evidence.none(atoms)
+    return Table(
+        name,
+        intake.columns,
+        feed.source,
+        intake.segments,
+        len(intake.segments) + 1,
+        distinct,
+        intake.rows,
+        (),
+        none,
+        Cover.build(atoms, none.masks, options.max_columns),
+        0,
+        [],
+    )
+
+
+def discover_rows(run: Run, table: Table) -> Table:
+    """Everything about the living rows of a table, from nothing but them."""
+    view = table.view(run.store.path, run.options)
+    learned = loop.Learned(view, table.evidence, copy(table.cover))
+    with run.stage("sample"):
+        run.progress("sample")
+        samples = loop.sample_calls(run.runner, view)
+        counts = loop.duplicate_calls(run.runner, view)
+        results = run.runner.run([*samples, *counts])
+        learned.learn([p for result in results[: len(samples)] for p in result])
+        counted = [p.facts for result in results[len(samples) :] for p in result]
+    with run.stage("search"):
+        loop.validate(run.runner, learned, table.distinct, run.place.prefix, run.progress)
+    return replace(
+        table,
+        segments=learned.view.segments,
+        evidence=learned.evidence,
+        cover=learned.cover,
+        duplicates=sum(facts["duplicates"] for facts in counted),
+        repeated=[pair for facts in counted for pair in facts["pairs"]][:4],
+    )
+
+
+def _discover_from_sample(run: Run, table: Table) -> Table:
+    """SWAN's holistic mode: profile the first segment, then apply the others as inserts."""
+    start, rest = table.segments[:1], table.segments[1:]
+    table = discover_rows(run, replace(table, segments=start))
+    table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
+    for segment in rest:
+        with run.stage("index"):
+            table = replace(table, segments=(*table.segments, segment))
+            table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
+        added = table.segments[-1:]
+        table = validated(run, table, table.cover.minimal, added)
+    return table
+
+
+def validated(run: Run, table: Table, old: U64, added: tuple[Segment, ...]) -> Table:
+    """The table with its cover made exact again, and its duplicates counted."""
+    view = table.view(run.store.path, run.options)
+    learned = loop.Learned(view, table.evidence, copy(table.cover))
+    with run.stage("validate"):
+        loop.validate(
+            run.runner, learned, table.distinct, run.place.prefix, run.progress,
+            old=old, batch=added, indexed=table.indexed,
+        )  # fmt: skip
+    twins: dict[int, int] = {}
+    for parcel in learned.twins:
+        pairs = zip(parcel.arrays["twin_of"].tolist(), parcel.arrays["twin"].tolist(), strict=True)
+        twins.update(pairs)
+    duplicates = table.duplicates + len(twins)
+    # The batch's own first: they are what is shown of it.
+    repeated = [*([twin, id_] for id_, twin in twins.items()), *table.repeated][:4]
+    if duplicates and not repeated:
+        with run.stage("duplicates"):
+            results = run.runner.run(loop.duplicate_calls(run.runner, view))
+            repeated = [pair for r in results for p in r for pair in p.facts["pairs"]][:4]
+    return replace(
+        table,
+        segments=learned.view.segments,
+        evidence=learned.evidence,
+        cover=learned.cover,
+        duplicates=duplicates,
+        repeated=repeated,
+    )
+
+
+def estimated(run: Run, table: Table) -> Table:
+    """Estimates of distinct values anew, when the table has become another size."""
+    if table.estimated_at / 2 <= table.rows <= 2 * table.estimated_at or not table.rows:
+        return table
+    view = table.view(run.store.path, run.options)
+    calls = [
+        (upkeep_tasks.describe, upkeep_tasks.Describe(share))
+        for share in shares(view, run.runner.tasks)
+    ]
+    parcels = [parcel for result in run.runner.run(calls) for parcel in result]
+    return replace(table, distinct=upkeep_tasks.estimate(parcels), estimated_at=table.rows)
+
+
+def discover_values(run: Run, tables: dict[str, Table]) -> Inclusion | None:
+    """The values of all tables together, if inclusion dependencies are looked for."""
+    if "inds" not in run.options.kinds:
+        return None
+    with run.stage("values"):
+        none = Inclusion.none({name: table.columns for name, table in tables.items()})
+        rows = [Change(table, table.segments) for table in tables.values()]
+        found = inclusion.changed(run.runner, none, rows, run.place, run.options, run.progress)
+        found = inclusion.with_tuples(tuples_of(run, tables, {}), found, {}, None, run.progress)
+        return inclusion.save(run.store, run.lease, found, None)
+
+
+def tuples_of(run: Run, tables: dict[str, Table], others: dict[str, Any]) -> Search:
+    """All tables as sets of tuples; of those that did not change only the forms are known."""
+    rows = {
+        name: Rows(
+            Columns.from_dict(form["columns"]), tuple(map(Segment.from_dict, form["segments"]))
+        )
+        for name, form in others.items()
+    }
+    rows |= {name: Rows(table.columns, table.segments) for name, table in tables.items()}
+    return Search(run.runner, run.place, run.options, rows)

@@ -1,0 +1,48 @@
+"""One run over a profile: where it works, what it tells, and how long its stages took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.options import Options
+from holdfast.placement import Progress
+from holdfast.reading import Place
+from holdfast.runner import Runner
+from holdfast.store import Lease, Store, disk_errors
+
+
+@dataclass
+class Run:
+    """One run over a profile: where it works, and how long its stages took."""
+
+    runner: Runner
+    store: Store
+    options: Options
+    lease: Lease
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Place:
+        """Where this run writes."""
+        return Place(self.store.path, f"data/*-{self.lease.run}-", self.options.keep_rows)
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage."""
+        started = time.perf_counter()
+        with disk_errors(self.store.path):
+            yield
+        taken = time.perf_counter() - started
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + taken, 4)
+
+
+def about(progress: Progress, table: str) -> Progress:
+    def report(stage: str, **facts: Any) -> None:
+        progress(stage, table=table, **facts)
+
+    return report
