@@ -97,3 +97,9 @@ def write(folder: Path, name: str, text: str) -> Path:
     path = folder / f"{name}.csv"
     path.write_text(text, encoding="utf-8")
     return path
+
+
+@pytest.fixture(autouse=True)
+def _any_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers of a spread test run set a width of their own."""
+    monkeypatch.delenv("COLUMNS", raising=False)
