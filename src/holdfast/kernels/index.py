@@ -31,7 +31,8 @@ def sort(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 
 
 @kernel
-def _mix(h: np.uint64) -> np.uint64:
+def mix(h: np.uint64) -> np.uint64:
+    """A word whose every bit depends on every bit of another."""
     h ^= h >> np.uint64(30)
     h *= np.uint64(0xBF58476D1CE4E5B9)
     h ^= h >> np.uint64(27)
@@ -48,7 +49,7 @@ def sketch(words: Any, column: int, shape: Any, out: Any, size: int) -> int:
         null = (nulls[row] >> np.uint64(column & 63)) & np.uint64(1)
         h = null * np.uint64(0xA0761D6478BD642F)
         for v in range(shape.first[column], shape.first[column + 1]):
-            h = _mix(h ^ words[v, row]) + np.uint64(0x9E3779B97F4A7C15)
+            h = mix(h ^ words[v, row]) + np.uint64(0x9E3779B97F4A7C15)
         if size == out.size and h >= out[size - 1]:
             continue
         at = np.searchsorted(out[:size], h)
@@ -218,7 +219,7 @@ def members(codes: Any, wanted: Any) -> Any:
     table = np.empty(size, np.uint64)
     used = np.zeros(size, np.bool_)
     for i in range(wanted.size):
-        at = np.int64(_mix(wanted[i]) & np.uint64(size - 1))
+        at = np.int64(mix(wanted[i]) & np.uint64(size - 1))
         while used[at] and table[at] != wanted[i]:
             at = (at + 1) & (size - 1)
         used[at] = True
@@ -226,7 +227,7 @@ def members(codes: Any, wanted: Any) -> Any:
     out = np.empty(codes.size, np.int32)
     count = 0
     for row in range(codes.size):
-        at = np.int64(_mix(codes[row]) & np.uint64(size - 1))
+        at = np.int64(mix(codes[row]) & np.uint64(size - 1))
         while used[at]:
             if table[at] == codes[row]:
                 out[count] = row
@@ -241,6 +242,6 @@ def fingerprint(hashes: Any) -> Any:
     """Two sums over rows that do not depend on their order: the content of a batch."""
     out = np.zeros(2, np.uint64)
     for i in range(hashes.size):
-        out[0] += _mix(hashes[i])
-        out[1] += _mix(hashes[i] ^ np.uint64(0xA0761D6478BD642F))
+        out[0] += mix(hashes[i])
+        out[1] += mix(hashes[i] ^ np.uint64(0xA0761D6478BD642F))
     return out

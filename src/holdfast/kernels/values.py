@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels.bitsets import lowest
+from holdfast.kernels.index import mix
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -58,19 +59,10 @@ class Column(NamedTuple):
 
 
 @kernel
-def _mix(h: np.uint64) -> np.uint64:
-    h ^= h >> np.uint64(30)
-    h *= np.uint64(0xBF58476D1CE4E5B9)
-    h ^= h >> np.uint64(27)
-    h *= np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
-
-
-@kernel
 def _hash(low: np.uint64, high: np.uint64, form: np.uint64, salt: Any) -> Any:
     """Two lanes of three steps; for a given form and high word each lane is one-to-one in low."""
-    one = _mix(low ^ _mix(high ^ _mix(form ^ salt[0])))
-    two = _mix(low + _mix(high + _mix(form + salt[1] + np.uint64(0x9E3779B97F4A7C15))))
+    one = mix(low ^ mix(high ^ mix(form ^ salt[0])))
+    two = mix(low + mix(high + mix(form + salt[1] + np.uint64(0x9E3779B97F4A7C15))))
     return one, two
 
 
@@ -170,8 +162,8 @@ def combine(codes: Any, present: Any, others: Any, others_present: Any) -> None:
     """The codes of tuples: those so far, each followed by one more value. Order counts."""
     for i in range(codes.shape[0]):
         present[i] = present[i] and others_present[i]
-        codes[i, 0] = _mix(codes[i, 0] + _mix(others[i, 0] ^ np.uint64(0xA0761D6478BD642F)))
-        codes[i, 1] = _mix(codes[i, 1] + _mix(others[i, 1] ^ np.uint64(0xE7037ED1A0B428DB)))
+        codes[i, 0] = mix(codes[i, 0] + mix(others[i, 0] ^ np.uint64(0xA0761D6478BD642F)))
+        codes[i, 1] = mix(codes[i, 1] + mix(others[i, 1] ^ np.uint64(0xE7037ED1A0B428DB)))
 
 
 @kernel
@@ -386,7 +378,7 @@ def _slot(row: Any, masks: Any, slots: Any) -> int:
     """Where a row of words is in a hash table of rows, or the free place where it belongs."""
     h = np.uint64(0)
     for w in range(row.size):
-        h = _mix(h ^ row[w]) + np.uint64(0x9E3779B97F4A7C15)
+        h = mix(h ^ row[w]) + np.uint64(0x9E3779B97F4A7C15)
     at = np.int64(h & np.uint64(slots.size - 1))
     while slots[at] >= 0:
         same = True
