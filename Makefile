@@ -15,7 +15,7 @@ READY := .venv/.ready
 LOWEST := .venv-lowest/.ready
 # Spark finds its Java, and its workers' python3, through these two.
 WITH_JAVA = JAVA_HOME="$$(tools/setup.sh java)" && export JAVA_HOME && PATH="$(CURDIR)/$(1)/bin:$$PATH"
-# What needs no JVM runs in two processes.
+# Two processes at a time, each with a Spark session of its own where it needs one.
 SPREAD := -n 2 --dist worksteal
 NO_JVM := not spark and not cluster and not connect
 
@@ -35,7 +35,7 @@ demo: $(READY)
 # A process can hold one kind of Spark session, so the two other kinds get one each.
 test: $(READY)
 	.venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM)" --ignore=tests/cluster --ignore=tests/connect
-	$(call WITH_JAVA,.venv) pytest tests -m spark --ignore=tests/cluster --ignore=tests/connect
+	$(call WITH_JAVA,.venv) pytest tests $(SPREAD) -m spark --ignore=tests/cluster --ignore=tests/connect
 	$(call WITH_JAVA,.venv) pytest tests/cluster
 	$(call WITH_JAVA,.venv) pytest tests/connect
 
@@ -43,7 +43,7 @@ test-fast: $(READY)
 	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-25} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow" --ignore=tests/cluster --ignore=tests/connect
 
 test-lowest: $(LOWEST)
-	$(call WITH_JAVA,.venv-lowest) pytest tests -m spark --ignore=tests/cluster --ignore=tests/connect
+	$(call WITH_JAVA,.venv-lowest) pytest tests $(SPREAD) -m spark --ignore=tests/cluster --ignore=tests/connect
 	$(call WITH_JAVA,.venv-lowest) pytest tests/cluster
 	$(call WITH_JAVA,.venv-lowest) pytest tests/connect
 

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("variable", "examples"), [("NUMBA_DISABLE_JIT", "20"), ("HOLDFAST_BOUNDS", "20")]
+    ("variable", "examples"), [("NUMBA_DISABLE_JIT", "20"), ("HOLDFAST_BOUNDS", "10")]
 )
 def test_kernels_and_a_share_of_the_law(variable: str, examples: str) -> None:
     command = [
