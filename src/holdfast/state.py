@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -185,8 +184,3 @@ def write(store: Store, lease: Lease, kind: str, table: pa.Table) -> str:
     path = lease.new_path(kind, "arrow")
     store.write(path, sink.getvalue())
     return path
-
-
-def absolute(root: str) -> Path:
-    """The profile directory as workers are told it."""
-    return Path(root).absolute()
