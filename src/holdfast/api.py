@@ -194,8 +194,9 @@ class Profile:
         now = self._table(table)
         found = now.functional_dependencies
         if found is None:
+            why = now.details["evidence"].get("reason", "not looked for")
             raise InputError(
-                f"the profile does not look for functional dependencies of {table!r}; "
+                f"the profile does not look for functional dependencies of {table!r} ({why}); "
                 "profile it with --kinds keys,fds"
             )
         bound = self._store.read()["options"].get("max_error")
@@ -211,20 +212,10 @@ class Profile:
     def error(self, table: str, lhs: Sequence[str], rhs: str | None = None) -> float:
         """The share of row pairs that agree on ``lhs`` and differ in ``rhs``; without ``rhs``,
         the share that agree on ``lhs``, which is the error of a key."""
-        from holdfast import counting
-        from holdfast.feed import Columns
-        from holdfast.kernels import bitsets
+        from holdfast import pipeline
 
-        form = self._counted(table)
-        columns = Columns.from_dict(form["columns"])
-        sets = counting.load_sets(self._store, form["agree"], len(columns.names))
-        left = [columns.place(name, table) for name in ([lhs] if isinstance(lhs, str) else lhs)]
-        mask = bitsets.from_columns([left], len(columns.names))[0]
-        if not sets.pairs:
-            return 0.0
-        if rhs is None:
-            return sets.agreeing(mask) / sets.pairs
-        return sets.violating(mask, columns.place(rhs, table)) / sets.pairs
+        left = (lhs,) if isinstance(lhs, str) else tuple(lhs)
+        return pipeline.error(self._running, self._store, table, left, rhs)
 
     def agree_sets(self, table: str, since: int | None = None) -> list[AgreeSet]:
         """Every agree-set with its number of row pairs; with ``since`` only those whose number
@@ -236,19 +227,31 @@ class Profile:
         if not 1 <= since <= len(bodies):
             raise InputError(f"there is no version {since}; there are 1 to {len(bodies)}")
         later = [body for body in bodies[since:] if body["changes"]["table"] == table]
-        return changed_agree_sets(self._store, [body["tables"][table] for body in later])
+        forms = [body["tables"][table] for body in later]
+        kept = {b["version"]: b["tables"][table]["files"] for b in bodies[since - 1 :]}
+        if without := [version for version, files in kept.items() if "agree" not in files]:
+            raise InputError(
+                f"the pairs of rows of {table!r} were not counted in version {without[-1]}; "
+                f"ask since {without[-1] + 1} or later"
+            )
+        return changed_agree_sets(self._store, forms)
 
     def _counted(self, table: str) -> dict[str, Any]:
         """A table's part of the commit, if it has counted pairs."""
+        form = self._form(table)
+        if "agree" not in form["files"]:
+            raise InputError(
+                f"the profile does not count the pairs of rows of {table!r}; "
+                "profile it with --kinds keys,fds --evidence counted"
+            )
+        return form
+
+    def _form(self, table: str) -> dict[str, Any]:
+        """A table's part of the commit."""
         tables = self._store.read()["tables"]
         if table not in tables:
             raise _unknown(table, tables)
         form: dict[str, Any] = tables[table]
-        if "agree" not in form:
-            raise InputError(
-                f"the profile does not count pairs of rows of {table!r}; "
-                "profile it with --kinds keys,fds"
-            )
         return form
 
     def inclusion_dependencies(

@@ -10,8 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import counting, inclusion, upkeep
+from holdfast.cover.dependencies import KEY
 from holdfast.deletes import Requests, find_rows, with_deleted
-from holdfast.discovery import estimated, tuples_of, validated
+from holdfast.discovery import (
+    chosen,
+    counted_anew,
+    discover_rows,
+    estimated,
+    tuples_of,
+    validated,
+    with_dependencies,
+)
 from holdfast.errors import BatchError
 from holdfast.feed import Feed, fitted
 from holdfast.inclusion import Change, Inclusion
@@ -21,6 +30,7 @@ from holdfast.state import Table
 from holdfast.tasks.segments import Segment
 from holdfast.tuples import Batch as TupleBatch
 from holdfast.tuples import Rows
+from holdfast.ways import COUNTED, WITNESSED
 
 I64 = NDArray[np.int64]
 
@@ -97,7 +107,6 @@ def changed(run: Run, before: Table, intake: BatchIntake) -> tuple[Table, I64]:
     """The table after the batch, deletes first, then what the new rows bring; and which rows it
     lost."""
     table = before
-    old = before.cover.minimal
     gone = np.empty(0, np.int64)
     if intake.requests:
         with run.stage("locate"):
@@ -115,18 +124,38 @@ def changed(run: Run, before: Table, intake: BatchIntake) -> tuple[Table, I64]:
     )
     if not run.options.seeks_keys:
         return replace(table, duplicates=0), gone
-    table = validated(run, table, old, intake.added)
-    if table.counted is not None:
-        counting.check_size(table.name, table.rows, len(table.columns.names), run.runner)
-        with run.stage("count"):
-            counted = counting.count_batch(
-                run.runner, table.counted, table.view(run.store.path, run.options),
-                intake.added, before.segments, gone, run.progress,
-            )  # fmt: skip
-            table = replace(table, counted=counted)
+    table = replace(table, choice=chosen(run, table))
+    if table.way == WITNESSED != before.way:
+        table = discover_rows(run, replace(table, counted=None))
+    else:
+        table = _kept(run, table, before, intake, gone)
     table = estimated(run, table)
     with run.stage("index"):
         return upkeep.index(run.runner, table, run.place, run.options, run.progress), gone
+
+
+def _kept(run: Run, table: Table, before: Table, intake: BatchIntake, gone: I64) -> Table:
+    """The table with everything made exact again, at a cost that follows the batch."""
+    if table.way == COUNTED != before.way:
+        # Only what keys need stays witnessed.
+        table = replace(
+            table, evidence=table.evidence.maximal(), covers=table.covers.only([KEY]), unchecked={}
+        )
+    table = validated(run, table, before.holds, intake.added)
+    if table.way != COUNTED:
+        return table
+    if table.counted is None:
+        return counted_anew(run, table)
+    with run.stage("count"):
+        counted, appeared, vanished = counting.count_batch(
+            run.runner, table.counted, table.view(run.store.path, run.options),
+            intake.added, before.segments, gone, run.progress,
+        )  # fmt: skip
+    with run.stage("cover"):
+        known = table.covers.only(table.covers.columns)
+        covers = known.changed(appeared, vanished, counted.sets.masks)
+        table = replace(table, counted=counted, covers=table.covers.joined(covers))
+        return with_dependencies(run, table)
 
 
 def changed_values(

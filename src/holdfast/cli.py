@@ -73,6 +73,7 @@ _FORMAT = (
     "text or json: how results are printed. Anything else (csv, parquet, orc, table, jdbc, "
     "delta …): the format of the source. Can be given twice."
 )
+_KINDS = "What to look for: keys, fds, inds, with commas; by default all."
 _SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TABLE=DDL'."
 _ROW_KEY = "Columns that name one row, with commas; `a,b` in backticks is one column."
 
@@ -139,13 +140,18 @@ def profile(
     multi_line: Annotated[bool, _source_flag("--multi-line", "Cells may hold newlines.")] = False,
     delimiter: Annotated[str | None, _source_flag("--delimiter", "Between cells.", "CHAR")] = None,
     no_header: Annotated[bool, _source_flag("--no-header", "The first line is a row.")] = False,
-    kinds: Annotated[
-        str, _flag("--kinds", "What to look for, with commas.", "KINDS")
-    ] = "keys,inds",
+    kinds: Annotated[str | None, _flag("--kinds", _KINDS, "KINDS")] = None,
     nulls: Annotated[str, _flag("--nulls", "How two nulls compare.", "equal|unequal")] = "equal",
     max_columns: Annotated[
-        int | None, _flag("--max-columns", "The longest key to look for.", "N")
+        int | None, _flag("--max-columns", "The longest key or left side to look for.", "N")
     ] = None,
+    time_budget: Annotated[
+        float | None, _flag("--time-budget", "Search a table no longer than this.", "SECONDS")
+    ] = None,
+    evidence: Annotated[
+        str,
+        _flag("--evidence", "How functional dependencies are known.", "auto|counted|witnessed"),
+    ] = "auto",
     max_error: Annotated[
         float | None, _flag("--max-error", "Also what this share of row pairs violates.", "SHARE")
     ] = None,
@@ -182,9 +188,11 @@ def profile(
 
     output, source_format = arguments.split_formats(formats, input_format)
     options = Options(
-        kinds=tuple(kind.strip() for kind in kinds.split(",")),
+        kinds=tuple(kind.strip() for kind in kinds.split(",")) if kinds is not None else (),
         nulls=nulls,
         max_columns=max_columns,
+        time_budget=time_budget,
+        evidence=evidence,
         max_error=max_error,
         min_coverage=min_coverage,
         max_arity=max_arity,
@@ -219,7 +227,7 @@ def profile(
 
             session = spark(progress)
             made = Profile.create(into, tables, options=options, session=session, progress=progress)
-        parts = ["keys", "inds", "foreign_keys"]
+        parts = ["keys", "fds", "inds", "foreign_keys"]
         _show(made, into, made.snapshot(), output, parts, everything, verbose)
     return 0
 

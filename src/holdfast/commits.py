@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from holdfast import counting, inclusion, state
+from holdfast import inclusion, state
 from holdfast.inclusion import Inclusion
+from holdfast.kernels import bitsets
 from holdfast.options import Options
 from holdfast.run import Run
 from holdfast.state import Table
@@ -16,13 +17,15 @@ from holdfast.store import Lease, Store
 from holdfast.tasks.segments import Segment
 from holdfast.witnesses import rows_as_text
 
+KEPT = ("keys", "fds", "recount")
+"""The kinds of a table's files that stay readable when later versions have others."""
+
 
 def saved(run: Run, table: Table, before: Table | None) -> Table:
-    """Write the table's files, with the rows that are shown as witnesses."""
-    changed = before is None or not np.array_equal(
-        before.evidence.witnesses, table.evidence.witnesses
-    )
-    ids = table.evidence.witnesses[:, 0].ravel() if changed else np.empty(0, np.int64)
+    """Write the table's files, with the rows that are shown as witnesses of non-keys."""
+    shown = bitsets.is_member(table.evidence.masks, table.covers.keys.evidence)
+    changed = before is None or not state.same_evidence(before, table)
+    ids = table.evidence.witnesses[shown, 0].ravel() if changed else np.empty(0, np.int64)
     text = rows_as_text(run.store.path, table.segments, table.columns.names, ids)
     return state.save(run.store, run.lease, run.options, table, before, text)
 
@@ -43,15 +46,14 @@ def commit(
         twice = np.array(table.repeated[0][:1] if table.repeated else [], np.int64)
         shown = rows_as_text(store.path, table.segments, table.columns.names, twice)
         form["duplicated"] = [json.loads(text) for text in shown.values()]
-        form["key_count"] = len(table.cover.minimal) if options.seeks_keys else 0
-        if table.counted is not None:
-            covers = table.counted.dependencies.covers
-            form["fd_count"] = sum(len(cover.minimal) for cover in covers)
+        form["key_count"] = len(table.holds.keys.minimal) if options.seeks_keys else 0
+        if table.way is not None:
+            form["fd_count"] = len(table.holds.dependencies[0])
         forms[name] = form
     files, keep = [], []
     for form in forms.values():
-        keep += [form[name] for name in ("keys", "fds", "recount") if name in form]
-        files += [form[n] for n in ("keys", "evidence", *counting.COUNTED_FILES) if n in form]
+        keep += [form["files"][name] for name in KEPT if name in form["files"]]
+        files += [form["files"][name] for name in state.FILES if name in form["files"]]
         for segment in form["segments"]:
             files += Segment.from_dict(segment).files
     if values is not None:

@@ -1,15 +1,14 @@
 """Counted evidence of a table: how it is counted, kept, changed by a batch, and stored.
 
 Every agree-set is kept with its number of pairs (DynASt, property 1): a batch adds the pairs of its
-new rows and takes away those of its deleted rows, each pair once. Functional dependencies are read
-from the agree-sets that appear and vanish, errors from the counts.
+new rows and takes away those of its deleted rows, each pair once. The covers of functional
+dependencies are told of the agree-sets that appear and vanish; errors are read from the counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,15 +16,13 @@ from numpy.typing import NDArray
 
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.approximate import allowed, within
-from holdfast.cover.cover import Cover
-from holdfast.cover.dependencies import Dependencies
-from holdfast.errors import InputError
+from holdfast.cover.candidates import Lefts
+from holdfast.cover.dependencies import KEY, Covers
 from holdfast.kernels import agree as kernels
 from holdfast.kernels import bitsets
 from holdfast.options import Options
-from holdfast.placement import Progress, living
+from holdfast.placement import Progress, living, parts
 from holdfast.runner import Call, Runner
-from holdfast.snapshot import KEY_SIDE
 from holdfast.store import Store
 from holdfast.tasks import agree as tasks
 from holdfast.tasks.segments import Segment
@@ -34,53 +31,22 @@ from holdfast.tasks.view import View
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
-COUNTED_FILES = ("agree", "fds", "recount")
-"""Kinds of files: all agree-sets, all dependencies, and the last batch's change of the counts."""
-
-_CELLS_PER_SECOND = 5e9
-_MASKS_PER_SECOND = 5e6
-"""Rates of one core, measured on adult (15 columns, direct) and uniprot (222 columns, hashed)."""
-
-_MOST_SECONDS = 300.0
-
 
 @dataclass(frozen=True)
 class Counted:
-    """All agree-sets with their counts, the dependencies, and what the last batch changed."""
+    """All agree-sets with their counts, and what the last batch changed."""
 
     sets: AgreeSets
-    dependencies: Dependencies
     change: tuple[U64, I64]
 
 
-def expected_seconds(rows: int, columns: int, tasks: int) -> float:
-    """About how long counting all pairs takes."""
-    pairs = rows * (rows - 1) / 2
-    each = columns / _CELLS_PER_SECOND
-    if columns > kernels.DIRECT:
-        each += 1 / _MASKS_PER_SECOND
-    return pairs * each / max(1, tasks)
-
-
-def check_size(table: str, rows: int, columns: int, runner: Runner) -> None:
-    """Refuse a table whose pairs are too many to count."""
-    seconds = expected_seconds(rows, columns, runner.tasks)
-    if seconds > _MOST_SECONDS:
-        raise InputError(
-            f"table {table!r} has {rows:,} rows: comparing all pairs for functional dependencies "
-            f"would take about {seconds / 60:,.0f} minutes here; profile it with --kinds keys"
-        )
-
-
-def count_all(runner: Runner, view: View, options: Options, progress: Progress) -> Counted:
+def count_all(runner: Runner, view: View, progress: Progress) -> Counted:
     """All pairs of the living rows."""
     progress("count", rows=living(view))
     none = AgreeSets.none(view.columns)
     found = _counted(runner, view, (), (), np.empty(0, np.int64), everything=True)
     sets, _, _ = none.changed(*found)
-    progress("cover", agree_sets=len(sets.masks))
-    dependencies = Dependencies.build(view.columns, sets.masks, options.max_columns)
-    return Counted(sets, dependencies, (sets.masks, sets.counts))
+    return Counted(sets, (sets.masks, sets.counts))
 
 
 def count_batch(
@@ -91,15 +57,25 @@ def count_batch(
     before: tuple[Segment, ...],
     gone: I64,
     progress: Progress,
-) -> Counted:
-    """The pairs that a batch brought and took; ``before`` are segments as they were."""
+) -> tuple[Counted, U64, U64]:
+    """The pairs that a batch brought and took; ``before`` are segments as they were. Returns also
+    the agree-sets that appeared and that vanished."""
     progress("count", rows=living(view))
     lost = tuple(s for s in before if (gone >> 32 == s.number).any())
     found = _counted(runner, view, added, lost, gone, everything=False)
     sets, appeared, vanished = counted.sets.changed(*found)
-    dependencies = counted.dependencies.changed(appeared, vanished, sets.masks)
     change = kernels.total(*found, counted.sets.masks.shape[1])
-    return Counted(sets, dependencies, change)
+    return Counted(sets, change), appeared, vanished
+
+
+def agreeing(runner: Runner, view: View, sets: tuple[tuple[int, ...], ...]) -> list[int]:
+    """The pairs of living rows that agree on each of some sets of columns, by grouping."""
+    count = parts(runner, view)
+    calls: list[Call] = [
+        (tasks.agreeing, tasks.Agreeing(view, sets, part, count)) for part in range(count)
+    ]
+    told = [p.facts["pairs"] for result in runner.run(calls) for p in result]
+    return [sum(each) for each in zip(*told, strict=True)]
 
 
 def _counted(
@@ -142,81 +118,71 @@ def matrix_of(column: pa.ChunkedArray, words: int) -> U64:
     return np.concatenate(parts)
 
 
-def contents(counted: Counted, options: Options) -> Iterator[tuple[str, pa.Table]]:
+def contents(counted: Counted, covers: Covers) -> Iterator[tuple[str, pa.Table]]:
     """The files of counted evidence."""
-    sets, atoms = counted.sets, len(counted.dependencies.covers)
+    sets = counted.sets
     # For which right sides a mask is maximal evidence, so that opening need not find out again.
-    maximal = np.zeros_like(sets.masks)
-    place = {mask.tobytes(): i for i, mask in enumerate(sets.masks)}
-    for right, cover in enumerate(counted.dependencies.covers):
-        bit = np.uint64(1) << np.uint64(right % 64)
-        own = cover.evidence.copy()
-        own[:, right // 64] &= ~bit
-        maximal[[place[mask.tobytes()] for mask in own], right // 64] |= bit
-    yield (
-        "agree",
-        pa.table(
-            {
-                "mask": masks_of(sets.masks),
-                "pairs": sets.counts,
-                "maximal_for": masks_of(maximal),
-            }
-        ),
-    )
+    agreed = {
+        "mask": masks_of(sets.masks),
+        "pairs": sets.counts,
+        "maximal_for": masks_of(covers.maximal_for(sets.masks)),
+    }
+    yield "agree", pa.table(agreed)
     masks, counts = counted.change
     yield "recount", pa.table({"mask": masks_of(masks), "change": counts})
-    yield "fds", _dependencies(counted, atoms, options)
 
 
-def _dependencies(counted: Counted, atoms: int, options: Options) -> pa.Table:
-    """All dependencies, shortest first; with a bound also approximate ones, and such keys."""
-    left, right = counted.dependencies.pairs
+def dependencies(covers: Covers, sets: AgreeSets | None, options: Options) -> pa.Table:
+    """All dependencies, shortest first; with a bound also approximate ones, and last such keys."""
+    left, right = covers.dependencies
     error = np.zeros(len(left))
-    if options.max_error is not None and counted.sets.pairs:
-        most = allowed(counted.sets.pairs, options.max_error)
-        for side in [*range(atoms), KEY_SIDE]:
-            target = None if side == KEY_SIDE else side
-            found = within(counted.sets, atoms, target, most, options.max_columns)
+    if options.max_error is not None and sets is not None and sets.pairs:
+        most = allowed(sets.pairs, options.max_error)
+        for side in [*covers.columns, KEY]:
+            target = None if side == KEY else side
+            found = within(sets, covers.atoms, target, most, options.max_columns)
             some = found.violations > 0
             left = np.concatenate([left, found.masks[some]])
             right = np.append(right, np.full(int(some.sum()), side, np.int32))
-            error = np.append(error, found.violations[some] / counted.sets.pairs)
-    order = np.lexsort((right, *_ranks(left)))
+            error = np.append(error, found.violations[some] / sets.pairs)
+    order = np.lexsort((right, _ranks(left), right == KEY))
     return pa.table({"mask": masks_of(left[order]), "right": right[order], "error": error[order]})
 
 
-def _ranks(left: U64) -> tuple[I64]:
+def listed(lefts: Lefts) -> pa.Table:
+    """Candidates as a file holds them."""
+    masks = np.concatenate([*lefts.values()])
+    sides = np.repeat(np.array([*lefts], np.int32), [len(mine) for mine in lefts.values()])
+    return pa.table({"mask": masks_of(masks), "right": sides})
+
+
+def by_side(kept: pa.Table, sides: list[int], words: int) -> Lefts:
+    """The left sides in a file that hold without error, by right side."""
+    left = matrix_of(kept.column("mask"), words)
+    right = kept.column("right").to_numpy()
+    if "error" in kept.column_names:
+        exact = kept.column("error").to_numpy() == 0
+        left, right = left[exact], right[exact]
+    order = np.argsort(right, kind="stable")
+    left, right = left[order], right[order]
+    lo, hi = np.searchsorted(right, sides, "left"), np.searchsorted(right, sides, "right")
+    return {side: left[lo[i] : hi[i]] for i, side in enumerate(sides)}
+
+
+def _ranks(left: U64) -> I64:
     """A number per mask that sorts like the canonical order of masks, equal for equal ones."""
     order = bitsets.canonical_order(left)
     fresh = np.zeros(len(left), np.int64)
     fresh[1:] = (left[order][1:] != left[order][:-1]).any(axis=1)
     ranks = np.empty(len(left), np.int64)
     ranks[order] = np.cumsum(fresh)
-    return (ranks,)
+    return ranks
 
 
-def load(store: Store, files: dict[str, Any], atoms: int, options: Options) -> Counted:
-    """What :func:`contents` wrote."""
-    words = bitsets.words_for(atoms)
-    agreed = _read(store, files["agree"])
-    sets = load_sets(store, files["agree"], atoms)
-    maximal = matrix_of(agreed.column("maximal_for"), words)
-    kept = _read(store, files["fds"])
-    exact = kept.column("error").to_numpy() == 0
-    left = matrix_of(kept.column("mask"), words)[exact]
-    right = kept.column("right").to_numpy()[exact]
-    by_right = np.argsort(right, kind="stable")
-    bounds = np.searchsorted(right[by_right], np.arange(atoms + 1))
-    covers = []
-    for side in range(atoms):
-        bit = np.uint64(1) << np.uint64(side % 64)
-        evidence = sets.masks[maximal[:, side // 64] & bit != 0].copy()
-        evidence[:, side // 64] |= bit
-        evidence = evidence[bitsets.canonical_order(evidence)]
-        minimal = left[by_right[bounds[side] : bounds[side + 1]]]
-        covers.append(Cover(atoms, evidence, minimal, options.max_columns))
-    change = (sets.masks[:0], sets.counts[:0])
-    return Counted(sets, Dependencies(tuple(covers)), change)
+def load(store: Store, path: str, atoms: int) -> tuple[Counted, pa.Table]:
+    """The counts of a file, and the file."""
+    sets = load_sets(store, path, atoms)
+    return Counted(sets, (sets.masks[:0], sets.counts[:0])), _read(store, path)
 
 
 def load_sets(store: Store, path: str, atoms: int) -> AgreeSets:

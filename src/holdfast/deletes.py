@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -138,15 +137,15 @@ def with_deleted(store: Store, lease: Lease, table: Table, found: Found) -> Tabl
             segment = with_dead(Path(store.path), segment, mine, path)
         segments.append(segment)
     evidence, gone = table.evidence.without(found.ids)
-    cover = copy(table.cover)
-    cover.remove(gone)
+    none = gone[:0]
+    covers = table.covers.only(table.sides).changed(none, gone, evidence.masks)
     deleted = set(found.ids.tolist())
     repeated = [pair for pair in table.repeated if not deleted & set(pair)]
     return replace(
         table,
         segments=tuple(segments),
         evidence=evidence,
-        cover=cover,
+        covers=table.covers.joined(covers),
         duplicates=table.duplicates - found.fewer_duplicates,
         repeated=repeated,
     )

@@ -35,7 +35,7 @@ def changes_of(
     version: int,
     dry_run: bool,
 ) -> Changes:
-    old, new = before.cover.minimal, after.cover.minimal
+    old, new = before.holds.keys.minimal, after.holds.keys.minimal
     lost = old[~bitsets.is_member(old, new)]
     gained = new[~bitsets.is_member(new, old)]
     names = before.columns.names
@@ -50,13 +50,16 @@ def changes_of(
     for mask, at in ends:
         key = key_of(mask, names)
         if at < 0:
-            # It holds, but not as a minimal one: a gained key lies inside it.
+            # It holds, but not as a minimal one: a gained key lies inside it, unless there was
+            # no time to check that.
             smaller = gained[((gained & ~mask) == 0).all(axis=1)]
-            told.append(Lost(key, replaced_by=key_of(smaller[0], names)))
+            instead = key_of(smaller[0], names) if len(smaller) else None
+            told.append(Lost(key, replaced_by=instead))
         else:
             told.append(Lost(key, _pair(after.evidence, at, text) if left > 0 else None))
             left -= 1
-    kept = bitsets.is_member(before.evidence.masks, after.evidence.masks).sum()
+    non_keys = before.covers.keys.evidence, after.covers.keys.evidence
+    kept = bitsets.is_member(*non_keys).sum()
     return Changes(
         table=before.name,
         version=version,
@@ -68,8 +71,8 @@ def changes_of(
         rows=after.rows,
         gained=tuple(key_of(mask, names) for mask in gained),
         lost=tuple(told),
-        non_keys_gained=int(len(after.evidence.masks) - kept),
-        non_keys_lost=int(len(before.evidence.masks) - kept),
+        non_keys_gained=int(len(non_keys[1]) - kept),
+        non_keys_lost=int(len(non_keys[0]) - kept),
         duplicates=after.duplicates,
         duplicates_before=before.duplicates,
         duplicated=tuple(json.loads(text[id_]) for id_ in twice[:1]),
@@ -80,24 +83,25 @@ def changes_of(
 
 def _dependency_changes(before: Table, after: Table) -> dict[str, Any]:
     """The functional dependencies that came and went: how many, and the shortest of them."""
-    if before.counted is None or after.counted is None:
+    if before.way is None or after.way is None:
         return {}
     names = before.columns.names
     sides: dict[str, list[FunctionalDependency]] = {"gained": [], "lost": []}
     counts = {"gained": 0, "lost": 0}
-    covers = zip(before.counted.dependencies.covers, after.counted.dependencies.covers, strict=True)
-    for right, (old, new) in zip(names, covers, strict=True):
-        if old is new:
+    held, holds = before.holds, after.holds
+    for side, right in enumerate(names):
+        old, new = held.by_side.get(side), holds.by_side.get(side)
+        if old is new or old is None or new is None:
             continue
-        for side, mine, others in (("gained", new, old), ("lost", old, new)):
+        for what, mine, others in (("gained", new, old), ("lost", old, new)):
             masks = mine.minimal[~bitsets.is_member(mine.minimal, others.minimal)]
-            counts[side] += len(masks)
+            counts[what] += len(masks)
             some = masks[:_SHOWN_LOST]
-            sides[side] += [FunctionalDependency(key_of(m, names).columns, right) for m in some]
-    told: dict[str, Any] = {f"fds_{side}": count for side, count in counts.items()}
-    for side, found in sides.items():
+            sides[what] += [FunctionalDependency(key_of(m, names).columns, right) for m in some]
+    told: dict[str, Any] = {f"fds_{what}": count for what, count in counts.items()}
+    for what, found in sides.items():
         shortest = sorted(found, key=lambda each: len(each.lhs))[:_SHOWN_LOST]
-        told[f"dependencies_{side}"] = tuple(shortest)
+        told[f"dependencies_{what}"] = tuple(shortest)
     return told
 
 

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from holdfast import counting, inclusion, loop, upkeep
+from holdfast import counting, inclusion, loop, upkeep, ways
 from holdfast.commits import saved
-from holdfast.cover.cover import Cover
+from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.feed import Columns, Feed
 from holdfast.inclusion import Change, Inclusion
-from holdfast.options import Options
 from holdfast.placement import shares
 from holdfast.reading import Intake, read
 from holdfast.run import Run
@@ -23,8 +18,7 @@ from holdfast.state import Table
 from holdfast.tasks import upkeep as upkeep_tasks
 from holdfast.tasks.segments import Segment
 from holdfast.tuples import Rows, Search
-
-U64 = NDArray[np.uint64]
+from holdfast.ways import COUNTED
 
 
 def discover_table(run: Run, name: str, feed: Feed) -> Table:
@@ -32,27 +26,23 @@ def discover_table(run: Run, name: str, feed: Feed) -> Table:
         run.progress("read")
         intake = read(run.runner, feed, run.place, 1, run.progress, sketches=True)
         run.progress("read", rows=intake.rows)
-    if "fds" in run.options.kinds:
-        counting.check_size(name, intake.rows, len(intake.columns.names), run.runner)
     distinct = upkeep_tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
-    table = _fresh(name, feed, intake, distinct, run.options)
+    table = _fresh(name, feed, intake, distinct)
     if not run.options.seeks_keys:
         return saved(run, table, None)
+    table = replace(table, choice=chosen(run, table))
     if run.options.start == "sample":
         table = _discover_from_sample(run, table)
     else:
         table = discover_rows(run, table)
     with run.stage("index"):
         table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
-    if "fds" in run.options.kinds:
-        with run.stage("count"):
-            view = table.view(run.store.path, run.options)
-            counted = counting.count_all(run.runner, view, run.options, run.progress)
-            table = replace(table, counted=counted)
+    if table.way == COUNTED:
+        table = counted_anew(run, table)
     return saved(run, table, None)
 
 
-def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float], options: Options) -> Table:
+def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float]) -> Table:
     atoms = len(intake.columns.names)
     none = Evidence.none(atoms)
     return Table(
@@ -65,33 +55,67 @@ def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float], options
         intake.rows,
         (),
         none,
-        Cover.build(atoms, none.masks, options.max_columns),
+        Covers.build(atoms, [KEY], none.masks, None),
         0,
         [],
     )
 
 
+def chosen(run: Run, table: Table) -> dict[str, Any]:
+    """How the table's functional dependencies are to be known."""
+    columns, tasks = len(table.columns.names), run.runner.tasks
+    choice = ways.choose(table.name, table.rows, columns, tasks, run.options, table.way)
+    return choice.to_dict()
+
+
 def discover_rows(run: Run, table: Table) -> Table:
-    """Everything about the living rows of a table, from nothing but them."""
+    """Everything about the living rows of a table that is witnessed, from nothing but them."""
     view = table.view(run.store.path, run.options)
-    learned = loop.Learned(view, table.evidence, copy(table.cover))
+    none = Evidence.none(view.columns)
+    covers = Covers.build(view.columns, table.sides, none.masks, run.options.max_columns)
+    learned = loop.Learned(view, none, covers)
     with run.stage("sample"):
         run.progress("sample")
-        samples = loop.sample_calls(run.runner, view)
+        samples = loop.sample_calls(run.runner, view, bool(covers.columns))
         counts = loop.duplicate_calls(run.runner, view)
         results = run.runner.run([*samples, *counts])
         learned.learn([p for result in results[: len(samples)] for p in result])
         counted = [p.facts for result in results[len(samples) :] for p in result]
     with run.stage("search"):
-        loop.validate(run.runner, learned, table.distinct, run.place.prefix, run.progress)
+        loop.validate(
+            run.runner, learned, table.distinct, run.place.prefix, run.progress,
+            deadline=run.deadline,
+        )  # fmt: skip
     return replace(
         table,
         segments=learned.view.segments,
         evidence=learned.evidence,
-        cover=learned.cover,
+        covers=learned.covers,
+        unchecked=learned.unchecked,
         duplicates=sum(facts["duplicates"] for facts in counted),
         repeated=[pair for facts in counted for pair in facts["pairs"]][:4],
     )
+
+
+def counted_anew(run: Run, table: Table) -> Table:
+    """The table with all pairs of its rows counted, and the dependencies read from them."""
+    view = table.view(run.store.path, run.options)
+    with run.stage("count"):
+        counted = counting.count_all(run.runner, view, run.progress)
+    with run.stage("cover"):
+        run.progress("cover", agree_sets=len(counted.sets.masks))
+        return with_dependencies(run, replace(table, counted=counted))
+
+
+def with_dependencies(run: Run, table: Table) -> Table:
+    """The table with the covers of the right sides that it has none of yet."""
+    assert table.counted is not None
+    lacking = [s for s in range(len(table.columns.names)) if s not in table.covers.by_side]
+    if not lacking:
+        return table
+    sets, most = table.counted.sets, run.options.max_columns
+    made = Covers.build(table.covers.atoms, lacking, sets.masks, most, run.deadline)
+    return replace(table, covers=table.covers.joined(made))
 
 
 def _discover_from_sample(run: Run, table: Table) -> Table:
@@ -104,18 +128,20 @@ def _discover_from_sample(run: Run, table: Table) -> Table:
             table = replace(table, segments=(*table.segments, segment))
             table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
         added = table.segments[-1:]
-        table = validated(run, table, table.cover.minimal, added)
+        table = validated(run, table, table.holds, added)
     return table
 
 
-def validated(run: Run, table: Table, old: U64, added: tuple[Segment, ...]) -> Table:
-    """The table with its cover made exact again, and its duplicates counted."""
+def validated(run: Run, table: Table, old: Covers, added: tuple[Segment, ...]) -> Table:
+    """The table with its witnessed covers made exact again, and its duplicates counted; ``old``
+    is what held before the rows were added."""
     view = table.view(run.store.path, run.options)
-    learned = loop.Learned(view, table.evidence, copy(table.cover))
+    learned = loop.Learned(view, table.evidence, table.covers.only(table.sides))
     with run.stage("validate"):
         loop.validate(
             run.runner, learned, table.distinct, run.place.prefix, run.progress,
-            old=old, batch=added, indexed=table.indexed,
+            old=old.only(table.sides).minimal, batch=added, indexed=table.indexed,
+            deadline=run.deadline,
         )  # fmt: skip
     twins: dict[int, int] = {}
     for parcel in learned.twins:
@@ -132,7 +158,8 @@ def validated(run: Run, table: Table, old: U64, added: tuple[Segment, ...]) -> T
         table,
         segments=learned.view.segments,
         evidence=learned.evidence,
-        cover=learned.cover,
+        covers=table.covers.joined(learned.covers),
+        unchecked=learned.unchecked,
         duplicates=duplicates,
         repeated=repeated,
     )

@@ -1,38 +1,47 @@
 """Propose → validate → learn: the loop that makes candidates exact.
 
-The cover proposes: its minimal sets hold as far as the known evidence goes. Tasks look for pairs of
-rows that violate them; what they find is learned, and the cover proposes again, until nothing is
-left to look for.
+The covers propose: their minimal left sides hold as far as the known evidence goes, each for its
+right side; keys are those of the right side that no two rows agree in. Tasks look for pairs of rows
+that refute them; what they find is learned, and the covers propose again, until nothing is left to
+look for.
 
-A set is *settled* when all evidence that contains it is known. A candidate that contains a settled
-set therefore holds, without being looked at: every pair that violates an extension violates the
-set itself. So one look at each candidate is enough wherever the look was complete.
+A candidate is *settled* when all evidence against it is known. A left side that contains a settled
+one therefore holds, without being looked at: every pair that refutes an extension refutes the set
+itself, and what refutes no key refutes no dependency. So one look at each candidate is enough
+wherever the look was complete.
 
-A candidate that contains a set which was minimal before the batch holds on the old rows, so it is
-checked on pairs with a new row only (*probe*); any other is checked on all pairs (*search*).
+A candidate that contains one which was minimal before the batch holds on the old rows, so it is
+checked on pairs with a new row only (*probe*); any other is checked on all pairs (*search*, or
+*survey* where its left side has few combinations of values).
 """
 
 from __future__ import annotations
 
+import math
+import time
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast import indexes
-from holdfast.cover.cover import Cover
+from holdfast.cover import candidates as cands
+from holdfast.cover.candidates import Lefts
+from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.kernels import bitsets
+from holdfast.kernels.evidence import Candidates
 from holdfast.placement import Progress, living, parts, shares, with_indexes
 from holdfast.runner import Call, Runner
 from holdfast.tasks import evidence as tasks
 from holdfast.tasks import rows as row_tasks
 from holdfast.tasks.parcel import Parcel
-from holdfast.tasks.segments import ROWS, Segment
+from holdfast.tasks.segments import Segment
 from holdfast.tasks.view import View, bounds
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _LOWEST = -(1 << 63)
 _SAMPLE_ROWS = 40_000
@@ -48,6 +57,15 @@ _CHEAP_PROBE = 50_000_000
 _COARSE_FROM = 1 << 18
 """Tables smaller than this are searched in full at once."""
 
+_COARSE_CANDIDATES = 64
+"""So few candidates are searched in full at once too: mostly that is the last look at them."""
+
+_FEW = 4_096
+"""Combinations of values on a left side up to which it is surveyed."""
+
+_LARGE_GROUPS = 64
+"""Rows per combination from which a survey is worth more than all pairs of small groups."""
+
 
 @dataclass
 class Learned:
@@ -55,8 +73,9 @@ class Learned:
 
     view: View  # its living rows, and what is sorted
     evidence: Evidence
-    cover: Cover
+    covers: Covers  # of the right sides that are looked for
     twins: list[Parcel] = field(default_factory=list)  # probes' reports on equal rows
+    unchecked: Lefts = field(default_factory=dict)  # candidates that there was no time for
 
     def learn(self, parcels: list[Parcel]) -> None:
         """Take in what tasks found."""
@@ -66,14 +85,16 @@ class Learned:
             if "masks" in p.arrays
         ]
         if any(len(each.masks) for each in found):
-            self.evidence = self.evidence.merged(found)
-            self.cover.add(self.evidence.masks)
+            self.evidence, appeared = self.evidence.merged(found, bool(self.covers.columns))
+            none = appeared[:0]
+            self.covers = self.covers.changed(appeared, none, self.evidence.masks)
 
 
-def sample_calls(runner: Runner, view: View) -> list[Call]:
+def sample_calls(runner: Runner, view: View, every_side: bool) -> list[Call]:
     """Calls that gather the first evidence."""
     return [
-        (tasks.sample, tasks.Sample(share, _SAMPLE_ROWS)) for share in shares(view, runner.tasks)
+        (tasks.sample, tasks.Sample(share, _SAMPLE_ROWS, every_side))
+        for share in shares(view, runner.tasks)
     ]
 
 
@@ -92,167 +113,193 @@ def validate(
     prefix: str,
     progress: Progress,
     *,
-    old: U64 | None = None,
+    old: Lefts | None = None,
     batch: tuple[Segment, ...] = (),
-    indexed: tuple[int, ...] = (),
+    indexed: tuple[str, ...] = (),
+    deadline: float | None = None,
 ) -> None:
-    """Go round until every minimal set of the cover holds on all living rows.
+    """Go round until every minimal left side of the covers holds on all living rows.
 
-    ``old`` are sets that hold on all pairs of rows outside the batch; ``indexed`` are columns that
-    are sorted in every segment. A search that needs another sorts it first.
+    ``old`` are candidates that hold on all pairs of rows outside the batch; ``indexed`` are the
+    indexes that every segment has. A search that needs another builds it first. After the
+    ``deadline`` no further round is begun, and what is left is told as unchecked.
     """
     view = learned.view
     atoms = view.columns
-    settled = bitsets.empty(atoms)
-    known = bitsets.empty(atoms) if old is None else old
-    if not batch:
-        settled = known
-        first_look = False
-    else:
-        first_look = True
-        if _probe_costs_more(view, batch, known, distinct, indexed):
-            known = bitsets.empty(atoms)
-    coarse = living(view) >= _COARSE_FROM
-    sorted_ = bitsets.from_columns([indexed], atoms)
+    none = cands.none(learned.covers.by_side, atoms)
+    known = none if old is None else old
+    settled = none if batch else known
+    first_look = bool(batch)
+    rows, new = living(view), sum(segment.live for segment in batch)
+    coarse = rows >= _COARSE_FROM
+    crowded = bitsets.empty(atoms)  # left sides with more combinations than were expected
     number = 0
     while True:
-        todo = learned.cover.minimal
-        todo = todo[~bitsets.any_subset(todo, settled)]
-        fresh = known if first_look else todo[bitsets.any_subset(todo, known)]
-        fresh = fresh[(fresh & sorted_).any(axis=1)]
-        rest = todo[~bitsets.any_subset(todo, fresh)]
-        if not len(todo) and not first_look:
-            learned.view = view
-            return
+        todo = cands.outside(learned.covers.minimal, settled)
+        if not cands.count(todo) and not first_look:
+            break
+        if deadline is not None and not first_look and time.monotonic() > deadline:
+            learned.unchecked = todo
+            break
         number += 1
-        probes = _probes(runner, view, batch, fresh, distinct, indexed, first_look)
-        part_only = coarse and len(rest) > 0
-        groups = _groups(rest, distinct, _sorted_columns(view))
+        fresh = known if first_look else cands.inside(todo, known)
+        probed, plan = _probed(cands.together(fresh, atoms), indexed, distinct, rows, new)
+        done = cands.apart(probed, probed.sides, none)
+        rest = cands.together(cands.outside(todo, done), atoms)
+        few = _few(rest, distinct, rows) & ~bitsets.is_member(rest.left, crowded)
+        groups = _groups(cands.chosen(rest, ~few), distinct, _sorted_columns(view))
+        part_only = coarse and len(rest.left) - int(few.sum()) > _COARSE_CANDIDATES
         view = with_indexes(runner, view, prefix, [str(column) for column, _ in groups])
-        searches = _searches(runner, view, groups, distinct, part_only)
-        differs: list[Call] = [(tasks.differ, view)] if (bitsets.popcount(rest) == 0).any() else []
-        progress("search" if searches else "probe", round=number, candidates=len(todo))
-        results = runner.run([*probes, *(call for call, _ in searches), *differs])
-        parcels = [parcel for result in results for parcel in result]
+        looks = [
+            *_probes(runner, view, batch, probed, plan, first_look),
+            *_searches(runner, view, groups, distinct, part_only),
+            *_surveys(runner, view, cands.chosen(rest, few)),
+        ]
+        stage = "search" if len(rest.left) else "probe"
+        progress(stage, round=number, candidates=cands.count(todo))
+        results = iter(runner.run([call for look in looks for call in look.calls]))
+        found = [[p for _ in look.calls for p in next(results)] for look in looks]
         if first_look:
-            learned.twins = [p for result in results[: len(probes)] for p in result]
-        before = len(learned.cover.minimal)
-        learned.learn(parcels)
-        settled = np.concatenate(
-            [settled, _settled(results, probes, fresh, searches, groups, part_only, differs)]
-        )
-        refuted = int(bitsets.any_superset(todo, learned.evidence.masks).sum())
-        progress("learn", round=number, candidates=before, refuted=refuted)
+            learned.twins = [p for parcels in found for p in parcels if "twin" in p.arrays]
+        before = cands.count(learned.covers.minimal)
+        learned.learn([p for parcels in found for p in parcels])
+        for look, parcels in zip(looks, found, strict=True):
+            sides = _settled(look, parcels)
+            settled = cands.joined(settled, cands.apart(look.candidates, sides, none))
+            for parcel in parcels:
+                if "full" in parcel.arrays:
+                    more = look.candidates.left[parcel.arrays["full"]]
+                    crowded = np.concatenate([crowded, more])
+        progress("learn", round=number, candidates=before, refuted=_refuted(todo, learned.covers))
         first_look = False
-        if part_only:
-            coarse = False
+        coarse = coarse and not part_only
+    learned.view = view
 
 
-def _settled(
-    results: list[list[Parcel]],
-    probes: list[Call],
-    fresh: U64,
-    searches: list[tuple[Call, int]],
-    groups: list[tuple[int, U64]],
-    part_only: bool,
-    differs: list[Call],
-) -> U64:
-    """The candidates against which all evidence is known now."""
-    done = [fresh[:0]]
-    looked = results[: len(probes)]
-    if probes and all(p.facts["complete"] for result in looked for p in result):
-        done.append(fresh)
-    if not part_only:
-        partial = [np.zeros(len(candidates), np.bool_) for _, candidates in groups]
-        for (_, group), result in zip(searches, results[len(probes) :], strict=False):
-            for parcel in result:
-                partial[group] |= parcel.arrays["partial"] | (not parcel.facts["complete"])
-        for (_, candidates), some in zip(groups, partial, strict=True):
-            done.append(candidates[~some])
-    if differs and not any(len(p.arrays["masks"]) for p in results[-1]):
-        done.append(np.zeros((1, fresh.shape[1]), np.uint64))
-    return np.concatenate(done)
+@dataclass(frozen=True)
+class Look:
+    """Calls that look for evidence against candidates, for all of it unless ``partly``."""
+
+    candidates: Candidates
+    calls: list[Call]
+    partly: bool = False
+
+
+def _settled(look: Look, parcels: list[Parcel]) -> U64:
+    """The right sides against which all evidence is known now, as bits per candidate."""
+    sides = look.candidates.sides.copy()
+    if look.partly or not all(parcel.facts["complete"] for parcel in parcels):
+        sides[:] = 0
+    for parcel in parcels:
+        sides &= ~parcel.arrays["partial"]
+    return sides
+
+
+def _refuted(todo: Lefts, covers: Covers) -> int:
+    minimal = covers.minimal
+    kept = [bitsets.is_member(masks, minimal[side]).sum() for side, masks in todo.items()]
+    return cands.count(todo) - int(sum(kept))
+
+
+def _probed(
+    fresh: Candidates, indexed: tuple[str, ...], distinct: list[float], rows: int, new: int
+) -> tuple[Candidates, indexes.Plan]:
+    """The candidates that looking the batch up settles, and how; not those for which it would
+    return more rows than a search goes through."""
+    lefts = bitsets.to_columns(fresh.left)
+    plan = indexes.plan(lefts, indexed, distinct, rows)
+    used = {column for group in plan.lookups for column in group}
+    returned = sum(new * rows / max(distinct[c], 1.0) for c in used)
+    if returned > _SEARCH_COST * rows * max(1, len(used)) + _CHEAP_PROBE:
+        plan = plan.without_lookups()
+    return cands.chosen(fresh, plan.reached), plan
 
 
 def _probes(
     runner: Runner,
     view: View,
     batch: tuple[Segment, ...],
-    candidates: U64,
-    distinct: list[float],
-    indexed: tuple[int, ...],
+    candidates: Candidates,
+    plan: indexes.Plan,
     twins: bool,
-) -> list[Call]:
-    if not batch or not (len(candidates) or twins):
+) -> list[Look]:
+    if not batch or not (len(candidates.left) or twins):
         return []
-    plan = indexes.plan(bitsets.to_columns(candidates), indexed, distinct)
-    return [
-        (
-            tasks.probe,
-            tasks.Probe(share, batch, candidates, plan.lookups, plan.filters, twins),
-        )
+    lookups, filters, groups = plan.lookups, plan.filters, plan.groups
+    calls: list[Call] = [
+        (tasks.probe, tasks.Probe(share, batch, candidates, lookups, filters, groups, twins))
         for share in shares(view, runner.tasks)
     ]
-
-
-def _probe_costs_more(
-    view: View,
-    batch: tuple[Segment, ...],
-    keys: U64,
-    distinct: list[float],
-    indexed: tuple[int, ...],
-) -> bool:
-    """Whether looking every batch row up would return more rows than a search goes through."""
-    rows, new = living(view), sum(segment.live for segment in batch)
-    used = {c for key in bitsets.to_columns(keys) for c in key if c in indexed}
-    returned = sum(new * rows / max(distinct[c], 1.0) for c in used)
-    return returned > _SEARCH_COST * rows * max(1, len(used)) + _CHEAP_PROBE
+    return [Look(candidates, calls)]
 
 
 def _sorted_columns(view: View) -> set[int]:
     """Columns that are sorted in every segment."""
-    held = [{int(n) for n in s.indexes if n != ROWS} for s in view.segments]
+    held = [{int(n) for n in s.indexes if n.isdigit()} for s in view.segments]
     return set.intersection(*held) if held else set()
 
 
-def _groups(candidates: U64, distinct: list[float], has: set[int]) -> list[tuple[int, U64]]:
+def _few(candidates: Candidates, distinct: list[float], rows: int) -> Flags:
+    """Which left sides have few combinations of values, and so large groups."""
+    flags = []
+    for left in bitsets.to_columns(candidates.left):
+        combinations = math.prod(max(distinct[c], 1.0) for c in left)
+        large = combinations * _LARGE_GROUPS <= rows
+        flags.append(not left or (combinations <= _FEW and large))
+    return np.array(flags, np.bool_)
+
+
+def _groups(
+    candidates: Candidates, distinct: list[float], has: set[int]
+) -> list[tuple[int, Candidates]]:
     """Candidates by the column that their search starts from: a selective one, sorted already
     where possible, and few of them."""
-    columns = bitsets.to_columns(candidates)
+    columns = bitsets.to_columns(candidates.left)
     starts = {
-        c for key in columns for c in key if c in has and distinct[c] >= _best(key, distinct) / 8
+        c for left in columns for c in left if c in has and distinct[c] >= _best(left, distinct) / 8
     }
-    left = [key for key in columns if key and not starts & set(key)]
-    starts |= set(indexes.cover(left, distinct))
-    members: dict[int, list[int]] = {}
-    for k, key in enumerate(columns):
-        if key:
-            start = max((c for c in key if c in starts), key=lambda c: distinct[c])
-            members.setdefault(start, []).append(k)
-    return [(column, candidates[chosen]) for column, chosen in sorted(members.items())]
+    starts |= set(indexes.cover([left for left in columns if not starts & set(left)], distinct))
+    start = np.array(
+        [max((c for c in left if c in starts), key=lambda c: distinct[c]) for left in columns],
+        np.int64,
+    )
+    return [(int(column), cands.chosen(candidates, start == column)) for column in np.unique(start)]
 
 
-def _best(key: tuple[int, ...], distinct: list[float]) -> float:
-    return max(distinct[c] for c in key)
+def _best(left: tuple[int, ...], distinct: list[float]) -> float:
+    return max(distinct[c] for c in left)
 
 
 def _searches(
     runner: Runner,
     view: View,
-    groups: list[tuple[int, U64]],
+    groups: list[tuple[int, Candidates]],
     distinct: list[float],
     part_only: bool,
-) -> list[tuple[Call, int]]:
-    """One call per group and range of codes, each with the number of its group."""
+) -> list[Look]:
+    """One look per group, of a call for every range of codes."""
     count = parts(runner, view)
     order = sorted(range(view.columns), key=lambda c: -distinct[c])
-    calls: list[tuple[Call, int]] = []
-    for number, (column, candidates) in enumerate(groups):
+    looks = []
+    for column, candidates in groups:
         path = (column, *(c for c in order if c != column))
         cuts = bounds(view, column, count * (_COARSE if part_only else 1))
         ranges = list(zip([_LOWEST, *cuts], [*cuts, None], strict=True))
-        # Of a coarse search the ranges lie apart, so that they differ in all that order brings.
-        for low, high in ranges[_COARSE // 2 :: _COARSE] if part_only else ranges:
-            item = tasks.Search(view, column, low, high, candidates, path)
-            calls.append(((tasks.search, item), number))
-    return calls
+        if part_only:
+            # The ranges lie apart, so that they differ in all that order brings.
+            ranges = ranges[_COARSE // 2 :: _COARSE]
+        calls: list[Call] = [
+            (tasks.search, tasks.Search(view, column, low, high, candidates, path))
+            for low, high in ranges
+        ]
+        looks.append(Look(candidates, calls, part_only))
+    return looks
+
+
+def _surveys(runner: Runner, view: View, candidates: Candidates) -> list[Look]:
+    """The candidates dealt out to as many looks as there are tasks."""
+    place = np.arange(len(candidates.left))
+    piles = [cands.chosen(candidates, place % runner.tasks == t) for t in range(runner.tasks)]
+    return [
+        Look(pile, [(tasks.survey, tasks.Survey(view, pile))]) for pile in piles if len(pile.left)
+    ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from holdfast import inclusion, state, upkeep
+from holdfast import counting, inclusion, state, upkeep
 from holdfast.batches import Batch, changed, changed_values, read_batch
 from holdfast.changes import Changes
 from holdfast.commits import commit, saved
@@ -15,7 +15,7 @@ from holdfast.constraints import Attribute
 from holdfast.differences import changes_of, inclusion_changes
 from holdfast.discovery import discover_table, discover_values
 from holdfast.errors import BatchError, InputError, SchemaError, UnknownTableError
-from holdfast.feed import Feed
+from holdfast.feed import Columns, Feed
 from holdfast.options import Options
 from holdfast.placement import Progress
 from holdfast.reading import Place
@@ -23,9 +23,10 @@ from holdfast.run import Run, about
 from holdfast.runner import Runner
 from holdfast.store import Store
 from holdfast.verification import verify
+from holdfast.ways import COUNTED
 from holdfast.witnesses import rows_as_text
 
-__all__ = ["Batch", "apply", "discover", "missing_values", "verify"]
+__all__ = ["Batch", "apply", "discover", "error", "missing_values", "verify"]
 
 
 def discover(
@@ -114,6 +115,34 @@ def apply(
             )  # fmt: skip
     store.clean()
     return changes
+
+
+def error(
+    running: Callable[[], Runner], store: Store, name: str, left: tuple[str, ...], right: str | None
+) -> float:
+    """The share of row pairs that agree on the left and differ on the right, or agree at all."""
+    with store.reading() as lease:
+        body = store.read(lease.version)
+        options = Options.from_dict(body["options"])
+        if name not in body["tables"]:
+            raise UnknownTableError(
+                f"the profile has no table {name!r}; it has {', '.join(body['tables'])}"
+            )
+        form = body["tables"][name]
+        columns = Columns.from_dict(form["columns"])
+        places = tuple(sorted({columns.place(each, name) for each in left}))
+        sides = {*places} if right is None else {*places, columns.place(right, name)}
+        pairs = form["rows"] * (form["rows"] - 1) // 2
+        if not pairs:
+            return 0.0
+        wanted = (places,) if right is None else (places, tuple(sorted(sides)))
+        if form["evidence"]["way"] == COUNTED:
+            sets = counting.load_sets(store, form["files"]["agree"], len(columns.names))
+            found = [sets.agreeing(each) for each in wanted]
+        else:
+            table = state.load(store, name, form, options)
+            found = counting.agreeing(running(), table.view(store.path, options), wanted)
+        return float((found[0] - sum(found[1:])) / pairs)
 
 
 def missing_values(

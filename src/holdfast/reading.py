@@ -55,7 +55,7 @@ def read(
     place: Place,
     first_number: int,
     progress: Progress,
-    indexed: tuple[int, ...] = (),
+    indexed: tuple[str, ...] = (),
     sketches: bool = False,
 ) -> Intake:
     """Write the rows of a feed as segments, numbered from ``first_number``."""
@@ -63,7 +63,7 @@ def read(
         raise SchemaError(f"{feed.label} has no columns")
     columns = _guess(runner, feed, place) if feed.guessed else feed.columns
     _check_types(feed, columns)
-    indexes = (ROWS, *map(str, indexed))
+    indexes = (ROWS, *indexed)
     spec = _spec(feed, columns, place, indexes, sketches)
     with _watched(place, progress):
         parcels = runner.read(ingest, feed.rows, spec)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from holdfast.options import Options
@@ -30,6 +31,12 @@ class Run:
     def place(self) -> Place:
         """Where this run writes."""
         return Place(self.store.path, f"data/*-{self.lease.run}-", self.options.keep_rows)
+
+    @cached_property
+    def deadline(self) -> float | None:
+        """When this run has spent its time on searching; it starts when it is first asked."""
+        budget = self.options.time_budget
+        return None if budget is None else time.monotonic() + budget
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

@@ -9,7 +9,6 @@ from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute
 from numpy.typing import NDArray
 
 from holdfast.constraints import (
@@ -158,14 +157,14 @@ def _table(
     store: Store, name: str, form: dict[str, Any], options: dict[str, Any], current: bool
 ) -> TableSnapshot:
     names = form["columns"]["names"]
-    keys = pa.ipc.open_file(pa.memory_map(store.file(form["keys"]))).read_all()
+    keys = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["keys"]))).read_all()
     if not {"keys", "fds"} & set(options["kinds"]):
         keys = keys.slice(0, 0)  # not looked for
     sets = columns_of(keys.column("mask"), names)
     kinds = keys.column("kind").to_pylist()
     witnesses: dict[tuple[str, ...], tuple[Any, Any]] = {}
     if current:
-        seen = pa.ipc.open_file(pa.memory_map(store.file(form["evidence"]))).read_all()
+        seen = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["evidence"]))).read_all()
         pairs = zip(seen.column("one").to_pylist(), seen.column("two").to_pylist(), strict=True)
         for columns, pair in zip(columns_of(seen.column("mask"), names), pairs, strict=True):
             if pair[0] is not None and pair[1] is not None:
@@ -183,17 +182,25 @@ def _table(
         form["duplicates"],
         tuple(form.get("duplicated") or ()),
         {**form, "limited": limited, "max_error": options.get("max_error")},
-        Dependencies(store, form["fds"], names) if "fds" in form else None,
-        _approximate_keys(store, form["fds"], names) if "fds" in form else (),
+        Dependencies(store, form["files"]["fds"], names) if "fds" in form["files"] else None,
+        _approximate_keys(store, form["files"]["fds"], names) if "fds" in form["files"] else (),
     )
 
 
 def _approximate_keys(store: Store, path: str, names: list[str]) -> tuple[Key, ...]:
     kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
-    some = kept.filter(pa.compute.equal(kept.column("right"), KEY_SIDE))
+    some = kept.slice(_dependency_count(kept))
     sets = columns_of(some.column("mask"), names)
     errors = some.column("error").to_pylist()
     return tuple(Key(columns, error) for columns, error in zip(sets, errors, strict=True))
+
+
+def _dependency_count(kept: pa.Table) -> int:
+    """How many rows of a file are functional dependencies; approximate keys come after them."""
+    # Through the buffers, because pyarrow's own ways to count would import pandas.
+    chunks = kept.column("right").chunks
+    sides = [np.frombuffer(c.buffers()[1], np.int32)[c.offset : c.offset + len(c)] for c in chunks]
+    return int(sum((side != KEY_SIDE).sum() for side in sides))
 
 
 class Dependencies(Sequence[FunctionalDependency]):
@@ -202,7 +209,7 @@ class Dependencies(Sequence[FunctionalDependency]):
 
     def __init__(self, store: Store, path: str, names: list[str]) -> None:
         kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
-        self._kept = kept.filter(pa.compute.not_equal(kept.column("right"), KEY_SIDE))
+        self._kept = kept.slice(0, _dependency_count(kept))
         self._names = names
 
     def __len__(self) -> int:
@@ -256,7 +263,7 @@ def _members(masks: pa.ChunkedArray, atoms: int) -> list[list[int]]:
 
 def agree_sets(store: Store, form: dict[str, Any]) -> list[AgreeSet]:
     """All agree-sets of a table with their numbers of pairs."""
-    kept = pa.ipc.open_file(pa.memory_map(store.file(form["agree"]))).read_all()
+    kept = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["agree"]))).read_all()
     sets = columns_of(kept.column("mask"), form["columns"]["names"])
     return [AgreeSet(*each) for each in zip(sets, kept.column("pairs").to_pylist(), strict=True)]
 
@@ -265,7 +272,7 @@ def changed_agree_sets(store: Store, forms: list[dict[str, Any]]) -> list[AgreeS
     """How the numbers of pairs changed over some versions of a table."""
     total: dict[tuple[str, ...], int] = {}
     for form in forms:
-        kept = pa.ipc.open_file(pa.memory_map(store.file(form["recount"]))).read_all()
+        kept = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["recount"]))).read_all()
         sets = columns_of(kept.column("mask"), form["columns"]["names"])
         for columns, change in zip(sets, kept.column("change").to_pylist(), strict=True):
             total[columns] = total.get(columns, 0) + change

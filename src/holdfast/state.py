@@ -10,8 +10,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast import counting
-from holdfast.counting import COUNTED_FILES, Counted, masks_of, matrix_of
+from holdfast.counting import Counted, masks_of, matrix_of
+from holdfast.cover import candidates as cands
+from holdfast.cover.candidates import Lefts
 from holdfast.cover.cover import Cover
+from holdfast.cover.dependencies import KEY as KEY_SIDE
+from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.feed import Columns
 from holdfast.kernels import bitsets
@@ -22,8 +26,12 @@ from holdfast.store import Lease, Store
 from holdfast.tasks.encode import layout
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.view import View
+from holdfast.ways import COUNTED, WITNESSED
 
 I64 = NDArray[np.int64]
+
+FILES = ("keys", "evidence", "agree", "fds", "recount", "unchecked")
+"""The kinds of files that a table has beside its segments; the first two always."""
 
 
 @dataclass(frozen=True)
@@ -37,18 +45,36 @@ class Table:
     next_number: int
     distinct: list[float]  # estimated distinct values per column
     estimated_at: int  # the number of rows when they were estimated
-    indexed: tuple[int, ...]
+    indexed: tuple[str, ...]  # the names of its indexes, apart from that of whole rows
     evidence: Evidence
-    cover: Cover
+    covers: Covers
     duplicates: int  # rows that repeat an earlier one
     repeated: list[list[int]]  # a few pairs of such rows
+    choice: dict[str, Any] = field(default_factory=lambda: {"way": None})  # see ways.Choice
     counted: Counted | None = None  # where pairs of rows are counted
+    unchecked: Lefts = field(default_factory=dict)  # minimal as far as is known: no time was left
     files: dict[str, str] = field(default_factory=dict)  # of keys and evidence, once written
+
+    @property
+    def way(self) -> str | None:
+        """How functional dependencies are known; None: they are not looked for."""
+        return self.choice["way"]  # type: ignore[no-any-return]
 
     @property
     def rows(self) -> int:
         """The number of living rows."""
         return sum(segment.live for segment in self.segments)
+
+    @property
+    def sides(self) -> tuple[int, ...]:
+        """The right sides whose evidence is witnessed."""
+        columns = range(len(self.columns.names)) if self.way == WITNESSED else ()
+        return (KEY_SIDE, *columns)
+
+    @property
+    def holds(self) -> Covers:
+        """The covers with what is known to hold, without what was not checked."""
+        return self.covers.without(self.unchecked)
 
     def view(
         self, root: str, options: Options, segments: tuple[Segment, ...] | None = None
@@ -81,9 +107,20 @@ class Table:
             "indexed": list(self.indexed),
             "duplicates": self.duplicates,
             "repeated": self.repeated,
-            "keys": self.files["keys"],
-            "evidence": self.files["evidence"],
-            **{name: self.files[name] for name in COUNTED_FILES if name in self.files},
+            "evidence": self.choice,
+            "unchecked": self._unchecked(),
+            "files": self.files,
+        }
+
+    def _unchecked(self) -> dict[str, Any]:
+        """How many candidates there was no time for, and which right sides."""
+        counts = {side: len(masks) for side, masks in self.unchecked.items()}
+        names = self.columns.names
+        late = [] if self.way is None else sorted({*range(len(names))} - {*self.covers.columns})
+        return {
+            "keys": counts.pop(KEY_SIDE, 0),
+            "functional_dependencies": sum(counts.values()),
+            "right_sides": [names[side] for side in late],
         }
 
 
@@ -92,17 +129,33 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
     columns = Columns.from_dict(form["columns"])
     atoms = len(columns.names)
     words = bitsets.words_for(atoms)
-    keys = pa.ipc.open_file(pa.memory_map(store.file(form["keys"]))).read_all()
+    files = dict(form["files"])
+    keys = _read(store, files["keys"])
     masks = matrix_of(keys.column("mask"), words)
     kinds = keys.column("kind").to_numpy()
-    seen = pa.ipc.open_file(pa.memory_map(store.file(form["evidence"]))).read_all()
+    seen = _read(store, files["evidence"])
     pairs = seen.column("witnesses").combine_chunks().flatten().to_numpy()
     evidence = Evidence(
         matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
     )
-    cover = Cover(atoms, evidence.masks, masks[kinds == KEY], options.max_columns)
-    files = {name: form[name] for name in ("keys", "evidence", *COUNTED_FILES) if name in form}
-    counted = counting.load(store, files, atoms, options) if "agree" in files else None
+    key_cover = Cover(atoms, masks[kinds == NON_KEY], masks[kinds == KEY], options.max_columns)
+    covers = Covers(atoms, {KEY_SIDE: key_cover})
+    counted = None
+    if form["evidence"]["way"] is not None:
+        late = form["unchecked"]["right_sides"]
+        sides = [side for side, each in enumerate(columns.names) if each not in late]
+        minimal = counting.by_side(_read(store, files["fds"]), sides, words)
+        known, maximal = evidence.masks, seen
+        if form["evidence"]["way"] == COUNTED:
+            counted, maximal = counting.load(store, files["agree"], atoms)
+            known = counted.sets.masks
+        bits = matrix_of(maximal.column("maximal_for"), words)
+        covers = covers.joined(Covers.stored(atoms, known, bits, minimal, options.max_columns))
+    unchecked: Lefts = {}
+    if "unchecked" in files:
+        kept = _read(store, files["unchecked"])
+        unchecked = counting.by_side(kept, list(covers.by_side), words)
+        covers = covers.with_minimal(unchecked)
     return Table(
         name,
         columns,
@@ -113,10 +166,12 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
         form["estimated_at"],
         tuple(form["indexed"]),
         evidence,
-        cover,
+        covers,
         form["duplicates"],
         form["repeated"],
+        form["evidence"],
         counted,
+        unchecked,
         files,
     )
 
@@ -129,28 +184,55 @@ def save(
     before: Table | None,
     shown: dict[int, str],
 ) -> Table:
-    """Write what changed; ``shown`` has the text of every row that a first witness pair names."""
+    """Write what changed; ``shown`` has the text of every row that a non-key's first pair names."""
     files = dict(before.files) if before else {}
-    same = before is not None and _same(before.cover.minimal, table.cover.minimal)
-    if not same or not _same(before.evidence.masks if before else None, table.evidence.masks):
-        files["keys"] = write(store, lease, "keys", _keys(table))
-    if before is None or not (
-        _same(before.evidence.masks, table.evidence.masks)
-        and _same(before.evidence.witnesses, table.evidence.witnesses)
-    ):
+    old, new = before.holds if before else None, table.holds
+    if old is None or not _same_cover(old.keys, new.keys):
+        files["keys"] = write(store, lease, "keys", _keys(new.keys))
+    if before is None or not same_evidence(before, table):
         files["evidence"] = write(store, lease, "evidence", _evidence(table, shown))
+    for name in ("agree", "recount", "unchecked"):
+        files.pop(name, None)
+    contents: dict[str, pa.Table] = {}
     if table.counted is not None:
-        for name, content in counting.contents(table.counted, options):
-            files[name] = write(store, lease, name, content)
+        contents.update(counting.contents(table.counted, table.covers))
+    if table.way is None:
+        files.pop("fds", None)
+    elif options.max_error is not None or old is None or not _same_dependencies(old, new):
+        sets = table.counted.sets if table.counted else None
+        contents["fds"] = counting.dependencies(new, sets, options)
+    if cands.count(table.unchecked):
+        contents["unchecked"] = counting.listed(table.unchecked)
+    for name, content in contents.items():
+        files[name] = write(store, lease, name, content)
     return replace(table, files=files)
 
 
-def _same(one: NDArray[Any] | None, two: NDArray[Any]) -> bool:
-    return one is not None and np.array_equal(one, two)
+def same_evidence(one: Table, two: Table) -> bool:
+    """Whether two versions of a table have the same evidence with the same witnesses."""
+    return (
+        one.way == two.way
+        and _same(one.evidence.masks, two.evidence.masks)
+        and _same(one.evidence.witnesses, two.evidence.witnesses)
+    )
 
 
-def _keys(table: Table) -> pa.Table:
-    minimal, maximal = table.cover.minimal, table.evidence.masks
+def _same_dependencies(one: Covers, two: Covers) -> bool:
+    return one.columns == two.columns and all(
+        _same(one.by_side[side].minimal, two.by_side[side].minimal) for side in two.columns
+    )
+
+
+def _same_cover(one: Cover, two: Cover) -> bool:
+    return _same(one.minimal, two.minimal) and _same(one.evidence, two.evidence)
+
+
+def _same(one: NDArray[Any], two: NDArray[Any]) -> bool:
+    return np.array_equal(one, two)
+
+
+def _keys(cover: Cover) -> pa.Table:
+    minimal, maximal = cover.minimal, cover.evidence
     kinds = np.repeat(np.array([KEY, NON_KEY], np.int8), [len(minimal), len(maximal)])
     return pa.table({"kind": kinds, "mask": masks_of(np.concatenate([minimal, maximal]))})
 
@@ -162,14 +244,20 @@ def _evidence(table: Table, shown: dict[int, str]) -> pa.Table:
         pa.array([shown.get(int(id_)) for id_ in evidence.witnesses[:, 0, side]], pa.string())
         for side in (0, 1)
     ]
+    maximal = table.covers.only(table.sides).maximal_for(evidence.masks)
     return pa.table(
         {
             "mask": masks_of(evidence.masks),
+            "maximal_for": masks_of(maximal),
             "witnesses": pairs,
             "one": text[0].dictionary_encode(),
             "two": text[1].dictionary_encode(),
         }
     )
+
+
+def _read(store: Store, path: str) -> pa.Table:
+    return pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
 
 
 PAIRS = pa.list_(pa.int64())

@@ -15,7 +15,7 @@ from holdfast.runner import Call, Runner
 from holdfast.state import Table
 from holdfast.tasks import upkeep as tasks
 from holdfast.tasks.ingest import SEGMENT_ROWS
-from holdfast.tasks.segments import ROWS, Segment
+from holdfast.tasks.segments import ROWS, Segment, index_name
 
 _FAN = 8
 """Segments of one tier that are merged into one of the next."""
@@ -27,23 +27,39 @@ _SMALLEST = 4_096
 def index(
     runner: Runner, table: Table, place: Place, options: Options, progress: Progress
 ) -> Table:
-    """Sort the columns that the minimal keys need and that are not sorted yet.
+    """Sort the columns that the minimal left sides need and that are not sorted yet.
 
-    Inserts only make keys longer, so they stay covered. After deletes a new minimal key may have
-    no indexed column: then the choice is made again.
+    Inserts only make left sides longer, so they stay covered. After deletes a new one may have no
+    indexed column: then the choice is made again.
     """
-    keys = bitsets.to_columns(table.cover.minimal)
-    chosen = table.indexed
-    if not table.indexed or any(key and not set(key) & set(chosen) for key in keys):
-        chosen = indexes.choose(keys, table.distinct, table.rows, options.index_quota)
-    names = (ROWS, *map(str, chosen))
+    lefts = bitsets.to_columns(bitsets.distinct(np.concatenate([*table.covers.minimal.values()])))
+    chosen, rows = table.indexed, table.rows
+    if not chosen or any(
+        not indexes.is_reached(left, chosen, table.distinct, rows) for left in lefts
+    ):
+        chosen = _chosen(lefts, table, options)
+    names = (ROWS, *chosen)
     if any(name not in segment.indexes for segment in table.segments for name in names):
         progress("index", columns=len(chosen))
     view = with_indexes(runner, table.view(place.root, options), place.prefix, names)
     segments = tuple(
         replace(s, indexes={name: s.indexes[name] for name in names}) for s in view.segments
     )
-    return replace(table, indexed=tuple(chosen), segments=segments)
+    return replace(table, indexed=chosen, segments=segments)
+
+
+def _chosen(lefts: list[tuple[int, ...]], table: Table, options: Options) -> tuple[str, ...]:
+    """The indexes that serve these left sides; as far as possible those that there are."""
+    distinct, rows = table.distinct, table.rows
+    missing = [
+        left for left in lefts if not indexes.is_reached(left, table.indexed, distinct, rows)
+    ]
+    narrow = [left for left in missing if not indexes.is_broad(left, distinct, rows)]
+    quota = options.index_quota
+    columns = indexes.choose(narrow, distinct, rows, 0 if table.indexed else quota)
+    more = dict.fromkeys([*table.indexed, *map(str, columns), *indexes.own(lefts, distinct, rows)])
+    used = {str(c) for left in lefts for c in left} | {index_name(left) for left in lefts}
+    return tuple(name for name in more if name in used)
 
 
 def merge(
@@ -59,7 +75,7 @@ def merge(
     calls: list[Call] = []
     for number, group in enumerate(groups, table.next_number):
         mine = ids[np.isin(ids >> 32, [segment.number for segment in group])]
-        names = (ROWS, *map(str, table.indexed))
+        names = (ROWS, *table.indexed)
         view = table.view(place.root, options, group)
         calls.append((tasks.merge, tasks.Merge(view, place.prefix, number, names, mine)))
     merged = []

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from holdfast import counting, inclusion, state
+from holdfast import inclusion, state
 from holdfast.changes import Verification
-from holdfast.cover.cover import Cover
-from holdfast.cover.evidence import Evidence
+from holdfast.counting import Counted
+from holdfast.cover.dependencies import KEY
 from holdfast.differences import key_of
-from holdfast.discovery import discover_rows, tuples_of
+from holdfast.discovery import counted_anew, discover_rows, tuples_of
 from holdfast.inclusion import Change, Inclusion
 from holdfast.kernels import bitsets
 from holdfast.options import Options
@@ -22,13 +23,17 @@ from holdfast.runner import Runner
 from holdfast.state import Table
 from holdfast.store import Store
 from holdfast.tasks import check as check_tasks
+from holdfast.ways import COUNTED
+
+U64 = NDArray[np.uint64]
 
 
 def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
     """Profile the current rows from scratch and compare."""
     with store.writing() as lease:
         body = store.read(lease.version)
-        options = Options.from_dict(body["options"])
+        # However long the search takes: what it is compared with may have had no limit either.
+        options = replace(Options.from_dict(body["options"]), time_budget=None)
         kept: dict[str, Table] = {}
         differences: dict[str, list[str]] = {}
         for name, form in body["tables"].items():
@@ -68,42 +73,44 @@ def _verify_table(run: Run, kept: Table) -> Iterator[str]:
         return
     if not run.options.seeks_keys:
         return
-    atoms = len(kept.columns.names)
-    none = Evidence.none(atoms)
-    cover = Cover.build(atoms, none.masks, run.options.max_columns)
-    anew = discover_rows(run, replace(kept, evidence=none, cover=cover))
+    anew = discover_rows(run, kept)
     names = kept.columns.names
-    pairs = [("key", kept.cover.minimal, anew.cover.minimal)]
-    if run.options.max_columns is None:
-        pairs.append(("non-key", kept.evidence.masks, anew.evidence.masks))
-    for what, mine, fresh in pairs:
-        for mask in mine[~bitsets.is_member(mine, fresh)]:
-            yield f"the profile has the {what} {key_of(mask, names)}, which the rows do not"
-        for mask in fresh[~bitsets.is_member(fresh, mine)]:
-            yield f"the rows have the {what} {key_of(mask, names)}, which the profile lacks"
+    if kept.way == COUNTED:
+        anew = counted_anew(run, replace(anew, counted=None))
+        if not _same_counts(kept.counted, anew.counted):
+            yield "the profile's agree-sets or their numbers of pairs are not those of the rows"
+    mine, fresh = kept.holds, anew.holds
+    whole = not kept.unchecked
+    for side in mine.by_side:
+        what = "key" if side == KEY else f"dependency of {names[side]} on"
+        pair = mine.by_side[side].minimal, fresh.by_side[side].minimal
+        yield from _compare(what, *pair, names, whole)
+    if run.options.max_columns is None and whole:
+        yield from _compare("non-key", mine.keys.evidence, fresh.keys.evidence, names, whole)
     real = kept.evidence.witnesses[:, :, 0] >= 0
     shown = check_tasks.Witnesses(
         view, kept.evidence.masks[real.nonzero()[0]], kept.evidence.witnesses[real]
     )
     for parcel in run.runner.run([(check_tasks.check_witnesses, shown)])[0]:
         if parcel.facts["wrong"]:
-            yield f"{parcel.facts['wrong']} pairs of rows do not show the non-key they stand for"
-    if kept.counted is not None:
-        recounted = counting.count_all(run.runner, view, run.options, run.progress)
-        yield from _compare_counts(kept.counted, recounted, names)
+            yield f"{parcel.facts['wrong']} pairs of rows do not show the evidence they stand for"
     if kept.duplicates != anew.duplicates:
         yield f"the profile counts {kept.duplicates} repeated rows, but there are {anew.duplicates}"
 
 
-def _compare_counts(
-    kept: counting.Counted, fresh: counting.Counted, names: tuple[str, ...]
+def _compare(
+    what: str, mine: U64, fresh: U64, names: tuple[str, ...], whole: bool
 ) -> Iterator[str]:
+    """What the profile should not say, and what it should unless it was short of time."""
+    for mask in mine[~bitsets.is_member(mine, fresh)]:
+        yield f"the profile has the {what} {key_of(mask, names)}, which the rows do not"
+    lacking = fresh[~bitsets.is_member(fresh, mine)]
+    for mask in lacking if whole else lacking[:0]:
+        yield f"the rows have the {what} {key_of(mask, names)}, which the profile lacks"
+
+
+def _same_counts(kept: Counted | None, fresh: Counted | None) -> bool:
+    if kept is None or fresh is None:
+        return kept is fresh
     same = np.array_equal(kept.sets.masks, fresh.sets.masks)
-    if not same or not np.array_equal(kept.sets.counts, fresh.sets.counts):
-        yield "the profile's agree-sets or their numbers of pairs are not those of the rows"
-    covers = zip(kept.dependencies.covers, fresh.dependencies.covers, strict=True)
-    for right, (mine, theirs) in zip(names, covers, strict=True):
-        for mask in mine.minimal[~bitsets.is_member(mine.minimal, theirs.minimal)]:
-            yield f"the profile has {key_of(mask, names)} → {right}, which the rows do not"
-        for mask in theirs.minimal[~bitsets.is_member(theirs.minimal, mine.minimal)]:
-            yield f"the rows have {key_of(mask, names)} → {right}, which the profile lacks"
+    return same and np.array_equal(kept.sets.counts, fresh.sets.counts)

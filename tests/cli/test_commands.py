@@ -43,9 +43,12 @@ def test_profile_shows_the_keys(run: Run, in_process: None, tmp_path: Path) -> N
 def test_profile_as_json_is_what_show_prints(run: Run, in_process: None, tmp_path: Path) -> None:
     path = write(tmp_path, "orders", ORDERS)
     told = run("profile", path, "--into", tmp_path / "new", "--format", "json").out
-    assert json.loads(told) == json.loads(
-        run("show", tmp_path / "new", "keys", "--format", "json").out
-    ) | {"inclusion_nulls": "ignored", "inclusion_dependencies": [], "foreign_keys": []}
+    assert json.loads(told) == json.loads(run("show", tmp_path / "new", "--format", "json").out) | {
+        "tables": json.loads(told)["tables"]
+    }
+    shown = json.loads(run("show", tmp_path / "new", "--format", "json").out)["tables"]["orders"]
+    del shown["non_keys"]
+    assert json.loads(told)["tables"]["orders"] == shown
 
 
 def test_show_json(run: Run, shop: Path) -> None:
@@ -59,7 +62,9 @@ def test_show_json(run: Run, shop: Path) -> None:
     assert orders["columns"] == HEADER.strip().split(",")
     assert orders["keys"][:2] == [{"columns": ["id"]}, {"columns": ["customer", "day"]}]
     assert orders["duplicates"] == 0
-    assert set(orders) == {"rows", "columns", "keys", "non_keys", "duplicates"}
+    lists = {"keys", "non_keys", "functional_dependencies"}
+    assert set(orders) == {"rows", "columns", "duplicates", *lists}
+    assert {"lhs": ["id"], "rhs": "day", "error": 0.0} in orders["functional_dependencies"]
     for non_key in orders["non_keys"]:
         one, two = non_key["witness"]
         agree = [name for name in orders["columns"] if one[name] == two[name]]
@@ -84,7 +89,7 @@ def test_show_verbose(run: Run, shop: Path) -> None:
     assert form["bytes"]["log"] > 0
     assert form["options"]["nulls"] == "equal"
     assert form["tables"]["orders"]["indexes"][0] == {
-        "column": "id",
+        "columns": ["id"],
         "distinct": 4,
         "selectivity": 1.0,
     }
@@ -206,7 +211,7 @@ def test_max_columns_is_said(run: Run, in_process: None, tmp_path: Path) -> None
     result = run("profile", path, "--into", tmp_path / "p", "--max-columns", 1)
     assert "searched up to 1 column: there may be more" in result.out
     orders = json.loads(run("show", tmp_path / "p", "--format", "json").out)["tables"]["orders"]
-    assert orders["incomplete"] == ["keys", "non_keys"]
+    assert orders["incomplete"] == ["keys", "non_keys", "functional_dependencies"]
     assert orders["max_columns"] == 1
     keys = json.loads(run("show", tmp_path / "p", "keys", "--format", "json").out)
     assert keys["tables"]["orders"]["incomplete"] == ["keys"]

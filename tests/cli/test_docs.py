@@ -74,8 +74,11 @@ def test_the_json_page_shows_what_is_printed() -> None:
     orders = TableSnapshot(
         "orders", 1000, columns, ("bigint", "string", "date"), (Key(("id",)),),
         (NonKey(("city", "day"), pair),), 0, (),
-        {"indexed": [0], "distinct": [1000.0, 12.0, 31.0], "estimated_at": 1000, "segments": [{}]},
+        {"indexed": ["0"], "distinct": [1000.0, 12.0, 31.0], "estimated_at": 1000,
+         "segments": [{}], "evidence": {"way": "counted", "seconds": 0.002, "limit": 60.0,
+         "reason": "asked for"}},
     )  # fmt: skip
+    hurried = replace(orders, details={"unchecked": {"keys": 12, "right_sides": []}})
     twice = TableSnapshot("log", 9, ("at", "what"), (), (Key(("at",)),), (), 1,
         ({"at": 5, "what": "start"},), {})  # fmt: skip
     depending = replace(
@@ -111,6 +114,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(replace(shown, inclusions=contained), ["foreign_keys"]),
             forms.show(Snapshot(3, created, options, {"log": twice}), ["keys"]),
             forms.show(Snapshot(3, created, {**options, "max_columns": 2}, shown.tables), ["keys"]),
+            forms.show(Snapshot(3, created, options, {"orders": hurried}), ["keys"]),
             forms.show(shown, ["keys"], verbose=True, sizes={"words": 24000, "log": 1200}),
         ],
         "apply": [changes.to_dict()],

@@ -90,7 +90,7 @@ def test_everything_fits_the_screen(screen: Screen) -> None:
         non_keys=(NonKey(tuple(columns[:30]), pair), NonKey((columns[0],), pair)),
         duplicates=2,
         duplicated=pair[:1],
-        details={"indexed": [0, 1], "distinct": [3.0] * 40, "segments": [{}]},
+        details={"indexed": ["0", "1+2"], "distinct": [3.0] * 40, "segments": [{}]},
     )
     page = terminal.Page(screen)
     for verbose in (False, True):

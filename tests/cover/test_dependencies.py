@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.approximate import allowed, within
-from holdfast.cover.dependencies import Dependencies
+from holdfast.cover.dependencies import KEY, Covers
 from holdfast.kernels import agree, bitsets
 from tests import oracle
 from tests.strategies import Rows, rows_of, tables
@@ -50,15 +50,22 @@ def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None
     columns, rows = table
     most = data.draw(st.sampled_from([None, 1, 2]))
     sets = counted(rows, columns)
-    kept = Dependencies.build(columns, sets.masks, most)
+    kept = Covers.build(columns, [KEY, *range(columns)], sets.masks, most)
     for _ in range(3):
         rows = [row for row in rows if data.draw(st.booleans())] + data.draw(rows_of(columns, 4))
         now = counted(rows, columns)
         sets, appeared, vanished = sets.changed([sets.masks, now.masks], [-sets.counts, now.counts])
         kept = kept.changed(appeared, vanished, sets.masks)
-        left, right = kept.pairs
+        left, right = kept.dependencies
         found = set(zip(bitsets.to_columns(left), right.tolist(), strict=True))
         assert found == oracle.dependencies(rows, columns, "equal", most)
+        shown = oracle.agree_sets(rows, columns, "equal")
+        keys = oracle.minimal_sets(columns, oracle.maximal_sets(shown), most)
+        assert bitsets.to_columns(kept.keys.minimal) == keys
+        told = kept.maximal_for(sets.masks)
+        again = Covers.stored(columns, sets.masks, told, kept.only(kept.columns).minimal, most)
+        for side, cover in again.by_side.items():
+            assert np.array_equal(cover.evidence, kept.by_side[side].evidence)
 
 
 @given(
@@ -93,14 +100,11 @@ def test_allowed_counts_decimal_shares_exactly() -> None:
             assert allowed(pairs, violations / pairs) / pairs <= violations / pairs + 1e-12
 
 
-def test_violating_and_agreeing() -> None:
+def test_agreeing() -> None:
     rows: Rows = [(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2)]
     sets = counted(rows, 3)
     for size in range(4):
         for left in combinations(range(3), size):
-            mask = bitsets.from_columns([left], 3)[0]
             pairs = list(combinations(rows, 2))
             same = [(a, b) for a, b in pairs if all(a[c] == b[c] for c in left)]
-            assert sets.agreeing(mask) == len(same)
-            for right in range(3):
-                assert sets.violating(mask, right) == sum(a[right] != b[right] for a, b in same)
+            assert sets.agreeing(left) == len(same)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence
+from holdfast.kernels.evidence import Candidates
 
 U64 = NDArray[np.uint64]
 Cells = list[tuple[int | None, ...]]
@@ -61,6 +62,36 @@ def masks(sets: list[int], columns: int) -> U64:
     """Masks as a matrix."""
     words = max(1, -(-columns // 64))
     return np.array([to_words(mask, columns) for mask in sets], np.uint64).reshape(-1, words)
+
+
+KEY = -1
+
+Sides = list[set[int]]
+
+
+def candidates(left: list[int], columns: int, sides: Sides | None = None) -> Candidates:
+    """Left sides with their right sides; without those they are to be keys."""
+    words = max(1, -(-columns // 64))
+    bits = np.zeros((len(left), words + 1), np.uint64)
+    for k in range(len(left)):
+        for side in {KEY} if sides is None else sides[k]:
+            word = words if side == KEY else side // 64
+            bits[k, word] |= np.uint64(1) << np.uint64(side % 64 if side != KEY else 0)
+    return Candidates(masks(left, columns), bits)
+
+
+def refutes(mask: int, left: int, sides: set[int], full: int) -> set[int]:
+    """The right sides of a candidate that a pair with this agree-set refutes."""
+    if mask == full or left & ~mask:
+        return set()
+    return {side for side in sides if side == KEY or not mask >> side & 1}
+
+
+def told(bits: U64, columns: int) -> set[int]:
+    """The right sides in a row of bits."""
+    return {c for c in range(columns) if int(bits[c // 64]) >> (c % 64) & 1} | (
+        {KEY} if bits[-1] else set()
+    )
 
 
 @st.composite

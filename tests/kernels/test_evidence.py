@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,15 +13,20 @@ from hypothesis import strategies as st
 from holdfast.kernels import evidence
 from holdfast.tasks.evidence import _trie
 from tests.kernels.blocks import (
+    KEY,
     WIDE,
     Cells,
+    Sides,
     agree,
     block,
+    candidates,
     harvested,
     masks,
+    refutes,
     tables,
     to_number,
     to_words,
+    told,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
@@ -76,10 +82,10 @@ def test_findings(seen: list[int], wanted: list[int], capacity: int) -> None:
     columns = 66
     full = 31 | 31 << 61
     found = evidence.findings(2, capacity)
-    candidates = masks(wanted, columns)
+    keys = candidates(wanted, columns)
     for number, mask in enumerate(seen):
         pair = (number + 100, number)
-        evidence.record(to_words(mask, columns), *pair, candidates, to_words(full, columns), found)
+        evidence.record(to_words(mask, columns), *pair, keys, to_words(full, columns), found)
     expected: dict[int, list[tuple[int, int]]] = {}
     for number, mask in enumerate(seen):
         if is_wanted(mask, wanted, full):
@@ -99,7 +105,7 @@ def test_neighbours(table: tuple[Cells, list[int], bool], reach: int) -> None:
     rows = block(cells, widths)
     found = evidence.findings(shape.full.size)
     ids = np.arange(len(cells)) + 1000
-    evidence.neighbours(rows, ids, shape, reach, masks([0], len(widths)), found)
+    evidence.neighbours(rows, ids, shape, reach, candidates([0], len(widths)), found)
     kept, complete = harvested(found, len(widths))
     assert complete
     order = list(range(len(cells)))
@@ -130,70 +136,147 @@ def test_sort(keys: list[int], data: st.DataObject) -> None:
     assert sorted(values.tolist()) == list(range(len(keys)))
 
 
+def check_found(
+    cells: Cells,
+    nulls_equal: bool,
+    left: list[int],
+    sides: Sides,
+    kept: dict[int, list[tuple[int, int]]],
+    partial: Any,
+    full_table: bool,
+) -> None:
+    """What was found refutes something; and against each right side either everything was found,
+    or at least something."""
+    columns = len(cells[0]) if cells else 1
+    full = (1 << columns) - 1
+    shown: dict[int, set[tuple[int, int]]] = {}
+    for (i, j), mask in all_masks(cells, nulls_equal).items():
+        if any(refutes(mask, x, each, full) for x, each in zip(left, sides, strict=True)):
+            shown.setdefault(mask, set()).add((i + 7, j + 7))
+    assert set(kept) <= set(shown)
+    for mask, pairs in kept.items():
+        assert set(pairs) <= shown[mask]
+    for k, (x, each) in enumerate(zip(left, sides, strict=True)):
+        some = told(partial[k], columns)
+        assert some <= each
+        for side in each:
+            against = {mask for mask in shown if side in refutes(mask, x, each, full)}
+            if side in some or full_table:
+                # A look that did not see all must have learned something, or it never ends.
+                assert against & set(kept) or (side not in some and full_table)
+            else:
+                assert against <= set(kept)
+
+
 def check_search(
-    cells: Cells, widths: list[int], nulls_equal: bool, candidates: list[int], capacity: int
+    cells: Cells,
+    widths: list[int],
+    nulls_equal: bool,
+    left: list[int],
+    sides: Sides,
+    capacity: int,
 ) -> None:
     """What a search must not miss, and must not make up."""
     columns = len(widths)
     shape = evidence.shape(widths, nulls_equal)
     found = evidence.findings(shape.full.size, capacity)
-    partial = np.zeros(len(candidates), np.bool_)
-    matrix = masks(candidates, columns)
-    trie = _trie(matrix, tuple(reversed(range(columns))))
+    wanted = candidates(left, columns, sides)
+    partial = np.zeros_like(wanted.sides)
+    trie = _trie(wanted.left, tuple(reversed(range(columns))))
     ids = np.arange(len(cells)) + 7
-    evidence.search(block(cells, widths), ids, shape, trie, matrix, found, partial)
+    evidence.search(block(cells, widths), ids, shape, trie, wanted, found, partial)
     kept, complete = harvested(found, columns)
-    full = (1 << columns) - 1
-    shown: dict[int, set[tuple[int, int]]] = {}
-    for (i, j), mask in all_masks(cells, nulls_equal).items():
-        if is_wanted(mask, candidates, full):
-            shown.setdefault(mask, set()).add((i + 7, j + 7))
-    assert set(kept) <= set(shown)
-    for mask, pairs in kept.items():
-        assert set(pairs) <= shown[mask]
-    for k, candidate in enumerate(candidates):
-        against = {mask for mask in shown if candidate & ~mask == 0}
-        if partial[k] or not complete:
-            # A search that did not see all must have learned something, or it never ends.
-            assert against & set(kept) or (not partial[k] and len(kept) == capacity)
-        else:
-            assert against <= set(kept)
+    check_found(cells, nulls_equal, left, sides, kept, partial, not complete)
+
+
+def drawn_sides(data: st.DataObject, left: list[int], columns: int) -> Sides:
+    sides = []
+    for x in left:
+        right = [c for c in range(columns) if not x >> c & 1]
+        sides.append(data.draw(st.sets(st.sampled_from([KEY, *right]), min_size=1)))
+    return sides
 
 
 @quick
 @given(tables(wide=False), st.data())
 def test_search(table: tuple[Cells, list[int], bool], data: st.DataObject) -> None:
     cells, widths, nulls_equal = table
-    sets = st.lists(st.integers(1, (1 << len(widths)) - 1), max_size=4)
-    candidates = antichain(data.draw(sets))
-    check_search(cells, widths, nulls_equal, candidates, data.draw(st.sampled_from([1, 2, 1024])))
+    sets = st.lists(st.integers(1, (1 << len(widths)) - 1), max_size=4, unique=True)
+    left = data.draw(sets)
+    sides = drawn_sides(data, left, len(widths))
+    capacity = data.draw(st.sampled_from([1, 2, 1024]))
+    check_search(cells, widths, nulls_equal, left, sides, capacity)
 
 
-@pytest.mark.parametrize("seed", range(30))
-def test_search_of_large_groups(seed: int) -> None:
+def large_groups(seed: int) -> tuple[Cells, list[int], Any]:
     random = np.random.default_rng(seed)
     columns = int(random.integers(2, 6))
     widths = random.integers(1, 3, columns).tolist()
     count = int(random.integers(30, 300))
     values = [None, 1, 0x9E3779B97F4A7C15, WIDE - 1, 0][: int(random.integers(2, 6))]
     picks = random.integers(0, random.integers(1, len(values) + 1, columns), (count, columns))
+    picks[:, columns - 1] = picks[:, 0]  # so that some dependency holds in large groups
     cells: Cells = [tuple(values[p] for p in row) for row in picks.tolist()]
     cells += [cells[0]] * int(random.integers(0, 40))
+    return cells, widths, random
+
+
+def random_candidates(random: Any, columns: int) -> tuple[list[int], Sides]:
+    left = [*dict.fromkeys(random.integers(1, 1 << columns, int(random.integers(1, 5))).tolist())]
+    sides = []
+    for x in left:
+        right = [KEY, *(c for c in range(columns) if not x >> c & 1)]
+        sides.append({side for side in right if random.integers(2)} or {KEY})
+    return left, sides
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_search_of_large_groups(seed: int) -> None:
+    cells, widths, random = large_groups(seed)
     for _ in range(4):
-        sets = random.integers(1, 1 << columns, int(random.integers(1, 5))).tolist()
-        check_search(cells, widths, bool(random.integers(2)), antichain(sets), 1 << 10)
+        left, sides = random_candidates(random, len(widths))
+        check_search(cells, widths, bool(random.integers(2)), left, sides, 1 << 10)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_survey(seed: int) -> None:
+    """One row for each combination is enough to tell whether a candidate holds."""
+    cells, widths, random = large_groups(seed)
+    columns = len(widths)
+    nulls_equal = bool(random.integers(2))
+    left, sides = random_candidates(random, columns)
+    left.append(0)
+    sides.append({KEY} | {c for c in range(columns) if random.integers(2)})
+    wanted = candidates(left, columns, sides)
+    shape = evidence.shape(widths, nulls_equal)
+    found = evidence.findings(shape.full.size)
+    partial = np.zeros_like(wanted.sides)
+    room = int(random.choice([1, 4, 4096]))
+    rows = block(cells, widths)
+    kept = evidence.surveyed(len(left), rows.shape[1], room)
+    evidence.survey(rows, np.arange(len(rows)), 7, shape, wanted, kept, found, partial)
+    shown, complete = harvested(found, columns)
+    assert complete
+    pairs = all_masks(cells, nulls_equal)
+    full = (1 << columns) - 1
+    for k, (x, each) in enumerate(zip(left, sides, strict=True)):
+        refuted = {side for mask in pairs.values() for side in refutes(mask, x, each, full)}
+        assert told(partial[k], columns) <= refuted
+        if not kept.full[k]:
+            assert told(partial[k], columns) == refuted
+            against = {side for mask in shown for side in refutes(mask, x, each, full)}
+            assert against == refuted
 
 
 def test_search_of_a_large_group_of_copies_is_not_partial() -> None:
     """A candidate that only copies agree on holds, and has to be left alone as such."""
     shape = evidence.shape([1, 1], True)
     found = evidence.findings(1)
-    partial = np.zeros(1, np.bool_)
+    wanted = candidates([1], 2)
+    partial = np.zeros_like(wanted.sides)
     cells: Cells = [(1, 1)] * 100 + [(2, 1)]
-    trie = _trie(masks([1], 2), (0, 1))
-    evidence.search(
-        block(cells, [1, 1]), np.arange(101), shape, trie, masks([1], 2), found, partial
-    )
+    trie = _trie(wanted.left, (0, 1))
+    evidence.search(block(cells, [1, 1]), np.arange(101), shape, trie, wanted, found, partial)
     assert harvested(found, 2) == ({}, True)
     assert not partial.any()
 

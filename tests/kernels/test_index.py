@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,7 +11,18 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
-from tests.kernels.blocks import WIDE, Cells, agree, block, harvested, masks, tables
+from tests.kernels.blocks import (
+    KEY,
+    WIDE,
+    Cells,
+    agree,
+    block,
+    candidates,
+    harvested,
+    refutes,
+    tables,
+    told,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
@@ -72,9 +85,9 @@ def test_probe(table: Table, data: st.DataObject) -> None:
     dead = some(data, cut)
     column = data.draw(st.sampled_from(sorted({0, columns - 1})))
     rest = data.draw(st.lists(st.sets(st.sampled_from(sorted({0, 1 % columns, columns - 1})))))
-    candidates = [1 << column | sum(1 << c for c in each) for each in rest] or [1 << column]
-    filters = sorted({c for k in candidates for c in range(columns) if k >> c & 1 and c != column})
-    if 1 << column in candidates:
+    sets = [1 << column | sum(1 << c for c in each) for each in rest] or [1 << column]
+    filters = sorted({c for k in sets for c in range(columns) if k >> c & 1 and c != column})
+    if 1 << column in sets:
         filters = []
     shape = evidence.shape(widths, nulls_equal)
     words, batch = block(held, widths), block(arrived, widths)
@@ -83,13 +96,13 @@ def test_probe(table: Table, data: st.DataObject) -> None:
     at = int(shape.first[column])
     index.probe(
         batch, ids, column, *look_up(words, batch, at), words, base, bitmap(dead, cut),
-        np.array(filters, np.int64), shape, masks(candidates, columns), found,
+        np.array(filters, np.int64), shape, candidates(sets, columns), found,
     )  # fmt: skip
     expected: dict[int, set[tuple[int, int]]] = {}
     for j, new in enumerate(arrived):
         for i, old in enumerate(held):
             mask = agree(old, new, nulls_equal)
-            violates = any(k & ~mask == 0 for k in candidates)
+            violates = any(k & ~mask == 0 for k in sets)
             if i not in dead and violates and mask != (1 << columns) - 1:
                 expected.setdefault(mask, set()).add((base + i, (6 << 32) + j))
     kept, complete = harvested(found, columns)
@@ -98,6 +111,51 @@ def test_probe(table: Table, data: st.DataObject) -> None:
     for mask, pairs in kept.items():
         assert set(pairs) <= expected[mask]
         assert len(set(pairs)) == min(len(expected[mask]), evidence.WITNESSES)
+
+
+@quick
+@given(tables(wide=False), st.data())
+def test_probe_of_groups(table: Table, data: st.DataObject) -> None:
+    """One row of a group that has one value on the right tells whether a new row breaks that."""
+    cells, widths, nulls_equal = table
+    columns = len(widths)
+    cut = data.draw(st.integers(0, len(cells)))
+    held, arrived = cells[:cut], cells[cut:]
+    dead = some(data, cut)
+    left = data.draw(st.integers(0, (1 << columns) - 1))
+    full = (1 << columns) - 1
+    living = [row for i, row in enumerate(held) if i not in dead]
+    holds = set()
+    for side in [KEY, *(c for c in range(columns) if not left >> c & 1)]:
+        pairs = combinations(living, 2)
+        if not any(refutes(agree(*pair, nulls_equal), left, {side}, full) for pair in pairs):
+            holds.add(side)
+    shape = evidence.shape(widths, nulls_equal)
+    wanted = candidates([left], columns, [holds])
+    partial = np.zeros_like(wanted.sides)
+    words, batch = block(held, widths), block(arrived, widths)
+    base, ids = 5 << 32, (6 << 32) + np.arange(len(arrived))
+    found = evidence.findings(shape.full.size)
+    lo, hi = np.zeros(len(arrived), np.int64), np.full(len(arrived), cut)
+    positions = data.draw(st.permutations(range(cut)))
+    index.probe_group(
+        batch, ids, lo, hi, np.array(positions, np.int32), words, base, bitmap(dead, cut), shape,
+        wanted, 0, data.draw(st.sampled_from([1, 100])), found, partial,
+    )  # fmt: skip
+    kept, complete = harvested(found, columns)
+    broken = {
+        side
+        for old in living
+        for new in arrived
+        for side in refutes(agree(old, new, nulls_equal), left, holds, full)
+    }
+    assert complete
+    assert told(partial[0], columns) == broken
+    assert {side for mask in kept for side in refutes(mask, left, holds, full)} == broken
+    for mask, shown in kept.items():
+        for one, two in shown:
+            assert one - base not in dead
+            assert agree(held[one - base], arrived[two - (6 << 32)], nulls_equal) == mask
 
 
 @quick
@@ -110,7 +168,7 @@ def test_probe_takes_pairs_within_a_batch_once(table: Table) -> None:
     ids = (3 << 32) + np.arange(len(cells))
     index.probe(
         rows, ids, 0, *look_up(rows, rows, 0), rows, 3 << 32, np.empty(0, np.uint8),
-        np.empty(0, np.int64), shape, masks([1], len(widths)), found,
+        np.empty(0, np.int64), shape, candidates([1], len(widths)), found,
     )  # fmt: skip
     expected: dict[int, int] = {}
     for j in range(len(cells)):

@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast import loop, pipeline, placement, state, upkeep
+from holdfast import indexes, loop, pipeline, placement, state, upkeep
 from holdfast.changes import Changes, Verification
 from holdfast.feed import Columns, Feed
 from holdfast.kernels import bitsets, evidence
@@ -31,6 +31,7 @@ from holdfast.placement import no_progress
 from holdfast.runner import InProcess, Runner
 from holdfast.snapshot import TableSnapshot, snapshot
 from holdfast.store import Store, files
+from holdfast.tasks import evidence as evidence_tasks
 from holdfast.tasks import ingest
 from holdfast.tasks.segments import live_positions
 from holdfast.witnesses import plain
@@ -183,6 +184,12 @@ class Shop:
         assert self.places(now.keys) == expected
         if self.options.max_columns is None:
             assert self.places(now.non_keys) == maximal
+        if now.functional_dependencies is not None and self.columns <= 10:
+            told = [fd for fd in now.functional_dependencies if fd.error == 0]
+            found = {(tuple(int(c[1:]) for c in fd.lhs), int(fd.rhs[1:])) for fd in told}
+            limits = (nulls, self.options.max_columns)
+            assert len(told) == len(found)
+            assert found == set(oracle.dependencies(rows, self.columns, *limits))
         self.assert_witnessed(now, rows)
         self.assert_kept_pairs()
 
@@ -222,8 +229,8 @@ class Shop:
         for one, two in kept.repeated:
             assert one != two
             assert np.array_equal(rows[one], rows[two])
-        for key in bitsets.to_columns(kept.cover.minimal):
-            assert not key or set(key) & set(kept.indexed)
+        for segment in kept.segments:
+            assert {*kept.indexed, "rows"} == set(segment.indexes)
 
 
 def folder() -> tempfile.TemporaryDirectory[str]:
@@ -242,6 +249,11 @@ def small_limits(
     sample: int = 40_000,
     cheap_probe: int = 50_000_000,
     search_cost: float = 40,
+    few: int = 4_096,
+    groups: int = 64,
+    broad: float = 4_096,
+    surveyed: int = 1 << 13,
+    more: int = 4_096,
 ) -> Iterator[pytest.MonkeyPatch]:
     """Limits low enough that small tables reach what large ones do; nothing is flushed."""
     with pytest.MonkeyPatch.context() as patch:
@@ -249,9 +261,16 @@ def small_limits(
             patch.setattr(module, "SEGMENT_ROWS", segment)
         patch.setattr(placement, "_SMALL", divide)
         patch.setattr(loop, "_COARSE_FROM", coarse)
+        patch.setattr(loop, "_COARSE_CANDIDATES", 0)
         patch.setattr(loop, "_SAMPLE_ROWS", sample)
         patch.setattr(loop, "_CHEAP_PROBE", cheap_probe)
         patch.setattr(loop, "_SEARCH_COST", search_cost)
+        patch.setattr(loop, "_FEW", few)
+        patch.setattr(loop, "_LARGE_GROUPS", groups)
+        patch.setattr(indexes, "_LARGE_GROUPS", groups)
+        patch.setattr(indexes, "BROAD", broad)
+        patch.setattr(evidence_tasks, "_SURVEYED", surveyed)
+        patch.setattr(evidence_tasks, "_MORE", more)
         patch.setattr(upkeep, "_FAN", merge)
 
         empty = evidence.findings

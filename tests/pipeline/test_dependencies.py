@@ -1,14 +1,21 @@
-"""The law for counted evidence: agree-sets, dependencies and errors, kept under every change."""
+"""The law for both ways to know evidence: agree-sets, dependencies and errors, kept under every
+change, and moved from one way to the other."""
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast import ways
 from holdfast.api import Profile
+from holdfast.errors import InputError
 from holdfast.options import Options
+from holdfast.report import forms
 from tests import oracle
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import KINDS, Shop, folder, small_limits
@@ -21,6 +28,7 @@ OPTIONS = st.builds(
     nulls=st.sampled_from(["equal", "unequal"]),
     max_columns=st.sampled_from([None, None, 1, 2]),
     max_error=st.sampled_from([None, 0.05, 0.3]),
+    evidence=st.just("counted"),
 )
 
 
@@ -93,3 +101,113 @@ def test_counted_evidence_is_kept(data: st.DataObject, options: Options, tasks: 
         }
         assert since == {columns: change for columns, change in changed.items() if change}
         assert not any(shop.verify().differences.values())
+
+
+def assert_error(shop: Shop, rows: Rows, nulls: str) -> None:
+    """The error of a candidate is the oracle's, whichever way evidence is known."""
+    profile = Profile.open(shop.store.path)
+    profile._runner = shop.runner
+    columns = shop.columns
+    left = tuple(range(0, columns, 2))
+    pairs = len(rows) * (len(rows) - 1) // 2
+    names = [f"c{c}" for c in left]
+    wrong = oracle.violations(rows, left, columns - 1, nulls)
+    assert profile.error("t", names, f"c{columns - 1}") == (wrong / pairs if pairs else 0.0)
+    same = sum(
+        all(oracle._agree(one[c], two[c], nulls) for c in left)
+        for one, two in combinations(rows, 2)
+    )
+    assert profile.error("t", names) == (same / pairs if pairs else 0.0)
+
+
+@law(EXAMPLES)
+@given(data=st.data(), nulls=st.sampled_from(["equal", "unequal"]), tasks=st.integers(1, 3))
+def test_a_table_moves_from_one_way_to_the_other(
+    data: st.DataObject, nulls: str, tasks: int
+) -> None:
+    """Whenever it has become too long to be counted, or short enough again."""
+    kinds = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=5))
+    rows = data.draw(rows_of(len(kinds), 12))
+    options = Options(kinds=("keys", "fds"), nulls=nulls)
+    with folder() as path, small_limits(**data.draw(LIMITS)) as patch:
+        patch.setattr(ways, "_QUICK", 6.0)
+        patch.setattr(ways, "_SLACK", 1.2)
+        patch.setattr(ways, "expected_seconds", lambda rows, *_: float(rows))
+        shop = Shop(Path(path) / "p", kinds, rows, options, tasks)
+        for step in range(data.draw(st.integers(2, 4))):
+            way = shop.now.details["evidence"]["way"]
+            if step == 0 or not 5 <= len(rows) <= 7.2:
+                assert way == ("counted" if len(rows) <= 6 else "witnessed")
+            shop.assert_exact(rows)
+            assert_error(shop, rows, nulls)
+            change = data.draw(batches(len(kinds), rows))
+            before = {fd for fd in shop.now.functional_dependencies or () if fd.error == 0}
+            told = shop.apply(**change.batch)
+            rows = change.after
+            now = {fd for fd in shop.now.functional_dependencies or () if fd.error == 0}
+            assert told.fds_gained == len(now - before)
+            assert told.fds_lost == len(before - now)
+        shop.assert_exact(rows)
+        assert not any(shop.verify().differences.values())
+
+
+@law(EXAMPLES)
+@given(data=st.data(), evidence=st.sampled_from(["counted", "witnessed"]))
+def test_a_time_budget(data: st.DataObject, evidence: str) -> None:
+    """What is told within it is true, and what is left is told."""
+    rows = data.draw(rows_of(4, 14))
+    options = Options(kinds=("keys", "fds"), evidence=evidence, time_budget=1e-9)
+    with folder() as path, small_limits(**{**data.draw(LIMITS), "sample": 2}):
+        shop = Shop(Path(path) / "p", 4, rows, options)
+        for _ in range(3):
+            now = shop.now
+            true = oracle.dependencies(rows, 4, "equal", None)
+            told = {
+                (tuple(int(c[1:]) for c in fd.lhs), int(fd.rhs[1:]))
+                for fd in now.functional_dependencies or ()
+            }
+            shown = oracle.maximal_sets(oracle.agree_sets(rows, 4, "equal"))
+            keys = set(shop.places(now.keys))
+            left = forms.unchecked(now)
+            assert told <= true
+            assert keys <= set(oracle.minimal_sets(4, shown, None))
+            if not left:
+                assert told == true
+            assert ("functional_dependencies" in forms.incomplete(now, {"kinds": ["fds"]})) == bool(
+                left.get("functional_dependencies") or left.get("right_sides")
+            )
+            assert not any(shop.verify().differences.values())
+            change = data.draw(batches(4, rows))
+            shop.apply(**change.batch)
+            rows = change.after
+    with folder() as path, small_limits():
+        roomy = Options(kinds=("keys", "fds"), evidence=evidence, time_budget=1e9)
+        shop = Shop(Path(path) / "p", 4, rows, roomy)
+        shop.assert_exact(rows)
+        assert not forms.unchecked(shop.now)
+
+
+def test_dependencies_of_wide_tables_are_found_when_they_are_named(tmp_path: Path) -> None:
+    rows: Rows = [tuple(i % (c + 2) for c in range(41)) for i in range(6)]
+    shop = Shop(tmp_path / "a", 41, rows)
+    assert shop.now.functional_dependencies is None
+    assert "more than 40 columns" in shop.now.details["evidence"]["reason"]
+    with pytest.raises(InputError, match="more than 40 columns"):
+        Profile.open(shop.store.path).functional_dependencies("t")
+    named = Shop(tmp_path / "b", 41, rows, Options(kinds=("keys", "fds"), max_columns=1))
+    assert named.now.functional_dependencies is not None
+
+
+def test_agree_sets_need_counts(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 2, [(1, 1), (2, 1)], Options(evidence="witnessed"))
+    with pytest.raises(InputError, match="--evidence counted"):
+        Profile.open(shop.store.path).agree_sets("t")
+
+
+def test_errors_of_a_table_that_is_too_long(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(ways, "expected_seconds", lambda *_: 3_000.0)
+    rows: Rows = [(1, 1), (2, 1)]
+    with pytest.raises(InputError, match=r"'t' has 2 rows.*50 minutes.*--max-error"):
+        Shop(tmp_path / "p", 2, rows, Options(kinds=("keys", "fds"), max_error=0.1))
+    with pytest.raises(InputError, match="witnessed"):
+        Options(kinds=("fds",), max_error=0.1, evidence="witnessed")

@@ -32,6 +32,11 @@ LIMITS = st.fixed_dictionaries(
         "findings": st.sampled_from([1 << 15, 4, 1]),
         "merge": st.sampled_from([2, 3, 8]),
         "sample": st.sampled_from([40_000, 2]),
+        "few": st.sampled_from([4_096, 0, 2]),
+        "groups": st.sampled_from([64, 0, 1]),
+        "broad": st.sampled_from([4_096, 0, 1]),
+        "surveyed": st.sampled_from([1 << 13, 4]),
+        "more": st.sampled_from([4_096, 1]),
     }
 )
 PROBES = st.sampled_from(
@@ -39,6 +44,8 @@ PROBES = st.sampled_from(
 )
 OPTIONS = st.builds(
     Options,
+    kinds=st.sampled_from([("keys", "inds"), ("keys", "fds")]),
+    evidence=st.sampled_from(["witnessed", "witnessed", "counted"]),
     nulls=st.sampled_from(["equal", "unequal"]),
     max_columns=st.sampled_from([None, None, 1, 2]),
     index_quota=st.sampled_from([0, 8]),

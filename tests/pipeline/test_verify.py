@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 
 from holdfast import state
-from holdfast.cover.cover import Cover
+from holdfast.commits import KEPT
+from holdfast.cover.dependencies import KEY, Covers
 from holdfast.options import Options
 from holdfast.store import Store
 from holdfast.tasks.segments import map_arrays, write_arrays
@@ -121,18 +122,19 @@ def republish(shop: Shop, change: Callable[[state.Table], state.Table]) -> None:
         kept = state.load(store, "t", body["tables"]["t"], options)
         saved = state.save(store, lease, options, change(kept), kept, {})
         form = {**body["tables"]["t"], **saved.to_dict()}
-        old = {body["tables"]["t"][name] for name in ("keys", "evidence")}
+        old = set(body["tables"]["t"]["files"].values())
         files = [name for name in body["files"] if name not in old]
-        new = [form["keys"], form["evidence"]]
+        new = saved.files
         forms = {"options": body["options"], "tables": {"t": form}}
-        store.publish({**forms, "files": files + new, "keep": new[:1]}, lease)
+        keep = [new[name] for name in KEPT if name in new]
+        store.publish({**forms, "files": [*files, *new.values()], "keep": keep}, lease)
 
 
 def test_a_key_that_is_none(shop: Shop) -> None:
     def without_first(kept: state.Table) -> state.Table:
         evidence = state.Evidence(kept.evidence.masks[1:], kept.evidence.witnesses[1:])
-        cover = Cover.build(len(kept.columns.names), evidence.masks)
-        return state.replace(kept, evidence=evidence, cover=cover)
+        covers = Covers.build(kept.covers.atoms, [KEY], evidence.masks, None)
+        return state.replace(kept, evidence=evidence, covers=kept.covers.joined(covers))
 
     republish(shop, without_first)
     found = shop.verify().differences["t"]
@@ -148,7 +150,7 @@ def test_a_witness_that_shows_something_else(shop: Shop) -> None:
 
     republish(shop, swapped)
     (found,) = shop.verify().differences["t"]
-    assert found.endswith("pairs of rows do not show the non-key they stand for")
+    assert found.endswith("pairs of rows do not show the evidence they stand for")
 
 
 def test_a_count_of_duplicates(shop: Shop) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,13 +41,8 @@ class AgreeSets:
         """The number of pairs of rows."""
         return int(self.counts.sum())
 
-    def agreeing(self, left: U64) -> int:
-        """Pairs of rows that agree on all of ``left``."""
+    def agreeing(self, columns: Iterable[int]) -> int:
+        """Pairs of rows that agree on all of these columns."""
+        left = bitsets.from_columns([columns], 64 * self.masks.shape[1])[0]
         inside = ((left[None, :] & ~self.masks) == 0).all(axis=1)
         return int(self.counts[inside].sum())
-
-    def violating(self, left: U64, right: int) -> int:
-        """Pairs of rows that agree on ``left`` and differ in column ``right``."""
-        lacks = self.masks[:, right // 64] >> np.uint64(right % 64) & np.uint64(1) == 0
-        inside = ((left[None, :] & ~self.masks) == 0).all(axis=1)
-        return int(self.counts[inside & lacks].sum())

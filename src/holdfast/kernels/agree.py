@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels import bitsets
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -261,6 +262,43 @@ def minimal_within(sums: Any, most: int, limit: int) -> Any:
             out[count] = place
             count += 1
     return out[:count]
+
+
+def maximal_evidence(atoms: int, evidence: U64) -> tuple[U64, U64]:
+    """The evidences that are maximal for some right side, and for which ones, as bits.
+
+    An evidence e is maximal for A iff A is in every larger one, so the right sides of e are what
+    all larger ones share beyond e. Those that are larger than all others have no such limit.
+    """
+    full = bitsets.universe(atoms)[0]
+    # Rows that agree everywhere refute nothing, and would stand above all others.
+    evidence = evidence[(evidence != full).any(axis=1)]
+    masks = evidence[np.argsort(-bitsets.popcount(evidence), kind="stable")]
+    kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
+    count = maximal_for(masks, full, kept, rights)
+    return masks[kept[:count]], rights[:count]
+
+
+@kernel
+def shared_beyond(masks: Any, family: Any, full: Any, out: Any) -> None:
+    """For each mask what all larger ones of a family share beyond it: its right sides."""
+    words = masks.shape[1]
+    for i in range(masks.shape[0]):
+        for w in range(words):
+            out[i, w] = full[w] & ~masks[i, w]
+        for k in range(family.shape[0]):
+            inside = True
+            larger = False
+            for w in range(words):
+                inside = inside and masks[i, w] & ~family[k, w] == np.uint64(0)
+                larger = larger or family[k, w] != masks[i, w]
+            if inside and larger:
+                left = np.uint64(0)
+                for w in range(words):
+                    out[i, w] &= family[k, w]
+                    left |= out[i, w]
+                if left == np.uint64(0):
+                    break
 
 
 @kernel

@@ -162,18 +162,24 @@ def distinct(matrix: Masks) -> Masks:
 
 def is_member(rows: Masks, family: Masks) -> Flags:
     """Which rows also are rows of ``family``."""
+    return places(rows, family) >= 0
+
+
+def places(rows: Masks, family: Masks) -> Indices:
+    """Where each row is in ``family``, or -1."""
     if not len(rows) or not len(family):
-        return np.zeros(len(rows), np.bool_)
+        return np.full(len(rows), -1)
     both = np.concatenate([family, rows])
     order = np.lexsort(both.T)
     ordered = both[order]
     starts = np.ones(len(both), np.bool_)
     starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
     group = np.cumsum(starts) - 1
-    known = np.zeros(int(group[-1]) + 1, np.bool_)
-    known[group[order < len(family)]] = True
-    found = np.empty(len(both), np.bool_)
-    found[order] = known[group]
+    first = np.full(int(group[-1]) + 1, -1)
+    mine = order < len(family)
+    first[group[mine]] = order[mine]
+    found = np.empty(len(both), np.int64)
+    found[order] = first[group]
     return found[len(family) :]
 
 

@@ -4,9 +4,12 @@ Rows come as a row-major ``uint64`` block: the value words of every column, then
 words. A :class:`Shape` says which column a value word belongs to. Masks are rows of a ``uint64``
 matrix, bit ``c`` for column ``c``.
 
+Candidates are left sides with right sides. Two rows refute one if they agree on the left and differ
+on a right side; a key is a left side whose right side no two rows agree in.
+
 What is found goes into a :class:`Findings` table: distinct masks, each with a few witness pairs.
-A mask is *wanted* when it contains one of the candidates (so it refutes it) and is not the full
-one (rows that agree everywhere are duplicates, not evidence).
+A mask is *wanted* when it refutes a candidate and is not the full one (rows that agree everywhere
+are duplicates, not evidence).
 """
 
 from __future__ import annotations
@@ -33,6 +36,9 @@ _SMALL = 24
 _SHOWN_PER_CANDIDATE = 2_000
 """Pairs reported for a candidate that large groups refute, before it is left alone."""
 
+_SPREAD = 32
+"""Places in a group that refutes a candidate from which further pairs are taken."""
+
 
 class Shape(NamedTuple):
     """Where the words of a row are."""
@@ -57,6 +63,14 @@ class Findings(NamedTuple):
     state: I64
     recent: U64  # (_RECENT, W) masks that need no further witness, by hash: most pairs end here
     settled: NDArray[np.bool_]
+
+
+class Candidates(NamedTuple):
+    """Left sides, and the right sides of each: a bit per column, and one word more that is not 0
+    where the left side is to be a key."""
+
+    left: U64  # (n, W)
+    sides: U64  # (n, W + 1)
 
 
 class Trie(NamedTuple):
@@ -136,6 +150,18 @@ def contains(mask: Any, subset: Any) -> bool:
 
 
 @kernel
+def refuted(mask: Any, candidates: Any, k: int) -> bool:
+    """Whether a pair of rows with this agree-set (not the full one) refutes a candidate."""
+    if not contains(mask, candidates.left[k]):
+        return False
+    sides = candidates.sides[k]
+    differ = sides[mask.size]
+    for w in range(mask.size):
+        differ |= sides[w] & ~mask[w]
+    return differ != np.uint64(0)
+
+
+@kernel
 def _hash(mask: Any) -> np.uint64:
     h = np.uint64(0x9E3779B97F4A7C15)
     for w in range(mask.size):
@@ -201,8 +227,8 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
     if entry < 0:
         wanted = False
         if not contains(mask, full):
-            for k in range(candidates.shape[0]):
-                if contains(mask, candidates[k]):
+            for k in range(candidates.left.shape[0]):
+                if refuted(mask, candidates, k):
                     wanted = True
                     break
         capacity = found.masks.shape[0]
@@ -316,35 +342,71 @@ def _representatives(rows: Any, group: Any, shape: Any) -> Any:
 
 
 @kernel
-def _some_pairs(
+def _open(candidates: Any, partial: Any, k: int) -> bool:
+    """Whether a candidate has a right side that nothing refuted yet."""
+    for w in range(partial.shape[1]):
+        if candidates.sides[k, w] & ~partial[k, w]:
+            return True
+    return False
+
+
+@kernel
+def differing_sides(mask: Any, full: Any, sides: Any, out: Any) -> bool:
+    """Add the right sides that a pair with this agree-set differs in; whether there are any."""
+    key = sides[mask.size] if not contains(mask, full) else np.uint64(0)
+    differ = key
+    out[mask.size] |= key
+    for w in range(mask.size):
+        out[w] |= sides[w] & ~mask[w]
+        differ |= sides[w] & ~mask[w]
+    return differ != np.uint64(0)
+
+
+@kernel
+def _one_value(
     rows: Any,
     ids: Any,
     group: Any,
     shape: Any,
     candidates: Any,
-    candidate: int,
+    k: int,
     mask: Any,
     found: Any,
+    partial: Any,
 ) -> int:
-    """Pairs of a large group that agree on a candidate: neighbours, and pairs far apart. Returns
-    how many refute it, or 0 when the group holds nothing that was not looked at."""
-    distinct = _representatives(rows, group, shape)
-    size = distinct.size
+    """Whether the rows of a large group that agree on a left side have one value on the right:
+    each is compared with one of them. If not, some more pairs are looked at. Sets the right sides
+    that are refuted in ``partial`` and returns how many pairs refuted any."""
     refuting = 0
-    if size > _SMALL:
-        for i in range(32):
-            one = distinct[i * (size - 1) // 32]
-            for other in (i * (size - 1) // 32 + 1, (size - 1 - i) % size):
+    rest = group.copy()
+    size = rest.size
+    while size:
+        # Cells of a group share a word, which nearly always means that they are equal; rows that
+        # are not stay for the next turn.
+        strays = 0
+        one = rest[0]
+        for i in range(1, size):
+            two = rest[i]
+            pair_mask(rows[one], rows[two], shape, mask)
+            if not contains(mask, candidates.left[k]):
+                rest[strays] = two
+                strays += 1
+            elif differing_sides(mask, shape.full, candidates.sides[k], partial[k]):
+                refuting += 1
+                if not known(mask, found.recent, found.settled):
+                    record(mask, ids[one], ids[two], candidates, shape.full, found)
+        size = strays
+    if refuting:
+        distinct = _representatives(rows, group, shape)
+        size = distinct.size
+        for i in range(min(_SPREAD, size)):
+            one = distinct[i * (size - 1) // _SPREAD]
+            for other in ((i * (size - 1) // _SPREAD + 1) % size, (size - 1 - i) % size):
                 two = distinct[other]
                 if one != two:
                     pair_mask(rows[one], rows[two], shape, mask)
                     if not known(mask, found.recent, found.settled):
                         record(mask, ids[one], ids[two], candidates, shape.full, found)
-                    if contains(mask, candidates[candidate]):
-                        refuting += 1
-    if refuting == 0:
-        # Copies of a few rows; or rows whose cells only share a word, which is rare enough.
-        _all_pairs(rows, ids, distinct, shape, candidates, mask, found)
     return refuting
 
 
@@ -373,15 +435,22 @@ def _sort(keys: Any, values: Any, lo: int, hi: int) -> None:
 
 
 @kernel
+def _is_done(k: int, shown: Any, candidates: Any, partial: Any) -> bool:
+    """Whether a candidate needs no further look: refuted often enough, on all its right sides."""
+    return shown[k] > _SHOWN_PER_CANDIDATE and not _open(candidates, partial, k)
+
+
+@kernel
 def search(
     rows: Any, ids: Any, shape: Any, trie: Any, candidates: Any, found: Any, partial: Any
 ) -> None:
-    """Find pairs of rows that agree on a candidate, for all candidates of the trie at once.
+    """Find pairs of rows that refute a candidate, for all candidates of the trie at once.
 
     Rows are split by the columns along the trie's paths. Groups that have become small have all
-    their pairs compared, which settles every candidate below at once; a large group at the end
-    of a path refutes its candidate, and only some of its pairs are looked at: ``partial[k]``
-    is then set, because candidate ``k`` may have more evidence than was found.
+    their pairs compared, which settles every candidate below at once. A large group at the end of
+    a path is tested for one value of every right side; where it has more, only some of its pairs
+    are looked at, and the right side is set in ``partial``, because there may be more evidence
+    than was found.
     """
     n = rows.shape[0]
     levels = trie.column.size + 1
@@ -390,7 +459,7 @@ def search(
     for i in range(n):
         arena[i] = i
     mask = np.empty(shape.full.size, np.uint64)
-    shown = np.zeros(candidates.shape[0], np.int64)
+    shown = np.zeros(candidates.left.shape[0], np.int64)
     # One frame per level: the trie node that splits, the slice that it splits, and the slice of
     # the groups that came out (above everything in use), of which ``groups[0]`` is next.
     node = np.zeros(levels, np.int64)
@@ -408,9 +477,9 @@ def search(
                 fresh = False
                 continue
             base = n if depth == 0 else groups[depth - 1, 1]
-            ends = trie.candidate[node[depth]]
-            if ends >= 0 and shown[ends] > _SHOWN_PER_CANDIDATE:
-                partial[ends] = True
+            if trie.child[node[depth]] < 0 and _is_done(
+                trie.candidate[node[depth]], shown, candidates, partial
+            ):
                 node[depth] = trie.sibling[node[depth]]
                 continue
             lo, hi = source[depth]
@@ -445,14 +514,97 @@ def search(
         ends = trie.candidate[node[depth]]
         if end - at <= _SMALL:
             _all_pairs(rows, ids, arena[at:end], shape, candidates, mask, found)
-        elif ends >= 0:
-            more = _some_pairs(rows, ids, arena[at:end], shape, candidates, ends, mask, found)
-            shown[ends] += more
-            if more:
-                partial[ends] = True
-        else:
+            continue
+        if ends >= 0 and not _is_done(ends, shown, candidates, partial):
+            shown[ends] += _one_value(
+                rows, ids, arena[at:end], shape, candidates, ends, mask, found, partial
+            )
+        if trie.child[node[depth]] >= 0:
             depth += 1
             node[depth] = trie.child[node[depth - 1]]
             source[depth, 0] = at
             source[depth, 1] = end
             fresh = True
+
+
+class Survey(NamedTuple):
+    """One row for every combination of values on each left side: ``slots[k]`` is an
+    open-addressing table of places in ``rows[k]``; ``used[k]`` is how many are taken, and
+    ``full[k]`` is set once a left side has more combinations than there is room for."""
+
+    rows: U64  # (n, room, words)
+    ids: I64
+    slots: NDArray[np.int32]
+    used: I64
+    full: NDArray[np.bool_]
+    shown: I64
+
+
+def surveyed(candidates: int, width: int, room: int) -> Survey:
+    """Room for so many combinations (a power of two) on each left side."""
+    return Survey(
+        np.empty((candidates, room, width), np.uint64),
+        np.empty((candidates, room), np.int64),
+        np.full((candidates, 2 * room), -1, np.int32),
+        np.zeros(candidates, np.int64),
+        np.zeros(candidates, np.bool_),
+        np.zeros(candidates, np.int64),
+    )
+
+
+@kernel
+def survey(
+    words: Any, live: Any, base: int, shape: Any, candidates: Any, kept: Any, found: Any,
+    partial: Any,
+) -> None:  # fmt: skip
+    """Compare each living row with the one that was kept for its values on a left side: for left
+    sides of few combinations, whose groups would be too large to bring together."""
+    mask = np.empty(shape.full.size, np.uint64)
+    values = shape.owner.size
+    last = kept.slots.shape[1] - 1
+    for i in range(live.size):
+        row = words[live[i]]
+        for k in range(candidates.left.shape[0]):
+            if kept.full[k] or _is_done(k, kept.shown, candidates, partial):
+                continue
+            left = candidates.left[k]
+            null = False
+            h = np.uint64(0x2545F4914F6CDD1D)
+            for w in range(left.size):
+                null = null or (row[values + w] & left[w]) != np.uint64(0)
+                h = (h ^ (row[values + w] & left[w])) * np.uint64(0x9E3779B97F4A7C15)
+            if null and not shape.nulls_equal:
+                continue
+            for v in range(values):
+                column = shape.owner[v]
+                if left[column >> 6] >> np.uint64(column & 63) & np.uint64(1):
+                    h = (h ^ row[v]) * np.uint64(0xFF51AFD7ED558CCD)
+                    h ^= h >> np.uint64(32)
+            at = np.int64(h ^ (h >> np.uint64(29))) & last
+            while True:
+                entry = kept.slots[k, at]
+                if entry < 0:
+                    if kept.used[k] == kept.rows.shape[1]:
+                        kept.full[k] = True
+                        break
+                    entry = kept.used[k]
+                    kept.used[k] += 1
+                    kept.slots[k, at] = entry
+                    kept.rows[k, entry] = row
+                    kept.ids[k, entry] = base + live[i]
+                    break
+                pair_mask(kept.rows[k, entry], row, shape, mask)
+                if contains(mask, left):
+                    if differing_sides(mask, shape.full, candidates.sides[k], partial[k]):
+                        kept.shown[k] += 1
+                        if not known(mask, found.recent, found.settled):
+                            record(
+                                mask,
+                                kept.ids[k, entry],
+                                base + live[i],
+                                candidates,
+                                shape.full,
+                                found,
+                            )
+                    break
+                at = (at + 1) & last

@@ -13,7 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels.evidence import is_null, known, pair_mask, record
+from holdfast.kernels.evidence import (
+    contains,
+    differing_sides,
+    is_null,
+    known,
+    pair_mask,
+    record,
+)
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -100,15 +107,14 @@ def probe(
     shape: Any,
     candidates: Any,
     found: Any,
-) -> int:
+) -> None:
     """Compare each batch row with the rows that its look-up returned, and record what violates.
 
     ``filters`` are columns of which every candidate with ``column`` has at least one: a row that
     agrees in none of them cannot violate anything. ``base`` is the row id of position 0; pairs
-    are taken once, the row with the smaller id being the one found. Returns the pairs compared.
+    are taken once, the row with the smaller id being the one found.
     """
     mask = np.empty(shape.full.size, np.uint64)
-    compared = 0
     for i in range(batch.shape[0]):
         if not shape.nulls_equal and is_null(batch[i], column, shape):
             continue
@@ -127,8 +133,65 @@ def probe(
             pair_mask(batch[i], words[position], shape, mask)
             if not known(mask, found.recent, found.settled):
                 record(mask, base + position, batch_ids[i], candidates, shape.full, found)
+
+
+@kernel
+def probe_group(
+    batch: Any,
+    batch_ids: Any,
+    lo: Any,
+    hi: Any,
+    positions: Any,
+    words: Any,
+    base: int,
+    dead: Any,
+    shape: Any,
+    candidates: Any,
+    k: int,
+    most: int,
+    found: Any,
+    partial: Any,
+) -> None:
+    """Compare each batch row with one row of those that agree with it on left side ``k``: on the
+    right they have one value. If it is another than the batch row's, then with more of them, at
+    most so many; the right sides are set in ``partial``, as there may be further evidence."""
+    left = candidates.left[k]
+    mask = np.empty(shape.full.size, np.uint64)
+    values = shape.owner.size
+    for i in range(batch.shape[0]):
+        null = False
+        for w in range(left.size):
+            null = null or (batch[i, values + w] & left[w]) != np.uint64(0)
+        if null and not shape.nulls_equal:
+            continue
+        refuting = 0
+        compared = 0
+        for at in range(lo[i], hi[i]):
+            position = np.int64(positions[at])
+            if base + position >= batch_ids[i] or is_dead(dead, position):
+                continue
+            pair_mask(batch[i], words[position], shape, mask)
+            if not contains(mask, left):
+                continue
             compared += 1
-    return compared
+            if differing_sides(mask, shape.full, candidates.sides[k], partial[k]):
+                refuting += 1
+                if not known(mask, found.recent, found.settled):
+                    record(mask, base + position, batch_ids[i], candidates, shape.full, found)
+            if refuting == 0 or compared == most:
+                break
+
+
+@kernel
+def combine(words: Any, columns: Any, shape: Any, seed: Any, out: Any) -> None:
+    """One code for the cells of several columns; equal cells have equal codes."""
+    for row in range(words.shape[0]):
+        h = seed
+        for c in range(columns.size):
+            h += np.uint64(is_null(words[row], columns[c], shape))
+            for v in range(shape.first[columns[c]], shape.first[columns[c] + 1]):
+                h = mix(h ^ words[row, v]) + np.uint64(0x9E3779B97F4A7C15)
+        out[row] = h
 
 
 @kernel

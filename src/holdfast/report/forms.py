@@ -108,30 +108,42 @@ def shortest_first(sets: Iterable[Sets], columns: Sequence[str]) -> list[Sets]:
 
 
 def incomplete(table: TableSnapshot, options: Form) -> list[str]:
-    """The lists that may lack something because of ``max_columns``."""
+    """The lists that may lack something: what is longer than ``max_columns``, or what there was
+    no time for."""
     limit = options.get("max_columns")
-    return (
-        [PARTS_IN_JSON[part] for part in TABLE_PARTS]
-        if limit is not None and limit < len(table.columns)
-        else []
-    )
+    if limit is not None and limit < len(table.columns):
+        return [PARTS_IN_JSON[part] for part in TABLE_PARTS]
+    late = unchecked(table)
+    lacking = ["keys", "non_keys"] if late.get("keys") else []
+    if late.get("functional_dependencies") or late.get("right_sides"):
+        lacking.append("functional_dependencies")
+    return lacking
+
+
+def unchecked(table: TableSnapshot) -> Form:
+    """What there was no time for: how many candidates, and which right sides."""
+    told: Form = table.details.get("unchecked", {})
+    return {name: value for name, value in told.items() if value}
 
 
 def indexes(table: TableSnapshot) -> list[Form]:
-    """The sorted columns; selectivity is distinct values per row, 1 for a key."""
+    """The indexes; selectivity is distinct values per row, 1 for a key. That of several columns is
+    at least that of each."""
     details = table.details
     rows = max(details.get("estimated_at") or table.rows, 1)
-    found = []
-    for column in details.get("indexed", ()):
-        distinct = max(details["distinct"][column], 1.0)
-        found.append(
-            {
-                "column": table.columns[column],
-                "distinct": round(distinct),
-                "selectivity": round(min(1.0, distinct / rows), 6),
-            }
-        )
+    found: list[Form] = []
+    for name in details.get("indexed", ()):
+        columns = [int(column) for column in name.split("+")]
+        distinct = max(1.0, *(details["distinct"][column] for column in columns))
+        told = {"columns": [table.columns[column] for column in columns]}
+        share = round(min(1.0, distinct / rows), 6)
+        found.append({**told, "distinct": round(distinct), "selectivity": share})
     return found
+
+
+def is_left_out(table: TableSnapshot, options: Form) -> bool:
+    """Whether functional dependencies are looked for, but not in this table: it is too wide."""
+    return "fds" in options["kinds"] and table.functional_dependencies is None
 
 
 def seeks_keys(options: Form) -> bool:
@@ -160,11 +172,15 @@ def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: b
         form["duplicates"] = table.duplicates
     if table.duplicates:
         form["duplicated"] = list(table.duplicated)
+    if "fds" in parts and is_left_out(table, options):
+        form["not_searched"] = ["functional_dependencies"]
     if lacking := [part for part in incomplete(table, options) if part in form]:
         form |= {"incomplete": lacking, "max_columns": options["max_columns"]}
+        form |= {"unchecked": late} if (late := unchecked(table)) else {}
     if verbose:
         form |= {
             "types": list(table.types),
+            "evidence": table.details.get("evidence"),
             "indexes": indexes(table),
             "segments": len(table.details.get("segments", ())),
         }

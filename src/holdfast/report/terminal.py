@@ -16,6 +16,7 @@ from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
 from holdfast.constraints import (
     AgreeSet,
     ForeignKey,
+    FunctionalDependency,
     InclusionDependency,
     Key,
     NonKey,
@@ -86,6 +87,10 @@ class Page:
             self.line(f"… and {total - self.limit:,} more (--all shows them)", "dim", indent)
 
 
+_FEW_DEPENDENCIES = 10_000
+"""Up to so many functional dependencies are told apart by whether a key implies them."""
+
+
 def show(
     page: Page,
     path: str,
@@ -110,6 +115,9 @@ def show(
             _non_keys(page, table, snapshot.options, verbose)
         if "fds" in parts and table.functional_dependencies is not None:
             _dependencies(page, table, snapshot.options)
+        elif "fds" in parts and forms.is_left_out(table, snapshot.options):
+            why = table.details["evidence"]["reason"]
+            page.line(f"functional dependencies were not searched for: {why} (--kinds)", "", 2)
         if verbose:
             _inside(page, table)
     if snapshot.inclusions is not None:
@@ -158,11 +166,23 @@ def _keys(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
 def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
     found = table.functional_dependencies or ()
     heading = count(len(found), "functional dependency", "functional dependencies")
-    page.line((heading if found else "no functional dependency") + _limited(table, options), "", 2)
-    for each in found[: page.limit]:
+    if not found:
+        heading = "no functional dependency"
+    shown: Sequence[FunctionalDependency] = found
+    if len(found) <= _FEW_DEPENDENCIES:
+        # What a key determines is everything: worth a number, but not a line each.
+        keys = {key.columns for key in table.keys}
+        shown = [each for each in found if each.lhs not in keys]
+        if len(shown) < len(found):
+            implied = "all" if not shown else f"{len(found) - len(shown):,}"
+            heading += f", {implied} with a key on the left"
+        if page.limit is None:
+            shown = found
+    page.line(heading + _limited(table, options), "", 2)
+    for each in shown[: page.limit]:
         error = f"  (violated by {each.error:.3g} of the row pairs)" if each.error else ""
         page.line(plain(str(each)) + error, "green" if not each.error else "", 4)
-    page.more(len(found), 4)
+    page.more(len(shown), 4)
 
 
 def agree_sets(page: Page, counted: dict[str, list[AgreeSet]]) -> None:
@@ -198,7 +218,15 @@ def _non_keys(page: Page, table: TableSnapshot, options: dict[str, Any], verbose
 def _limited(table: TableSnapshot, options: dict[str, Any]) -> str:
     if not forms.incomplete(table, options):
         return ""
-    return f" (searched up to {count(options['max_columns'], 'column')}: there may be more)"
+    why = []
+    if options.get("max_columns") is not None:
+        why.append(f"searched up to {count(options['max_columns'], 'column')}")
+    late = forms.unchecked(table)
+    if sides := late.pop("right_sides", []):
+        why.append(f"no time for {count(len(sides), 'right side')}")
+    if late:
+        why.append(f"no time to check {count(sum(late.values()), 'candidate')}")
+    return f" ({', '.join(why)}: there may be more)"
 
 
 def _shared(non_key: NonKey) -> Text:
@@ -219,8 +247,14 @@ def _inside(page: Page, table: TableSnapshot) -> None:
         grid = _grid("index", "distinct values", "selectivity")
         for index in indexes:
             share = f"{index['selectivity']:.4g}"
-            grid.add_row(plain(index["column"]), f"{index['distinct']:,}", share)
+            name = plain(str(Key(tuple(index["columns"]))))
+            grid.add_row(name, f"{index['distinct']:,}", share)
         page.table(grid, 4)
+    choice = table.details.get("evidence", {"way": None})
+    if choice["way"] is not None:
+        page.line(f"functional dependencies: {choice['way']}, {choice['reason']}", indent=2)
+        seconds, limit = f"{choice['seconds']:,.1f} s", f"{choice['limit']:,.0f} s"
+        page.line(f"counting all pairs: about {seconds}; the limit is {limit}", "dim", 4)
 
 
 def _settings(page: Page, options: dict[str, Any], sizes: dict[str, int]) -> None:

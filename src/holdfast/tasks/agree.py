@@ -1,4 +1,5 @@
-"""Counting agree-sets: of all pairs of rows, or of the pairs that a batch brings and takes."""
+"""Counting pairs: agree-sets of all pairs of rows, or of those that a batch brings and takes, and
+the pairs that agree on given columns."""
 
 from __future__ import annotations
 
@@ -8,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import agree
+from holdfast.kernels import agree, bitsets
 from holdfast.tasks.parcel import Parcel
-from holdfast.tasks.segments import Segment, live_positions
+from holdfast.tasks.segments import Segment, combined, live_positions, map_words
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -33,6 +34,41 @@ class Count:
     everything: bool
     share: int
     shares: int
+
+
+@dataclass(frozen=True)
+class Agreeing:
+    """Count the pairs that agree on each of some sets of columns, in one part of the rows."""
+
+    view: View
+    sets: tuple[tuple[int, ...], ...]
+    part: int
+    parts: int
+
+
+def agreeing(item: Agreeing) -> Iterator[Parcel]:
+    """The pairs of rows with equal cells, by grouping on a 128-bit hash of them."""
+    view, shape = item.view, item.view.shape
+    pairs = []
+    for columns in item.sets:
+        hashes = [np.empty((2, 0), np.uint64)]
+        nulls = bitsets.from_columns([columns], view.columns)[0]
+        for segment in view.segments:
+            rows = map_words(view.path, segment)
+            codes = np.stack([combined(rows, columns, shape, seed) for seed in (0, 1)])
+            kept = np.zeros(len(rows), np.bool_)
+            kept[live_positions(view.path, segment)] = True
+            kept &= codes[0] % np.uint64(item.parts) == item.part
+            if not view.nulls_equal:
+                kept &= (rows[:, shape.owner.size :] & nulls == 0).all(axis=1)
+            hashes.append(codes[:, kept])
+        found = np.concatenate(hashes, axis=1)
+        found = found[:, np.lexsort(found)]
+        starts = np.ones(found.shape[1], np.bool_)
+        starts[1:] = (found[:, 1:] != found[:, :-1]).any(axis=0)
+        sizes = np.diff(np.append(np.flatnonzero(starts), found.shape[1]))
+        pairs.append(int((sizes * (sizes - 1) // 2).sum()))
+    yield Parcel({"pairs": pairs})
 
 
 def count(item: Count) -> Iterator[Parcel]:

@@ -13,14 +13,7 @@ from numpy.typing import NDArray
 from holdfast.kernels.evidence import pair_mask
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.parcel import Parcel
-from holdfast.tasks.segments import (
-    ROWS,
-    Segment,
-    live_positions,
-    map_arrays,
-    map_words,
-    row_codes,
-)
+from holdfast.tasks.segments import Segment, index_codes, live_positions, map_arrays, map_words
 from holdfast.tasks.view import View
 
 
@@ -58,7 +51,8 @@ def check(item: Check) -> Iterator[Parcel]:
             if len(live_positions(item.view.path, segment)) != segment.live:
                 wrong.append(f"{segment.dead}: does not leave {segment.live} living rows")
             for name, path in segment.indexes.items():
-                if not _sorts(item.view.path / path, _codes(item.view, words, name)):
+                codes = index_codes(words, name, item.view.shape).view(np.int64)
+                if not _sorts(item.view.path / path, codes):
                     wrong.append(f"{path}: is not the sorted column {name} of {segment.words}")
         except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
             wrong.append(f"{path}: cannot be read ({error})")
@@ -83,11 +77,6 @@ def check_witnesses(item: Witnesses) -> Iterator[Parcel]:
         pair_mask(rows[one], rows[two], view.shape, agreed)
         wrong += not np.array_equal(agreed, mask)
     yield Parcel({"wrong": wrong})
-
-
-def _codes(view: View, words: NDArray[np.uint64], name: str) -> NDArray[np.int64]:
-    codes = row_codes(words) if name == ROWS else words[:, view.shape.first[int(name)]]
-    return np.ascontiguousarray(codes).view(np.int64)
 
 
 def _encodes(item: Check, segment: Segment, words: NDArray[np.uint64]) -> bool:

@@ -1,8 +1,9 @@
 """Looking for evidence: pairs of rows that refute candidates.
 
-Three ways, one result: *sample* compares near neighbours of some rows, *search* goes through all
-pairs that could agree on a candidate, *probe* looks the rows of a batch up in the indexes. Each
-returns the maximal masks it found, with witnesses.
+Four ways, one result: *sample* compares near neighbours of some rows, *search* goes through all
+pairs that could agree on a left side, *survey* keeps one row for each combination of values on a
+left side, *probe* looks the rows of a batch up in the indexes. Each returns the masks it found that
+matter, with witnesses.
 """
 
 from __future__ import annotations
@@ -14,16 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import bitsets, evidence, index
+from holdfast.kernels import agree, bitsets, evidence, index
+from holdfast.kernels.evidence import Candidates
 from holdfast.tasks.parcel import Parcel
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
+    index_codes,
     live_positions,
     look_up,
     map_dead,
     map_words,
-    row_codes,
 )
 from holdfast.tasks.view import View
 
@@ -33,17 +35,28 @@ I64 = NDArray[np.int64]
 _REACH = 2
 
 
+_SURVEYED = 1 << 13
+"""Combinations of values on a left side that a survey has room for."""
+
+_FIRST = 256
+"""Rows of a segment that stand for all of them where the left side is empty."""
+
+_MORE = 4_096
+"""Rows of a group that a batch row is compared with once the first of them refuted something."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """Compare some rows of these segments with their neighbours in every column."""
 
     view: View
     rows: int  # per segment
+    every_side: bool  # whether evidence that is maximal for some right side matters too
 
 
 @dataclass(frozen=True)
 class Search:
-    """Find pairs that violate candidates, all of which contain ``column``, which is indexed.
+    """Find pairs that refute candidates, whose left sides all contain ``column``, which is indexed.
 
     Looks only at the rows whose code in that column is from ``low`` to below ``high``.
     """
@@ -52,24 +65,35 @@ class Search:
     column: int
     low: int
     high: int | None
-    candidates: U64
+    candidates: Candidates
     order: tuple[int, ...]  # columns, most selective first
 
 
 @dataclass(frozen=True)
-class Probe:
-    """Find pairs of a batch row and an earlier row that violate candidates.
+class Survey:
+    """Find pairs that refute candidates whose left sides have few combinations of values."""
 
-    ``lookups`` has one entry for every group of candidates that share their indexed columns; of
+    view: View
+    candidates: Candidates
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Find pairs of a batch row and an earlier row that refute candidates.
+
+    ``lookups`` has one entry for every group of left sides that share their indexed columns; of
     those, each batch row uses the one that returns the fewest rows. ``filters[c]`` are columns of
-    which every candidate with ``c`` has at least one.
+    which every left side with ``c`` has at least one. ``groups`` says which candidates have an
+    index of their own (by name, ``""`` for the empty left side): there the rows that agree with a
+    batch row are a group with one value on the right, and one of them is enough.
     """
 
     view: View
     batch: tuple[Segment, ...]
-    candidates: U64
+    candidates: Candidates
     lookups: tuple[tuple[int, ...], ...]
     filters: dict[int, tuple[int, ...]]
+    groups: tuple[tuple[int, str], ...] = ()
     twins: bool = True
 
 
@@ -77,7 +101,7 @@ def sample(item: Sample) -> Iterator[Parcel]:
     """Evidence from near neighbours."""
     view = item.view
     found = evidence.findings(view.shape.full.size)
-    everything = np.zeros((1, view.shape.full.size), np.uint64)
+    everything = any_pair(view.shape.full.size)
     for segment in item.view.segments:
         live = live_positions(view.path, segment)
         if live.size > item.rows:
@@ -85,7 +109,14 @@ def sample(item: Sample) -> Iterator[Parcel]:
             live = live[np.sort(chosen)]
         rows = view.rows(segment, live)
         evidence.neighbours(rows, live + segment.base, view.shape, _REACH, everything, found)
-    yield _parcel(found)
+    yield _parcel(found, view.columns, item.every_side)
+
+
+def any_pair(words: int) -> Candidates:
+    """The candidate that every two rows refute, unless they are equal: the empty key."""
+    sides = np.zeros((1, words + 1), np.uint64)
+    sides[0, words] = 1
+    return Candidates(np.zeros((1, words), np.uint64), sides)
 
 
 def search(item: Search) -> Iterator[Parcel]:
@@ -93,64 +124,60 @@ def search(item: Search) -> Iterator[Parcel]:
     view = item.view
     rows, ids = view.between(item.column, item.low, item.high)
     found = evidence.findings(view.shape.full.size)
-    partial = np.zeros(len(item.candidates), np.bool_)
-    trie = _trie(item.candidates, item.order)
+    partial = np.zeros_like(item.candidates.sides)
+    trie = _trie(item.candidates.left, item.order)
     evidence.search(rows, ids, view.shape, trie, item.candidates, found, partial)
-    yield _parcel(found, partial)
+    yield _parcel(found, view.columns, _has_columns(item.candidates), partial)
 
 
-def differ(view: View) -> Iterator[Parcel]:
-    """One pair of rows that differ: the evidence against the empty candidate."""
-    found = evidence.findings(view.shape.full.size)
-    first: U64 | None = None
-    everything = np.zeros((1, view.shape.full.size), np.uint64)
-    mask = np.empty(view.shape.full.size, np.uint64)
+def survey(item: Survey) -> Iterator[Parcel]:
+    """Evidence against the candidates from one row for each combination on their left sides."""
+    view = item.view
+    shape = view.shape
+    found = evidence.findings(shape.full.size)
+    partial = np.zeros_like(item.candidates.sides)
+    width = shape.owner.size + shape.full.size
+    kept = evidence.surveyed(len(item.candidates.left), width, _SURVEYED)
     for segment in view.segments:
-        live = live_positions(view.path, segment)
-        if not live.size:
-            continue
-        words = map_words(view.path, segment)
-        if first is None:
-            first = view.rows(segment, live[:1])[0]
-            first_id = int(live[0]) + segment.base
-        unlike = (words != first).any(axis=1)
-        if not view.nulls_equal:
-            unlike |= (words[:, view.shape.owner.size :] != 0).any(axis=1)
-        unlike[live[0]] &= segment.base + live[0] != first_id
-        others = live[unlike[live]]
-        if others.size:
-            other = view.rows(segment, others[:1])[0]
-            evidence.pair_mask(first, other, view.shape, mask)
-            id_ = int(others[0]) + segment.base
-            evidence.record(mask, first_id, id_, everything, view.shape.full, found)
-            break
-    yield _parcel(found)
+        words, live = map_words(view.path, segment), live_positions(view.path, segment)
+        evidence.survey(words, live, segment.base, shape, item.candidates, kept, found, partial)
+    # Where there was no room for all combinations nothing is settled.
+    partial[kept.full] = item.candidates.sides[kept.full]
+    parcel = _parcel(found, view.columns, _has_columns(item.candidates), partial)
+    parcel.arrays["full"] = kept.full
+    yield parcel
 
 
 def probe(item: Probe) -> Iterator[Parcel]:
     """Evidence between a batch and these segments (the batch's own may be among them)."""
     view = item.view
     found = evidence.findings(view.shape.full.size)
+    partial = np.zeros_like(item.candidates.sides)
     twin_of: list[I64] = []
     twin: list[I64] = []
-    compared = 0
     columns = np.arange(view.columns)
     for arrived in item.batch:
         rows = view.rows(arrived, np.arange(arrived.rows))
         ids = np.arange(arrived.rows) + arrived.base
-        codes = row_codes(rows)
+        codes = _codes(item, rows)
         for segment in view.segments:
             if segment.number > arrived.number or not segment.live:
                 continue
             words = map_words(view.path, segment)
             dead = map_dead(view.path, segment)
-            for column, (lo, hi, positions) in _ranges(item, segment, rows).items():
-                compared += index.probe(
+            for column, (lo, hi, positions) in _ranges(item, segment, codes).items():
+                index.probe(
                     rows, ids, column, lo, hi, positions, words, segment.base, dead,
                     np.array(item.filters[column], np.int64), view.shape, item.candidates, found,
                 )  # fmt: skip
+            for k, name in item.groups:
+                lo, hi, positions = _group(view, segment, name, codes)
+                index.probe_group(
+                    rows, ids, lo, hi, positions, words, segment.base, dead, view.shape,
+                    item.candidates, k, _MORE, found, partial,
+                )  # fmt: skip
             if item.twins:
-                lo, hi, positions = look_up(view.path, segment, ROWS, codes)
+                lo, hi, positions = look_up(view.path, segment, ROWS, codes[ROWS])
                 out = np.empty(arrived.rows, np.int64)
                 index.twins(
                     rows, ids, lo, hi, positions, words, segment.base, dead, columns,
@@ -159,23 +186,42 @@ def probe(item: Probe) -> Iterator[Parcel]:
                 has = np.flatnonzero(out >= 0)
                 twin_of.append(ids[has])
                 twin.append(out[has])
-    parcel = _parcel(found)
-    parcel.facts["compared"] = compared
+    parcel = _parcel(found, view.columns, _has_columns(item.candidates), partial)
     none = [np.empty(0, np.int64)]
     parcel.arrays["twin_of"] = np.concatenate(twin_of or none)
     parcel.arrays["twin"] = np.concatenate(twin or none)
     yield parcel
 
 
-def _ranges(item: Probe, segment: Segment, rows: U64) -> dict[int, tuple[Any, Any, Any]]:
+def _codes(item: Probe, rows: U64) -> dict[str, U64]:
+    """The batch's codes in every index that is used, and none for the empty left side."""
+    names = {str(column) for group in item.lookups for column in group}
+    names |= {name for _, name in item.groups if name}
+    names |= {ROWS} if item.twins else set()
+    shape = item.view.shape
+    return {"": rows[:, 0], **{name: index_codes(rows, name, shape) for name in names}}
+
+
+def _group(
+    view: View, segment: Segment, name: str, codes: dict[str, U64]
+) -> tuple[I64, I64, NDArray[np.int32]]:
+    """The ranges of the rows that agree with each batch row on a whole left side."""
+    if name:
+        return look_up(view.path, segment, name, codes[name])
+    first = live_positions(view.path, segment)[:_FIRST].astype(np.int32)
+    count = len(codes[""])
+    return np.zeros(count, np.int64), np.full(count, first.size), first
+
+
+def _ranges(
+    item: Probe, segment: Segment, codes: dict[str, U64]
+) -> dict[int, tuple[Any, Any, Any]]:
     """The look-ups to follow: per column the ranges, emptied where another column's serves."""
-    view = item.view
     indexed = sorted({column for group in item.lookups for column in group})
     ranges = {}
     for column in indexed:
-        codes = np.ascontiguousarray(rows[:, view.shape.first[column]])
-        ranges[column] = look_up(view.path, segment, str(column), codes)
-    needed = {column: np.zeros(len(rows), np.bool_) for column in indexed}
+        ranges[column] = look_up(item.view.path, segment, str(column), codes[str(column)])
+    needed = {column: np.zeros(len(codes[""]), np.bool_) for column in indexed}
     for group in item.lookups:
         sizes = np.stack([ranges[c][1] - ranges[c][0] for c in group])
         best = sizes.argmin(axis=0)
@@ -186,9 +232,17 @@ def _ranges(item: Probe, segment: Segment, rows: U64) -> dict[int, tuple[Any, An
     return ranges
 
 
-def _parcel(found: evidence.Findings, partial: NDArray[np.bool_] | None = None) -> Parcel:
+def _has_columns(candidates: Candidates) -> bool:
+    """Whether there is a right side that is a column."""
+    return bool(candidates.sides[:, :-1].any())
+
+
+def _parcel(
+    found: evidence.Findings, atoms: int, every_side: bool, partial: U64 | None = None
+) -> Parcel:
     masks, witnesses, seen, complete = evidence.harvest(found)
-    keep = np.flatnonzero(bitsets.is_member(masks, bitsets.maximal(masks)))
+    best = agree.maximal_evidence(atoms, masks)[0] if every_side else bitsets.maximal(masks)
+    keep = np.flatnonzero(bitsets.is_member(masks, best))
     arrays: dict[str, NDArray[Any]] = {
         "masks": masks[keep],
         "witnesses": witnesses[keep],

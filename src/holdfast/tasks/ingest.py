@@ -272,9 +272,7 @@ class _Writer:
         words = np.concatenate(self._words)
         path = unique(self._spec.prefix, "words")
         write_words(self._root / path, words, self._sizes)
-        built = build_indexes(
-            self._root, self._spec.prefix, words, self._shape.first, self._spec.indexes
-        )
+        built = build_indexes(self._root, self._spec.prefix, words, self._shape, self._spec.indexes)
         arrays: dict[str, NDArray[Any]] = {"fingerprint": index.fingerprint(row_codes(words))}
         if self._sketches:
             arrays["sketch"] = self._sketches.hashes

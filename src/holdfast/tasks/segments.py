@@ -20,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import index as kernels
+from holdfast.kernels.evidence import Shape
 from holdfast.tasks.encode import row_hash
 
 U64 = NDArray[np.uint64]
@@ -43,7 +44,7 @@ class Segment:
     words: str
     raw: str | None
     dead: str | None = None
-    indexes: dict[str, str] = field(default_factory=dict)  # column position or ROWS → file
+    indexes: dict[str, str] = field(default_factory=dict)  # name → file
 
     @property
     def base(self) -> int:
@@ -139,15 +140,41 @@ def write_index(root: Path, path: str, codes: U64) -> None:
 
 
 def build_indexes(
-    root: Path, prefix: str, words: U64, first: NDArray[np.int64], names: Iterable[str]
+    root: Path, prefix: str, words: U64, shape: Shape, names: Iterable[str]
 ) -> dict[str, str]:
     """Write the named indexes of a segment and say where they are."""
     built = {}
     for name in names:
-        codes = row_codes(words) if name == ROWS else words[:, first[int(name)]]
         built[name] = unique(prefix, "index")
-        write_index(root, built[name], np.ascontiguousarray(codes))
+        write_index(root, built[name], index_codes(words, name, shape))
     return built
+
+
+def index_name(columns: Iterable[int]) -> str:
+    """The name of the index over some columns."""
+    return "+".join(map(str, columns))
+
+
+def index_columns(name: str) -> tuple[int, ...]:
+    """The columns of an index."""
+    return tuple(map(int, name.split("+")))
+
+
+def index_codes(words: U64, name: str, shape: Shape) -> U64:
+    """The codes of rows in an index: the first word of one column, or a hash of several."""
+    if name == ROWS:
+        return row_codes(words)
+    columns = index_columns(name)
+    if len(columns) == 1:
+        return np.ascontiguousarray(words[:, shape.first[columns[0]]])
+    return combined(words, columns, shape)
+
+
+def combined(words: U64, columns: Iterable[int], shape: Shape, seed: int = 0) -> U64:
+    """One hash of the cells in some columns per row."""
+    out = np.empty(len(words), np.uint64)
+    kernels.combine(words, np.array([*columns], np.int64), shape, np.uint64(seed), out)
+    return out
 
 
 def row_codes(words: U64) -> U64:

@@ -62,7 +62,7 @@ def build(item: Build) -> Iterator[Parcel]:
     for segment in view.segments:
         words = map_words(view.path, segment)
         missing = [name for name in item.indexes if name not in segment.indexes]
-        built = build_indexes(view.path, item.prefix, words, view.shape.first, missing)
+        built = build_indexes(view.path, item.prefix, words, view.shape, missing)
         yield Parcel({"number": segment.number, "indexes": built})
 
 
@@ -97,7 +97,7 @@ def merge(item: Merge) -> Iterator[Parcel]:
     words = np.concatenate(blocks)
     path = unique(item.prefix, "words")
     write_words(view.path / path, words, sizes)
-    built = build_indexes(view.path, item.prefix, words, view.shape.first, item.indexes)
+    built = build_indexes(view.path, item.prefix, words, view.shape, item.indexes)
     merged = Segment(item.number, start, start, path, raw, None, built)
     order = [item.ids[item.ids >> 32 == segment.number] for segment in view.segments]
     yield Parcel(
