@@ -49,7 +49,7 @@ def _run(folder: Path) -> None:
     peaks = [_driver_peak(scale) for scale in ("0.1", "1")]
     grown = peaks[1] - peaks[0]
     print(f"  600,572 rows {peaks[0]:.0f} MB, 6,001,215 rows {peaks[1]:.0f} MB")
-    _verdict("growth of the driver's memory", grown, 100, "MB")
+    verdict("growth of the driver's memory", grown, 100, "MB")
 
 
 def _warm(session: Any, folder: Path) -> None:
@@ -117,9 +117,9 @@ def _batches(profile: Profile, folder: Path, path: Path) -> dict[str, float]:
         some = write(folder / "some.csv", header, held[mine])
         gone = write(folder / "gone.csv", header, others[mine])
         new = write(folder / "new.csv", header, _changed(held[mine]))
-        times["insert"].append(_timed(profile, inserts=some))
-        times["delete"].append(_timed(profile, deletes=gone))
-        times["update"].append(_timed(profile, updates=new, row_key=KEY))
+        times["insert"].append(timed(profile, inserts=some))
+        times["delete"].append(timed(profile, deletes=gone))
+        times["update"].append(timed(profile, updates=new, row_key=KEY))
     for what, taken in times.items():
         spread = " ".join(f"{each:.2f}" for each in sorted(taken))
         print(f"  1,000 {what}s          {statistics.median(taken):7.2f} s  ({spread})")
@@ -130,17 +130,16 @@ def _hard(profile: Profile, folder: Path, path: Path) -> None:
     """Inserts that each break a key, and deletes that take all witnesses of ten non-keys."""
     header, lines = random_lines(path, BATCH, 3)
     breaking = write(folder / "breaking.csv", header, _broken(lines))
-    print(
-        f"  1,000 inserts that each break a key        {_timed(profile, inserts=breaking):7.2f} s"
-    )
-    _timed(profile, deletes=breaking)
+    print(f"  1,000 inserts that each break a key        {timed(profile, inserts=breaking):7.2f} s")
+    timed(profile, deletes=breaking)
     gone = _witnesses(profile, 10)
     rows = write(folder / "witnesses.csv", header, _as_lines(gone))
-    taken = _timed(profile, deletes=rows)
+    taken = timed(profile, deletes=rows)
     print(f"  deletes of all witnesses of ten non-keys    {taken:7.2f} s  ({len(gone)} rows)")
 
 
-def _timed(profile: Profile, **batch: Any) -> float:
+def timed(profile: Profile, **batch: Any) -> float:
+    """The seconds that a batch takes."""
     start = time.perf_counter()
     profile.apply(TABLE, **batch)
     return time.perf_counter() - start
@@ -192,16 +191,17 @@ def _as_lines(rows: list[dict[str, Any]]) -> list[str]:
 def _targets(small: dict[str, Any], large: dict[str, Any]) -> None:
     peer: Peer | None = large["peer"]
     if peer is not None:
-        _verdict("first profile, share of Desbordante's time", large["profile"] / peer.total, 0.7)
+        verdict("first profile, share of Desbordante's time", large["profile"] / peer.total, 0.7)
         ratio = peer.total / large["insert"]
         print(f"  {'ok ' if ratio >= 100 else 'NOT'} Desbordante's run over our insert batch: "
               f"{ratio:.0f} (at least 100)")  # fmt: skip
     for what, most in (("insert", 1.0), ("delete", 1.5), ("update", 1.5)):
-        _verdict(f"1,000 {what}s at scale factor 1", large[what], most, "s")
-        _verdict("  over the same at 0.1", large[what] / small[what], 1.3)
+        verdict(f"1,000 {what}s at scale factor 1", large[what], most, "s")
+        verdict("  over the same at 0.1", large[what] / small[what], 1.3)
 
 
-def _verdict(what: str, figure: float, most: float, unit: str = "") -> None:
+def verdict(what: str, figure: float, most: float, unit: str = "") -> None:
+    """A figure beside its target."""
     mark = "ok " if figure <= most else "NOT"
     print(f"  {mark} {what}: {figure:.2f} {unit} (at most {most:g})")
 

@@ -37,6 +37,33 @@ print(json.dumps({"load": loaded - start, "search": done - loaded, "dependencies
 """
 
 
+_HYFD = """
+import json, os, sys, time
+import desbordante
+algorithm = desbordante.fd.algorithms.HyFD()
+start = time.perf_counter()
+algorithm.load_data(table=(sys.argv[1], ",", True))
+loaded = time.perf_counter()
+algorithm.execute(threads=os.cpu_count())
+done = time.perf_counter()
+found = [[sorted(fd.lhs_indices), fd.rhs_index] for fd in algorithm.get_fds()]
+print(json.dumps({"load": loaded - start, "search": done - loaded, "found": found}))
+"""
+
+
+@dataclass(frozen=True)
+class DependencyPeer:
+    """A from-scratch run of Desbordante's HyFD: left sides by column number, and right sides."""
+
+    load: float
+    search: float
+    found: list[tuple[tuple[int, ...], int]]
+
+    @property
+    def total(self) -> float:
+        return self.load + self.search
+
+
 @dataclass(frozen=True)
 class Peer:
     """A from-scratch run of Desbordante's HPIValid, the fastest of its key finders here."""
@@ -67,6 +94,15 @@ def desbordante(path: Path) -> Peer | None:
     """Run it where it is installed."""
     told = _run(_PROGRAM, str(path))
     return None if told is None else Peer(**told)
+
+
+def hyfd(path: Path) -> DependencyPeer | None:
+    """Run it where it is installed."""
+    told = _run(_HYFD, str(path))
+    if told is None:
+        return None
+    found = [(tuple(left), right) for left, right in told["found"]]
+    return DependencyPeer(told["load"], told["search"], found)
 
 
 def spider(paths: list[Path]) -> InclusionPeer | None:
