@@ -30,7 +30,8 @@ U64 = NDArray[np.uint64]
 def discover_table(run: Run, name: str, feed: Feed) -> Table:
     with run.stage("read"):
         run.progress("read")
-        intake = read(run.runner, feed, run.place, 1, run.progress, sketches=True)
+        sketches = run.options.seeks_keys
+        intake = read(run.runner, feed, run.place, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
     if "fds" in run.options.kinds:
         counting.check_size(name, intake.rows, len(intake.columns.names), run.runner)

@@ -99,6 +99,7 @@ class Cells:
         for segment in self.view.segments:
             positions = self.positions(segment)
             rows = map_words(self.view.path, segment)
+            room = np.empty((positions.size, 4), np.uint64)
             for columns in self.columns:
                 if len(columns) > 1:
                     codes = self._codes(rows, positions, columns)
@@ -106,10 +107,9 @@ class Cells:
                     out[:, :2], out[:, 2], out[:, 3] = codes, columns[0].attribute, weight
                     yield out
                     continue
-                out = np.empty((positions.size, 4), np.uint64)
                 with np.errstate(over="ignore"):
-                    size = values.tally(rows, positions, columns[0], weight, out)
-                yield out[:size].copy()
+                    size = values.tally(rows, positions, columns[0], weight, room)
+                yield room[:size].copy()
 
     def codes(self, place: int) -> Iterator[tuple[Segment, I64, U64]]:
         """The codes of one attribute, segment by segment, with the positions that have any."""
