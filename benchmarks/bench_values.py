@@ -49,12 +49,10 @@ def _run(folder: Path, scales: list[str]) -> None:
 
 
 def _warm(session: Any, folder: Path) -> None:
-    """Start the workers and load their kernels."""
-    header, lines = random_lines(tables("0.1")[TABLE], 5_000, 1)
-    path = write(folder / "warm.csv", header, lines)
-    source = Source(str(path), all_text=True)
-    profile = Profile.create(folder / "warm", {TABLE: source}, options=KINDS, session=session)
-    some = write(folder / "some.csv", header, lines[:50])
+    """Start every worker and load its kernels: small tables would keep only one busy."""
+    sources = {name: Source(str(path), all_text=True) for name, path in tables("0.1").items()}
+    profile = Profile.create(folder / "warm", sources, options=KINDS, session=session)
+    some = write(folder / "some.csv", *random_lines(tables("0.1")[TABLE], 50, 1))
     profile.apply(TABLE, deletes=some)
     profile.apply(TABLE, inserts=some)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from holdfast.changes import Changes, Entry, TableDiff, Verification
@@ -79,7 +80,9 @@ class Profile:
             for name, rows in tables.items()
         }
         runner = profile._running()
-        pipeline.discover(runner, profile._store, feeds, options or Options(), profile._progress)
+        with _plain_interrupts():
+            told = options or Options()
+            pipeline.discover(runner, profile._store, feeds, told, profile._progress)
         return profile
 
     @classmethod
@@ -135,7 +138,9 @@ class Profile:
         """Profile the current rows from scratch and compare."""
         from holdfast import pipeline
 
-        return pipeline.verify(self._running(), self._store, self._progress)
+        runner = self._running()
+        with _plain_interrupts():
+            return pipeline.verify(runner, self._store, self._progress)
 
     def _change(
         self,
@@ -162,7 +167,8 @@ class Profile:
         }
         batch = pipeline.Batch(**feeds, row_key=tuple(row_key or ()), batch_id=batch_id)
         runner = self._running()
-        return pipeline.apply(runner, self._store, table, batch, self._progress, dry_run)
+        with _plain_interrupts():
+            return pipeline.apply(runner, self._store, table, batch, self._progress, dry_run)
 
     # Asking
 
@@ -284,7 +290,9 @@ class Profile:
 
         self._inclusions()
         pair = Attribute.parse(dependent), Attribute.parse(referenced)
-        return pipeline.missing_values(self._running(), self._store, *pair, limit, self._progress)
+        runner = self._running()
+        with _plain_interrupts():
+            return pipeline.missing_values(runner, self._store, *pair, limit, self._progress)
 
     def _inclusions(self) -> Inclusions:
         found = self.snapshot().inclusions
@@ -371,6 +379,13 @@ class Profile:
             # The caller's DataFrame knows its session, which may not be the active one.
             self._session = rows.sparkSession
         return from_frame(rows, label)
+
+
+def _plain_interrupts() -> AbstractContextManager[None]:
+    """Between jobs, too, an interrupt is Python's own and leaves the caller's jobs alone."""
+    from holdfast.spark.jobs import plain_interrupts
+
+    return plain_interrupts()
 
 
 def _table_name(name: str) -> str:

@@ -24,7 +24,8 @@ from holdfast.ways import COUNTED
 def discover_table(run: Run, name: str, feed: Feed) -> Table:
     with run.stage("read"):
         run.progress("read")
-        intake = read(run.runner, feed, run.place, 1, run.progress, sketches=True)
+        sketches = run.options.seeks_keys
+        intake = read(run.runner, feed, run.place, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
     distinct = upkeep_tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
     table = _fresh(name, feed, intake, distinct)

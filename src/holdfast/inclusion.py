@@ -461,6 +461,7 @@ def _tuples(verdicts: Verdicts) -> pa.Table:
             "status": pa.array([v.status for v in verdicts.values()], pa.int8()),
             "code": pa.array([v.missing[0] for v in verdicts.values()], pa.uint64()),
             "rest": pa.array([v.missing[1] for v in verdicts.values()], pa.uint64()),
+            "rows": pa.array([v.rows for v in verdicts.values()], pa.int64()),
         }
     )
 
@@ -468,7 +469,7 @@ def _tuples(verdicts: Verdicts) -> pa.Table:
 def _verdicts(kept: pa.Table) -> Verdicts:
     return {
         Candidate(row["table"], tuple(row["columns"]), row["other"], tuple(row["others"])): Verdict(
-            row["status"], (row["code"], row["rest"])
+            row["status"], (row["code"], row["rest"]), row["rows"]
         )
         for row in kept.to_pylist()
     }

@@ -65,8 +65,8 @@ class Source:
                 break
         known = ", ".join(sorted(set(FORMATS.values())))
         raise InputError(
-            f"{self.path}: cannot tell the format from the name; say --format ({known}, table, "
-            "or any other that Spark reads)"
+            f"{self.path}: cannot tell the format from the name; say --input-format ({known}, "
+            "table, or any other that Spark reads)"
         )
 
     @property

@@ -2,9 +2,9 @@
 
 A candidate of k columns is worth a test only if leaving any column out leaves a dependency that
 holds. A test compares sets of tuples; a tuple has a code like a value. A refuted candidate keeps
-the code of one missing tuple, and is tested again only when a batch takes that tuple from the left
-or brings it to the right. One that holds is tested on what a batch brings to its left or takes from
-its right side. A tuple with a null on the left is ignored.
+the code of one missing tuple with its number of rows, and is tested again only when a batch takes
+the last of them from the left or brings the tuple to the right. One that holds is tested on what a
+batch brings to its left or takes from its right side. A tuple with a null on the left is ignored.
 """
 
 from __future__ import annotations
@@ -71,10 +71,12 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of a candidate; ``missing`` is the code of a tuple that refutes it."""
+    """What is known of a candidate; ``missing`` is the code of a tuple that refutes it, which so
+    many ``rows`` of the left side have."""
 
     status: int
     missing: tuple[int, int] = (0, 0)
+    rows: int = 0
 
 
 Verdicts = dict[Candidate, Verdict]
@@ -210,17 +212,21 @@ def _tested(search: Search, candidates: list[Candidate]) -> Verdicts:
         for k in range(parts)
     ]  # fmt: skip
     seen = np.zeros(len(candidates), np.bool_)
-    missing: dict[int, tuple[int, int]] = {}
+    refuted: dict[int, Verdict] = {}
     for result in search.runner.run(calls):
         for parcel in result:
             seen |= parcel.arrays["seen"]
-            for k in np.flatnonzero(parcel.arrays["refuted"]).tolist():
-                high, low = parcel.arrays["codes"][k].tolist()
-                missing[k] = (high, low)
+            for k in np.flatnonzero(parcel.arrays["rows"]).tolist():
+                refuted[k] = _refuted(parcel.arrays["codes"], parcel.arrays["rows"], k)
     return {
-        each: Verdict(REFUTED, missing[k]) if k in missing else Verdict(HOLDS if seen[k] else EMPTY)
+        each: refuted.get(k, Verdict(HOLDS if seen[k] else EMPTY))
         for k, each in enumerate(candidates)
     }
+
+
+def _refuted(codes: U64, rows: I64, place: int) -> Verdict:
+    high, low = codes[place].tolist()
+    return Verdict(REFUTED, (high, low), int(rows[place]))
 
 
 def _counted(search: Search, cells: list[Cells]) -> tuple[Run, ...]:
@@ -243,27 +249,62 @@ def _kept(search: Search, known: Verdicts, batch: Batch) -> Verdicts:
         for each, verdict in known.items()
         if not (verdict.status == EMPTY and each.table == batch.table and batch.added.count)
     }
-    looks = [
-        (each, what, look)
-        for each, verdict in kept.items()
-        for what, look in _looks(search, each, verdict, batch)
-    ]
+    answers = _looked_up(
+        search,
+        [
+            (each, what, look)
+            for each, verdict in kept.items()
+            for what, look in _looks(search, each, verdict, batch)
+        ],
+    )
+    doubtful: dict[Candidate, U64] = {}
+    for each, told in answers.items():
+        number = {what: int(rows.sum()) for what, (_, rows) in told.items()}
+        if kept[each].status == REFUTED:
+            left = kept[each].rows + number.get("come", 0) - number.get("gone", 0)
+            kept[each] = replace(kept[each], rows=0 if number.get("supplied") else left)
+            continue
+        if number.get("left") == 0:
+            kept[each] = Verdict(EMPTY)
+        lost = [codes[rows == 0] for what, (codes, rows) in told.items() if what != "left"]
+        if any(map(len, lost)):
+            doubtful[each] = np.concatenate(lost)
+    kept |= _missed(search, doubtful)
+    return {
+        each: verdict for each, verdict in kept.items() if verdict.status != REFUTED or verdict.rows
+    }
+
+
+def _missed(search: Search, doubtful: Mapping[Candidate, U64]) -> Verdicts:
+    """Verdicts on candidates whose right side lacks some tuples, if the left side has any."""
+    looks = []
+    for each, codes in doubtful.items():
+        cells = search.cells(search.tables[each.table], [(0, each.left)])
+        looks += [
+            (each, "left", tasks.Look((), codes, (replace(cells, view=share),)))
+            for share in shares(cells.view, search.runner.tasks)
+        ]
+    found = {each: told["left"] for each, told in _looked_up(search, looks).items()}
+    return {
+        each: _refuted(codes, rows, int(rows.argmax()))
+        for each, (codes, rows) in found.items()
+        if rows.any()
+    }
+
+
+Answers = dict[Candidate, dict[str, tuple[U64, I64]]]
+"""What was looked up: tuples, and how many rows have each."""
+
+
+def _looked_up(search: Search, looks: list[tuple[Candidate, str, tasks.Look]]) -> Answers:
     results = search.runner.run([(tasks.look, look) for _, _, look in looks]) if looks else []
-    answers: dict[tuple[Candidate, str], tuple[U64, NDArray[np.bool_]]] = {}
+    answers: Answers = {}
     for (each, what, _), result in zip(looks, results, strict=True):
         for parcel in result:
-            codes, seen = parcel.arrays["codes"], parcel.arrays["found"]
-            earlier = answers.get((each, what))
-            answers[each, what] = codes, seen if earlier is None else seen | earlier[1]
-    for (each, what), (codes, seen) in answers.items():
-        if what == "arrived" and not seen.all() and each in kept:
-            high, low = codes[~seen][0].tolist()
-            kept[each] = Verdict(REFUTED, (high, low))
-        elif (what == "missing" and seen.any()) or (what != "missing" and not seen.all()):
-            # The tuple that refuted it is gone from the left or come to the right; or one is gone
-            # from the right, and whether the left still has it is open; or the left has none.
-            kept.pop(each, None)
-    return kept
+            told = answers.setdefault(each, {})
+            codes, rows = parcel.arrays["codes"], parcel.arrays["rows"]
+            told[what] = (codes, rows + told[what][1]) if what in told else (codes, rows)
+    return answers
 
 
 def _looks(
@@ -273,24 +314,24 @@ def _looks(
     none = np.empty((0, 2), np.uint64)
     left, right = each.table == batch.table, each.other == batch.table
     if verdict.status == REFUTED:
-        among = []
-        if left and batch.gone.count:
-            among.append(search.cells(batch.gone, [(0, each.left)]))
-        if right and batch.added.count:
-            among.append(search.cells(batch.added, [(0, each.right)]))
-        if among:
-            code = np.array([verdict.missing], np.uint64)
-            yield "missing", tasks.Look((), code, tuple(among))
+        code = np.array([verdict.missing], np.uint64)
+        for what, touched, rows, side in (
+            ("gone", left, batch.gone, each.left),
+            ("come", left, batch.added, each.left),
+            ("supplied", right, batch.added, each.right),
+        ):
+            if touched and rows.count:
+                yield what, tasks.Look((), code, (search.cells(rows, [(0, side)]),))
     elif verdict.status == HOLDS:
         if left and batch.gone.count:
-            rows = search.cells(search.tables[each.table], [(0, each.left)])
-            yield "left", tasks.Look((), none, (rows,))
+            mine = search.cells(search.tables[each.table], [(0, each.left)])
+            yield "left", tasks.Look((), none, (mine,))
         wanted = []
         if left and batch.added.count:
             wanted.append(("arrived", search.cells(batch.added, [(0, each.left)])))
         if right and batch.gone.count:
             wanted.append(("departed", search.cells(batch.gone, [(0, each.right)])))
-        rows = search.cells(search.tables[each.other], [(0, each.right)])
+        others = search.cells(search.tables[each.other], [(0, each.right)])
         for what, cells in wanted:
-            for share in shares(rows.view, search.runner.tasks) or [rows.view]:
-                yield what, tasks.Look((cells,), none, (replace(rows, view=share),))
+            for share in shares(others.view, search.runner.tasks) or [others.view]:
+                yield what, tasks.Look((cells,), none, (replace(others, view=share),))

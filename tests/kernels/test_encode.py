@@ -107,10 +107,10 @@ def test_float_words_sort_like_floats(values: list[float]) -> None:
 
 
 def test_row_hashes_take_in_every_word_of_every_row() -> None:
-    words = np.arange(3 * 2500, dtype=np.int64).reshape(3, 2500)
+    words = np.arange(3 * 2500, dtype=np.uint64).reshape(2500, 3)
 
     def hashes(words: np.ndarray) -> np.ndarray:
-        out = np.empty(words.shape[1], np.int64)
+        out = np.empty(len(words), np.uint64)
         with np.errstate(over="ignore"):
             kernels.row_hashes(words, out)
         return out
@@ -119,6 +119,6 @@ def test_row_hashes_take_in_every_word_of_every_row() -> None:
     assert np.unique(base).size == base.size
     for word in range(3):
         changed = words.copy()
-        changed[word, 1200] ^= 1
+        changed[1200, word] ^= np.uint64(1)
         assert np.flatnonzero(hashes(changed) != base).tolist() == [1200]
-    assert hashes(words[::-1].copy())[0] != base[0]
+    assert hashes(words[:, ::-1].copy())[0] != base[0]

@@ -311,6 +311,54 @@ def test_composite_foreign_key(tmp_path: Path) -> None:
     assert ("items", (1, 2), "supply", (0, 1)) in shop.wide()
 
 
+@pytest.fixture
+def tested(monkeypatch: pytest.MonkeyPatch) -> list[tuples.Candidate]:
+    """Candidates whose sets of tuples are compared in full."""
+    seen: list[tuples.Candidate] = []
+    compare = tuples._tested
+
+    def noted(search: tuples.Search, candidates: list[tuples.Candidate]) -> tuples.Verdicts:
+        seen.extend(candidates)
+        return compare(search, candidates)
+
+    monkeypatch.setattr(tuples, "_tested", noted)
+    return seen
+
+
+def test_tuples_are_compared_in_full_only_when_a_refutation_ends(
+    tmp_path: Path, tested: list[tuples.Candidate]
+) -> None:
+    supply = [("p1", "s1"), ("p1", "s2"), ("p2", "s1"), ("p2", "s2"), ("p3", "s1")]
+    items = [(str(i), *supply[i % 4]) for i in range(8)]
+    strings = ["string"] * 3
+    tables = {"supply": (strings[1:], supply), "items": (strings, items)}
+    shop = Shops(tmp_path / "p", tables, Options(kinds=("inds",), max_arity=2))
+    wanted = ("items", (1, 2), "supply", (0, 1))
+
+    def after(table: str, holds: bool, **batch: Cells) -> bool:
+        """Whether the batch, after which it holds or not, made a full test necessary."""
+        tested.clear()
+        shop.apply(table, **batch)
+        full = tuples.Candidate(*wanted) in tested
+        assert (wanted in shop.wide()) == holds
+        assert pipeline.verify(shop.runner, shop.store, no_progress).equal
+        return full
+
+    assert wanted in shop.wide()
+    # What the left gains and what the right loses is looked up.
+    assert not after("items", True, inserts=[("8", "p1", "s1")])
+    assert not after("supply", True, deletes=[("p3", "s1")], inserts=[("p3", "s2")])
+    # A tuple that the left uses goes from the right; then of its rows on the left one, and all.
+    assert not after("supply", False, deletes=[("p2", "s2")])
+    assert not after("items", False, deletes=[items[3]])
+    assert after("items", True, deletes=[items[7]])
+    # A missing tuple comes twice, goes once, and is supplied.
+    assert not after("items", False, inserts=[("9", "p3", "s1"), ("10", "p3", "s1")])
+    assert not after("items", False, deletes=[("9", "p3", "s1")], inserts=[("11", "p3", "s1")])
+    assert not after("items", False, deletes=[("10", "p3", "s1")])
+    assert after("supply", True, inserts=[("p3", "s1")])
+
+
 # The law
 
 CELLS: dict[str, list[Any]] = {

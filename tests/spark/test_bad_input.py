@@ -64,7 +64,7 @@ def test_missing_file(shop: Profile, tmp_path: Path) -> None:
             insert(shop, tmp_path / name)
     with refused(shop, SourceError, "*.json", "cannot read"):
         insert(shop, tmp_path / "*.json")
-    with refused(shop, InputError, "rows.xyz", "--format"):
+    with refused(shop, InputError, "rows.xyz", "--input-format"):
         insert(shop, tmp_path / "rows.xyz")
 
 

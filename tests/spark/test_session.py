@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -196,3 +200,36 @@ def test_java_versions(java: Callable[[str], None], told: str, wrong: str | None
 
 def test_an_interrupt_cancels_our_jobs_only(spark: SparkSession, tmp_path: Path) -> None:
     suites.interrupt_a_batch(spark, tmp_path)
+
+
+def test_an_interrupt_between_jobs_leaves_the_callers_alone(
+    spark: SparkSession, frame: Make, tmp_path: Path
+) -> None:
+    begun = tmp_path / "begun"
+    theirs: list[Any] = []
+
+    def slow(batches: Any) -> Any:
+        for batch in batches:
+            begun.touch()
+            time.sleep(3)
+            yield batch
+
+    def other() -> None:
+        theirs.extend(spark.range(0, 1, 1, 1).mapInArrow(slow, "id long").collect())
+
+    def interrupt(stage: str, **_: Any) -> None:
+        if stage == "commit":
+            while not begun.exists():
+                time.sleep(0.05)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    rows = frame("id int", (1,))
+    Profile.create(tmp_path / "p", {"t": rows}, options=KEYS, session=spark)
+    kept = Profile.open(tmp_path / "p", session=spark, progress=interrupt)
+    thread = threading.Thread(target=other)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        kept.apply("t", inserts=frame("id int", (2,)))
+    thread.join()
+    assert [row["id"] for row in theirs] == [0]
+    assert kept.snapshot().version == 1

@@ -335,6 +335,8 @@ ALIKE = {
     "scale": ("cast(1 as decimal(38,10))", "cast('1.0000000000' as decimal(38,10))"),
     "instant": ("timestamp'2020-01-01 00:00:00Z'", "timestamp'2020-01-01 01:00:00+01:00'"),
     "variant": ("""parse_json('{"a":1,"b":2}')""", """parse_json('{"b":2, "a":1}')"""),
+    "variant number": ("parse_json('1.0')", "parse_json('1')"),
+    "variant date": ("cast(date'2020-01-01' as variant)", """parse_json('"2020-01-01"')"""),
     "calendar": ("make_interval(1, 2)", "make_interval(0, 14)"),
 }
 

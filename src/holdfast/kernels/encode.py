@@ -33,8 +33,6 @@ _ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 _LOW63 = np.int64(0x7FFFFFFFFFFFFFFF)
 _NAN = np.int64(0x7FF8000000000000)
 
-_BLOCK = 1024  # rows whose hashes stay in the first-level cache while the words pass by
-
 
 @kernel
 def _rotl(x: np.uint64, r: np.uint64) -> np.uint64:
@@ -205,16 +203,11 @@ def map_words(
 
 
 @kernel
-def row_hashes(words: NDArray[np.int64], out: NDArray[np.int64]) -> None:
-    """One 64-bit hash over all words of each row."""
-    state = np.empty(_BLOCK, np.uint64)
-    for lo in range(0, out.size, _BLOCK):
-        size = min(_BLOCK, out.size - lo)
-        state[:size] = _ZERO
-        for w in range(words.shape[0]):
-            word = words[w, lo : lo + size]
-            for i in range(size):
-                h = state[i] ^ _rotl(np.uint64(word[i]) * _C1, _U31) * _C2
-                state[i] = _rotl(h, _U27) * _U5 + _M1
-        for i in range(size):
-            out[lo + i] = np.int64(_fmix(state[i]))
+def row_hashes(rows: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
+    """One 64-bit hash over all words of each row; the words are row-major."""
+    for row in range(out.size):
+        h = _ZERO
+        for w in range(rows.shape[1]):
+            h ^= _rotl(rows[row, w] * _C1, _U31) * _C2
+            h = _rotl(h, _U27) * _U5 + _M1
+        out[row] = _fmix(h)

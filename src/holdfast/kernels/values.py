@@ -168,8 +168,8 @@ def combine(codes: Any, present: Any, others: Any, others_present: Any) -> None:
 
 @kernel
 def refuted(entries: Any, words: int, left: Any, right: Any, seen: Any) -> Any:
-    """For each pair of attributes the position of a code that the left one has and the right one
-    has not, or -1. ``seen`` is set where the left one has any."""
+    """For each pair of attributes where the left one has a code that the right one has not, the
+    most frequent such; or -1. ``seen`` is set where the left one has any."""
     out = np.full(left.size, -1, np.int64)
     mask = np.empty(words, np.uint64)
     i = 0
@@ -187,7 +187,11 @@ def refuted(entries: Any, words: int, left: Any, right: Any, seen: Any) -> Any:
             if mask[left[k] >> 6] >> np.uint64(left[k] & 63) & _ONE:
                 seen[k] = True
                 if not mask[right[k] >> 6] >> np.uint64(right[k] & 63) & _ONE:
-                    out[k] = first
+                    at = first
+                    while entries[at, 2] != np.uint64(left[k]):
+                        at += 1
+                    if out[k] < 0 or entries[at, 3] > entries[out[k], 3]:
+                        out[k] = at
     return out
 
 

@@ -26,10 +26,10 @@ T = TypeVar("T")
 _POLL = 0.1
 
 
-def collect(session: SparkSession, frame: DataFrame) -> list[Row]:
-    """The rows of a frame that has few."""
+def collect(session: SparkSession, frame: Callable[[], DataFrame]) -> list[Row]:
+    """The rows of a frame that has few; it is built where it runs, as building calls the JVM."""
     try:
-        return run(session, frame.collect)
+        return run(session, lambda: frame().collect())
     except Exception as failure:
         raise _explained(failure) from failure
 
@@ -43,7 +43,7 @@ def run(session: SparkSession, work: Callable[[], T]) -> T:
         add(tag)  # to this thread, so it ends with it
         return work()
 
-    with ThreadPoolExecutor(1) as pool, _plain_interrupts():
+    with ThreadPoolExecutor(1) as pool, plain_interrupts():
         running: Future[T] = pool.submit(inheritable_thread_target(session)(tagged))
         try:
             return running.result()
@@ -73,8 +73,8 @@ def cause(failure: Exception) -> str:
 
 
 @contextmanager
-def _plain_interrupts() -> Iterator[None]:
-    """PySpark's own handler of Ctrl-C cancels all jobs, the caller's too: not while we wait."""
+def plain_interrupts() -> Iterator[None]:
+    """PySpark's own handler of Ctrl-C cancels all jobs, the caller's too: not while we work."""
     before = signal.getsignal(signal.SIGINT)
     in_main = threading.current_thread() is threading.main_thread()
     if not in_main or not getattr(before, "__module__", "").startswith("pyspark."):

@@ -33,21 +33,24 @@ class SparkRunner:
         if not calls:
             return []
         count = min(self.tasks, len(calls))
-        frame = self.session.range(0, count, 1, count).mapInArrow(_dealt(calls, count), _RESULT)
+        work = _dealt(calls, count)
         results: list[list[Parcel]] = [[] for _ in calls]
-        for item, parcel in self._collect(frame):
+        for item, parcel in self._collect(
+            lambda: self.session.range(0, count, 1, count).mapInArrow(work, _RESULT)
+        ):
             results[item].append(parcel)
         return results
 
     def read(self, task: Reader, rows: DataFrame, spec: Ingest) -> list[Parcel]:
         """Run a task over every partition of a DataFrame, in one action."""
-        return [parcel for _, parcel in self._collect(_over(task, rows, spec))]
+        return [parcel for _, parcel in self._collect(lambda: _over(task, rows, spec))]
 
     def head(self, task: Reader, rows: DataFrame, spec: Ingest, count: int) -> list[Parcel]:
         """Run a task over the first rows."""
-        return [parcel for _, parcel in self._collect(_over(task, rows.limit(count), spec))]
+        found = self._collect(lambda: _over(task, rows.limit(count), spec))
+        return [parcel for _, parcel in found]
 
-    def _collect(self, frame: DataFrame) -> list[tuple[int, Parcel]]:
+    def _collect(self, frame: Callable[[], DataFrame]) -> list[tuple[int, Parcel]]:
         """The parcels of a job: small by construction, whatever the table's size."""
         rows = collect(self.session, frame)
         return [(row["item"], unpack(row["facts"], bytes(row["arrays"]))) for row in rows]

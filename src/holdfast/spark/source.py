@@ -180,7 +180,7 @@ def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]
         if all(each.suffix in ("", ".csv", ".tsv", ".txt", ".gz") for each in files):
             lines = [(str(each), _first_line(each, source.multi_line)) for each in files]
             return [(label, line) for label, line in lines if line is not None]
-    rows = jobs.collect(session, session.read.text(_for_spark(source.path)).limit(1))
+    rows = jobs.collect(session, lambda: session.read.text(_for_spark(source.path)).limit(1))
     return [(source.path, row["value"]) for row in rows]
 
 

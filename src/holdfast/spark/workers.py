@@ -81,9 +81,11 @@ def _remedy(name: str, version: str) -> str:
 def _versions(session: SparkSession, tasks: int) -> list[dict[str, Any]]:
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(_REPORT, space)
-    frame = session.range(0, tasks, 1, tasks).mapInArrow(space["report"], "found string")
     try:
-        rows = collect(session, frame)
+        rows = collect(
+            session,
+            lambda: session.range(0, tasks, 1, tasks).mapInArrow(space["report"], "found string"),
+        )
     except SetupError as failure:
         # Another Python, or one without PyArrow, fails before it could tell its versions.
         raise SetupError(f"the workers cannot run Python tasks: {failure}; {_SAME}") from failure

@@ -102,14 +102,6 @@ def encode(batch: pa.RecordBatch, layout: Layout) -> Words:
     return words
 
 
-def row_hash(words: Words) -> Words:
-    """A 64-bit hash over all the words of each row; equal hashes still need the rows compared."""
-    hashes = np.empty(words.shape[1], np.int64)
-    with np.errstate(over="ignore"):
-        kernels.row_hashes(np.ascontiguousarray(words), hashes)
-    return hashes
-
-
 def _width(column: str, type_: pa.DataType) -> int:
     """Words of a type; raises for a type that has none, at any depth."""
     if at.is_dictionary(type_):

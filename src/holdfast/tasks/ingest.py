@@ -216,7 +216,7 @@ class _Writer:
         self._start()
 
     def _start(self) -> None:
-        self._words: list[U64] = []
+        self._words: U64 = np.empty((0, self._layout.total), np.uint64)
         self._sizes: list[int] = []
         self._rows = 0
         self._raw: Any = None
@@ -232,7 +232,9 @@ class _Writer:
             piece = batch.slice(0, SEGMENT_ROWS - self._rows)
             batch = batch.slice(piece.num_rows)
             words = encode.encode(piece, self._layout).view(np.uint64)
-            self._words.append(np.ascontiguousarray(words.T))
+            # Fresh memory costs more than anything done with it here: one matrix grows in place.
+            self._words.resize((self._rows + piece.num_rows, len(words)), refcheck=False)
+            self._words[self._rows :] = words.T
             if self._sketches:
                 self._sketches.add(words)
             if self._spec.keep_raw:
@@ -269,7 +271,7 @@ class _Writer:
     def _finish(self) -> Parcel:
         if self._raw is not None:
             self._raw.close()
-        words = np.concatenate(self._words)
+        words = self._words
         path = unique(self._spec.prefix, "words")
         write_words(self._root / path, words, self._sizes)
         built = build_indexes(self._root, self._spec.prefix, words, self._shape, self._spec.indexes)

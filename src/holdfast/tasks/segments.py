@@ -19,9 +19,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.kernels import encode
 from holdfast.kernels import index as kernels
 from holdfast.kernels.evidence import Shape
-from holdfast.tasks.encode import row_hash
 
 U64 = NDArray[np.uint64]
 
@@ -178,8 +178,11 @@ def combined(words: U64, columns: Iterable[int], shape: Shape, seed: int = 0) ->
 
 
 def row_codes(words: U64) -> U64:
-    """One hash per row."""
-    return row_hash(np.ascontiguousarray(words.T).view(np.int64)).view(np.uint64)
+    """A hash over all the words of each row; equal hashes still need the rows compared."""
+    codes = np.empty(len(words), np.uint64)
+    with np.errstate(over="ignore"):
+        encode.row_hashes(np.ascontiguousarray(words), codes)
+    return codes
 
 
 def look_up(root: Path, segment: Segment, name: str, codes: U64) -> tuple[Any, Any, Any]:

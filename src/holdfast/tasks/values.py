@@ -99,6 +99,7 @@ class Cells:
         for segment in self.view.segments:
             positions = self.positions(segment)
             rows = map_words(self.view.path, segment)
+            room = np.empty((positions.size, 4), np.uint64)
             for columns in self.columns:
                 if len(columns) > 1:
                     codes = self._codes(rows, positions, columns)
@@ -106,10 +107,9 @@ class Cells:
                     out[:, :2], out[:, 2], out[:, 3] = codes, columns[0].attribute, weight
                     yield out
                     continue
-                out = np.empty((positions.size, 4), np.uint64)
                 with np.errstate(over="ignore"):
-                    size = values.tally(rows, positions, columns[0], weight, out)
-                yield out[:size].copy()
+                    size = values.tally(rows, positions, columns[0], weight, room)
+                yield room[:size].copy()
 
     def codes(self, place: int) -> Iterator[tuple[Segment, I64, U64]]:
         """The codes of one attribute, segment by segment, with the positions that have any."""
@@ -260,8 +260,8 @@ class Trial:
 
 @dataclass(frozen=True)
 class Look:
-    """Look tuples up: those of the first attribute of ``wanted``, and the given codes; with
-    neither, whether there is any tuple."""
+    """Count the rows that have some tuples: those of the first attribute of ``wanted``, and the
+    given codes; with neither, tell whether there is any tuple."""
 
     wanted: tuple[Cells, ...]
     codes: U64
@@ -407,7 +407,8 @@ def _place(codes: U64, among: U64) -> I64:
 
 
 def trial(item: Trial) -> Iterator[Parcel]:
-    """For each pair of sides, in one range of codes: a code that refutes it, if there is one."""
+    """For each pair of sides, in one range of codes: a code that refutes it, if there is one, and
+    how many rows of the left side have it."""
     root = Path(item.root)
     blocks = [block for cells in item.cells for block in cells.blocks()]
     blocks += _slices(root, item.runs, item.low, item.high)
@@ -416,29 +417,30 @@ def trial(item: Trial) -> Iterator[Parcel]:
     seen = np.zeros(left.size, np.bool_)
     words = max([0, *item.left, *item.right]) // 64 + 1
     at = values.refuted(entries, words, left, right, seen)
-    codes = np.zeros((left.size, 2), np.uint64)
+    codes, rows = np.zeros((left.size, 2), np.uint64), np.zeros(left.size, np.int64)
     codes[at >= 0] = entries[at[at >= 0], :2]
-    yield Parcel({}, {"seen": seen, "refuted": at >= 0, "codes": codes})
+    rows[at >= 0] = entries[at[at >= 0], 3]
+    yield Parcel({}, {"seen": seen, "rows": rows, "codes": codes})
 
 
 def look(item: Look) -> Iterator[Parcel]:
-    """Which of the tuples of a batch (or of the given codes) are among some rows' tuples."""
+    """How many of some rows have the tuples of a batch (or the given codes)."""
     if not item.wanted and not len(item.codes):
         tuples = (codes for cells in item.among for _, _, codes in cells.codes(0))
         some = any(len(codes) for codes in tuples)
-        yield Parcel({}, {"codes": np.zeros((1, 2), np.uint64), "found": np.array([some])})
+        yield Parcel({}, {"codes": np.zeros((1, 2), np.uint64), "rows": np.array([int(some)])})
         return
     asked = [item.codes]
     for cells in item.wanted:
         asked += [codes for _, _, codes in cells.codes(0)]
     wanted = np.concatenate(asked)
     wanted = np.unique(wanted, axis=0) if len(wanted) else wanted
-    found = np.zeros(len(wanted), np.bool_)
+    rows = np.zeros(len(wanted), np.int64)
     for cells in item.among:
         for _, _, codes in cells.codes(0):
             at = _place(codes, wanted)
-            found[at[at >= 0]] = True
-    yield Parcel({}, {"codes": wanted, "found": found})
+            rows += np.bincount(at[at >= 0], minlength=len(wanted))
+    yield Parcel({}, {"codes": wanted, "rows": rows})
 
 
 def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> Parcel:
