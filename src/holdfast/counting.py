@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,6 @@ from numpy.typing import NDArray
 
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.approximate import allowed, within
-from holdfast.cover.cover import Cover
 from holdfast.cover.dependencies import Dependencies
 from holdfast.errors import InputError
 from holdfast.kernels import agree as kernels
@@ -147,12 +147,7 @@ def contents(counted: Counted, options: Options) -> Iterator[tuple[str, pa.Table
     sets, atoms = counted.sets, len(counted.dependencies.covers)
     # For which right sides a mask is maximal evidence, so that opening need not find out again.
     maximal = np.zeros_like(sets.masks)
-    place = {mask.tobytes(): i for i, mask in enumerate(sets.masks)}
-    for right, cover in enumerate(counted.dependencies.covers):
-        bit = np.uint64(1) << np.uint64(right % 64)
-        own = cover.evidence.copy()
-        own[:, right // 64] &= ~bit
-        maximal[[place[mask.tobytes()] for mask in own], right // 64] |= bit
+    maximal[sets.places(counted.dependencies.masks)] = counted.dependencies.rights
     yield (
         "agree",
         pa.table(
@@ -199,7 +194,7 @@ def load(store: Store, files: dict[str, Any], atoms: int, options: Options) -> C
     """What :func:`contents` wrote."""
     words = bitsets.words_for(atoms)
     agreed = _read(store, files["agree"])
-    sets = load_sets(store, files["agree"], atoms)
+    sets = AgreeSets(matrix_of(agreed.column("mask"), words), agreed.column("pairs").to_numpy())
     maximal = matrix_of(agreed.column("maximal_for"), words)
     kept = _read(store, files["fds"])
     exact = kept.column("error").to_numpy() == 0
@@ -207,16 +202,13 @@ def load(store: Store, files: dict[str, Any], atoms: int, options: Options) -> C
     right = kept.column("right").to_numpy()[exact]
     by_right = np.argsort(right, kind="stable")
     bounds = np.searchsorted(right[by_right], np.arange(atoms + 1))
-    covers = []
-    for side in range(atoms):
-        bit = np.uint64(1) << np.uint64(side % 64)
-        evidence = sets.masks[maximal[:, side // 64] & bit != 0].copy()
-        evidence[:, side // 64] |= bit
-        evidence = evidence[bitsets.canonical_order(evidence)]
-        minimal = left[by_right[bounds[side] : bounds[side + 1]]]
-        covers.append(Cover(atoms, evidence, minimal, options.max_columns))
+    minimal = [left[by_right[lo:hi]] for lo, hi in pairwise(bounds)]
+    some = maximal.any(axis=1)
+    dependencies = Dependencies.known(
+        atoms, sets.masks[some], maximal[some], minimal, options.max_columns
+    )
     change = (sets.masks[:0], sets.counts[:0])
-    return Counted(sets, Dependencies(tuple(covers)), change)
+    return Counted(sets, dependencies, change)
 
 
 def load_sets(store: Store, path: str, atoms: int) -> AgreeSets:

@@ -6,6 +6,7 @@ itself can refute nothing and stays out of every left side; then it is the cover
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 
@@ -13,48 +14,79 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.cover import Cover
-from holdfast.kernels import agree as kernels
 from holdfast.kernels import bitsets
+from holdfast.kernels import rights as kernels
 
 U64 = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class Dependencies:
-    """The covers of all right sides, in column order."""
+    """The covers of all right sides, in column order; and the evidences that are maximal for some
+    right side, with the mask of those right sides."""
 
     covers: tuple[Cover, ...]
+    masks: U64
+    rights: U64
 
     @staticmethod
     def build(atoms: int, evidence: U64, max_size: int | None) -> Dependencies:
-        """All minimal dependencies of these evidences."""
-        masks, rights = maximal_evidence(atoms, evidence)
+        """All minimal dependencies of these evidences, each given once."""
+        # A larger one is settled before those inside it.
+        masks = evidence[np.argsort(-bitsets.popcount(evidence), kind="stable")]
+        kept, rights = kernels.maximal_for(masks, bitsets.universe(atoms)[0])
+        masks = masks[kept]
+        covers = (
+            Cover.build(atoms, _against(masks, rights, right), max_size) for right in range(atoms)
+        )
+        return Dependencies(tuple(covers), masks, rights)
+
+    @staticmethod
+    def known(
+        atoms: int, masks: U64, rights: U64, minimal: Sequence[U64], max_size: int | None
+    ) -> Dependencies:
+        """What was built before: the left sides of every right side in canonical order."""
         covers = []
-        for right in range(atoms):
-            bit = np.uint64(1) << np.uint64(right % 64)
-            mine = masks[rights[:, right // 64] & bit != 0]
-            covers.append(Cover.build(atoms, _against(mine, right), max_size))
-        return Dependencies(tuple(covers))
+        for right, sets in enumerate(minimal):
+            evidence = _against(masks, rights, right)
+            evidence = evidence[bitsets.canonical_order(evidence)]
+            covers.append(Cover(atoms, evidence, sets, max_size))
+        return Dependencies(tuple(covers), masks, rights)
 
     def changed(self, appeared: U64, vanished: U64, evidence: U64) -> Dependencies:
         """After evidences appeared and vanished; ``evidence`` is all there is now."""
         if not len(appeared) and not len(vanished):
             return self
+        went = bitsets.is_member(self.masks, vanished)
+        gone, gone_for = self.masks[went], self.rights[went]
+        masks, rights = self.masks[~went], self.rights[~went]
+        fresh, fresh_for = self._fresh(masks, appeared, evidence, gone, gone_for)
+        rights = kernels.narrowed(masks, rights, appeared)
         covers = []
         for right, kept in enumerate(self.covers):
+            lost, found = _against(gone, gone_for, right), _against(fresh, fresh_for, right)
+            if not len(lost) and not len(found):
+                covers.append(kept)
+                continue
             cover = copy(kept)
-            gone = bitsets.distinct(_against(vanished, right))
-            gone = gone[bitsets.is_member(gone, cover.evidence)]
-            fresh = _against(appeared, right)
-            if len(gone):
-                # Evidence that was hidden below a vanished one may be maximal now.
-                hidden = _against(evidence, right)
-                hidden = hidden[bitsets.any_superset(hidden, gone)]
-                cover.remove(gone, np.concatenate([hidden, fresh]))
-            elif len(fresh):
-                cover.add(fresh)
+            cover.remove(lost, found)
             covers.append(cover)
-        return Dependencies(tuple(covers))
+        return Dependencies(tuple(covers), *_together(masks, rights, fresh, fresh_for))
+
+    def _fresh(
+        self, masks: U64, appeared: U64, evidence: U64, gone: U64, gone_for: U64
+    ) -> tuple[U64, U64]:
+        """The evidences that have become maximal for a right side, and for which: they appeared,
+        or were hidden by a larger one that is gone."""
+        opened = kernels.opened(evidence, gone, gone_for)
+        hidden = opened.any(axis=1)
+        hidden[hidden] = ~bitsets.is_member(evidence[hidden], appeared)
+        full = bitsets.universe(len(self.covers))
+        fresh = np.concatenate([appeared, evidence[hidden]])
+        fresh_for = np.concatenate([full & ~appeared, opened[hidden]])
+        fresh_for = kernels.narrowed(fresh, fresh_for, np.concatenate([masks, fresh]))
+        some = fresh_for.any(axis=1)
+        return fresh[some], fresh_for[some]
 
     @property
     def pairs(self) -> tuple[U64, NDArray[np.int32]]:
@@ -64,24 +96,22 @@ class Dependencies:
         return left, np.repeat(np.arange(len(self.covers), dtype=np.int32), sizes)
 
 
-def maximal_evidence(atoms: int, evidence: U64) -> tuple[U64, U64]:
-    """The evidences that are maximal for some right side, and for which ones, as bits.
-
-    An evidence e is maximal for A iff A is in every larger one, so the right sides of e are what
-    all larger ones share beyond e.
-    """
-    full = bitsets.universe(atoms)[0]
-    # Rows that agree everywhere refute nothing, and would stand above all others.
-    evidence = evidence[(evidence != full).any(axis=1)]
-    masks = evidence[np.argsort(-bitsets.popcount(evidence), kind="stable")]
-    kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
-    count = kernels.maximal_for(masks, full, kept, rights)
-    return masks[kept[:count]], rights[:count]
+def _together(masks: U64, rights: U64, fresh: U64, fresh_for: U64) -> tuple[U64, U64]:
+    """Right sides of the same evidence united; evidences without any are left out."""
+    rows = np.concatenate([masks, fresh])
+    order = np.lexsort(rows.T)
+    rows, sides = rows[order], np.concatenate([rights, fresh_for])[order]
+    # An evidence comes at most twice: as an older one, and as one that was hidden from some sides.
+    twice = np.zeros(len(rows), np.bool_)
+    twice[1:] = (rows[1:] == rows[:-1]).all(axis=1)
+    sides[:-1][twice[1:]] |= sides[twice]
+    some = ~twice & sides.any(axis=1)
+    return rows[some], sides[some]
 
 
-def _against(evidence: U64, right: int) -> U64:
-    """The evidences that lack ``right``, with it."""
+def _against(masks: U64, rights: U64, right: int) -> U64:
+    """The evidences that are maximal for ``right``, with it."""
     bit = np.uint64(1) << np.uint64(right % 64)
-    out: U64 = evidence[evidence[:, right // 64] & bit == 0].copy()
+    out: U64 = masks[rights[:, right // 64] & bit != 0].copy()
     out[:, right // 64] |= bit
     return out

@@ -185,7 +185,7 @@ def any_superset(queries: Masks, family: Masks) -> Flags:
     if not len(queries) or not len(family):
         return np.zeros(len(queries), np.bool_)
     family = plain(family)
-    return _inside(plain(queries), len(family), _transpose(family), _rarest_first(family))
+    return _inside(plain(queries), len(family), _transpose(family), rarest_first(family))
 
 
 def any_subset(queries: Masks, family: Masks) -> Flags:
@@ -199,7 +199,7 @@ def maximal(matrix: Masks) -> Masks:
     if len(rows) < 2:
         return rows
     # A row's supersets are larger, so they are decided before it when the largest come first.
-    kept = _maximal(plain(rows[::-1]), _rarest_first(rows))
+    kept = _maximal(plain(rows[::-1]), rarest_first(rows))
     return rows[kept[::-1]]
 
 
@@ -209,7 +209,7 @@ def minimal(matrix: Masks) -> Masks:
     return rows[canonical_order(rows)]
 
 
-def _rarest_first(family: Masks) -> Indices:
+def rarest_first(family: Masks) -> Indices:
     return np.argsort(_frequency(family), kind="stable")
 
 
@@ -268,7 +268,7 @@ def _reversed(matrix: Masks) -> Masks:
 
 
 @kernel
-def _select(row: Masks, order: Indices, chosen: Indices) -> int:
+def select(row: Masks, order: Indices, chosen: Indices) -> int:
     """Write the columns of ``row`` to ``chosen`` in the given order; return their number."""
     size = 0
     for k in range(order.size):
@@ -300,7 +300,7 @@ def _inside(queries: Masks, members: int, held: Masks, order: Indices) -> Flags:
     found = np.zeros(queries.shape[0], np.bool_)
     chosen = np.empty(order.size, np.int64)
     for i in range(queries.shape[0]):
-        size = _select(queries[i], order, chosen)
+        size = select(queries[i], order, chosen)
         found[i] = _held(chosen, size, members, held)
     return found
 
@@ -313,7 +313,7 @@ def _maximal(rows: Masks, order: Indices) -> Flags:
     chosen = np.empty(order.size, np.int64)
     members = 0
     for i in range(rows.shape[0]):
-        size = _select(rows[i], order, chosen)
+        size = select(rows[i], order, chosen)
         if not _held(chosen, size, members, held):
             kept[i] = True
             bit = ONE << np.uint64(members & 63)
