@@ -23,7 +23,7 @@ U64 = NDArray[np.uint64]
 @dataclass(frozen=True)
 class Dependencies:
     """The covers of all right sides, in column order; and the evidences that are maximal for some
-    right side, with the mask of those right sides."""
+    right side, in canonical order, with the masks of those right sides."""
 
     covers: tuple[Cover, ...]
     masks: U64
@@ -32,12 +32,10 @@ class Dependencies:
     @staticmethod
     def build(atoms: int, evidence: U64, max_size: int | None) -> Dependencies:
         """All minimal dependencies of these evidences, each given once."""
-        # A larger one is settled before those inside it.
-        masks = evidence[np.argsort(-bitsets.popcount(evidence), kind="stable")]
-        kept, rights = kernels.maximal_for(masks, bitsets.universe(atoms)[0])
-        masks = masks[kept]
+        masks, rights = maximal_evidence(atoms, evidence)
         covers = (
-            Cover.build(atoms, _against(masks, rights, right), max_size) for right in range(atoms)
+            Cover.of_maximal(atoms, _against(masks, rights, right), max_size)
+            for right in range(atoms)
         )
         return Dependencies(tuple(covers), masks, rights)
 
@@ -46,11 +44,12 @@ class Dependencies:
         atoms: int, masks: U64, rights: U64, minimal: Sequence[U64], max_size: int | None
     ) -> Dependencies:
         """What was built before: the left sides of every right side in canonical order."""
-        covers = []
-        for right, sets in enumerate(minimal):
-            evidence = _against(masks, rights, right)
-            evidence = evidence[bitsets.canonical_order(evidence)]
-            covers.append(Cover(atoms, evidence, sets, max_size))
+        order = bitsets.canonical_order(masks)
+        masks, rights = masks[order], rights[order]
+        covers = (
+            Cover(atoms, _against(masks, rights, right), sets, max_size)
+            for right, sets in enumerate(minimal)
+        )
         return Dependencies(tuple(covers), masks, rights)
 
     def changed(self, appeared: U64, vanished: U64, evidence: U64) -> Dependencies:
@@ -62,16 +61,16 @@ class Dependencies:
         masks, rights = self.masks[~went], self.rights[~went]
         fresh, fresh_for = self._fresh(masks, appeared, evidence, gone, gone_for)
         rights = kernels.narrowed(masks, rights, appeared)
+        masks, rights = _together(masks, rights, fresh, fresh_for)
         covers = []
         for right, kept in enumerate(self.covers):
             lost, found = _against(gone, gone_for, right), _against(fresh, fresh_for, right)
-            if not len(lost) and not len(found):
-                covers.append(kept)
-                continue
-            cover = copy(kept)
-            cover.remove(lost, found)
+            cover = kept
+            if len(lost) or len(found):
+                cover = copy(kept)
+                cover.exchange(lost, found, _against(masks, rights, right))
             covers.append(cover)
-        return Dependencies(tuple(covers), *_together(masks, rights, fresh, fresh_for))
+        return Dependencies(tuple(covers), masks, rights)
 
     def _fresh(
         self, masks: U64, appeared: U64, evidence: U64, gone: U64, gone_for: U64
@@ -96,10 +95,18 @@ class Dependencies:
         return left, np.repeat(np.arange(len(self.covers), dtype=np.int32), sizes)
 
 
+def maximal_evidence(atoms: int, evidence: U64) -> tuple[U64, U64]:
+    """The evidences that are maximal for some right side, in canonical order, and for which ones,
+    as bits. Each evidence is given once."""
+    order = bitsets.canonical_order(evidence)[::-1]  # Larger ones before those inside them.
+    kept, rights = kernels.maximal_for(evidence[order], bitsets.universe(atoms)[0])
+    return evidence[order[kept[::-1]]], rights[::-1]
+
+
 def _together(masks: U64, rights: U64, fresh: U64, fresh_for: U64) -> tuple[U64, U64]:
     """Right sides of the same evidence united; evidences without any are left out."""
     rows = np.concatenate([masks, fresh])
-    order = np.lexsort(rows.T)
+    order = bitsets.canonical_order(rows)
     rows, sides = rows[order], np.concatenate([rights, fresh_for])[order]
     # An evidence comes at most twice: as an older one, and as one that was hidden from some sides.
     twice = np.zeros(len(rows), np.bool_)
@@ -110,7 +117,7 @@ def _together(masks: U64, rights: U64, fresh: U64, fresh_for: U64) -> tuple[U64,
 
 
 def _against(masks: U64, rights: U64, right: int) -> U64:
-    """The evidences that are maximal for ``right``, with it."""
+    """The evidences that are maximal for ``right``, with it; their order stays canonical."""
     bit = np.uint64(1) << np.uint64(right % 64)
     out: U64 = masks[rights[:, right // 64] & bit != 0].copy()
     out[:, right // 64] |= bit

@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 
 from holdfast.kernels import bitsets
-from holdfast.kernels.bitsets import FULL, ONE, ZERO, Indices, Masks, lowest
+from holdfast.kernels.bitsets import (
+    ONE,
+    SIEVE,
+    ZERO,
+    Indices,
+    Masks,
+    contains,
+    hold,
+    lowest,
+    select,
+    sieve,
+)
 from holdfast.kernels.jit import kernel
 
 
@@ -41,89 +52,70 @@ def opened(masks: Masks, family: Masks, rights: Masks) -> Masks:
     """What the larger ones in ``family`` are maximal for, together."""
     out = np.zeros_like(masks)
     if len(masks) and len(family):
-        order = bitsets.rarest_first(family)
-        _opened(bitsets.plain(masks), bitsets.transpose(family), order, bitsets.plain(rights), out)
+        family, order = bitsets.plain(family), bitsets.rarest_first(family)
+        held = bitsets.transpose(family)
+        _opened(bitsets.plain(masks), family, held, order, bitsets.plain(rights), out)
     return out
 
 
 @kernel
-def _larger(chosen: Any, size: int, held: Any, w: int, members: int) -> Any:
-    """Those of the ``w``-th 64 members that hold all chosen columns."""
-    word = FULL
-    if members - 64 * w < 64:
-        word = (ONE << np.uint64(members - 64 * w)) - ONE
-    for k in range(size):
-        word &= held[chosen[k], w]
-        if word == ZERO:
-            break
-    return word
-
-
-@kernel
-def _narrow(mask: Any, left: Any, chosen: Any, size: int, family: Any, held: Any, members: int) -> bool:
-    """Take from ``left`` what a larger member lacks; returns whether anything stays."""
-    words = left.size
+def _narrow(mask: Any, left: Any, chosen: Any, size: int, family: Any, held: Any, members: int) -> Any:
+    """Take from ``left`` what a larger member lacks, until nothing is left; returns what is."""
+    some = ZERO
+    for v in range(left.size):
+        some |= left[v]
     for w in range((members + 63) // 64):
-        word = _larger(chosen, size, held, w, members)
-        while word != ZERO:
-            at = 64 * w + lowest(word)
+        if some == ZERO:
+            break
+        word = sieve(chosen, size, members, held, w)
+        while word != ZERO and some != ZERO:
+            larger = family[64 * w + lowest(word)]
             word &= word - ONE
-            equal, some = True, ZERO
-            for v in range(words):
-                equal = equal and family[at, v] == mask[v]
-                some |= left[v] & family[at, v]
-            if equal:
-                continue
-            for v in range(words):
-                left[v] &= family[at, v]
-            if some == ZERO:
-                return False
-    return True
+            if contains(larger, mask) and not contains(mask, larger):
+                some = ZERO
+                for v in range(left.size):
+                    left[v] &= larger[v]
+                    some |= left[v]
+    return some
 
 
 @kernel
 def _maximal_for(masks: Any, full: Any, order: Any, kept: Any, rights: Any) -> int:
-    words = masks.shape[1]
     held = np.zeros((order.size, (masks.shape[0] + 63) // 64), np.uint64)
     family = np.empty_like(masks)
-    chosen = np.empty(order.size, np.int64)
+    chosen = np.empty(SIEVE, np.int64)
     count = 0
     for i in range(masks.shape[0]):
-        some = ZERO
-        for v in range(words):
+        for v in range(masks.shape[1]):
             rights[count, v] = full[v] & ~masks[i, v]
-            some |= rights[count, v]
-        size = bitsets.select(masks[i], order, chosen)
-        if some == ZERO or not _narrow(
-            masks[i], rights[count], chosen, size, family, held, count
-        ):
-            continue
-        for k in range(size):
-            held[chosen[k], count >> 6] |= ONE << np.uint64(count & 63)
-        family[count] = masks[i]
-        kept[count] = i
-        count += 1
+        size = select(masks[i], order, chosen)
+        if _narrow(masks[i], rights[count], chosen, size, family, held, count) != ZERO:
+            hold(masks[i], count, held)
+            family[count] = masks[i]
+            kept[count] = i
+            count += 1
     return count
 
 
 @kernel
 def _narrowed(masks: Any, family: Any, held: Any, order: Any, out: Any) -> None:
-    chosen = np.empty(order.size, np.int64)
+    chosen = np.empty(SIEVE, np.int64)
     for i in range(masks.shape[0]):
-        size = bitsets.select(masks[i], order, chosen)
+        size = select(masks[i], order, chosen)
         _narrow(masks[i], out[i], chosen, size, family, held, family.shape[0])
 
 
 @kernel
-def _opened(masks: Any, held: Any, order: Any, rights: Any, out: Any) -> None:
-    chosen = np.empty(order.size, np.int64)
-    members = rights.shape[0]
+def _opened(masks: Any, family: Any, held: Any, order: Any, rights: Any, out: Any) -> None:
+    chosen = np.empty(SIEVE, np.int64)
+    members = family.shape[0]
     for i in range(masks.shape[0]):
-        size = bitsets.select(masks[i], order, chosen)
+        size = select(masks[i], order, chosen)
         for w in range((members + 63) // 64):
-            word = _larger(chosen, size, held, w, members)
+            word = sieve(chosen, size, members, held, w)
             while word != ZERO:
                 at = 64 * w + lowest(word)
                 word &= word - ONE
-                for v in range(out.shape[1]):
-                    out[i, v] |= rights[at, v]
+                if contains(family[at], masks[i]):
+                    for v in range(out.shape[1]):
+                        out[i, v] |= rights[at, v]
