@@ -222,8 +222,10 @@ def _kernel(path: Path) -> None:
         packed.append(pairs / (time.perf_counter() - middle))
     rate, ceiling = max(counted), max(packed)
     mark = "ok " if rate >= 150 else "NOT"
-    print(f"  {mark} pairs of adult, packed and counted on one core: {rate:.0f} million/s "
-          f"(at least 150), {rate / ceiling:.0%} of the {ceiling:.0f} million/s of packing only")  # fmt: skip
+    print(
+        f"  {mark} adult, packed and counted: {rate:.0f} million pairs/s per core "
+        f"(at least 150), {rate / ceiling:.0%} of the {ceiling:.0f} of packing only"
+    )
 
 
 @kernel

@@ -26,7 +26,8 @@ class AgreeSets:
         return AgreeSets(bitsets.empty(atoms), np.empty(0, np.int64))
 
     def changed(self, masks: list[U64], counts: list[I64]) -> tuple[AgreeSets, U64, U64]:
-        """After tables of changed counts, each in mask order; and the agree-sets that appeared and that vanished."""
+        """After tables of changed counts, each in mask order; and the agree-sets that appeared and
+        that vanished."""
         change = agree.total(masks, counts, self.masks.shape[1])
         after, sums, appeared, vanished = agree.added(self.masks, self.counts, *change)
         if (sums < 0).any():

@@ -83,9 +83,12 @@ class Dependencies:
         full = bitsets.universe(len(self.covers))
         fresh = np.concatenate([appeared, evidence[hidden]])
         fresh_for = np.concatenate([full & ~appeared, opened[hidden]])
-        fresh_for = kernels.narrowed(fresh, fresh_for, np.concatenate([masks, fresh]))
-        some = fresh_for.any(axis=1)
-        return fresh[some], fresh_for[some]
+        # Beside older ones first, which few survive, then beside each other.
+        for family in (masks, None):
+            fresh_for = kernels.narrowed(fresh, fresh_for, fresh if family is None else family)
+            some = fresh_for.any(axis=1)
+            fresh, fresh_for = fresh[some], fresh_for[some]
+        return fresh, fresh_for
 
     @property
     def pairs(self) -> tuple[U64, NDArray[np.int32]]:

@@ -82,10 +82,11 @@ def _number(
 
 
 def count(columns: Codes, ones: I64) -> tuple[U64, I64]:
-    """Agree-sets of each of these rows, in order, with all rows before it, and how many pairs show each.
+    """Agree-sets of each of these rows with all rows before it, and how many pairs show each.
 
-    ``columns`` is ``(columns, rows)``; the masks come in order, by their words. All rows give every pair of a table once; rows that stand
-    last give their pairs with the others and among themselves.
+    ``columns`` is ``(columns, rows)``, and the chosen rows ascend. All rows give every pair of a
+    table once; rows that stand last give their pairs with the others and among themselves. The
+    masks come in order, by their words.
     """
     number = len(columns)
     if number <= DIRECT:

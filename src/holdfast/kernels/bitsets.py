@@ -2,7 +2,8 @@
 
 Containment questions are answered over the transposed matrix, where one machine word holds one
 column of 64 members: "and" over a query's rarest columns, and most of 64 members are refuted after
-a few steps; the others are compared whole. That is what makes hundreds of thousands of sets affordable.
+a few steps; the others are compared whole. That is what makes hundreds of thousands of sets
+affordable.
 """
 
 from __future__ import annotations

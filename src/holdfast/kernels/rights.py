@@ -6,24 +6,26 @@ found narrows the right sides, and most evidences are settled by the first few.
 
 from __future__ import annotations
 
-from typing import Any
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from holdfast.kernels import bitsets
-from holdfast.kernels.bitsets import (
-    ONE,
-    SIEVE,
-    ZERO,
-    Indices,
-    Masks,
-    contains,
-    hold,
-    lowest,
-    select,
-    sieve,
-)
+from holdfast.kernels.bitsets import FULL, ONE, ZERO, Indices, Masks, contains, hold, lowest, select
 from holdfast.kernels.jit import kernel
+
+_SIEVE = 32
+"""Columns, rarest first, that members are sieved by before they are compared whole: real evidence
+holds most columns, and a few alone let too many through."""
+
+_SHARE = 10_000
+"""Masks that are worth a thread of their own."""
+
+_CHUNK = 32
+"""Words of members sieved at once."""
 
 
 def maximal_for(masks: Masks, full: Masks) -> tuple[Indices, Masks]:
@@ -33,18 +35,27 @@ def maximal_for(masks: Masks, full: Masks) -> tuple[Indices, Masks]:
     """
     masks = bitsets.plain(masks)
     kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
-    count = _maximal_for(masks, full, bitsets.rarest_first(masks), kept, rights)
+    held = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
+    family = _Family(np.empty_like(masks), held, bitsets.rarest_first(masks))
+    count = _maximal_for(masks, full, family, kept, rights)
     return kept[:count], rights[:count].copy()
+
+
+class _Family(NamedTuple):
+    """Evidences, largest first, and how to find those that are larger than a mask."""
+
+    masks: Masks
+    held: Masks  # the transposed matrix
+    order: Indices  # columns, rarest first
 
 
 def narrowed(masks: Masks, rights: Masks, family: Masks) -> Masks:
     """The right sides that are left of ``rights`` beside the larger ones in ``family``."""
     out = rights.copy()
     if len(masks) and len(family):
-        # The largest first: they stand above most.
-        family = bitsets.plain(family[np.argsort(-bitsets.popcount(family), kind="stable")])
-        order = bitsets.rarest_first(family)
-        _narrowed(bitsets.plain(masks), family, bitsets.transpose(family), order, out)
+        index, _, larger = _index(masks, family)
+        masks = bitsets.plain(masks)
+        _spread(len(masks), lambda part: _narrowed(masks[part], larger[part], index, out[part]))
     return out
 
 
@@ -52,70 +63,118 @@ def opened(masks: Masks, family: Masks, rights: Masks) -> Masks:
     """What the larger ones in ``family`` are maximal for, together."""
     out = np.zeros_like(masks)
     if len(masks) and len(family):
-        family, order = bitsets.plain(family), bitsets.rarest_first(family)
-        held = bitsets.transpose(family)
-        _opened(bitsets.plain(masks), family, held, order, bitsets.plain(rights), out)
+        index, order, larger = _index(masks, family)
+        masks, rights = bitsets.plain(masks), bitsets.plain(rights[order])
+        _spread(
+            len(masks), lambda part: _opened(masks[part], larger[part], index, rights, out[part])
+        )
     return out
 
 
+def _spread(count: int, work: Callable[[slice], None]) -> None:
+    """Do the work in parts, one for each core, where there is much of it."""
+    parts = min(os.cpu_count() or 1, count // _SHARE + 1)
+    bounds = [count * k // parts for k in range(parts + 1)]
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(work, map(slice, bounds, bounds[1:])))
+
+
+def _index(masks: Masks, family: Masks) -> tuple[_Family, Indices, Indices]:
+    """The family to look up, the order that it stands in, and how many have more columns than each
+    of the masks."""
+    sizes = bitsets.popcount(family)
+    order = np.argsort(-sizes, kind="stable")
+    larger = np.searchsorted(-sizes[order], -bitsets.popcount(masks))
+    family = bitsets.plain(family[order])
+    index = _Family(family, bitsets.transpose(family), bitsets.rarest_first(family))
+    return index, order, larger
+
+
 @kernel
-def _narrow(mask: Any, left: Any, chosen: Any, size: int, family: Any, held: Any, members: int) -> Any:
-    """Take from ``left`` what a larger member lacks, until nothing is left; returns what is."""
+def _and(row: Any, out: Any) -> None:
+    """A plain loop over slices: only that vectorises."""
+    for j in range(out.size):
+        out[j] &= row[j]
+
+
+@kernel
+def _any(words: Any) -> bool:
+    some = ZERO
+    for j in range(words.size):
+        some |= words[j]
+    return bool(some != ZERO)
+
+
+@kernel
+def _sieve(chosen: Any, size: int, held: Any, lo: int, members: int, out: Any) -> int:
+    """Which members from word ``lo`` on hold the chosen columns; returns how many words that is."""
+    words = min(_CHUNK, (members + 63) // 64 - lo)
+    for j in range(words):
+        left = members - 64 * (lo + j)
+        out[j] = FULL if left >= 64 else (ONE << np.uint64(left)) - ONE
+    for k in range(size):
+        _and(held[chosen[k], lo : lo + words], out[:words])
+        if k & 7 == 7 and not _any(out[:words]):
+            return 0
+    return words
+
+
+@kernel
+def _narrow(mask: Any, left: Any, family: Any, members: int) -> Any:
+    """Take from ``left`` what a larger one of the first members lacks, until nothing is left;
+    returns what is."""
+    chosen, sieved = np.empty(_SIEVE, np.int64), np.empty(_CHUNK, np.uint64)
+    size = select(mask, family.order, chosen)
     some = ZERO
     for v in range(left.size):
         some |= left[v]
-    for w in range((members + 63) // 64):
+    for lo in range(0, (members + 63) // 64, _CHUNK):
         if some == ZERO:
             break
-        word = sieve(chosen, size, members, held, w)
-        while word != ZERO and some != ZERO:
-            larger = family[64 * w + lowest(word)]
-            word &= word - ONE
-            if contains(larger, mask) and not contains(mask, larger):
-                some = ZERO
-                for v in range(left.size):
-                    left[v] &= larger[v]
-                    some |= left[v]
+        for j in range(_sieve(chosen, size, family.held, lo, members, sieved)):
+            word = sieved[j]
+            while word != ZERO and some != ZERO:
+                larger = family.masks[64 * (lo + j) + lowest(word)]
+                word &= word - ONE
+                if contains(larger, mask):
+                    some = ZERO
+                    for v in range(left.size):
+                        left[v] &= larger[v]
+                        some |= left[v]
     return some
 
 
 @kernel
-def _maximal_for(masks: Any, full: Any, order: Any, kept: Any, rights: Any) -> int:
-    held = np.zeros((order.size, (masks.shape[0] + 63) // 64), np.uint64)
-    family = np.empty_like(masks)
-    chosen = np.empty(SIEVE, np.int64)
+def _maximal_for(masks: Any, full: Any, family: Any, kept: Any, rights: Any) -> int:
     count = 0
     for i in range(masks.shape[0]):
         for v in range(masks.shape[1]):
             rights[count, v] = full[v] & ~masks[i, v]
-        size = select(masks[i], order, chosen)
-        if _narrow(masks[i], rights[count], chosen, size, family, held, count) != ZERO:
-            hold(masks[i], count, held)
-            family[count] = masks[i]
+        if _narrow(masks[i], rights[count], family, count) != ZERO:
+            hold(masks[i], count, family.held)
+            family.masks[count] = masks[i]
             kept[count] = i
             count += 1
     return count
 
 
 @kernel
-def _narrowed(masks: Any, family: Any, held: Any, order: Any, out: Any) -> None:
-    chosen = np.empty(SIEVE, np.int64)
+def _narrowed(masks: Any, larger: Any, family: Any, out: Any) -> None:
     for i in range(masks.shape[0]):
-        size = select(masks[i], order, chosen)
-        _narrow(masks[i], out[i], chosen, size, family, held, family.shape[0])
+        _narrow(masks[i], out[i], family, larger[i])
 
 
 @kernel
-def _opened(masks: Any, family: Any, held: Any, order: Any, rights: Any, out: Any) -> None:
-    chosen = np.empty(SIEVE, np.int64)
-    members = family.shape[0]
+def _opened(masks: Any, larger: Any, family: Any, rights: Any, out: Any) -> None:
+    chosen, sieved = np.empty(_SIEVE, np.int64), np.empty(_CHUNK, np.uint64)
     for i in range(masks.shape[0]):
-        size = select(masks[i], order, chosen)
-        for w in range((members + 63) // 64):
-            word = sieve(chosen, size, members, held, w)
-            while word != ZERO:
-                at = 64 * w + lowest(word)
-                word &= word - ONE
-                if contains(family[at], masks[i]):
-                    for v in range(out.shape[1]):
-                        out[i, v] |= rights[at, v]
+        size = select(masks[i], family.order, chosen)
+        for lo in range(0, (larger[i] + 63) // 64, _CHUNK):
+            for j in range(_sieve(chosen, size, family.held, lo, larger[i], sieved)):
+                word = sieved[j]
+                while word != ZERO:
+                    at = 64 * (lo + j) + lowest(word)
+                    word &= word - ONE
+                    if contains(family.masks[at], masks[i]):
+                        for v in range(out.shape[1]):
+                            out[i, v] |= rights[at, v]
