@@ -78,17 +78,18 @@ class Dependencies:
         """The evidences that have become maximal for a right side, and for which: they appeared,
         or were hidden by a larger one that is gone."""
         opened = kernels.opened(evidence, gone, gone_for)
-        hidden = opened.any(axis=1)
-        hidden[hidden] = ~bitsets.is_member(evidence[hidden], appeared)
+        hidden = np.flatnonzero(opened.any(axis=1))
+        hidden = hidden[~bitsets.is_member(evidence[hidden], appeared)]
         full = bitsets.universe(len(self.covers))
         fresh = np.concatenate([appeared, evidence[hidden]])
         fresh_for = np.concatenate([full & ~appeared, opened[hidden]])
-        # Beside older ones first, which few survive, then beside each other.
-        for family in (masks, None):
-            fresh_for = kernels.narrowed(fresh, fresh_for, fresh if family is None else family)
-            some = fresh_for.any(axis=1)
-            fresh, fresh_for = fresh[some], fresh_for[some]
-        return fresh, fresh_for
+        # Beside older ones first, which few survive; then beside each other.
+        fresh_for = kernels.narrowed(fresh, fresh_for, masks)
+        some = fresh_for.any(axis=1)
+        fresh, fresh_for = fresh[some], fresh_for[some]
+        fresh_for = kernels.narrowed(fresh, fresh_for, fresh)
+        some = fresh_for.any(axis=1)
+        return fresh[some], fresh_for[some]
 
     @property
     def pairs(self) -> tuple[U64, NDArray[np.int32]]:
