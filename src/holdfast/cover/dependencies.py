@@ -6,7 +6,9 @@ itself can refute nothing and stays out of every left side; then it is the cover
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import dataclass
 
@@ -18,6 +20,9 @@ from holdfast.kernels import bitsets
 from holdfast.kernels import rights as kernels
 
 U64 = NDArray[np.uint64]
+
+_MANY = 100_000
+"""Left sides from which on a change is worth threads: with fewer they wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +38,12 @@ class Dependencies:
     def build(atoms: int, evidence: U64, max_size: int | None) -> Dependencies:
         """All minimal dependencies of these evidences, each given once."""
         masks, rights = maximal_evidence(atoms, evidence)
-        covers = (
-            Cover.of_maximal(atoms, _against(masks, rights, right), max_size)
-            for right in range(atoms)
+        covers = _each(
+            atoms,
+            lambda right: Cover.of_maximal(atoms, _against(masks, rights, right), max_size),
+            os.cpu_count(),
         )
-        return Dependencies(tuple(covers), masks, rights)
+        return Dependencies(covers, masks, rights)
 
     @staticmethod
     def known(
@@ -62,15 +68,18 @@ class Dependencies:
         fresh, fresh_for = self._fresh(masks, appeared, evidence, gone, gone_for)
         rights = kernels.narrowed(masks, rights, appeared)
         masks, rights = _together(masks, rights, fresh, fresh_for)
-        covers = []
-        for right, kept in enumerate(self.covers):
+
+        def after(right: int) -> Cover:
             lost, found = _against(gone, gone_for, right), _against(fresh, fresh_for, right)
-            cover = kept
-            if len(lost) or len(found):
-                cover = copy(kept)
-                cover.exchange(lost, found, _against(masks, rights, right))
-            covers.append(cover)
-        return Dependencies(tuple(covers), masks, rights)
+            if not len(lost) and not len(found):
+                return self.covers[right]
+            cover = copy(self.covers[right])
+            cover.exchange(lost, found, _against(masks, rights, right))
+            return cover
+
+        many = sum(len(cover.minimal) for cover in self.covers) > _MANY
+        covers = _each(len(self.covers), after, os.cpu_count() if many else 1)
+        return Dependencies(covers, masks, rights)
 
     def _fresh(
         self, masks: U64, appeared: U64, evidence: U64, gone: U64, gone_for: U64
@@ -97,6 +106,12 @@ class Dependencies:
         left = np.concatenate([cover.minimal for cover in self.covers])
         sizes = [len(cover.minimal) for cover in self.covers]
         return left, np.repeat(np.arange(len(self.covers), dtype=np.int32), sizes)
+
+
+def _each(sides: int, work: Callable[[int], Cover], threads: int | None) -> tuple[Cover, ...]:
+    """The cover of each right side; they share nothing, and kernels leave the interpreter free."""
+    with ThreadPoolExecutor(threads) as pool:
+        return tuple(pool.map(work, range(sides)))
 
 
 def maximal_evidence(atoms: int, evidence: U64) -> tuple[U64, U64]:
