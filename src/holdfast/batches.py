@@ -138,9 +138,9 @@ def _kept(run: Run, table: Table, before: Table, intake: BatchIntake, gone: I64)
     """The table with everything made exact again, at a cost that follows the batch."""
     if table.way == COUNTED != before.way:
         # Only what keys need stays witnessed.
-        table = replace(
-            table, evidence=table.evidence.maximal(), covers=table.covers.only([KEY]), unchecked={}
-        )
+        covers = table.covers.only([KEY])
+        evidence = table.evidence.only(covers.evidence[0])
+        table = replace(table, evidence=evidence, covers=covers, unchecked={})
     table = validated(run, table, before.holds, intake.added)
     if table.way != COUNTED:
         return table

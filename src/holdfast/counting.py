@@ -122,12 +122,12 @@ def contents(counted: Counted, covers: Covers) -> Iterator[tuple[str, pa.Table]]
     """The files of counted evidence."""
     sets = counted.sets
     # For which right sides a mask is maximal evidence, so that opening need not find out again.
-    agreed = {
-        "mask": masks_of(sets.masks),
-        "pairs": sets.counts,
-        "maximal_for": masks_of(covers.maximal_for(sets.masks)),
-    }
-    yield "agree", pa.table(agreed)
+    masks, rights = covers.only(covers.columns).evidence
+    maximal = np.zeros_like(sets.masks)
+    maximal[sets.places(masks)] = rights
+    agreed = {"mask": sets.masks, "maximal_for": maximal}
+    kept = {name: masks_of(matrix) for name, matrix in agreed.items()}
+    yield "agree", pa.table({**kept, "pairs": sets.counts})
     masks, counts = counted.change
     yield "recount", pa.table({"mask": masks_of(masks), "change": counts})
 
@@ -181,13 +181,17 @@ def _ranks(left: U64) -> I64:
 
 def load(store: Store, path: str, atoms: int) -> tuple[Counted, pa.Table]:
     """The counts of a file, and the file."""
-    sets = load_sets(store, path, atoms)
-    return Counted(sets, (sets.masks[:0], sets.counts[:0])), _read(store, path)
+    kept = _read(store, path)
+    sets = _sets(kept, atoms)
+    return Counted(sets, (sets.masks[:0], sets.counts[:0])), kept
 
 
 def load_sets(store: Store, path: str, atoms: int) -> AgreeSets:
     """The agree-sets alone."""
-    kept = _read(store, path)
+    return _sets(_read(store, path), atoms)
+
+
+def _sets(kept: pa.Table, atoms: int) -> AgreeSets:
     masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
     return AgreeSets(masks, kept.column("pairs").to_numpy())
 

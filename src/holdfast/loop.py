@@ -84,10 +84,12 @@ class Learned:
             for p in parcels
             if "masks" in p.arrays
         ]
-        if any(len(each.masks) for each in found):
-            self.evidence, appeared = self.evidence.merged(found, bool(self.covers.columns))
-            none = appeared[:0]
-            self.covers = self.covers.changed(appeared, none, self.evidence.masks)
+        none = self.evidence.masks[:0]
+        come = bitsets.distinct(np.concatenate([none, *(each.masks for each in found)]))
+        if len(come):
+            fresh = come[~bitsets.is_member(come, self.evidence.masks)]
+            self.covers = self.covers.changed(fresh, none, none)
+            self.evidence = self.evidence.joined(found).only(self.covers.evidence[0])
 
 
 def sample_calls(runner: Runner, view: View, every_side: bool) -> list[Call]:

@@ -138,8 +138,8 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
     evidence = Evidence(
         matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
     )
-    key_cover = Cover(atoms, masks[kinds == NON_KEY], masks[kinds == KEY], options.max_columns)
-    covers = Covers(atoms, {KEY_SIDE: key_cover})
+    non_keys, minimal = masks[kinds == NON_KEY], {KEY_SIDE: masks[kinds == KEY]}
+    covers = Covers.known(atoms, non_keys, non_keys, minimal, options.max_columns)
     counted = None
     if form["evidence"]["way"] is not None:
         late = form["unchecked"]["right_sides"]
@@ -150,7 +150,9 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
             counted, maximal = counting.load(store, files["agree"], atoms)
             known = counted.sets.masks
         bits = matrix_of(maximal.column("maximal_for"), words)
-        covers = covers.joined(Covers.stored(atoms, known, bits, minimal, options.max_columns))
+        some = bits.any(axis=1)
+        made = Covers.known(atoms, known[some], bits[some], minimal, options.max_columns)
+        covers = covers.joined(made)
     unchecked: Lefts = {}
     if "unchecked" in files:
         kept = _read(store, files["unchecked"])
@@ -244,7 +246,9 @@ def _evidence(table: Table, shown: dict[int, str]) -> pa.Table:
         pa.array([shown.get(int(id_)) for id_ in evidence.witnesses[:, 0, side]], pa.string())
         for side in (0, 1)
     ]
-    maximal = table.covers.only(table.sides).maximal_for(evidence.masks)
+    masks, rights = table.covers.only(table.sides).evidence
+    maximal = np.zeros_like(evidence.masks)
+    maximal[bitsets.places(masks, evidence.masks)] = rights
     return pa.table(
         {
             "mask": masks_of(evidence.masks),

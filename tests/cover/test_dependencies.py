@@ -62,8 +62,8 @@ def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None
         shown = oracle.agree_sets(rows, columns, "equal")
         keys = oracle.minimal_sets(columns, oracle.maximal_sets(shown), most)
         assert bitsets.to_columns(kept.keys.minimal) == keys
-        told = kept.maximal_for(sets.masks)
-        again = Covers.stored(columns, sets.masks, told, kept.only(kept.columns).minimal, most)
+        alone = kept.only(kept.columns)
+        again = Covers.known(columns, *alone.evidence, alone.minimal, most)
         for side, cover in again.by_side.items():
             assert np.array_equal(cover.evidence, kept.by_side[side].evidence)
 

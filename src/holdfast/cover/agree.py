@@ -27,14 +27,17 @@ class AgreeSets:
         return AgreeSets(bitsets.empty(atoms), np.empty(0, np.int64))
 
     def changed(self, masks: list[U64], counts: list[I64]) -> tuple[AgreeSets, U64, U64]:
-        """After some counts changed; and the agree-sets that appeared and that vanished."""
-        words = self.masks.shape[1]
-        after = AgreeSets(*agree.total([self.masks, *masks], [self.counts, *counts], words))
-        if (after.counts < 0).any():
+        """After tables of changed counts, each in mask order; and the agree-sets that appeared and
+        that vanished."""
+        change = agree.total(masks, counts, self.masks.shape[1])
+        after, sums, appeared, vanished = agree.added(self.masks, self.counts, *change)
+        if (sums < 0).any():
             raise AssertionError("an agree-set with a negative number of pairs")
-        appeared = after.masks[~bitsets.is_member(after.masks, self.masks)]
-        vanished = self.masks[~bitsets.is_member(self.masks, after.masks)]
-        return after, appeared, vanished
+        return AgreeSets(after, sums), appeared, vanished
+
+    def places(self, masks: U64) -> I64:
+        """Where some of the agree-sets stand."""
+        return agree.places(self.masks, masks)
 
     @property
     def pairs(self) -> int:

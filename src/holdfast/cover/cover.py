@@ -69,7 +69,12 @@ class Cover:
         if atoms < 0 or (max_size is not None and max_size < 0):
             raise ValueError("the numbers of atoms, and of atoms in a set, cannot be negative")
         cover = cls(atoms, bitsets.empty(atoms), bitsets.empty(atoms), max_size)
-        cover.evidence = bitsets.maximal(cover._checked(evidence))
+        return cls.of_maximal(atoms, bitsets.maximal(cover._checked(evidence)), max_size)
+
+    @classmethod
+    def of_maximal(cls, atoms: int, evidence: Masks, max_size: int | None = None) -> Cover:
+        """The cover of evidences of which none contains another; trusted."""
+        cover = cls(atoms, _in_order(evidence), bitsets.empty(atoms), max_size)
         cover.minimal = cover._search(cover.evidence, bitsets.universe(atoms))
         return cover
 
@@ -90,13 +95,17 @@ class Cover:
         return self._step(gone, self._checked(replacement))
 
     def _step(self, gone: Masks, come: Masks) -> Change:
-        before, old = self.evidence, self.minimal
-        rest = before[~bitsets.is_member(before, gone)]
+        rest = self.evidence[~bitsets.is_member(self.evidence, gone)]
         fresh = bitsets.maximal(come)
         fresh = fresh[~bitsets.any_superset(fresh, rest)]
-        gone = gone[~bitsets.any_superset(gone, fresh)]
         after = _in_order(np.concatenate([rest[~bitsets.any_superset(rest, fresh)], fresh]))
+        return self.exchange(gone, fresh, after)
 
+    def exchange(self, gone: Masks, fresh: Masks, after: Masks) -> Change:
+        """Drop kept evidences, and take in others that are maximal now; ``after`` are all maximal
+        ones, in canonical order. Trusted."""
+        before, old = self.evidence, self.minimal
+        gone = gone[~bitsets.any_superset(gone, fresh)]
         broken = bitsets.any_superset(old, fresh)
         if len(fresh) > len(before) and 2 * np.count_nonzero(broken) > len(old):
             # Growing most sets through mostly new edges was measured at two to eight times the

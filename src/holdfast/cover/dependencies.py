@@ -3,34 +3,48 @@
 For a right side A only the evidences that lack A count. Each is taken together with A, so that A
 itself can refute nothing and stays out of every left side. A key is a left side whose right side no
 two rows agree in: all evidence counts there.
+
+An evidence is maximal for the right sides that all larger ones share beyond it. Those bits are kept
+with it, so that a change tells every cover just what became maximal for it and what stopped.
 """
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.cover import Cover
-from holdfast.kernels import agree as kernels
 from holdfast.kernels import bitsets
+from holdfast.kernels import rights as kernels
 
 U64 = NDArray[np.uint64]
 
 KEY = -1
 """The right side that no two rows agree in."""
 
+_MANY = 100_000
+"""Left sides from which on a change is worth threads: with fewer they wait for each other."""
+
 
 @dataclass(frozen=True)
 class Covers:
-    """The covers of some right sides, :data:`KEY` first, then by column."""
+    """The covers of some right sides, :data:`KEY` first, then by column; and the evidences that
+    are maximal for some of them, in canonical order, with the bits of those right sides.
+
+    Inside, sets have one atom more than there are columns: it stands for the key's right side.
+    """
 
     atoms: int
     by_side: dict[int, Cover]
+    _masks: U64
+    _rights: U64
 
     @staticmethod
     def build(
@@ -42,49 +56,96 @@ class Covers:
     ) -> Covers:
         """All that is minimal against these evidences. After the deadline no further right side
         is begun."""
-        masks, rights = kernels.maximal_evidence(atoms, evidence)
-        made: dict[int, Cover] = {}
-        for side in sides:
+        sides = tuple(sides)
+        # Larger ones before those inside them.
+        masks = _wide(bitsets.distinct(_differing(atoms, evidence))[::-1], atoms)
+        kept, rights = kernels.maximal_for(masks, _bits(sides, atoms))
+        masks, rights = masks[kept[::-1]], rights[::-1]
+
+        def cover(side: int) -> Cover | None:
             if deadline is not None and time.monotonic() > deadline:
-                break
-            if side == KEY:
-                made[KEY] = Cover.build(atoms, masks, max_size)
-            else:
-                bit = np.uint64(1) << np.uint64(side % 64)
-                mine = masks[rights[:, side // 64] & bit != 0]
-                made[side] = Cover.build(atoms, against(mine, side), max_size)
-        return Covers(atoms, made)
+                return None
+            return Cover.of_maximal(atoms, _against(masks, rights, side, atoms), max_size)
+
+        made = _each(sides, cover, os.cpu_count())
+        return Covers(atoms, made, masks, rights).only(made)
+
+    @staticmethod
+    def known(
+        atoms: int, masks: U64, rights: U64, minimal: dict[int, U64], max_size: int | None
+    ) -> Covers:
+        """What was built before: evidence with the bits of columns it is maximal for, or of the
+        key if there is no bit; and the minimal left sides, in canonical order."""
+        order = bitsets.canonical_order(masks)
+        masks, rights = _wide(masks[order], atoms), _wide(rights[order], atoms)
+        if KEY in minimal:
+            rights = np.repeat(_bits([KEY], atoms)[None, :], len(masks), axis=0)
+        made = {
+            side: Cover(atoms, _against(masks, rights, side, atoms), left, max_size)
+            for side, left in minimal.items()
+        }
+        return Covers(atoms, made, masks, rights)
 
     def changed(self, appeared: U64, vanished: U64, evidence: U64) -> Covers:
-        """After evidences appeared and vanished; ``evidence`` is all there is now."""
+        """After evidences appeared and vanished; ``evidence`` is all there is now, which matters
+        only where some vanished."""
+        atoms = self.atoms
+        appeared = _wide(_differing(atoms, appeared), atoms)
         if not len(appeared) and not len(vanished):
             return self
-        full = bitsets.universe(self.atoms)[0]
-        appeared, evidence = (m[(m != full).any(axis=1)] for m in (appeared, evidence))
-        made = {}
-        for side, kept in self.by_side.items():
-            cover = copy(kept)
-            gone = bitsets.distinct(against(vanished, side))
-            gone = gone[bitsets.is_member(gone, cover.evidence)]
-            fresh = against(appeared, side)
-            if len(gone):
-                # Evidence that was hidden below a vanished one may be maximal now.
-                hidden = against(evidence, side)
-                hidden = hidden[bitsets.any_superset(hidden, gone)]
-                cover.remove(gone, np.concatenate([hidden, fresh]))
-            elif len(fresh):
-                cover.add(fresh)
-            made[side] = cover
-        return Covers(self.atoms, made)
+        went = bitsets.is_member(self._masks, _wide(vanished, atoms))
+        gone, gone_for = self._masks[went], self._rights[went]
+        masks, rights = self._masks[~went], self._rights[~went]
+        evidence = _wide(_differing(atoms, evidence), atoms) if len(gone) else appeared[:0]
+        fresh, fresh_for = self._fresh(masks, appeared, evidence, gone, gone_for)
+        rights = kernels.narrowed(masks, rights, appeared)
+        masks, rights = _together(masks, rights, fresh, fresh_for)
+
+        def after(side: int) -> Cover:
+            lost = _against(gone, gone_for, side, atoms)
+            found = _against(fresh, fresh_for, side, atoms)
+            if not len(lost) and not len(found):
+                return self.by_side[side]
+            cover = copy(self.by_side[side])
+            cover.exchange(lost, found, _against(masks, rights, side, atoms))
+            return cover
+
+        many = sum(len(cover.minimal) for cover in self.by_side.values()) > _MANY
+        made = _each(self.by_side, after, os.cpu_count() if many else 1)
+        return Covers(atoms, made, masks, rights)
+
+    def _fresh(
+        self, masks: U64, appeared: U64, evidence: U64, gone: U64, gone_for: U64
+    ) -> tuple[U64, U64]:
+        """The evidences that have become maximal for a right side, and for which: they appeared,
+        or were hidden by a larger one that is gone."""
+        opened = kernels.opened(evidence, gone, gone_for)
+        hidden = np.flatnonzero(opened.any(axis=1))
+        hidden = hidden[~bitsets.is_member(evidence[hidden], appeared)]
+        full = _bits(self.by_side, self.atoms)
+        fresh = np.concatenate([appeared, evidence[hidden]])
+        fresh_for = np.concatenate([full & ~appeared, opened[hidden]])
+        # Beside older ones first, which few survive; then beside each other.
+        fresh_for = kernels.narrowed(fresh, fresh_for, masks)
+        some = fresh_for.any(axis=1)
+        fresh, fresh_for = fresh[some], fresh_for[some]
+        fresh_for = kernels.narrowed(fresh, fresh_for, fresh)
+        some = fresh_for.any(axis=1)
+        return fresh[some], fresh_for[some]
 
     def only(self, sides: Iterable[int]) -> Covers:
         """Some right sides alone."""
-        return Covers(self.atoms, {side: self.by_side[side] for side in sides})
+        by_side = {side: self.by_side[side] for side in sides}
+        rights = self._rights & _bits(by_side, self.atoms)
+        some = rights.any(axis=1)
+        return Covers(self.atoms, by_side, self._masks[some], rights[some])
 
     def joined(self, other: Covers) -> Covers:
         """These, and the other's where both have one."""
-        both = {**self.by_side, **other.by_side}
-        return Covers(self.atoms, dict(sorted(both.items())))
+        mine = self.only(side for side in self.by_side if side not in other.by_side)
+        both = dict(sorted({**mine.by_side, **other.by_side}.items()))
+        together = _together(mine._masks, mine._rights, other._masks, other._rights)
+        return Covers(self.atoms, both, *together)
 
     def without(self, lefts: dict[int, U64]) -> Covers:
         """With these minimal left sides left out, which are not known to hold."""
@@ -93,7 +154,7 @@ class Covers:
             cover = copy(made[side])
             cover.minimal = cover.minimal[~bitsets.is_member(cover.minimal, masks)]
             made[side] = cover
-        return Covers(self.atoms, made)
+        return replace(self, by_side=made)
 
     def with_minimal(self, lefts: dict[int, U64]) -> Covers:
         """With these back again."""
@@ -103,7 +164,7 @@ class Covers:
             minimal = np.concatenate([cover.minimal, masks])
             cover.minimal = minimal[bitsets.canonical_order(minimal)]
             made[side] = cover
-        return Covers(self.atoms, made)
+        return replace(self, by_side=made)
 
     @property
     def keys(self) -> Cover:
@@ -120,46 +181,72 @@ class Covers:
         """All functional dependencies: left sides, and the right side of each."""
         found = [self.by_side[side].minimal for side in self.columns]
         left = np.concatenate([bitsets.empty(self.atoms), *found])
-        return left, np.repeat(
-            np.array(self.columns, np.int32), np.array([len(each) for each in found], np.int64)
-        )
+        sizes = np.array([len(each) for each in found], np.int64)
+        return left, np.repeat(np.array(self.columns, np.int32), sizes)
 
     @property
     def minimal(self) -> dict[int, U64]:
         """The minimal left sides of every right side."""
         return {side: cover.minimal for side, cover in self.by_side.items()}
 
-    def maximal_for(self, masks: U64) -> U64:
-        """For which columns each of these evidences is maximal, as bits; all that are must be
-        among them."""
-        out = np.zeros_like(masks)
-        counts = [len(self.by_side[side].evidence) for side in self.columns]
-        sides = np.repeat(np.array(self.columns, np.int64), np.array(counts, np.int64))
-        word, bit = sides // 64, np.uint64(1) << (sides % 64).astype(np.uint64)
-        own = np.concatenate([masks[:0], *(self.by_side[s].evidence for s in self.columns)])
-        own[np.arange(len(own)), word] &= ~bit
-        np.bitwise_or.at(out, (bitsets.places(own, masks), word), bit)
-        return out
-
-    @staticmethod
-    def stored(
-        atoms: int, masks: U64, maximal: U64, minimal: dict[int, U64], max_size: int | None
-    ) -> Covers:
-        """Covers of columns, from what :meth:`maximal_for` said and their minimal left sides."""
-        made = {}
-        for side, left in minimal.items():
-            bit = np.uint64(1) << np.uint64(side % 64)
-            mine = against(masks[maximal[:, side // 64] & bit != 0], side)
-            mine = mine[bitsets.canonical_order(mine)]
-            made[side] = Cover(atoms, mine, left, max_size)
-        return Covers(atoms, made)
+    @property
+    def evidence(self) -> tuple[U64, U64]:
+        """What is maximal for some right side, and for which columns, as bits."""
+        words = bitsets.words_for(self.atoms)
+        columns = self._rights & _bits(self.columns, self.atoms)
+        return self._masks[:, :words], columns[:, :words]
 
 
-def against(evidence: U64, side: int) -> U64:
-    """The evidences that count for a right side, as its cover takes them."""
-    if side == KEY:
-        return evidence
-    bit = np.uint64(1) << np.uint64(side % 64)
-    out: U64 = evidence[evidence[:, side // 64] & bit == 0].copy()
-    out[:, side // 64] |= bit
+def _each(
+    sides: Iterable[int], work: Callable[[int], Cover | None], threads: int | None
+) -> dict[int, Cover]:
+    """What the work makes of each right side, but for those it makes nothing of. They share
+    nothing, and kernels leave the interpreter free."""
+    sides = tuple(sides)
+    with ThreadPoolExecutor(threads) as pool:
+        made = zip(sides, pool.map(work, sides), strict=True)
+        return {side: each for side, each in made if each is not None}
+
+
+def _differing(atoms: int, evidence: U64) -> U64:
+    """Without rows that agree everywhere: they refute nothing, and would stand above all others."""
+    out: U64 = evidence[(evidence != bitsets.universe(atoms)[0]).any(axis=1)]
     return out
+
+
+def _wide(masks: U64, atoms: int) -> U64:
+    """The same sets, with room for the key's right side."""
+    more = bitsets.words_for(atoms + 1) - masks.shape[1]
+    out: U64 = np.pad(masks, ((0, 0), (0, more))) if more else masks
+    return out
+
+
+def _bits(sides: Iterable[int], atoms: int) -> U64:
+    """Right sides as bits."""
+    places = [atoms if side == KEY else side for side in sides]
+    out: U64 = bitsets.from_columns([places], atoms + 1)[0]
+    return out
+
+
+def _against(masks: U64, rights: U64, side: int, atoms: int) -> U64:
+    """The evidences that are maximal for a right side, as its cover takes them: with it. Their
+    order stays canonical."""
+    place = atoms if side == KEY else side
+    bit = np.uint64(1) << np.uint64(place % 64)
+    out: U64 = masks[rights[:, place // 64] & bit != 0, : bitsets.words_for(atoms)].copy()
+    if side != KEY:
+        out[:, side // 64] |= bit
+    return out
+
+
+def _together(masks: U64, rights: U64, fresh: U64, fresh_for: U64) -> tuple[U64, U64]:
+    """Right sides of the same evidence united; evidences without any are left out."""
+    rows = np.concatenate([masks, fresh])
+    order = bitsets.canonical_order(rows)
+    rows, sides = rows[order], np.concatenate([rights, fresh_for])[order]
+    # An evidence comes at most twice: as an older one, and as one that was hidden from some sides.
+    twice = np.zeros(len(rows), np.bool_)
+    twice[1:] = (rows[1:] == rows[:-1]).all(axis=1)
+    sides[:-1][twice[1:]] |= sides[twice]
+    some = ~twice & sides.any(axis=1)
+    return rows[some], sides[some]

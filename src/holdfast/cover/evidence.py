@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import agree, bitsets
+from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import WITNESSES
 
 U64 = NDArray[np.uint64]
@@ -38,27 +38,32 @@ class Evidence:
         pairs[unset] = -1
         return Evidence(masks.copy(), pairs)
 
-    def merged(self, others: list[Evidence], every_side: bool) -> tuple[Evidence, U64]:
-        """All masks that are maximal in any of these (for some right side, if ``every_side``),
-        with the witnesses of equal ones joined; and those that are new."""
-        come = bitsets.distinct(np.concatenate([o.masks for o in others]))
-        fresh = come[~bitsets.is_member(come, self.masks)]
-        everything = np.concatenate([self.masks, fresh])
-        # Only what is new, or lies below something new, can have become maximal or lost that.
-        doubtful = np.ones(len(everything), np.bool_)
-        doubtful[: len(self.masks)] = bitsets.any_superset(self.masks, fresh)
-        best = np.concatenate(
-            [everything[~doubtful], _maximal(everything[doubtful], everything, every_side)]
-        )
+    def joined(self, others: list[Evidence]) -> Evidence:
+        """All masks, with the first few distinct pairs of equal ones; in canonical order."""
         masks = np.concatenate([self.masks, *(o.masks for o in others)])
         pairs = np.concatenate([self.witnesses, *(o.witnesses for o in others)])
-        keep = np.flatnonzero(bitsets.is_member(masks, best))
-        after = _joined(masks[keep], pairs[keep])
-        return after, after.masks[bitsets.is_member(after.masks, fresh)]
+        order = np.lexsort(masks.T)
+        masks, pairs = masks[order], pairs[order]
+        starts = np.ones(len(masks), np.bool_)
+        starts[1:] = (masks[1:] != masks[:-1]).any(axis=1)
+        owner = np.repeat(np.cumsum(starts) - 1, WITNESSES)
+        flat = pairs.reshape(-1, 2)
+        held = flat[:, 0] >= 0
+        owner, flat = owner[held], flat[held]
+        _, first = np.unique(np.column_stack([owner, flat]), axis=0, return_index=True)
+        first.sort()
+        owner, flat = owner[first], flat[first]
+        rank = np.arange(len(owner)) - np.searchsorted(owner, owner)
+        out = np.full((int(starts.sum()), WITNESSES, 2), -1, np.int64)
+        some = rank < WITNESSES
+        out[owner[some], rank[some]] = flat[some]
+        found = masks[starts]
+        canonical = bitsets.canonical_order(found)
+        return Evidence(found[canonical], out[canonical])
 
-    def maximal(self) -> Evidence:
-        """Only the masks that no other contains."""
-        keep = bitsets.is_member(self.masks, bitsets.maximal(self.masks))
+    def only(self, masks: U64) -> Evidence:
+        """Only some of the masks."""
+        keep = bitsets.is_member(self.masks, masks)
         return Evidence(self.masks[keep], self.witnesses[keep])
 
     def without(self, deleted: I64) -> tuple[Evidence, U64]:
@@ -91,37 +96,3 @@ class Evidence:
         inside = ((mask[None, :] & ~self.masks) == 0).all(axis=1)
         hits = np.flatnonzero(inside)
         return int(hits[0]) if hits.size else -1
-
-
-def _maximal(masks: U64, family: U64, every_side: bool) -> U64:
-    """The masks that nothing in the family exceeds, or exceeds for all right sides alike."""
-    if not every_side:
-        larger = bitsets.maximal(family)
-        return masks[bitsets.is_member(masks, larger)]
-    # Larger masks first, because a few of them settle most.
-    family = family[np.argsort(-bitsets.popcount(family), kind="stable")]
-    rights = np.empty_like(masks)
-    agree.shared_beyond(masks, family, np.full(masks.shape[1], ~np.uint64(0)), rights)
-    return masks[rights.any(axis=1)]
-
-
-def _joined(masks: U64, pairs: I64) -> Evidence:
-    """Equal masks as one, with the first few of their distinct pairs; in canonical order."""
-    order = np.lexsort(masks.T)
-    masks, pairs = masks[order], pairs[order]
-    starts = np.ones(len(masks), np.bool_)
-    starts[1:] = (masks[1:] != masks[:-1]).any(axis=1)
-    owner = np.repeat(np.cumsum(starts) - 1, WITNESSES)
-    flat = pairs.reshape(-1, 2)
-    held = flat[:, 0] >= 0
-    owner, flat = owner[held], flat[held]
-    _, first = np.unique(np.column_stack([owner, flat]), axis=0, return_index=True)
-    first.sort()
-    owner, flat = owner[first], flat[first]
-    rank = np.arange(len(owner)) - np.searchsorted(owner, owner)
-    out = np.full((int(starts.sum()), WITNESSES, 2), -1, np.int64)
-    some = rank < WITNESSES
-    out[owner[some], rank[some]] = flat[some]
-    found = masks[starts]
-    canonical = bitsets.canonical_order(found)
-    return Evidence(found[canonical], out[canonical])

@@ -22,8 +22,8 @@ Codes = NDArray[np.int32]
 DIRECT = 16
 """Columns up to which every possible mask has its own counter: 512 KB, which a cache holds."""
 
-_BLOCK = 2_048
-"""Rows compared at once: their codes and masks stay in the first-level cache."""
+BLOCK = 2_048
+"""Rows compared at once: their codes and masks stay in a near cache."""
 
 
 class Counts(NamedTuple):
@@ -84,13 +84,14 @@ def _number(
 def count(columns: Codes, ones: I64) -> tuple[U64, I64]:
     """Agree-sets of each of these rows with all rows before it, and how many pairs show each.
 
-    ``columns`` is ``(columns, rows)``. All rows give every pair of a table once; rows that stand
-    last give their pairs with the others and among themselves.
+    ``columns`` is ``(columns, rows)``, and the chosen rows ascend. All rows give every pair of a
+    table once; rows that stand last give their pairs with the others and among themselves. The
+    masks come in order, by their words.
     """
     number = len(columns)
     if number <= DIRECT:
         counters = np.zeros((2, 1 << number), np.int64)
-        _count_direct(columns, ones, counters)
+        _count_direct(narrow(columns), ones, counters)
         sums = counters.sum(axis=0)
         seen = np.flatnonzero(sums)
         return seen.astype(np.uint64)[:, None], sums[seen]
@@ -101,21 +102,42 @@ def count(columns: Codes, ones: I64) -> tuple[U64, I64]:
         if done < len(ones):
             table = _grown(table)
     size = int(table.state[0])
-    return table.masks[:size].copy(), table.counts[:size].copy()
+    return _in_order(table.masks[:size], table.counts[:size])
 
 
 def total(masks: list[U64], counts: list[I64], words: int) -> tuple[U64, I64]:
-    """Counts of several tables added up; masks whose counts cancel are dropped. In mask order."""
-    rows = np.concatenate([np.empty((0, words), np.uint64), *masks])
-    numbers = np.concatenate([np.empty(0, np.int64), *counts])
-    order = np.lexsort(rows.T[::-1])
-    rows, numbers = rows[order], numbers[order]
-    starts = np.ones(len(rows), np.bool_)
-    starts[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-    if not len(rows):
-        return rows, numbers
-    sums = np.add.reduceat(numbers, np.flatnonzero(starts))
-    return rows[starts][sums != 0], sums[sums != 0]
+    """Counts of several tables added up; masks whose counts cancel are dropped. In mask order, as
+    each of the tables is."""
+    sum_masks, sums = np.empty((0, words), np.uint64), np.empty(0, np.int64)
+    for more, numbers in zip(masks, counts, strict=True):
+        sum_masks, sums, _, _ = added(sum_masks, sums, more, numbers)
+    return sum_masks, sums
+
+
+def added(masks: U64, counts: I64, more: U64, numbers: I64) -> tuple[U64, I64, U64, U64]:
+    """One table with another added, both and the sum in mask order; then the masks that are new in
+    it, and those that it lacks."""
+    room = len(masks) + len(more)
+    out, sums = np.empty((room, masks.shape[1]), np.uint64), np.empty(room, np.int64)
+    new, gone = np.zeros(room, np.bool_), np.zeros(len(masks), np.bool_)
+    tables = (bitsets.plain(masks), _plain(counts))
+    others = (bitsets.plain(more), _plain(numbers))
+    size = _added(*tables, *others, out, sums, new, gone)
+    return out[:size], sums[:size], out[:size][new[:size]], masks[gone]
+
+
+def _plain(counts: I64) -> I64:
+    return np.require(counts, np.int64, ["C", "W"])
+
+
+def places(masks: U64, some: U64) -> I64:
+    """Where each of some masks stands among all, in mask order."""
+    return _places(bitsets.plain(masks), bitsets.plain(some))
+
+
+def _in_order(masks: U64, counts: I64) -> tuple[U64, I64]:
+    order = np.lexsort(masks.T[::-1])
+    return masks[order], counts[order]
 
 
 def _empty(words: int, capacity: int) -> Counts:
@@ -134,6 +156,13 @@ def _grown(table: Counts) -> Counts:
     return bigger
 
 
+def narrow(columns: Codes) -> NDArray[Any]:
+    """The codes in 16 bits where they fit: twice as many are compared at once."""
+    if columns.size and int(columns.max()) - int(columns.min()) < 1 << 16:
+        return columns.astype(np.uint16)
+    return columns
+
+
 @kernel
 def _pack(cells: Any, value: Any, bit: Any, out: Any) -> None:
     """Set a bit where cells equal a value. A plain loop over slices: only that vectorises."""
@@ -142,17 +171,25 @@ def _pack(cells: Any, value: Any, bit: Any, out: Any) -> None:
 
 
 @kernel
+def pack(columns: Any, row: int, lo: int, out: Any) -> None:
+    """The masks of one row with the rows from ``lo`` on, of at most 16 columns."""
+    hi = lo + out.size
+    out[:] = 0
+    for column in range(columns.shape[0]):
+        _pack(columns[column, lo:hi], columns[column, row], np.uint16(1 << column), out)
+
+
+@kernel
 def _count_direct(columns: Any, ones: Any, counters: Any) -> None:
-    packed = np.empty(_BLOCK, np.uint32)
-    for i in range(ones.size):
-        row = ones[i]
-        for lo in range(0, row, _BLOCK):
-            hi = min(lo + _BLOCK, row)
-            block = packed[: hi - lo]
-            block[:] = 0
-            for column in range(columns.shape[0]):
-                bit = np.uint32(1) << np.uint32(column)
-                _pack(columns[column, lo:hi], columns[column, row], bit, block)
+    packed = np.empty(BLOCK, np.uint16)
+    first = 0
+    for lo in range(0, columns.shape[1], BLOCK):
+        # Rows come in order: those that have a pair with this block are the last ones.
+        while first < ones.size and ones[first] <= lo:
+            first += 1
+        for i in range(first, ones.size):
+            block = packed[: min(BLOCK, ones[i] - lo)]
+            pack(columns, ones[i], lo, block)
             # Two sets of counters, so that equal neighbours do not wait for each other.
             for j in range(0, block.size - 1, 2):
                 counters[0, block[j]] += 1
@@ -166,14 +203,14 @@ def _count_hashed(columns: Any, ones: Any, done: int, table: Any) -> int:
     """Count rows from ``ones[done]`` on; stops before a row that the table may have no room for.
     Returns how many rows are done."""
     words = table.masks.shape[1]
-    packed = np.empty((words, _BLOCK), np.uint64)
+    packed = np.empty((words, BLOCK), np.uint64)
     mask = np.empty(words, np.uint64)
     for i in range(done, ones.size):
         row = ones[i]
         if table.state[0] + row > table.masks.shape[0]:
             return i
-        for lo in range(0, row, _BLOCK):
-            hi = min(lo + _BLOCK, row)
+        for lo in range(0, row, BLOCK):
+            hi = min(lo + BLOCK, row)
             packed[:, : hi - lo] = 0
             for column in range(columns.shape[0]):
                 bit = np.uint64(1) << np.uint64(column & 63)
@@ -220,6 +257,59 @@ def _refill(masks: Any, counts: Any, table: Any) -> None:
         _add(table, masks[i], counts[i])
 
 
+@kernel
+def _compared(one: Any, two: Any) -> int:
+    for w in range(one.size):
+        if one[w] != two[w]:
+            return -1 if one[w] < two[w] else 1
+    return 0
+
+
+@kernel
+def _added(
+    masks: Any, counts: Any, more: Any, numbers: Any, out: Any, sums: Any, new: Any, gone: Any
+) -> int:
+    i = j = size = 0
+    while i < masks.shape[0] or j < more.shape[0]:
+        if i == masks.shape[0]:
+            side = 1
+        elif j == more.shape[0]:
+            side = -1
+        else:
+            side = _compared(masks[i], more[j])
+        number = 0
+        if side <= 0:
+            out[size] = masks[i]
+            number += counts[i]
+            i += 1
+        if side >= 0:
+            out[size] = more[j]
+            number += numbers[j]
+            j += 1
+        if number:
+            sums[size] = number
+            new[size] = side > 0
+            size += 1
+        elif side <= 0:
+            gone[i - 1] = True
+    return size
+
+
+@kernel
+def _places(masks: Any, some: Any) -> Any:
+    out = np.empty(some.shape[0], np.int64)
+    for i in range(some.shape[0]):
+        low, high = 0, masks.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if _compared(masks[middle], some[i]) < 0:
+                low = middle + 1
+            else:
+                high = middle
+        out[i] = low
+    return out
+
+
 SUMMED = 20
 """Columns up to which the counts of all sets of columns are kept in one array."""
 
@@ -262,83 +352,3 @@ def minimal_within(sums: Any, most: int, limit: int) -> Any:
             out[count] = place
             count += 1
     return out[:count]
-
-
-def maximal_evidence(atoms: int, evidence: U64) -> tuple[U64, U64]:
-    """The evidences that are maximal for some right side, and for which ones, as bits.
-
-    An evidence e is maximal for A iff A is in every larger one, so the right sides of e are what
-    all larger ones share beyond e. Those that are larger than all others have no such limit.
-    """
-    full = bitsets.universe(atoms)[0]
-    # Rows that agree everywhere refute nothing, and would stand above all others.
-    evidence = evidence[(evidence != full).any(axis=1)]
-    masks = evidence[np.argsort(-bitsets.popcount(evidence), kind="stable")]
-    kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
-    count = maximal_for(masks, full, kept, rights)
-    return masks[kept[:count]], rights[:count]
-
-
-@kernel
-def shared_beyond(masks: Any, family: Any, full: Any, out: Any) -> None:
-    """For each mask what all larger ones of a family share beyond it: its right sides."""
-    words = masks.shape[1]
-    for i in range(masks.shape[0]):
-        for w in range(words):
-            out[i, w] = full[w] & ~masks[i, w]
-        for k in range(family.shape[0]):
-            inside = True
-            larger = False
-            for w in range(words):
-                inside = inside and masks[i, w] & ~family[k, w] == np.uint64(0)
-                larger = larger or family[k, w] != masks[i, w]
-            if inside and larger:
-                left = np.uint64(0)
-                for w in range(words):
-                    out[i, w] &= family[k, w]
-                    left |= out[i, w]
-                if left == np.uint64(0):
-                    break
-
-
-@kernel
-def maximal_for(masks: Any, full: Any, kept: Any, rights: Any) -> int:
-    """The right sides for which each mask is maximal evidence: what all larger masks around it
-    share beyond it. ``masks`` come largest first. Whatever is maximal for a right side is kept, in
-    ``kept`` (numbers of masks) and ``rights``, so later masks are compared with the kept ones only.
-    Returns how many are kept."""
-    words = masks.shape[1]
-    count = 0
-    shared = np.empty(words, np.uint64)
-    near = np.zeros(8, np.int64)  # kept masks that settled the last ones: good first guesses
-    for i in range(masks.shape[0]):
-        for w in range(words):
-            shared[w] = full[w] & ~masks[i, w]
-        left = np.uint64(1)
-        for k in range(-near.size, count):
-            place = near[k + near.size] if k < 0 else k
-            if place >= count:
-                continue
-            other = kept[place]
-            inside = True
-            for w in range(words):
-                if masks[i, w] & ~masks[other, w]:
-                    inside = False
-                    break
-            if inside:
-                changed = False
-                left = np.uint64(0)
-                for w in range(words):
-                    now = shared[w] & masks[other, w]
-                    changed = changed or now != shared[w]
-                    shared[w] = now
-                    left |= now
-                if changed and k >= 0:
-                    near[k & 7] = k
-                if left == np.uint64(0):
-                    break
-        if left != np.uint64(0):
-            kept[count] = i
-            rights[count] = shared
-            count += 1
-    return count

@@ -1,8 +1,9 @@
 """Families of sets as bit matrices: one row per set, bit ``c`` of the row says "holds column c".
 
 Containment questions are answered over the transposed matrix, where one machine word holds one
-column of 64 members: "and" over a query's columns, rarest first, and 64 members are refuted after
-a few steps. That is what makes hundreds of thousands of sets affordable.
+column of 64 members: "and" over a query's rarest columns, and most of 64 members are refuted after
+a few steps; the others are compared whole. That is what makes hundreds of thousands of sets
+affordable.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ Indices = npt.NDArray[np.int64]
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
 FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+SIEVE = 12
+"""Columns of a query that members are sieved by, before they are compared whole."""
 
 
 # One word: NumPy when interpreted, one machine instruction when compiled.
@@ -191,7 +195,7 @@ def any_superset(queries: Masks, family: Masks) -> Flags:
     if not len(queries) or not len(family):
         return np.zeros(len(queries), np.bool_)
     family = plain(family)
-    return _inside(plain(queries), len(family), _transpose(family), _rarest_first(family))
+    return _inside(plain(queries), family, _transpose(family), rarest_first(family))
 
 
 def any_subset(queries: Masks, family: Masks) -> Flags:
@@ -205,7 +209,7 @@ def maximal(matrix: Masks) -> Masks:
     if len(rows) < 2:
         return rows
     # A row's supersets are larger, so they are decided before it when the largest come first.
-    kept = _maximal(plain(rows[::-1]), _rarest_first(rows))
+    kept = _maximal(plain(rows[::-1]), rarest_first(rows))
     return rows[kept[::-1]]
 
 
@@ -215,7 +219,7 @@ def minimal(matrix: Masks) -> Masks:
     return rows[canonical_order(rows)]
 
 
-def _rarest_first(family: Masks) -> Indices:
+def rarest_first(family: Masks) -> Indices:
     return np.argsort(_frequency(family), kind="stable")
 
 
@@ -250,12 +254,7 @@ def _transpose(matrix: Masks) -> Masks:
     members = matrix.shape[0]
     held = np.zeros((64 * matrix.shape[1], max(1, (members + 63) // 64)), np.uint64)
     for i in range(members):
-        bit = ONE << np.uint64(i & 63)
-        for w in range(matrix.shape[1]):
-            word = matrix[i, w]
-            while word != ZERO:
-                held[64 * w + lowest(word), i >> 6] |= bit
-                word &= word - ONE
+        hold(matrix[i], i, held)
     return held
 
 
@@ -274,10 +273,13 @@ def _reversed(matrix: Masks) -> Masks:
 
 
 @kernel
-def _select(row: Masks, order: Indices, chosen: Indices) -> int:
-    """Write the columns of ``row`` to ``chosen`` in the given order; return their number."""
+def select(row: Masks, order: Indices, chosen: Indices) -> int:
+    """Write the first columns of ``row`` in the given order to ``chosen``, as many as fit; return
+    their number."""
     size = 0
     for k in range(order.size):
+        if size == chosen.size:
+            break
         c = order[k]
         if (row[c >> 6] >> np.uint64(c & 63)) & ONE != ZERO:
             chosen[size] = c
@@ -286,28 +288,57 @@ def _select(row: Masks, order: Indices, chosen: Indices) -> int:
 
 
 @kernel
-def _held(chosen: Indices, size: int, members: int, held: Masks) -> bool:
-    """Whether one of the first ``members`` members holds all the chosen columns."""
+def sieve(chosen: Indices, size: int, members: int, held: Masks, w: int) -> np.uint64:
+    """Which of the ``w``-th 64 members hold the chosen columns."""
+    word = FULL
+    if members - 64 * w < 64:
+        word = (ONE << np.uint64(members - 64 * w)) - ONE
+    for k in range(size):
+        word &= held[chosen[k], w]
+        if word == ZERO:
+            break
+    return word
+
+
+@kernel
+def contains(mask: Masks, subset: Masks) -> bool:
+    """Whether ``subset`` lies inside ``mask``."""
+    for w in range(mask.size):
+        if subset[w] & ~mask[w] != ZERO:
+            return False
+    return True
+
+
+@kernel
+def hold(row: Masks, member: int, held: Masks) -> None:
+    """Enter a member into the transposed matrix."""
+    bit = ONE << np.uint64(member & 63)
+    for w in range(row.size):
+        word = row[w]
+        while word != ZERO:
+            held[64 * w + lowest(word), member >> 6] |= bit
+            word &= word - ONE
+
+
+@kernel
+def _held(row: Masks, chosen: Indices, size: int, members: int, family: Masks, held: Masks) -> bool:
+    """Whether one of the first ``members`` members holds the row, which holds the chosen ones."""
     for w in range((members + 63) // 64):
-        word = FULL
-        if members - 64 * w < 64:
-            word = (ONE << np.uint64(members - 64 * w)) - ONE
-        for k in range(size):
-            word &= held[chosen[k], w]
-            if word == ZERO:
-                break
-        if word != ZERO:
-            return True
+        word = sieve(chosen, size, members, held, w)
+        while word != ZERO:
+            if contains(family[64 * w + lowest(word)], row):
+                return True
+            word &= word - ONE
     return False
 
 
 @kernel
-def _inside(queries: Masks, members: int, held: Masks, order: Indices) -> Flags:
+def _inside(queries: Masks, family: Masks, held: Masks, order: Indices) -> Flags:
     found = np.zeros(queries.shape[0], np.bool_)
-    chosen = np.empty(order.size, np.int64)
+    chosen = np.empty(SIEVE, np.int64)
     for i in range(queries.shape[0]):
-        size = _select(queries[i], order, chosen)
-        found[i] = _held(chosen, size, members, held)
+        size = select(queries[i], order, chosen)
+        found[i] = _held(queries[i], chosen, size, family.shape[0], family, held)
     return found
 
 
@@ -316,14 +347,14 @@ def _maximal(rows: Masks, order: Indices) -> Flags:
     """``rows`` are distinct, supersets before subsets."""
     kept = np.zeros(rows.shape[0], np.bool_)
     held = np.zeros((order.size, (rows.shape[0] + 63) // 64), np.uint64)
-    chosen = np.empty(order.size, np.int64)
+    family = np.empty_like(rows)
+    chosen = np.empty(SIEVE, np.int64)
     members = 0
     for i in range(rows.shape[0]):
-        size = _select(rows[i], order, chosen)
-        if not _held(chosen, size, members, held):
+        size = select(rows[i], order, chosen)
+        if not _held(rows[i], chosen, size, members, family, held):
             kept[i] = True
-            bit = ONE << np.uint64(members & 63)
-            for k in range(size):
-                held[chosen[k], members >> 6] |= bit
+            hold(rows[i], members, held)
+            family[members] = rows[i]
             members += 1
     return kept

@@ -233,6 +233,8 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
                     break
         capacity = found.masks.shape[0]
         if found.state[0] == capacity:
+            if found.state[1]:
+                return  # Full of wanted masks: there is nothing to forget.
             _forget_unwanted(found)
             if found.state[0] > capacity // 2 and not wanted:
                 return

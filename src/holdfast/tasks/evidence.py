@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import agree, bitsets, evidence, index
+from holdfast.kernels import bitsets, evidence, index, rights
 from holdfast.kernels.evidence import Candidates
 from holdfast.tasks.parcel import Parcel
 from holdfast.tasks.segments import (
@@ -241,7 +241,7 @@ def _parcel(
     found: evidence.Findings, atoms: int, every_side: bool, partial: U64 | None = None
 ) -> Parcel:
     masks, witnesses, seen, complete = evidence.harvest(found)
-    best = agree.maximal_evidence(atoms, masks)[0] if every_side else bitsets.maximal(masks)
+    best = rights.maximal_evidence(masks, atoms) if every_side else bitsets.maximal(masks)
     keep = np.flatnonzero(bitsets.is_member(masks, best))
     arrays: dict[str, NDArray[Any]] = {
         "masks": masks[keep],

@@ -1,0 +1,249 @@
+"""Agree-sets counted, and the functional dependencies kept from them, on real tables.
+
+All cells are read as text, as the known results are. The tables are looked for as the tests do:
+in ``HOLDFAST_DATA``, or in shared/data beside the checkout.
+"""
+
+from __future__ import annotations
+
+import csv
+import random
+import shutil
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.tpch import write
+from holdfast import Options, Profile, Source
+from holdfast.kernels import agree
+from holdfast.kernels.jit import kernel
+from tests.data import MISSING, data_dir, read_table
+
+TABLE = "t"
+REPEATS = 7
+DRAWN_ROWS, DRAWN_COLUMNS = 102_000, 10
+KINDS = Options(kinds=("keys", "fds"))
+SHORT = Options(kinds=("keys", "fds"), max_columns=2)
+
+
+def main() -> None:
+    """Print every figure with its target."""
+    data = data_dir()
+    if data is None:
+        print(f"  skipped: {MISSING}")
+        return
+    _kernel(data / "adult.csv")
+    folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
+    try:
+        _tables(data, folder)
+    finally:
+        shutil.rmtree(folder)
+
+
+def _tables(data: Path, folder: Path) -> None:
+    from holdfast.spark.session import open_session
+
+    session = open_session()
+    bench = _Bench(session, folder)
+    for name in ("adult", "flight"):  # few columns and many are counted by kernels of their own
+        _some(bench, data / f"{name}.csv")
+
+    adult = _Table("adult", data / "adult.csv")
+    with bench.profile(adult, KINDS) as made:
+        _verdict("agree-sets from nothing", made.agree_sets, 4)
+        _verdict("functional dependencies from scratch", made.total, 5)
+        bench.batches(made, adult, len(adult.lines) // 100, 0.7)
+
+    drawn = _Table("drawn from adult", _drawn(adult, folder))
+    with bench.profile(drawn, KINDS) as made:
+        _verdict("agree-sets from nothing", made.agree_sets, 15)
+        bench.batches(made, drawn, DRAWN_ROWS // 100, 1)
+
+    flight = _Table("flight", data / "flight.csv")
+    with bench.profile(flight, KINDS) as made:
+        _verdict("agree-sets from nothing", made.agree_sets, 2)
+        _verdict("functional dependencies from scratch", made.total, 15)
+        bench.batches(made, flight, 10, 3)
+
+    uniprot = _Table("uniprot", data / "uniprot.csv")
+    with bench.profile(uniprot, SHORT) as made:
+        _verdict("agree-sets from nothing", made.agree_sets, 5)
+        bench.batches(made, uniprot, len(uniprot.lines) // 100, 1)
+    session.stop()
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A CSV file, and its lines."""
+
+    name: str
+    path: Path
+    header: str = field(init=False)
+    lines: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        header, *lines = self.path.read_text(encoding="utf-8").splitlines(keepends=True)
+        object.__setattr__(self, "header", header)
+        object.__setattr__(self, "lines", lines)
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A profile, and how long its parts took."""
+
+    profile: Profile
+    agree_sets: float  # reading and counting
+    total: float
+
+
+@dataclass(frozen=True)
+class _Bench:
+    """A warm session, and a folder to work in."""
+
+    session: Any
+    folder: Path
+
+    @contextmanager
+    def profile(self, table: _Table, options: Options) -> Iterator[_Made]:
+        """Profile a table from nothing; the profile is removed afterwards."""
+        marks: dict[str, float] = {}
+
+        def progress(stage: str, **_: Any) -> None:
+            marks.setdefault(stage, time.perf_counter())
+
+        path = self.folder / "profile"
+        start = time.perf_counter()
+        profile = Profile.create(
+            path,
+            {TABLE: Source(str(table.path), all_text=True)},
+            options=options,
+            session=self.session,
+            progress=progress,
+        )
+        total = time.perf_counter() - start
+        seconds = profile._store.read()["seconds"][TABLE]
+        counting = marks["cover"] - marks["count"]
+        now = profile.snapshot().tables[TABLE]
+        sets, found = len(profile.agree_sets(TABLE)), now.functional_dependencies or ()
+        limit = f" of at most {options.max_columns} columns" if options.max_columns else ""
+        print(f"\n{table.name}, {now.rows:,} rows, {len(now.columns)} columns", flush=True)
+        print(f"  first profile {total:.2f} s: {sets:,} agree-sets, {len(found):,} functional "
+              f"dependencies, {len(now.keys):,} keys{limit}")  # fmt: skip
+        stages = ", ".join(f"{stage} {taken:.2f} s" for stage, taken in seconds.items())
+        print(f"    of which {stages}; the pairs alone {counting:.2f} s")
+        yield _Made(profile, seconds["read"] + counting, total)
+        shutil.rmtree(path)
+
+    def batches(self, made: _Made, table: _Table, size: int, most: float) -> None:
+        """Medians over batches of rows that were held out at random."""
+        lines = random.Random(2).sample(table.lines, 2 * REPEATS * size)
+        held, others = lines[: REPEATS * size], lines[REPEATS * size :]
+        made.profile.apply(TABLE, deletes=self._file("held", table, held))
+        times: dict[str, list[float]] = {"inserts": [], "deletes": []}
+        stages: dict[str, list[dict[str, float]]] = {"inserts": [], "deletes": []}
+        for k in range(REPEATS):
+            mine = slice(k * size, (k + 1) * size)
+            for what, rows in (("inserts", held[mine]), ("deletes", others[mine])):
+                path = self._file(what, table, rows)
+                start = time.perf_counter()
+                changes = made.profile.apply(TABLE, **{what: path})
+                times[what].append(time.perf_counter() - start)
+                stages[what].append(changes.seconds)
+        for what, taken in times.items():
+            parts = ", ".join(
+                f"{stage} {statistics.median(each.get(stage, 0.0) for each in stages[what]):.2f}"
+                for stage in stages[what][0]
+            )
+            spread = " ".join(f"{each:.2f}" for each in sorted(taken))
+            print(f"    {size:,} {what}: {spread}; medians of {parts}")
+            _verdict(f"{size:,} {what}, committed", statistics.median(taken), most)
+
+    def _file(self, name: str, table: _Table, lines: list[str]) -> Path:
+        return write(self.folder / f"{name}.csv", table.header, lines)
+
+
+def _some(bench: _Bench, path: Path) -> None:
+    """Start the workers and load their kernels: everything is measured in a warm session."""
+    table = _Table("warm", path)
+    some = write(bench.folder / "warm.csv", table.header, table.lines[:200])
+    source = Source(str(some), all_text=True)
+    place = bench.folder / "warm"
+    options = Options(kinds=("keys", "fds"), max_columns=2)
+    profile = Profile.create(place, {TABLE: source}, options=options, session=bench.session)
+    few = write(bench.folder / "few.csv", table.header, table.lines[:20])
+    profile.apply(TABLE, deletes=few)
+    profile.apply(TABLE, inserts=few)
+    shutil.rmtree(place)
+
+
+def _drawn(adult: _Table, folder: Path) -> Path:
+    """A table whose columns have the value distributions of adult's first ones, independently."""
+    generator = np.random.default_rng(11)
+    header, rows = read_table(adult.path)
+    columns = list(zip(*rows, strict=True))[:DRAWN_COLUMNS]
+    drawn = [generator.choice(np.array(column), DRAWN_ROWS) for column in columns]
+    path = folder / "drawn.csv"
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(header[:DRAWN_COLUMNS])
+        writer.writerows(zip(*drawn, strict=True))
+    return path
+
+
+# The kernel alone
+
+
+def _kernel(path: Path) -> None:
+    """Pairs per second on one core: packed and counted, and only packed."""
+    _, rows = read_table(path)
+    columns = np.array(
+        [np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True)], np.int32
+    )
+    ones = np.arange(len(rows))
+    pairs = len(rows) * (len(rows) - 1) / 2e6
+    cells = agree.narrow(columns)
+    agree.count(columns, ones[:100])
+    _packed(cells, ones[:100])
+    counted, packed = [], []
+    for _ in range(3):
+        start = time.perf_counter()
+        agree.count(columns, ones)
+        middle = time.perf_counter()
+        _packed(cells, ones)
+        counted.append(pairs / (middle - start))
+        packed.append(pairs / (time.perf_counter() - middle))
+    rate, ceiling = max(counted), max(packed)
+    mark = "ok " if rate >= 150 else "NOT"
+    print(
+        f"  {mark} adult, packed and counted: {rate:.0f} million pairs/s per core "
+        f"(at least 150), {rate / ceiling:.0%} of the {ceiling:.0f} of packing only"
+    )
+
+
+@kernel
+def _packed(columns: Any, ones: NDArray[np.int64]) -> int:
+    """What counting does, without the counters."""
+    packed = np.empty(agree.BLOCK, np.uint16)
+    seen = 0
+    first = 0
+    for lo in range(0, columns.shape[1], agree.BLOCK):
+        while first < ones.size and ones[first] <= lo:
+            first += 1
+        for i in range(first, ones.size):
+            block = packed[: min(agree.BLOCK, ones[i] - lo)]
+            agree.pack(columns, ones[i], lo, block)
+            seen ^= block[0]
+    return seen
+
+
+def _verdict(what: str, figure: float, most: float) -> None:
+    mark = "ok " if figure <= most else "NOT"
+    print(f"  {mark} {what}: {figure:.2f} s (under {most:g})", flush=True)

@@ -1,0 +1,188 @@
+"""For which right sides an evidence is maximal: those that all larger evidences share beyond it.
+
+Larger evidences are found in the transposed matrix, 64 at a time, as :mod:`bitsets` does; each one
+found narrows the right sides, and most evidences are settled by the first few.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from holdfast.kernels import bitsets
+from holdfast.kernels.bitsets import FULL, ONE, ZERO, Indices, Masks, contains, hold, lowest, select
+from holdfast.kernels.jit import kernel
+
+_SIEVE = 32
+"""Columns, rarest first, that members are sieved by before they are compared whole: real evidence
+holds most columns, and a few alone let too many through."""
+
+_SHARE = 10_000
+"""Masks that are worth a thread of their own."""
+
+_CHUNK = 32
+"""Words of members sieved at once."""
+
+
+def maximal_for(masks: Masks, full: Masks) -> tuple[Indices, Masks]:
+    """Of distinct evidences, largest first: which are maximal for some right side, and for which.
+
+    An evidence that is maximal for none stands below one that is, so later ones need not meet it.
+    """
+    masks = bitsets.plain(masks)
+    kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
+    held = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
+    family = _Family(np.empty_like(masks), held, bitsets.rarest_first(masks))
+    count = _maximal_for(masks, full, family, kept, rights)
+    return kept[:count], rights[:count].copy()
+
+
+def maximal_evidence(masks: Masks, atoms: int) -> Masks:
+    """The evidences that are maximal for some right side; those that nothing exceeds are for all
+    that they lack."""
+    ordered = bitsets.distinct(masks)[::-1]
+    kept, _ = maximal_for(ordered, bitsets.universe(atoms)[0])
+    return ordered[kept]
+
+
+class _Family(NamedTuple):
+    """Evidences, largest first, and how to find those that are larger than a mask."""
+
+    masks: Masks
+    held: Masks  # the transposed matrix
+    order: Indices  # columns, rarest first
+
+
+def narrowed(masks: Masks, rights: Masks, family: Masks) -> Masks:
+    """The right sides that are left of ``rights`` beside the larger ones in ``family``."""
+    out = rights.copy()
+    if len(masks) and len(family):
+        index, _, larger = _index(masks, family)
+        masks = bitsets.plain(masks)
+        _spread(len(masks), lambda part: _narrowed(masks[part], larger[part], index, out[part]))
+    return out
+
+
+def opened(masks: Masks, family: Masks, rights: Masks) -> Masks:
+    """What the larger ones in ``family`` are maximal for, together."""
+    out = np.zeros_like(masks)
+    if len(masks) and len(family):
+        index, order, larger = _index(masks, family)
+        masks, rights = bitsets.plain(masks), bitsets.plain(rights[order])
+        _spread(
+            len(masks), lambda part: _opened(masks[part], larger[part], index, rights, out[part])
+        )
+    return out
+
+
+def _spread(count: int, work: Callable[[slice], None]) -> None:
+    """Do the work in parts, one for each core, where there is much of it."""
+    parts = min(os.cpu_count() or 1, count // _SHARE + 1)
+    bounds = [count * k // parts for k in range(parts + 1)]
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(work, map(slice, bounds, bounds[1:])))
+
+
+def _index(masks: Masks, family: Masks) -> tuple[_Family, Indices, Indices]:
+    """The family to look up, the order that it stands in, and how many have more columns than each
+    of the masks."""
+    sizes = bitsets.popcount(family)
+    order = np.argsort(-sizes, kind="stable")
+    larger = np.searchsorted(-sizes[order], -bitsets.popcount(masks))
+    family = bitsets.plain(family[order])
+    index = _Family(family, bitsets.transpose(family), bitsets.rarest_first(family))
+    return index, order, larger
+
+
+@kernel
+def _and(row: Any, out: Any) -> None:
+    """A plain loop over slices: only that vectorises."""
+    for j in range(out.size):
+        out[j] &= row[j]
+
+
+@kernel
+def _any(words: Any) -> bool:
+    some = ZERO
+    for j in range(words.size):
+        some |= words[j]
+    return bool(some != ZERO)
+
+
+@kernel
+def _sieve(chosen: Any, size: int, held: Any, lo: int, members: int, out: Any) -> int:
+    """Which members from word ``lo`` on hold the chosen columns; returns how many words that is."""
+    words = min(_CHUNK, (members + 63) // 64 - lo)
+    for j in range(words):
+        left = members - 64 * (lo + j)
+        out[j] = FULL if left >= 64 else (ONE << np.uint64(left)) - ONE
+    for k in range(size):
+        _and(held[chosen[k], lo : lo + words], out[:words])
+        if k & 7 == 7 and not _any(out[:words]):
+            return 0
+    return words
+
+
+@kernel
+def _narrow(mask: Any, left: Any, family: Any, members: int) -> Any:
+    """Take from ``left`` what a larger one of the first members lacks, until nothing is left;
+    returns what is."""
+    chosen, sieved = np.empty(_SIEVE, np.int64), np.empty(_CHUNK, np.uint64)
+    size = select(mask, family.order, chosen)
+    some = ZERO
+    for v in range(left.size):
+        some |= left[v]
+    for lo in range(0, (members + 63) // 64, _CHUNK):
+        if some == ZERO:
+            break
+        for j in range(_sieve(chosen, size, family.held, lo, members, sieved)):
+            word = sieved[j]
+            while word != ZERO and some != ZERO:
+                larger = family.masks[64 * (lo + j) + lowest(word)]
+                word &= word - ONE
+                if contains(larger, mask):
+                    some = ZERO
+                    for v in range(left.size):
+                        left[v] &= larger[v]
+                        some |= left[v]
+    return some
+
+
+@kernel
+def _maximal_for(masks: Any, full: Any, family: Any, kept: Any, rights: Any) -> int:
+    count = 0
+    for i in range(masks.shape[0]):
+        for v in range(masks.shape[1]):
+            rights[count, v] = full[v] & ~masks[i, v]
+        if _narrow(masks[i], rights[count], family, count) != ZERO:
+            hold(masks[i], count, family.held)
+            family.masks[count] = masks[i]
+            kept[count] = i
+            count += 1
+    return count
+
+
+@kernel
+def _narrowed(masks: Any, larger: Any, family: Any, out: Any) -> None:
+    for i in range(masks.shape[0]):
+        _narrow(masks[i], out[i], family, larger[i])
+
+
+@kernel
+def _opened(masks: Any, larger: Any, family: Any, rights: Any, out: Any) -> None:
+    chosen, sieved = np.empty(_SIEVE, np.int64), np.empty(_CHUNK, np.uint64)
+    for i in range(masks.shape[0]):
+        size = select(masks[i], family.order, chosen)
+        for lo in range(0, (larger[i] + 63) // 64, _CHUNK):
+            for j in range(_sieve(chosen, size, family.held, lo, larger[i], sieved)):
+                word = sieved[j]
+                while word != ZERO:
+                    at = 64 * (lo + j) + lowest(word)
+                    word &= word - ONE
+                    if contains(family.masks[at], masks[i]):
+                        for v in range(out.shape[1]):
+                            out[i, v] |= rights[at, v]

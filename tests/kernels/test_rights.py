@@ -1,0 +1,71 @@
+"""For which right sides evidence is maximal, against the definition over plain Python sets."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.kernels import bitsets, rights
+from tests.strategies import families
+
+Family = list[tuple[int, ...]]
+
+# The first example may have to compile a kernel.
+patient = settings(deadline=None)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[int, Family, Family]:
+    """Two families of distinct sets over a few atoms, of which the higher may lie in later words;
+    more than 64 sets at times."""
+    atoms = draw(st.sampled_from([1, 3, 65, 130]))
+    spread = sorted(draw(st.sets(st.integers(0, atoms - 1), min_size=1, max_size=7)))
+    found = []
+    for _ in range(2):
+        sets = {tuple(spread[c] for c in each) for each in draw(families(len(spread), 90))}
+        found.append(sorted(sets, key=lambda each: (-len(each), each)))
+    return atoms, found[0], found[1]
+
+
+def shared(mask: tuple[int, ...], sides: set[int], family: Family) -> set[int]:
+    """What all larger sets share of ``sides``."""
+    for other in family:
+        if set(mask) < set(other):
+            sides = sides & set(other)
+    return sides
+
+
+def columns(matrix: bitsets.Masks) -> list[set[int]]:
+    return [set(each) for each in bitsets.to_columns(matrix)]
+
+
+@given(cases())
+@patient
+def test_maximal_for(case: tuple[int, Family, Family]) -> None:
+    atoms, family, _ = case
+    matrix = bitsets.from_columns(family, atoms)
+    kept, sides = rights.maximal_for(matrix, bitsets.universe(atoms)[0])
+    expected = {
+        mask: left for mask in family if (left := shared(mask, set(range(atoms)) - {*mask}, family))
+    }
+    assert dict(zip([family[i] for i in kept], columns(sides), strict=True)) == expected
+
+
+@given(cases(), st.randoms(use_true_random=False))
+@patient
+def test_narrowed_and_opened(case: tuple[int, Family, Family], chance: Random) -> None:
+    atoms, family, others = case
+    matrix, other = bitsets.from_columns(family, atoms), bitsets.from_columns(others, atoms)
+    sides = [{c for c in range(atoms) if chance.random() < 0.5} for _ in family]
+    told = bitsets.from_columns([sorted(each) for each in sides], atoms)
+    assert columns(rights.narrowed(matrix, told, other)) == [
+        shared(mask, left, others) for mask, left in zip(family, sides, strict=True)
+    ]
+    assert columns(rights.opened(other, matrix, told)) == [
+        set().union(
+            *(left for above, left in zip(family, sides, strict=True) if {*mask} < {*above})
+        )
+        for mask in others
+    ]
