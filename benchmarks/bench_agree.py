@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +30,8 @@ from tests.data import MISSING, data_dir, read_table
 TABLE = "t"
 REPEATS = 7
 DRAWN_ROWS, DRAWN_COLUMNS = 102_000, 10
-KINDS = Options(kinds=("keys", "fds"))
-SHORT = Options(kinds=("keys", "fds"), max_columns=2)
+COUNTED = Options(kinds=("keys", "fds"), wide_fds=True, evidence="counted")
+SHORT = replace(COUNTED, max_columns=2)
 
 
 def main() -> None:
@@ -57,18 +57,18 @@ def _tables(data: Path, folder: Path) -> None:
         _some(bench, data / f"{name}.csv")
 
     adult = _Table("adult", data / "adult.csv")
-    with bench.profile(adult, KINDS) as made:
+    with bench.profile(adult, COUNTED) as made:
         _verdict("agree-sets from nothing", made.agree_sets, 4)
         _verdict("functional dependencies from scratch", made.total, 5)
         bench.batches(made, adult, len(adult.lines) // 100, 0.7)
 
     drawn = _Table("drawn from adult", _drawn(adult, folder))
-    with bench.profile(drawn, KINDS) as made:
+    with bench.profile(drawn, COUNTED) as made:
         _verdict("agree-sets from nothing", made.agree_sets, 15)
         bench.batches(made, drawn, DRAWN_ROWS // 100, 1)
 
     flight = _Table("flight", data / "flight.csv")
-    with bench.profile(flight, KINDS) as made:
+    with bench.profile(flight, COUNTED) as made:
         _verdict("agree-sets from nothing", made.agree_sets, 2)
         _verdict("functional dependencies from scratch", made.total, 15)
         bench.batches(made, flight, 10, 3)
@@ -176,8 +176,7 @@ def _some(bench: _Bench, path: Path) -> None:
     some = write(bench.folder / "warm.csv", table.header, table.lines[:200])
     source = Source(str(some), all_text=True)
     place = bench.folder / "warm"
-    options = Options(kinds=("keys", "fds"), max_columns=2)
-    profile = Profile.create(place, {TABLE: source}, options=options, session=bench.session)
+    profile = Profile.create(place, {TABLE: source}, options=SHORT, session=bench.session)
     few = write(bench.folder / "few.csv", table.header, table.lines[:20])
     profile.apply(TABLE, deletes=few)
     profile.apply(TABLE, inserts=few)

@@ -2,7 +2,9 @@
 
 Columns come as 32-bit codes that are equal iff the cells agree. For each column one plain loop over
 a slice sets a bit where the codes are equal, which vectorises; then the packed words are counted,
-by direct address where there are few enough possible masks, in a hash table otherwise.
+by direct address where there are few enough possible masks, in a hash table otherwise. Where few
+pairs agree anywhere, only those are enumerated, through the sorted columns; the others share the
+empty agree-set, which is counted as what is left of all pairs.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ DIRECT = 16
 
 BLOCK = 2_048
 """Rows compared at once: their codes and masks stay in a near cache."""
+
+
+SPARSE = 16
+"""Pairs that a block compares in the time in which a pair that agrees somewhere is looked up."""
 
 
 class Counts(NamedTuple):
@@ -89,6 +95,9 @@ def count(columns: Codes, ones: I64) -> tuple[U64, I64]:
     masks come in order, by their words.
     """
     number = len(columns)
+    pairs = int(ones.sum())  # every row before a row makes a pair with it
+    if SPARSE * sum(_near(codes, ones) for codes in columns) < pairs:
+        return _agreeing(columns, ones, pairs)
     if number <= DIRECT:
         counters = np.zeros((2, 1 << number), np.int64)
         _count_direct(narrow(columns), ones, counters)
@@ -103,6 +112,50 @@ def count(columns: Codes, ones: I64) -> tuple[U64, I64]:
             table = _grown(table)
     size = int(table.state[0])
     return _in_order(table.masks[:size], table.counts[:size])
+
+
+def _near(codes: Codes, ones: I64) -> int:
+    """At most how many pairs of some rows with others agree in a column."""
+    if not len(ones):
+        return 0
+    numbers = codes - codes.min()
+    sizes = np.bincount(numbers)
+    return int(sizes[numbers[ones]].sum()) - len(ones)
+
+
+def _grouped(columns: Codes) -> tuple[I64, I64]:
+    """Rows by each column's code, equal ones in row order; and how many rows of the same code
+    stand before each row."""
+    order = np.argsort(columns, axis=1, kind="stable")
+    ordered = np.take_along_axis(columns, order, axis=1)
+    at = np.arange(columns.shape[1])
+    fresh = np.ones(columns.shape, np.bool_)
+    fresh[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
+    starts = np.maximum.accumulate(np.where(fresh, at, 0), axis=1)
+    before = np.empty_like(order)
+    np.put_along_axis(before, order, at - starts, axis=1)
+    return order, before
+
+
+def _agreeing(columns: Codes, ones: I64, pairs: int) -> tuple[U64, I64]:
+    """The same counts, from the pairs that agree somewhere alone."""
+    order, before = _grouped(columns)
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(order.shape[1])[None, :], axis=1)
+    words = max(1, -(-len(columns) // 64))
+    table = _empty(words, 1 << 10)
+    done = 0
+    while done < len(ones):
+        done = _count_agreeing(columns, order, rank, before, ones, done, table)
+        if done < len(ones):
+            table = _grown(table)
+    size = int(table.state[0])
+    nowhere = pairs - int(table.counts[:size].sum())
+    masks, counts = table.masks[:size], table.counts[:size]
+    if nowhere:
+        masks = np.concatenate([np.zeros((1, words), np.uint64), masks])
+        counts = np.concatenate([[nowhere], counts])
+    return _in_order(masks, counts)
 
 
 def total(masks: list[U64], counts: list[I64], words: int) -> tuple[U64, I64]:
@@ -219,6 +272,36 @@ def _count_hashed(columns: Any, ones: Any, done: int, table: Any) -> int:
             for j in range(hi - lo):
                 for w in range(words):
                     mask[w] = packed[w, j]
+                _add(table, mask, 1)
+    return ones.size
+
+
+@kernel
+def _count_agreeing(
+    columns: Any, order: Any, rank: Any, before: Any, ones: Any, done: int, table: Any
+) -> int:
+    """Count the pairs of rows from ``ones[done]`` on that agree somewhere, each at the first column
+    in which it does; stops before a row that the table may have no room for."""
+    mask = np.empty(table.masks.shape[1], np.uint64)
+    for i in range(done, ones.size):
+        row = ones[i]
+        near = 0
+        for column in range(columns.shape[0]):
+            near += before[column, row]
+        if table.state[0] + near > table.masks.shape[0]:
+            return i
+        for column in range(columns.shape[0]):
+            for k in range(1, before[column, row] + 1):
+                other = order[column, rank[column, row] - k]
+                seen = False
+                for c in range(column):
+                    seen = seen or columns[c, other] == columns[c, row]
+                if seen:
+                    continue
+                mask[:] = 0
+                for c in range(column, columns.shape[0]):
+                    if columns[c, other] == columns[c, row]:
+                        mask[c >> 6] |= np.uint64(1) << np.uint64(c & 63)
                 _add(table, mask, 1)
     return ones.size
 
