@@ -17,7 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
 from holdfast.changes import Changes
-from holdfast.errors import BatchError, SchemaError, SourceError
+from holdfast.errors import BatchError, InputError, SchemaError, SourceError
 from tests import oracle
 
 Batches = Iterator[pa.RecordBatch]
@@ -80,6 +80,11 @@ class Walk:
         assert places(now.keys) == oracle.keys(list(self.rows), WIDTH)
         assert places(now.non_keys) == oracle.non_keys(list(self.rows), WIDTH)
         assert now.duplicates == oracle.duplicates(list(self.rows))
+        found = {
+            (tuple(NAMES.index(name) for name in fd.lhs), NAMES.index(fd.rhs))
+            for fd in now.functional_dependencies or ()
+        }
+        assert found == oracle.dependencies(list(self.rows), WIDTH)
         assert all(non_key.witness is not None for non_key in now.non_keys)
 
 
@@ -92,13 +97,18 @@ def places(sets: tuple[Any, ...]) -> list[tuple[int, ...]]:
 def walk_through_every_job(
     session: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Profile, insert, delete, update, merge, check, verify."""
+    """Profile, insert, delete, update, merge, check, verify; dependencies through witnesses, and
+    through counts again when the table has become short."""
+    monkeypatch.setattr("holdfast.ways.expected_seconds", lambda rows, *_: 50.0 * (rows > 4))
+    monkeypatch.setattr("holdfast.ways._QUICK", 20.0)
     walk = Walk(session, folder)
     walk.rows = make_rows(20)
     walk.profile = Profile.create(
         folder / "frames", {"t": walk.frame(walk.rows, partitions=3)}, session=session
     )
     walk.assert_exact()
+    wrong = oracle.violations(list(walk.rows), (1,), 2, "equal")
+    assert walk.profile.error("t", ["name"], "seat") == wrong / (20 * 19 // 2)
 
     # A probe; and as the table has more than doubled, its columns are described anew.
     walk.apply(inserts=make_rows(30, 100))
@@ -132,6 +142,10 @@ def walk_through_every_job(
     assert walk.profile.verify().equal
     with pytest.raises(BatchError, match="matches no row"):
         walk.apply(deletes=((999, "x", 1, None),))
+    with pytest.raises(InputError, match="counted"):
+        walk.profile.agree_sets("t")
+    walk.apply(deletes=walk.rows[3:])
+    assert walk.profile.agree_sets("t")
 
 
 def walk_through_files(session: SparkSession, folder: Path) -> None:

@@ -43,6 +43,12 @@ def assert_exact(profile: Profile, width: int, rows: Rows, nulls: str) -> None:
     assert places(now.non_keys) == oracle.non_keys(rows, width, nulls)
     assert now.duplicates == oracle.duplicates(rows, nulls)
     assert bool(profile.keys("t")) == (not now.duplicates)
+    if now.functional_dependencies is not None:
+        found = {
+            (tuple(int(name[1:]) for name in fd.lhs), int(fd.rhs[1:]))
+            for fd in now.functional_dependencies
+        }
+        assert found == oracle.dependencies(rows, width, nulls)
     for non_key in now.non_keys:
         assert non_key.witness is not None
         one, two = (tuple(row[f"c{c}"] for c in range(width)) for row in non_key.witness)
@@ -64,6 +70,7 @@ def places(sets: tuple[object, ...]) -> list[tuple[int, ...]]:
     nulls=st.sampled_from(["equal", "unequal"]),
     partitions=st.integers(1, 4),
     start=st.sampled_from(["full", "full", "sample"]),
+    kinds=st.sampled_from([("keys",), ("keys", "fds")]),
 )
 def test_inserts_and_deletes(
     spark: SparkSession,
@@ -72,9 +79,10 @@ def test_inserts_and_deletes(
     nulls: str,
     partitions: int,
     start: str,
+    kinds: tuple[str, ...],
 ) -> None:
     width, rows = table
-    options = Options(kinds=("keys",), nulls=nulls, start=start)
+    options = Options(kinds=kinds, nulls=nulls, start=start, evidence="witnessed")
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setattr("holdfast.upkeep._FAN", 3)
         source = frame(spark, width, rows, partitions)
