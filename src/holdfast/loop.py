@@ -95,7 +95,7 @@ class Learned:
 def sample_calls(runner: Runner, view: View, every_side: bool) -> list[Call]:
     """Calls that gather the first evidence."""
     return [
-        (tasks.sample, tasks.Sample(share, _SAMPLE_ROWS, every_side))
+        (tasks.sample, tasks.Sample(share, every_side, _SAMPLE_ROWS))
         for share in shares(view, runner.tasks)
     ]
 
@@ -128,6 +128,7 @@ def validate(
     """
     view = learned.view
     atoms = view.columns
+    every_side = bool(learned.covers.columns)
     none = cands.none(learned.covers.by_side, atoms)
     known = none if old is None else old
     settled = none if batch else known
@@ -153,9 +154,9 @@ def validate(
         part_only = coarse and len(rest.left) - int(few.sum()) > _COARSE_CANDIDATES
         view = with_indexes(runner, view, prefix, [str(column) for column, _ in groups])
         looks = [
-            *_probes(runner, view, batch, probed, plan, first_look),
-            *_searches(runner, view, groups, distinct, part_only),
-            *_surveys(runner, view, cands.chosen(rest, few)),
+            *_probes(runner, view, every_side, batch, probed, plan, first_look),
+            *_searches(runner, view, every_side, groups, distinct, part_only),
+            *_surveys(runner, view, every_side, cands.chosen(rest, few)),
         ]
         stage = "search" if len(rest.left) else "probe"
         progress(stage, round=number, candidates=cands.count(todo))
@@ -220,6 +221,7 @@ def _probed(
 def _probes(
     runner: Runner,
     view: View,
+    every_side: bool,
     batch: tuple[Segment, ...],
     candidates: Candidates,
     plan: indexes.Plan,
@@ -227,9 +229,9 @@ def _probes(
 ) -> list[Look]:
     if not batch or not (len(candidates.left) or twins):
         return []
-    lookups, filters, groups = plan.lookups, plan.filters, plan.groups
+    how = (plan.lookups, plan.filters, plan.groups, twins)
     calls: list[Call] = [
-        (tasks.probe, tasks.Probe(share, batch, candidates, lookups, filters, groups, twins))
+        (tasks.probe, tasks.Probe(share, every_side, batch, candidates, *how))
         for share in shares(view, runner.tasks)
     ]
     return [Look(candidates, calls)]
@@ -275,6 +277,7 @@ def _best(left: tuple[int, ...], distinct: list[float]) -> float:
 def _searches(
     runner: Runner,
     view: View,
+    every_side: bool,
     groups: list[tuple[int, Candidates]],
     distinct: list[float],
     part_only: bool,
@@ -291,17 +294,19 @@ def _searches(
             # The ranges lie apart, so that they differ in all that order brings.
             ranges = ranges[_COARSE // 2 :: _COARSE]
         calls: list[Call] = [
-            (tasks.search, tasks.Search(view, column, low, high, candidates, path))
+            (tasks.search, tasks.Search(view, every_side, column, low, high, candidates, path))
             for low, high in ranges
         ]
         looks.append(Look(candidates, calls, part_only))
     return looks
 
 
-def _surveys(runner: Runner, view: View, candidates: Candidates) -> list[Look]:
+def _surveys(runner: Runner, view: View, every_side: bool, candidates: Candidates) -> list[Look]:
     """The candidates dealt out to as many looks as there are tasks."""
     place = np.arange(len(candidates.left))
     piles = [cands.chosen(candidates, place % runner.tasks == t) for t in range(runner.tasks)]
     return [
-        Look(pile, [(tasks.survey, tasks.Survey(view, pile))]) for pile in piles if len(pile.left)
+        Look(pile, [(tasks.survey, tasks.Survey(view, every_side, pile))])
+        for pile in piles
+        if len(pile.left)
     ]

@@ -211,3 +211,19 @@ def test_errors_of_a_table_that_is_too_long(tmp_path: Path, monkeypatch: Any) ->
         Shop(tmp_path / "p", 2, rows, Options(kinds=("keys", "fds"), max_error=0.1))
     with pytest.raises(InputError, match="witnessed"):
         Options(kinds=("fds",), max_error=0.1, evidence="witnessed")
+
+
+def test_a_key_that_holds_settles_dependencies_too(tmp_path: Path) -> None:
+    """So the search for it has to tell all that is maximal for any right side."""
+    zero = (0, 0, 0, 0)
+    old: Rows = [(0, 1, 0, 0), zero, (0, 0, 1, 0), (1, 0, 0, 0), *[zero] * 2, (1, 0, 0, 0)]
+    old.append((0, 1, 0, 1))
+    gone: Rows = [zero, (0, 0, 1, 0), *[zero] * 3, (1, 0, 0, 0), *[zero] * 2]
+    new: Rows = [(0, 1, 0, 0), *[(0, 0, 0, 1)] * 5]
+    options = Options(kinds=("keys", "fds"), evidence="witnessed")
+    with small_limits(merge=2):
+        shop = Shop(tmp_path / "p", 4, old, options, tasks=3)
+        shop.apply(inserts=[], deletes=[])
+        shop.apply(inserts=[zero] * 3, deletes=[])
+        shop.apply(inserts=new, deletes=gone)
+        shop.assert_exact([(0, 1, 0, 0), (1, 0, 0, 0), (0, 1, 0, 1), *new])

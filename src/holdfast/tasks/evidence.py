@@ -3,7 +3,9 @@
 Four ways, one result: *sample* compares near neighbours of some rows, *search* goes through all
 pairs that could agree on a left side, *survey* keeps one row for each combination of values on a
 left side, *probe* looks the rows of a batch up in the indexes. Each returns the masks it found that
-matter, with witnesses.
+matter, with witnesses: the maximal ones, or with ``every_side`` those that are maximal for some
+right side. That is for the caller to say, whatever the right sides of the candidates at hand: a key
+that holds settles dependencies too.
 """
 
 from __future__ import annotations
@@ -50,8 +52,8 @@ class Sample:
     """Compare some rows of these segments with their neighbours in every column."""
 
     view: View
+    every_side: bool
     rows: int  # per segment
-    every_side: bool  # whether evidence that is maximal for some right side matters too
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Search:
     """
 
     view: View
+    every_side: bool
     column: int
     low: int
     high: int | None
@@ -74,6 +77,7 @@ class Survey:
     """Find pairs that refute candidates whose left sides have few combinations of values."""
 
     view: View
+    every_side: bool
     candidates: Candidates
 
 
@@ -89,6 +93,7 @@ class Probe:
     """
 
     view: View
+    every_side: bool
     batch: tuple[Segment, ...]
     candidates: Candidates
     lookups: tuple[tuple[int, ...], ...]
@@ -127,7 +132,7 @@ def search(item: Search) -> Iterator[Parcel]:
     partial = np.zeros_like(item.candidates.sides)
     trie = _trie(item.candidates.left, item.order)
     evidence.search(rows, ids, view.shape, trie, item.candidates, found, partial)
-    yield _parcel(found, view.columns, _has_columns(item.candidates), partial)
+    yield _parcel(found, view.columns, item.every_side, partial)
 
 
 def survey(item: Survey) -> Iterator[Parcel]:
@@ -143,7 +148,7 @@ def survey(item: Survey) -> Iterator[Parcel]:
         evidence.survey(words, live, segment.base, shape, item.candidates, kept, found, partial)
     # Where there was no room for all combinations nothing is settled.
     partial[kept.full] = item.candidates.sides[kept.full]
-    parcel = _parcel(found, view.columns, _has_columns(item.candidates), partial)
+    parcel = _parcel(found, view.columns, item.every_side, partial)
     parcel.arrays["full"] = kept.full
     yield parcel
 
@@ -186,7 +191,7 @@ def probe(item: Probe) -> Iterator[Parcel]:
                 has = np.flatnonzero(out >= 0)
                 twin_of.append(ids[has])
                 twin.append(out[has])
-    parcel = _parcel(found, view.columns, _has_columns(item.candidates), partial)
+    parcel = _parcel(found, view.columns, item.every_side, partial)
     none = [np.empty(0, np.int64)]
     parcel.arrays["twin_of"] = np.concatenate(twin_of or none)
     parcel.arrays["twin"] = np.concatenate(twin or none)
@@ -230,11 +235,6 @@ def _ranges(
     for column, (lo, hi, positions) in ranges.items():
         ranges[column] = (lo, np.where(needed[column], hi, lo), positions)
     return ranges
-
-
-def _has_columns(candidates: Candidates) -> bool:
-    """Whether there is a right side that is a column."""
-    return bool(candidates.sides[:, :-1].any())
 
 
 def _parcel(
