@@ -19,9 +19,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.tasks.segments import index_name
+from holdfast.kernels import bitsets
+from holdfast.tasks.segments import index_columns, index_name
 
-Key = tuple[int, ...]
+Sets = NDArray[np.bool_]
+"""Sets of columns, one in each row: a flag per column."""
 
 _MOST_COMBINED = 12
 """Indexed columns up to which all combinations are tried when extra indexes are chosen."""
@@ -59,92 +61,125 @@ def selectivity(column: int, distinct: list[float], rows: int) -> float:
     return min(1.0, max(distinct[column], 1.0) / max(rows, 1))
 
 
-def choose(keys: list[Key], distinct: list[float], rows: int, quota: int) -> tuple[int, ...]:
-    """The columns to index: every key has one; more while the quota (a total) allows."""
-    chosen = cover(keys, distinct)
-    extra = _extra(keys, chosen, distinct, rows, quota)
+def best(lefts: Sets, distinct: list[float]) -> NDArray[np.float64]:
+    """The distinct values of each left side's most selective column."""
+    values = np.where(lefts, np.maximum(distinct, 1.0), 1.0)
+    most: NDArray[np.float64] = values.max(axis=1, initial=1.0)
+    return most
+
+
+def choose(lefts: Sets, distinct: list[float], rows: int, quota: int) -> tuple[int, ...]:
+    """The columns to index: every left side has one; more while the quota (a total) allows."""
+    chosen = cover(lefts, distinct)
+    extra = _extra(lefts, chosen, distinct, rows, quota)
     return tuple(sorted({*chosen, *extra}))
 
 
-def own(lefts: list[Key], distinct: list[float], rows: int) -> list[str]:
+def own(lefts: Sets, distinct: list[float], rows: int) -> list[str]:
     """The indexes of broad left sides' own, shortest first."""
-    broad = [left for left in lefts if left and is_broad(left, distinct, rows)]
-    return [index_name(left) for left in sorted(broad, key=len)[:_MOST_OWN]]
+    broad = lefts[is_broad(lefts, distinct, rows)]
+    shortest = np.argsort(broad.sum(axis=1), kind="stable")[:_MOST_OWN]
+    return [index_name(np.flatnonzero(broad[place]).tolist()) for place in shortest]
 
 
-def is_broad(left: Key, distinct: list[float], rows: int) -> bool:
-    """Whether a look-up in any single column of a left side returns too many rows."""
-    return rows > BROAD * max((distinct[c] for c in left), default=1.0)
+def is_broad(lefts: Sets, distinct: list[float], rows: int) -> NDArray[np.bool_]:
+    """Which left sides have columns, and look-ups in any one of them return too many rows."""
+    return lefts.any(axis=1) & (rows > BROAD * best(lefts, distinct))
 
 
-def is_reached(left: Key, indexed: tuple[str, ...], distinct: list[float], rows: int) -> bool:
-    """Whether a left side can be looked up in these indexes."""
-    return (
-        not left
-        or index_name(left) in indexed
-        or any(str(c) in indexed and rows <= BROAD * max(distinct[c], 1.0) for c in left)
-    )
+def is_reached(
+    lefts: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int
+) -> NDArray[np.bool_]:
+    """Which left sides can be looked up in these indexes."""
+    narrow = [c for c in _single(indexed) if rows <= BROAD * max(distinct[c], 1.0)]
+    reached = np.asarray(lefts[:, narrow].any(axis=1) | ~lefts.any(axis=1))
+    reached[[*_own(lefts, indexed)]] = True
+    return reached
 
 
-def plan(lefts: list[Key], indexed: tuple[str, ...], distinct: list[float], rows: int) -> Plan:
+def plan(lefts: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int) -> Plan:
     """How to look a batch up for these left sides.
 
-    Left sides with the same indexed columns share a look-up. Every one that contains column ``c``
-    has one of ``filters[c]`` besides, so a row that agrees in none of them is skipped unread.
+    Left sides share look-ups: what serves some indexed columns serves all left sides that contain
+    them. Every left side that contains column ``c`` has one of ``filters[c]`` besides, so a row
+    that agrees in none of them is skipped unread.
     """
-    reached = np.array([is_reached(left, indexed, distinct, rows) for left in lefts], np.bool_)
-    groups, shared = [], []
-    for place, left in enumerate(
-        left for left, is_one in zip(lefts, reached, strict=True) if is_one
-    ):
-        columns = tuple(c for c in left if str(c) in indexed)
-        large = rows > _LARGE_GROUPS * max((distinct[c] for c in columns), default=1.0)
-        if not left or (index_name(left) in indexed and (large or not columns)):
-            groups.append((place, index_name(left)))
-        else:
-            shared.append((left, columns))
+    reached = is_reached(lefts, indexed, distinct, rows)
+    lefts = lefts[reached]
+    columns = np.zeros(lefts.shape[1], np.bool_)
+    columns[_single(indexed)] = True
+    large = rows > _LARGE_GROUPS * best(lefts & columns, distinct)
+    large |= ~(lefts & columns).any(axis=1)
+    names = _own(lefts, indexed)
+    groups = {place: name for place, name in names.items() if large[place]}
+    groups |= dict.fromkeys(np.flatnonzero(~lefts.any(axis=1)).tolist(), "")
+    shared = np.ones(len(lefts), np.bool_)
+    shared[[*groups]] = False
+    lefts = lefts[shared]
     filters = {}
-    for column in {c for _, columns in shared for c in columns}:
-        rest = [tuple(c for c in left if c != column) for left, _ in shared if column in left]
+    for column in np.flatnonzero((lefts & columns).any(axis=0)).tolist():
+        rest = lefts[lefts[:, column]]
+        rest[:, column] = False
         # A left side that is the column alone needs no second agreement.
-        filters[column] = () if () in rest else tuple(cover(rest, distinct))
-    lookups = tuple(sorted({columns for _, columns in shared}))
-    return Plan(lookups, filters, tuple(groups), reached)
+        filters[column] = tuple(cover(rest, distinct)) if rest.any(axis=1).all() else ()
+    lookups = bitsets.to_columns(bitsets.minimal(bitsets.from_flags(lefts & columns)))
+    return Plan(tuple(lookups), filters, tuple(sorted(groups.items())), reached)
 
 
-def cover(keys: list[Key], distinct: list[float]) -> list[int]:
-    """Columns such that each key has one, by greedy weighted set cover."""
+def is_used(name: str, lefts: Sets) -> bool:
+    """Whether an index serves any of the left sides."""
+    columns = index_columns(name)
+    if len(columns) == 1:
+        return bool(lefts[:, columns[0]].any())
+    return bool(_own(lefts, (name,)))
+
+
+def _single(indexed: tuple[str, ...]) -> list[int]:
+    """The columns that have an index of their own."""
+    return [int(name) for name in indexed if name.isdigit()]
+
+
+def _own(lefts: Sets, indexed: tuple[str, ...]) -> dict[int, str]:
+    """The left sides, by place, that an index is over all of."""
+    found = {}
+    for name in indexed:
+        wanted = np.zeros(lefts.shape[1], np.bool_)
+        wanted[list(index_columns(name))] = True
+        found.update(dict.fromkeys(np.flatnonzero((lefts == wanted).all(axis=1)).tolist(), name))
+    return found
+
+
+def cover(lefts: Sets, distinct: list[float]) -> list[int]:
+    """Columns such that each left side has one, by greedy weighted set cover."""
     chosen: list[int] = []
-    left = np.zeros((len(keys), len(distinct)), np.bool_)
-    for place, key in enumerate(keys):
-        left[place, list(key)] = True
-    left = left[left.any(axis=1)]
+    left = lefts[lefts.any(axis=1)]
     # A look-up returns rows/distinct rows, so the gain per cost is frequency × distinct.
     weights = np.maximum(distinct, 1.0)
     while len(left):
-        best = int(np.argmax(left.sum(axis=0) * weights))
-        chosen.append(best)
-        left = left[~left[:, best]]
+        most = int(np.argmax(left.sum(axis=0) * weights))
+        chosen.append(most)
+        left = left[~left[:, most]]
     return chosen
 
 
 def _extra(
-    keys: list[Key], chosen: list[int], distinct: list[float], rows: int, quota: int
+    lefts: Sets, chosen: list[int], distinct: list[float], rows: int, quota: int
 ) -> set[int]:
     """SWAN's algorithm 4: indexes that let look-ups in the least selective columns intersect."""
     room = quota - len(chosen)
     if room <= 0:
         return set()
     helpers = {}
+    once = lefts[:, chosen].sum(axis=1) == 1
     for column in chosen:
-        alone = [key for key in keys if [c for c in key if c in chosen] == [column]]
-        rest = [tuple(c for c in key if c != column) for key in alone]
-        if rest and () not in rest:
+        rest = lefts[once & lefts[:, column]]
+        rest[:, column] = False
+        if len(rest) and rest.any(axis=1).all():
             needed = set(cover(rest, distinct))
             if len(needed) <= room:
                 helpers[column] = needed
     weakest = sorted(helpers, key=lambda c: distinct[c])[:_MOST_COMBINED]
-    best: set[int] = set()
+    found: set[int] = set()
     best_score = (2.0, 0)
     for size in range(1, len(weakest) + 1):
         for combination in combinations(weakest, size):
@@ -156,5 +191,5 @@ def _extra(
                 missed *= 1.0 - selectivity(column, distinct, rows)
             score = (1.0 - missed, -size)
             if score < best_score:
-                best, best_score = union, score
-    return best
+                found, best_score = union, score
+    return found

@@ -209,7 +209,7 @@ def _probed(
 ) -> tuple[Candidates, indexes.Plan]:
     """The candidates that looking the batch up settles, and how; not those for which it would
     return more rows than a search goes through."""
-    lefts = bitsets.to_columns(fresh.left)
+    lefts = bitsets.to_flags(fresh.left, len(distinct))
     plan = indexes.plan(lefts, indexed, distinct, rows)
     used = {column for group in plan.lookups for column in group}
     returned = sum(new * rows / max(distinct[c], 1.0) for c in used)
@@ -245,12 +245,12 @@ def _sorted_columns(view: View) -> set[int]:
 
 def _few(candidates: Candidates, distinct: list[float], rows: int) -> Flags:
     """Which left sides have few combinations of values, and so large groups."""
-    flags = []
-    for left in bitsets.to_columns(candidates.left):
-        combinations = math.prod(max(distinct[c], 1.0) for c in left)
-        large = combinations * _LARGE_GROUPS <= rows
-        flags.append(not left or (combinations <= _FEW and large))
-    return np.array(flags, np.bool_)
+    lefts = bitsets.to_flags(candidates.left, len(distinct))
+    sizes = np.log(np.maximum(distinct, 1.0))
+    combinations = (lefts * sizes).sum(axis=1)
+    most = min(math.log(max(_FEW, 1)), math.log(max(rows / max(_LARGE_GROUPS, 1), 1)))
+    few: Flags = (combinations <= most) | ~lefts.any(axis=1)
+    return few
 
 
 def _groups(
@@ -258,20 +258,15 @@ def _groups(
 ) -> list[tuple[int, Candidates]]:
     """Candidates by the column that their search starts from: a selective one, sorted already
     where possible, and few of them."""
-    columns = bitsets.to_columns(candidates.left)
-    starts = {
-        c for left in columns for c in left if c in has and distinct[c] >= _best(left, distinct) / 8
-    }
-    starts |= set(indexes.cover([left for left in columns if not starts & set(left)], distinct))
-    start = np.array(
-        [max((c for c in left if c in starts), key=lambda c: distinct[c]) for left in columns],
-        np.int64,
-    )
+    lefts = bitsets.to_flags(candidates.left, len(distinct))
+    starts = np.zeros(len(distinct), np.bool_)
+    for column in has:
+        mine = lefts[lefts[:, column]]
+        starts[column] = (distinct[column] >= indexes.best(mine, distinct) / 8).any()
+    starts[indexes.cover(lefts[~lefts[:, starts].any(axis=1)], distinct)] = True
+    weights = np.where(lefts & starts, np.maximum(distinct, 1.0), 0.0)
+    start = weights.argmax(axis=1)
     return [(int(column), cands.chosen(candidates, start == column)) for column in np.unique(start)]
-
-
-def _best(left: tuple[int, ...], distinct: list[float]) -> float:
-    return max(distinct[c] for c in left)
 
 
 def _searches(

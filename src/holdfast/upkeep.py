@@ -15,7 +15,7 @@ from holdfast.runner import Call, Runner
 from holdfast.state import Table
 from holdfast.tasks import upkeep as tasks
 from holdfast.tasks.ingest import SEGMENT_ROWS
-from holdfast.tasks.segments import ROWS, Segment, index_name
+from holdfast.tasks.segments import ROWS, Segment
 
 _FAN = 8
 """Segments of one tier that are merged into one of the next."""
@@ -32,11 +32,10 @@ def index(
     Inserts only make left sides longer, so they stay covered. After deletes a new one may have no
     indexed column: then the choice is made again.
     """
-    lefts = bitsets.to_columns(bitsets.distinct(np.concatenate([*table.covers.minimal.values()])))
-    chosen, rows = table.indexed, table.rows
-    if not chosen or any(
-        not indexes.is_reached(left, chosen, table.distinct, rows) for left in lefts
-    ):
+    minimal = bitsets.distinct(np.concatenate([*table.covers.only(table.sides).minimal.values()]))
+    lefts = bitsets.to_flags(minimal, table.covers.atoms)
+    chosen = table.indexed
+    if not chosen or not indexes.is_reached(lefts, chosen, table.distinct, table.rows).all():
         chosen = _chosen(lefts, table, options)
     names = (ROWS, *chosen)
     if any(name not in segment.indexes for segment in table.segments for name in names):
@@ -48,18 +47,15 @@ def index(
     return replace(table, indexed=chosen, segments=segments)
 
 
-def _chosen(lefts: list[tuple[int, ...]], table: Table, options: Options) -> tuple[str, ...]:
+def _chosen(lefts: indexes.Sets, table: Table, options: Options) -> tuple[str, ...]:
     """The indexes that serve these left sides; as far as possible those that there are."""
     distinct, rows = table.distinct, table.rows
-    missing = [
-        left for left in lefts if not indexes.is_reached(left, table.indexed, distinct, rows)
-    ]
-    narrow = [left for left in missing if not indexes.is_broad(left, distinct, rows)]
-    quota = options.index_quota
-    columns = indexes.choose(narrow, distinct, rows, 0 if table.indexed else quota)
-    more = dict.fromkeys([*table.indexed, *map(str, columns), *indexes.own(lefts, distinct, rows)])
-    used = {str(c) for left in lefts for c in left} | {index_name(left) for left in lefts}
-    return tuple(name for name in more if name in used)
+    missing = lefts[~indexes.is_reached(lefts, table.indexed, distinct, rows)]
+    narrow = missing[~indexes.is_broad(missing, distinct, rows)]
+    quota = 0 if table.indexed else options.index_quota
+    columns = indexes.choose(narrow, distinct, rows, quota)
+    more = [*table.indexed, *map(str, columns), *indexes.own(lefts, distinct, rows)]
+    return tuple(name for name in dict.fromkeys(more) if indexes.is_used(name, lefts))
 
 
 def merge(

@@ -289,3 +289,14 @@ def test_many_values_are_estimated(values: int, column: int) -> None:
 
 def test_nothing_has_no_values() -> None:
     assert index.distinct([]) == 0
+
+
+def test_a_null_has_a_code_of_its_own() -> None:
+    """Also beside values that differ from it in one bit."""
+    cells: Cells = [(0, None), (0, 0), (0, 1), (0, 2), (1, None), (1, 0), (None, 0), (None, None)]
+    shape = evidence.shape([1, 1], True)
+    for seed in (0, 1):
+        out = np.empty(len(cells), np.uint64)
+        columns = np.array([0, 1], np.int64)
+        index.combine(block(cells, [1, 1]), columns, shape, np.uint64(seed), out)
+        assert len(set(out.tolist())) == len(cells)

@@ -29,7 +29,7 @@ U64 = NDArray[np.uint64]
 KEY = -1
 """The right side that no two rows agree in."""
 
-_MANY = 100_000
+_MANY = 1_000
 """Left sides from which on a change is worth threads: with fewer they wait for each other."""
 
 
@@ -61,11 +61,12 @@ class Covers:
         masks = _wide(bitsets.distinct(_differing(atoms, evidence))[::-1], atoms)
         kept, rights = kernels.maximal_for(masks, _bits(sides, atoms))
         masks, rights = masks[kept[::-1]], rights[::-1]
+        maximal = _by_side(masks, rights, atoms)
 
         def cover(side: int) -> Cover | None:
             if deadline is not None and time.monotonic() > deadline:
                 return None
-            return Cover.of_maximal(atoms, _against(masks, rights, side, atoms), max_size)
+            return Cover.of_maximal(atoms, maximal(side), max_size)
 
         made = _each(sides, cover, os.cpu_count())
         return Covers(atoms, made, masks, rights).only(made)
@@ -80,10 +81,8 @@ class Covers:
         masks, rights = _wide(masks[order], atoms), _wide(rights[order], atoms)
         if KEY in minimal:
             rights = np.repeat(_bits([KEY], atoms)[None, :], len(masks), axis=0)
-        made = {
-            side: Cover(atoms, _against(masks, rights, side, atoms), left, max_size)
-            for side, left in minimal.items()
-        }
+        maximal = _by_side(masks, rights, atoms)
+        made = {side: Cover(atoms, maximal(side), left, max_size) for side, left in minimal.items()}
         return Covers(atoms, made, masks, rights)
 
     def changed(self, appeared: U64, vanished: U64, evidence: U64) -> Covers:
@@ -96,18 +95,18 @@ class Covers:
         went = bitsets.is_member(self._masks, _wide(vanished, atoms))
         gone, gone_for = self._masks[went], self._rights[went]
         masks, rights = self._masks[~went], self._rights[~went]
-        evidence = _wide(_differing(atoms, evidence), atoms) if len(gone) else appeared[:0]
+        evidence = _wide(evidence, atoms) if len(gone) else appeared[:0]
         fresh, fresh_for = self._fresh(masks, appeared, evidence, gone, gone_for)
         rights = kernels.narrowed(masks, rights, appeared)
         masks, rights = _together(masks, rights, fresh, fresh_for)
+        lost, found = _by_side(gone, gone_for, atoms), _by_side(fresh, fresh_for, atoms)
+        maximal = _by_side(masks, rights, atoms)
 
         def after(side: int) -> Cover:
-            lost = _against(gone, gone_for, side, atoms)
-            found = _against(fresh, fresh_for, side, atoms)
-            if not len(lost) and not len(found):
+            if not len(lost(side)) and not len(found(side)):
                 return self.by_side[side]
             cover = copy(self.by_side[side])
-            cover.exchange(lost, found, _against(masks, rights, side, atoms))
+            cover.exchange(lost(side), found(side), maximal(side))
             return cover
 
         many = sum(len(cover.minimal) for cover in self.by_side.values()) > _MANY
@@ -142,6 +141,8 @@ class Covers:
 
     def joined(self, other: Covers) -> Covers:
         """These, and the other's where both have one."""
+        if all(self.by_side.get(side) is cover for side, cover in other.by_side.items()):
+            return self
         mine = self.only(side for side in self.by_side if side not in other.by_side)
         both = dict(sorted({**mine.by_side, **other.by_side}.items()))
         together = _together(mine._masks, mine._rights, other._masks, other._rights)
@@ -228,15 +229,21 @@ def _bits(sides: Iterable[int], atoms: int) -> U64:
     return out
 
 
-def _against(masks: U64, rights: U64, side: int, atoms: int) -> U64:
+def _by_side(masks: U64, rights: U64, atoms: int) -> Callable[[int], U64]:
     """The evidences that are maximal for a right side, as its cover takes them: with it. Their
     order stays canonical."""
-    place = atoms if side == KEY else side
-    bit = np.uint64(1) << np.uint64(place % 64)
-    out: U64 = masks[rights[:, place // 64] & bit != 0, : bitsets.words_for(atoms)].copy()
-    if side != KEY:
-        out[:, side // 64] |= bit
-    return out
+    sides, places = np.nonzero(bitsets.to_flags(rights, atoms + 1).T)
+    ends = np.searchsorted(sides, np.arange(atoms + 2))
+    narrow = masks[:, : bitsets.words_for(atoms)]
+
+    def against(side: int) -> U64:
+        place = atoms if side == KEY else side
+        out: U64 = narrow[places[ends[place] : ends[place + 1]]]
+        if side != KEY:
+            out[:, side // 64] |= np.uint64(1) << np.uint64(side % 64)
+        return out
+
+    return against
 
 
 def _together(masks: U64, rights: U64, fresh: U64, fresh_for: U64) -> tuple[U64, U64]:

@@ -115,6 +115,25 @@ def to_columns(matrix: Masks) -> list[tuple[int, ...]]:
     return [tuple(flat[lo:hi]) for lo, hi in pairwise([0, *ends.tolist()])]
 
 
+def to_flags(matrix: Masks, atoms: int) -> Flags:
+    """Each set as a row of flags, one per column."""
+    octets = np.ascontiguousarray(matrix).astype("<u8").view(np.uint8)
+    bits = np.unpackbits(
+        octets.reshape(len(matrix), 8 * matrix.shape[1]), axis=1, bitorder="little"
+    )
+    flags: Flags = bits[:, :atoms].astype(np.bool_)
+    return flags
+
+
+def from_flags(flags: Flags) -> Masks:
+    """The inverse of :func:`to_flags`."""
+    words = words_for(flags.shape[1])
+    octets = np.zeros((len(flags), 8 * words), np.uint8)
+    packed = np.packbits(flags, axis=1, bitorder="little")
+    octets[:, : packed.shape[1]] = packed
+    return octets.view("<u8").astype(np.uint64)
+
+
 def universe(atoms: int) -> Masks:
     """The one row that holds all atoms."""
     row = np.zeros((1, words_for(atoms)), np.uint64)

@@ -188,7 +188,7 @@ def combine(words: Any, columns: Any, shape: Any, seed: Any, out: Any) -> None:
     for row in range(words.shape[0]):
         h = seed
         for c in range(columns.size):
-            h += np.uint64(is_null(words[row], columns[c], shape))
+            h = mix(h ^ np.uint64(is_null(words[row], columns[c], shape)))
             for v in range(shape.first[columns[c]], shape.first[columns[c] + 1]):
                 h = mix(h ^ words[row, v]) + np.uint64(0x9E3779B97F4A7C15)
         out[row] = h
