@@ -7,6 +7,7 @@ import time
 import numpy as np
 
 from holdfast.kernels import evidence, index
+from holdfast.tasks.evidence import any_pair
 
 ROWS, COLUMNS = 200_000, 16
 
@@ -20,7 +21,7 @@ def main() -> None:
     for column in range(COLUMNS):
         rows[:, column] = generator.integers(0, 4 ** (column // 2 + 1), ROWS)
     ids = np.arange(ROWS)
-    everything = np.zeros((1, 1), np.uint64)
+    everything = any_pair(1)
     for count in (1_000, ROWS):
         found = evidence.findings(1)
         start = time.perf_counter()

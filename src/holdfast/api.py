@@ -242,10 +242,14 @@ class Profile:
             )
         return changed_agree_sets(self._store, forms)
 
+    def counts_pairs(self, table: str) -> bool:
+        """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
+        return "agree" in self._form(table)["files"]
+
     def _counted(self, table: str) -> dict[str, Any]:
         """A table's part of the commit, if it has counted pairs."""
         form = self._form(table)
-        if "agree" not in form["files"]:
+        if not self.counts_pairs(table):
             raise InputError(
                 f"the profile does not count the pairs of rows of {table!r}; "
                 "profile it with --kinds keys,fds --evidence counted"

@@ -339,15 +339,16 @@ def show(
             raise UnknownTableError(f"the profile has no table {table!r}; it has {has}")
         found = replace(found, tables={table: found.tables[table]})
     if part == Part.AGREE_SETS:
-        counted = {name: opened.agree_sets(name) for name in found.tables}
+        having = [name for name in found.tables if opened.counts_pairs(name)]
+        # Where no table has them, the first one says why.
+        counted = {name: opened.agree_sets(name) for name in having or found.tables}
         if output == Output.JSON:
             _print_json(forms.agree_sets(found, counted))
         else:
             terminal.agree_sets(terminal.Page(sys.stdout, everything=everything), counted)
         return 0
-    if part == Part.FDS:
-        for name in found.tables:
-            opened.functional_dependencies(name)
+    if part == Part.FDS and "fds" not in found.options["kinds"]:
+        opened.functional_dependencies(next(iter(found.tables)))
     if part in (Part.INDS, Part.FOREIGN_KEYS) or min_coverage is not None:
         opened.inclusion_dependencies(min_coverage)
     if found.inclusions is not None and min_coverage is not None:

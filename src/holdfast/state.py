@@ -138,8 +138,8 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
     evidence = Evidence(
         matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
     )
-    non_keys, minimal = masks[kinds == NON_KEY], {KEY_SIDE: masks[kinds == KEY]}
-    covers = Covers.known(atoms, non_keys, non_keys, minimal, options.max_columns)
+    keys_of = Cover(atoms, masks[kinds == NON_KEY], masks[kinds == KEY], options.max_columns)
+    covers = Covers.of_keys(keys_of)
     counted = None
     if form["evidence"]["way"] is not None:
         late = form["unchecked"]["right_sides"]
@@ -151,7 +151,7 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
             known = counted.sets.masks
         bits = matrix_of(maximal.column("maximal_for"), words)
         some = bits.any(axis=1)
-        made = Covers.known(atoms, known[some], bits[some], minimal, options.max_columns)
+        made = Covers.of_columns(atoms, known[some], bits[some], minimal, options.max_columns)
         covers = covers.joined(made)
     unchecked: Lefts = {}
     if "unchecked" in files:

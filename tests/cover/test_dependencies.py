@@ -63,7 +63,7 @@ def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None
         keys = oracle.minimal_sets(columns, oracle.maximal_sets(shown), most)
         assert bitsets.to_columns(kept.keys.minimal) == keys
         alone = kept.only(kept.columns)
-        again = Covers.known(columns, *alone.evidence, alone.minimal, most)
+        again = Covers.of_columns(columns, *alone.evidence, alone.minimal, most)
         for side, cover in again.by_side.items():
             assert np.array_equal(cover.evidence, kept.by_side[side].evidence)
 

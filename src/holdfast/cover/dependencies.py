@@ -72,15 +72,20 @@ class Covers:
         return Covers(atoms, made, masks, rights).only(made)
 
     @staticmethod
-    def known(
+    def of_keys(cover: Cover) -> Covers:
+        """The cover of keys alone."""
+        masks = _wide(cover.evidence, cover.atoms)
+        rights = np.repeat(_bits([KEY], cover.atoms)[None, :], len(masks), axis=0)
+        return Covers(cover.atoms, {KEY: cover}, masks, rights)
+
+    @staticmethod
+    def of_columns(
         atoms: int, masks: U64, rights: U64, minimal: dict[int, U64], max_size: int | None
     ) -> Covers:
-        """What was built before: evidence with the bits of columns it is maximal for, or of the
-        key if there is no bit; and the minimal left sides, in canonical order."""
+        """The covers of columns that were built before: their evidence, with the bits of columns
+        that it is maximal for, and the minimal left sides in canonical order."""
         order = bitsets.canonical_order(masks)
         masks, rights = _wide(masks[order], atoms), _wide(rights[order], atoms)
-        if KEY in minimal:
-            rights = np.repeat(_bits([KEY], atoms)[None, :], len(masks), axis=0)
         maximal = _by_side(masks, rights, atoms)
         made = {side: Cover(atoms, maximal(side), left, max_size) for side, left in minimal.items()}
         return Covers(atoms, made, masks, rights)
