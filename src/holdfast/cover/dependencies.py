@@ -29,6 +29,9 @@ U64 = NDArray[np.uint64]
 KEY = -1
 """The right side that no two rows agree in."""
 
+_NEAR = 2_048
+"""Evidences that new ones are first held against."""
+
 _MANY = 1_000
 """Left sides from which on a change is worth threads: with fewer they wait for each other."""
 
@@ -129,13 +132,14 @@ class Covers:
         full = _bits(self.by_side, self.atoms)
         fresh = np.concatenate([appeared, evidence[hidden]])
         fresh_for = np.concatenate([full & ~appeared, opened[hidden]])
-        # Beside older ones first, which few survive; then beside each other.
-        fresh_for = kernels.narrowed(fresh, fresh_for, masks)
-        some = fresh_for.any(axis=1)
-        fresh, fresh_for = fresh[some], fresh_for[some]
-        fresh_for = kernels.narrowed(fresh, fresh_for, fresh)
-        some = fresh_for.any(axis=1)
-        return fresh[some], fresh_for[some]
+        # Beside the largest of them first, which most of them lie near to and do not survive; then
+        # beside older ones, and beside each other.
+        largest = fresh[np.argsort(-bitsets.popcount(fresh), kind="stable")[:_NEAR]]
+        for family in (largest, masks, None):
+            fresh_for = kernels.narrowed(fresh, fresh_for, fresh if family is None else family)
+            some = fresh_for.any(axis=1)
+            fresh, fresh_for = fresh[some], fresh_for[some]
+        return fresh, fresh_for
 
     def only(self, sides: Iterable[int]) -> Covers:
         """Some right sides alone."""
@@ -237,13 +241,11 @@ def _bits(sides: Iterable[int], atoms: int) -> U64:
 def _by_side(masks: U64, rights: U64, atoms: int) -> Callable[[int], U64]:
     """The evidences that are maximal for a right side, as its cover takes them: with it. Their
     order stays canonical."""
-    sides, places = np.nonzero(bitsets.to_flags(rights, atoms + 1).T)
-    ends = np.searchsorted(sides, np.arange(atoms + 2))
+    has = np.ascontiguousarray(bitsets.to_flags(rights, atoms + 1).T)
     narrow = masks[:, : bitsets.words_for(atoms)]
 
     def against(side: int) -> U64:
-        place = atoms if side == KEY else side
-        out: U64 = narrow[places[ends[place] : ends[place + 1]]]
+        out: U64 = narrow[np.flatnonzero(has[atoms if side == KEY else side])]
         if side != KEY:
             out[:, side // 64] |= np.uint64(1) << np.uint64(side % 64)
         return out
