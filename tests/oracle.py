@@ -117,11 +117,18 @@ def dependencies(
     rows: list[tuple[object, ...]], columns: int, nulls: str = "equal", most: int | None = None
 ) -> set[tuple[tuple[int, ...], int]]:
     """All minimal functional dependencies with at most ``most`` columns on the left."""
-    return {
-        (left, right)
-        for right in range(columns)
-        for left in approximate(rows, columns, right, 0.0, most, nulls)
-    }
+    shown = agree_sets(rows, columns, nulls)
+    found = set()
+    for right in range(columns):
+        minimal: list[tuple[int, ...]] = []
+        others = [c for c in range(columns) if c != right]
+        for size in range(min(len(others), columns if most is None else most) + 1):
+            for left in combinations(others, size):
+                refuted = any(set(left) <= each and right not in each for each in shown)
+                if not refuted and not any(set(less) <= set(left) for less in minimal):
+                    minimal.append(left)
+        found |= {(left, right) for left in minimal}
+    return found
 
 
 def approximate(

@@ -200,9 +200,10 @@ class Profile:
         now = self._table(table)
         found = now.functional_dependencies
         if found is None:
-            why = now.details["evidence"].get("reason", "not looked for")
+            asked = "fds" in self._store.read()["options"]["kinds"]
+            why = f" ({now.details['evidence']['reason']})" if asked else ""
             raise InputError(
-                f"the profile does not look for functional dependencies of {table!r} ({why}); "
+                f"the profile does not look for functional dependencies of {table!r}{why}; "
                 "profile it with --kinds keys,fds"
             )
         bound = self._store.read()["options"].get("max_error")
@@ -221,7 +222,9 @@ class Profile:
         from holdfast import pipeline
 
         left = (lhs,) if isinstance(lhs, str) else tuple(lhs)
-        return pipeline.error(self._running, self._store, table, left, rhs)
+        self._form(table)
+        with _plain_interrupts():
+            return pipeline.error(self._running, self._store, table, left, rhs)
 
     def agree_sets(self, table: str, since: int | None = None) -> list[AgreeSet]:
         """Every agree-set with its number of row pairs; with ``since`` only those whose number

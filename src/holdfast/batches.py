@@ -124,12 +124,11 @@ def changed(run: Run, before: Table, intake: BatchIntake) -> tuple[Table, I64]:
     )
     if not run.options.seeks_keys:
         return replace(table, duplicates=0), gone
-    table = replace(table, choice=chosen(run, table))
+    table = estimated(run, replace(table, choice=chosen(run, table)))
     if table.way == WITNESSED != before.way:
         table = discover_rows(run, replace(table, counted=None))
     else:
         table = _kept(run, table, before, intake, gone)
-    table = estimated(run, table)
     with run.stage("index"):
         return upkeep.index(run.runner, table, run.place, run.options, run.progress), gone
 

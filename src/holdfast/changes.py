@@ -13,17 +13,19 @@ class Lost:
     """A minimal key of the version before that is none any more.
 
     Either rows broke it (``witness``: two rows that agree on it), or fewer columns now suffice
-    (``replaced_by``: a key inside it, gained by the same batch).
+    (``replaced_by``: a key inside it, gained by the same batch), or may suffice: a time budget left
+    that ``unchecked``.
     """
 
     key: Key
     witness: tuple[Row, Row] | None = None
     replaced_by: Key | None = None
+    unchecked: bool = False
 
     @property
     def broken(self) -> bool:
         """Whether rows violate the key, rather than fewer columns being enough."""
-        return self.replaced_by is None
+        return self.replaced_by is None and not self.unchecked
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -32,6 +34,8 @@ class Lost:
             form["witness"] = list(self.witness)
         if self.replaced_by is not None:
             form["replaced_by"] = list(self.replaced_by.columns)
+        if self.unchecked:
+            form["unchecked"] = True
         return form
 
     @staticmethod
@@ -43,6 +47,7 @@ class Lost:
             Key(tuple(form["columns"])),
             (witness[0], witness[1]) if witness else None,
             None if smaller is None else Key(tuple(smaller)),
+            form.get("unchecked", False),
         )
 
 

@@ -54,7 +54,7 @@ def changes_of(
             # no time to check that.
             smaller = gained[((gained & ~mask) == 0).all(axis=1)]
             instead = key_of(smaller[0], names) if len(smaller) else None
-            told.append(Lost(key, replaced_by=instead))
+            told.append(Lost(key, replaced_by=instead, unchecked=instead is None))
         else:
             told.append(Lost(key, _pair(after.evidence, at, text) if left > 0 else None))
             left -= 1

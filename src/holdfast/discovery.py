@@ -142,7 +142,8 @@ def validated(run: Run, table: Table, old: Covers, added: tuple[Segment, ...]) -
         loop.validate(
             run.runner, learned, table.distinct, run.place.prefix, run.progress,
             old=old.only(table.sides).minimal, batch=added, indexed=table.indexed,
-            deadline=run.deadline,
+            # What there was no time for would be begun anew for ever.
+            deadline=run.deadline, coarse=not table.unchecked,
         )  # fmt: skip
     twins: dict[int, int] = {}
     for parcel in learned.twins:

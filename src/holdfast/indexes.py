@@ -75,10 +75,12 @@ def choose(lefts: Sets, distinct: list[float], rows: int, quota: int) -> tuple[i
     return tuple(sorted({*chosen, *extra}))
 
 
-def own(lefts: Sets, distinct: list[float], rows: int) -> list[str]:
-    """The indexes of broad left sides' own, shortest first."""
+def own(lefts: Sets, distinct: list[float], rows: int, indexed: tuple[str, ...]) -> list[str]:
+    """The indexes of broad left sides' own, shortest first, as many as there is room for beside
+    those that there are."""
     broad = lefts[is_broad(lefts, distinct, rows)]
-    shortest = np.argsort(broad.sum(axis=1), kind="stable")[:_MOST_OWN]
+    room = max(0, _MOST_OWN - sum(not name.isdigit() for name in indexed))
+    shortest = np.argsort(broad.sum(axis=1), kind="stable")[:room]
     return [index_name(np.flatnonzero(broad[place]).tolist()) for place in shortest]
 
 

@@ -119,12 +119,14 @@ def validate(
     batch: tuple[Segment, ...] = (),
     indexed: tuple[str, ...] = (),
     deadline: float | None = None,
+    coarse: bool = True,
 ) -> None:
     """Go round until every minimal left side of the covers holds on all living rows.
 
     ``old`` are candidates that hold on all pairs of rows outside the batch; ``indexed`` are the
     indexes that every segment has. A search that needs another builds it first. After the
-    ``deadline`` no further round is begun, and what is left is told as unchecked.
+    ``deadline`` no further round is begun, and what is left is told as unchecked. Unless told not
+    to, a large table is first searched in part.
     """
     view = learned.view
     atoms = view.columns
@@ -134,7 +136,7 @@ def validate(
     settled = none if batch else known
     first_look = bool(batch)
     rows, new = living(view), sum(segment.live for segment in batch)
-    coarse = rows >= _COARSE_FROM
+    coarse = coarse and rows >= _COARSE_FROM
     crowded = bitsets.empty(atoms)  # left sides with more combinations than were expected
     number = 0
     while True:

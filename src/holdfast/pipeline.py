@@ -124,10 +124,6 @@ def error(
     with store.reading() as lease:
         body = store.read(lease.version)
         options = Options.from_dict(body["options"])
-        if name not in body["tables"]:
-            raise UnknownTableError(
-                f"the profile has no table {name!r}; it has {', '.join(body['tables'])}"
-            )
         form = body["tables"][name]
         columns = Columns.from_dict(form["columns"])
         places = tuple(sorted({columns.place(each, name) for each in left}))

@@ -169,7 +169,6 @@ def _table(
         for columns, pair in zip(columns_of(seen.column("mask"), names), pairs, strict=True):
             if pair[0] is not None and pair[1] is not None:
                 witnesses[columns] = (json.loads(pair[0]), json.loads(pair[1]))
-    limited = options.get("max_columns") is not None
     return TableSnapshot(
         name,
         form["rows"],
@@ -181,7 +180,7 @@ def _table(
         ),
         form["duplicates"],
         tuple(form.get("duplicated") or ()),
-        {**form, "limited": limited, "max_error": options.get("max_error")},
+        {**form, "max_error": options.get("max_error")},
         Dependencies(store, form["files"]["fds"], names) if "fds" in form["files"] else None,
         _approximate_keys(store, form["files"]["fds"], names) if "fds" in form["files"] else (),
     )

@@ -53,7 +53,7 @@ class Table:
     choice: dict[str, Any] = field(default_factory=lambda: {"way": None})  # see ways.Choice
     counted: Counted | None = None  # where pairs of rows are counted
     unchecked: Lefts = field(default_factory=dict)  # minimal as far as is known: no time was left
-    files: dict[str, str] = field(default_factory=dict)  # of keys and evidence, once written
+    files: dict[str, str] = field(default_factory=dict)  # by kind (FILES), once written
 
     @property
     def way(self) -> str | None:

@@ -34,9 +34,9 @@ def index(
     """
     minimal = bitsets.distinct(np.concatenate([*table.covers.only(table.sides).minimal.values()]))
     lefts = bitsets.to_flags(minimal, table.covers.atoms)
-    chosen = table.indexed
+    chosen = tuple(name for name in table.indexed if indexes.is_used(name, lefts))
     if not chosen or not indexes.is_reached(lefts, chosen, table.distinct, table.rows).all():
-        chosen = _chosen(lefts, table, options)
+        chosen = _chosen(lefts, replace(table, indexed=chosen), options)
     names = (ROWS, *chosen)
     if any(name not in segment.indexes for segment in table.segments for name in names):
         progress("index", columns=len(chosen))
@@ -54,8 +54,8 @@ def _chosen(lefts: indexes.Sets, table: Table, options: Options) -> tuple[str, .
     narrow = missing[~indexes.is_broad(missing, distinct, rows)]
     quota = 0 if table.indexed else options.index_quota
     columns = indexes.choose(narrow, distinct, rows, quota)
-    more = [*table.indexed, *map(str, columns), *indexes.own(lefts, distinct, rows)]
-    return tuple(name for name in dict.fromkeys(more) if indexes.is_used(name, lefts))
+    own = indexes.own(missing, distinct, rows, table.indexed)
+    return tuple(dict.fromkeys([*table.indexed, *map(str, columns), *own]))
 
 
 def merge(

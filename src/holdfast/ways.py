@@ -63,38 +63,42 @@ def choose(
 ) -> Choice:
     """The way for a table of this size; ``now`` is the one that it goes by so far."""
     limit = _QUICK if options.time_budget is None else min(_QUICK, options.time_budget)
+    if "fds" not in options.kinds:
+        return Choice(None, 0.0, limit, "not looked for")
+    if columns > WIDE and not options.wide_fds:
+        return Choice(None, 0.0, limit, f"more than {WIDE} columns, and not asked for by name")
+    if options.evidence != "auto" and options.max_error is None:
+        return Choice(options.evidence, _guess(rows, columns, tasks), limit, "asked for")
     if options.max_error is not None:
         limit = _MOST
+    slack = {COUNTED: _SLACK, WITNESSED: 1 / _SLACK, None: 1.0}[now]
     seconds = expected_seconds(rows, columns, tasks, limit)
-    if "fds" not in options.kinds:
-        return Choice(None, seconds, limit, "not looked for")
-    if columns > WIDE and not options.wide_fds:
-        return Choice(None, seconds, limit, f"more than {WIDE} columns, and not asked for by name")
     if options.max_error is not None:
-        if seconds > limit:
+        if seconds > slack * limit:
             raise InputError(
                 f"table {table!r} has {rows:,} rows: errors need all pairs of rows to be counted, "
                 f"which would take about {seconds / 60:,.0f} minutes here; profile it without "
                 "--max-error, or a sample of it"
             )
         return Choice(COUNTED, seconds, limit, "errors need counts")
-    if options.evidence != "auto":
-        return Choice(options.evidence, seconds, limit, "asked for")
-    slack = {COUNTED: _SLACK, WITNESSED: 1 / _SLACK, None: 1.0}[now]
     way = COUNTED if seconds <= slack * limit else WITNESSED
     return Choice(way, seconds, limit, "by the time that counting all pairs would take")
 
 
 def expected_seconds(rows: int, columns: int, tasks: int, limit: float) -> float:
     """About how long counting all pairs takes; the rate is measured where it matters."""
-    pairs = rows * (rows - 1) / 2
+    seconds = _guess(rows, columns, tasks)
+    if limit / _DOUBT < seconds < limit * _DOUBT:
+        seconds = rows * (rows - 1) / 2 / pairs_per_second(columns) / max(1, tasks)
+    return seconds
+
+
+def _guess(rows: int, columns: int, tasks: int) -> float:
+    """The same by the rates that were measured elsewhere."""
     each = columns / _CELLS_PER_SECOND
     if columns > DIRECT:
         each += 1 / _MASKS_PER_SECOND
-    seconds = pairs * each / max(1, tasks)
-    if limit / _DOUBT < seconds < limit * _DOUBT:
-        seconds = pairs / pairs_per_second(columns) / max(1, tasks)
-    return seconds
+    return rows * (rows - 1) / 2 * each / max(1, tasks)
 
 
 @cache

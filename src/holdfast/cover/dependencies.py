@@ -58,7 +58,7 @@ class Covers:
         deadline: float | None = None,
     ) -> Covers:
         """All that is minimal against these evidences. After the deadline no further right side
-        is begun."""
+        is begun but the first."""
         sides = tuple(sides)
         # Larger ones before those inside them.
         masks = _wide(bitsets.distinct(_differing(atoms, evidence))[::-1], atoms)
@@ -67,7 +67,7 @@ class Covers:
         maximal = _by_side(masks, rights, atoms)
 
         def cover(side: int) -> Cover | None:
-            if deadline is not None and time.monotonic() > deadline:
+            if deadline is not None and time.monotonic() > deadline and side != sides[0]:
                 return None
             return Cover.of_maximal(atoms, maximal(side), max_size)
 

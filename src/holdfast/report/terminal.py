@@ -114,7 +114,7 @@ def show(
         if "non_keys" in parts and forms.seeks_keys(snapshot.options):
             _non_keys(page, table, snapshot.options, verbose)
         if "fds" in parts and table.functional_dependencies is not None:
-            _dependencies(page, table, snapshot.options)
+            _dependencies(page, table, snapshot.options, asked=len(parts) == 1)
         elif "fds" in parts and forms.is_left_out(table, snapshot.options):
             why = table.details["evidence"]["reason"]
             page.line(f"functional dependencies were not searched for: {why} (--kinds)", "", 2)
@@ -157,13 +157,14 @@ def _keys(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
     heading = count(len(keys), "key") if keys else "no key"
     if table.duplicates:
         heading += " if the duplicated rows were removed"
-    page.line(heading + _limited(table, options), indent=2)
+    page.line(heading + _limited(table, options, "keys"), indent=2)
     for key in keys[: page.limit]:
         page.line(_set(key), "green", 4)
     page.more(len(keys), 4)
 
 
-def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
+def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any], asked: bool) -> None:
+    """The functional dependencies; those of keys only if nothing else was ``asked`` for."""
     found = table.functional_dependencies or ()
     heading = count(len(found), "functional dependency", "functional dependencies")
     if not found:
@@ -176,9 +177,9 @@ def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any]) -> 
         if len(shown) < len(found):
             implied = "all" if not shown else f"{len(found) - len(shown):,}"
             heading += f", {implied} with a key on the left"
-        if page.limit is None:
+        if page.limit is None or asked:
             shown = found
-    page.line(heading + _limited(table, options), "", 2)
+    page.line(heading + _limited(table, options, "functional_dependencies"), "", 2)
     for each in shown[: page.limit]:
         error = f"  (violated by {each.error:.3g} of the row pairs)" if each.error else ""
         page.line(plain(str(each)) + error, "green" if not each.error else "", 4)
@@ -198,7 +199,7 @@ def agree_sets(page: Page, counted: dict[str, list[AgreeSet]]) -> None:
 def _non_keys(page: Page, table: TableSnapshot, options: dict[str, Any], verbose: bool) -> None:
     found = forms.shortest_first(table.non_keys, table.columns)
     heading = count(len(found), "maximal non-key") if found else "no non-key"
-    page.line(heading + _limited(table, options), indent=2)
+    page.line(heading + _limited(table, options, "non_keys"), indent=2)
     if verbose:
         for non_key in found[: page.limit]:
             page.line(_set(non_key), "yellow", 4)
@@ -215,17 +216,19 @@ def _non_keys(page: Page, table: TableSnapshot, options: dict[str, Any], verbose
     page.more(len(found), 4)
 
 
-def _limited(table: TableSnapshot, options: dict[str, Any]) -> str:
-    if not forms.incomplete(table, options):
+def _limited(table: TableSnapshot, options: dict[str, Any], part: str) -> str:
+    """Why a list may lack something."""
+    if part not in forms.incomplete(table, options):
         return ""
     why = []
-    if options.get("max_columns") is not None:
-        why.append(f"searched up to {count(options['max_columns'], 'column')}")
+    most = options.get("max_columns")
+    if most is not None and most < len(table.columns):
+        why.append(f"searched up to {count(most, 'column')}")
     late = forms.unchecked(table)
-    if sides := late.pop("right_sides", []):
-        why.append(f"no time for {count(len(sides), 'right side')}")
-    if late:
-        why.append(f"no time to check {count(sum(late.values()), 'candidate')}")
+    if part == "functional_dependencies" and "right_sides" in late:
+        why.append(f"no time for {count(len(late['right_sides']), 'right side')}")
+    if candidates := late.get("keys" if part == "non_keys" else part):
+        why.append(f"no time to check {count(candidates, 'candidate')}")
     return f" ({', '.join(why)}: there may be more)"
 
 
@@ -285,7 +288,8 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
     page.line(f"{table}, {what}: {_batch(outcome)}; {after}", "bold")
     _duplicates_changed(page, outcome, check)
     broken = sorted(outcome.broken, key=lambda lost: len(lost.key.columns))
-    replaced = [lost for lost in outcome.lost if not lost.broken]
+    replaced = [lost for lost in outcome.lost if lost.replaced_by is not None]
+    unchecked = [lost for lost in outcome.lost if lost.unchecked]
     if broken:
         verb = "would break" if check else "broken"
         which = "it" if len(broken) == 1 else "each"
@@ -299,6 +303,11 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
         for lost in replaced[: page.limit]:
             page.line(f"{_set(lost.key)} → {_set(lost.replaced_by or Key(()))}", indent=4)
         page.more(len(replaced), 4)
+    if unchecked:
+        page.line(f"no time to check whether {count(len(unchecked), 'key')} can be shorter", "", 2)
+        for lost in unchecked[: page.limit]:
+            page.line(_set(lost.key), indent=4)
+        page.more(len(unchecked), 4)
     _gained(page, outcome.gained, "would be gained" if check else "gained")
     if not outcome.lost and not outcome.gained and not outcome.duplicates:
         page.line("No key would be gained or lost." if check else "No key gained or lost.", "", 2)

@@ -40,6 +40,9 @@ _REACH = 2
 _SURVEYED = 1 << 13
 """Combinations of values on a left side that a survey has room for."""
 
+_SURVEY_WORDS = 1 << 24
+"""Words of rows that a survey keeps at once; more candidates take another pass."""
+
 _FIRST = 256
 """Rows of a segment that stand for all of them where the left side is empty."""
 
@@ -141,15 +144,21 @@ def survey(item: Survey) -> Iterator[Parcel]:
     shape = view.shape
     found = evidence.findings(shape.full.size)
     partial = np.zeros_like(item.candidates.sides)
+    full = np.zeros(len(partial), np.bool_)
     width = shape.owner.size + shape.full.size
-    kept = evidence.surveyed(len(item.candidates.left), width, _SURVEYED)
-    for segment in view.segments:
-        words, live = map_words(view.path, segment), live_positions(view.path, segment)
-        evidence.survey(words, live, segment.base, shape, item.candidates, kept, found, partial)
+    some = max(1, _SURVEY_WORDS // (_SURVEYED * width))
+    for start in range(0, len(partial), some):
+        mine = slice(start, start + some)
+        pile = Candidates(item.candidates.left[mine], item.candidates.sides[mine])
+        kept = evidence.surveyed(len(pile.left), width, _SURVEYED)
+        for segment in view.segments:
+            words, live = map_words(view.path, segment), live_positions(view.path, segment)
+            evidence.survey(words, live, segment.base, shape, pile, kept, found, partial[mine])
+        full[mine] = kept.full
     # Where there was no room for all combinations nothing is settled.
-    partial[kept.full] = item.candidates.sides[kept.full]
+    partial[full] = item.candidates.sides[full]
     parcel = _parcel(found, view.columns, item.every_side, partial)
-    parcel.arrays["full"] = kept.full
+    parcel.arrays["full"] = full
     yield parcel
 
 
@@ -250,7 +259,7 @@ def _parcel(
     }
     if partial is not None:
         arrays["partial"] = partial
-    return Parcel({"complete": complete, "distinct": len(masks)}, arrays)
+    return Parcel({"complete": complete}, arrays)
 
 
 def _trie(candidates: U64, order: tuple[int, ...]) -> evidence.Trie:

@@ -1,8 +1,9 @@
 """Segments: immutable files of encoded rows, their raw rows, sorted columns and deleted rows.
 
 A segment is written once. Its *words* file holds the encoded rows as one row-major matrix, its
-*raw* file the rows as they came, each *index* file one column in sorted order. Deleting rows writes
-a new *dead* file, a bitmap. Everything but raw rows is memory-mapped, never read whole.
+*raw* file the rows as they came, each *index* file one column, or several, in sorted order.
+Deleting rows writes a new *dead* file, a bitmap. Everything but raw rows is memory-mapped, never
+read whole.
 """
 
 from __future__ import annotations
