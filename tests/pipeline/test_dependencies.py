@@ -151,7 +151,7 @@ def test_a_table_moves_from_one_way_to_the_other(
         assert not any(shop.verify().differences.values())
 
 
-@law(EXAMPLES)
+@law(EXAMPLES // 2)
 @given(data=st.data(), evidence=st.sampled_from(["counted", "witnessed"]))
 def test_a_time_budget(data: st.DataObject, evidence: str) -> None:
     """What is told within it is true, and what is left is told."""

@@ -105,7 +105,7 @@ def test_kept_equals_fresh(data: st.DataObject, options: Options, tasks: int) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nulls", ["equal", "unequal"])
-@law(5 * EXAMPLES)
+@law(4 * EXAMPLES)
 @given(data=st.data(), options=OPTIONS, tasks=st.integers(1, 3))
 def test_kept_equals_fresh_many_times(
     nulls: str, data: st.DataObject, options: Options, tasks: int
