@@ -21,6 +21,8 @@ _STAGES = {
     "index": "sorting columns",
     "merge": "merging segments",
     "commit": "committing",
+    "count": "counting pairs of rows",
+    "cover": "finding dependencies",
     "values": "counting values",
     "tuples": "comparing tuples",
     "verify": "profiling anew",
