@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import statistics
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-from benchmarks.bench_keys import BATCH, REPEATS, TABLE, timed, verdict
+from benchmarks.batches import TABLE, medians, verdict
 from benchmarks.peers import hyfd
 from benchmarks.tpch import lineitem, random_lines, write
 from holdfast import Options, Profile, Source
@@ -75,21 +74,7 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
     print(f"  first profile        {taken:7.2f} s  {len(found):,} dependencies")
     stages = profile._store.read()["seconds"][TABLE]
     print(f"    of which           {', '.join(f'{k} {v:.1f} s' for k, v in stages.items())}")
-    header, lines = random_lines(path, 2 * REPEATS * BATCH, 2)
-    held, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
-    profile.apply(TABLE, deletes=write(folder / "held.csv", header, held))
-    times: dict[str, list[float]] = {"insert": [], "delete": []}
-    for k in range(REPEATS):
-        mine = slice(k * BATCH, (k + 1) * BATCH)
-        new = write(folder / "new.csv", header, held[mine])
-        gone = write(folder / "gone.csv", header, others[mine])
-        times["insert"].append(timed(profile, inserts=new))
-        times["delete"].append(timed(profile, deletes=gone))
-    for what, each in times.items():
-        spread = " ".join(f"{one:.2f}" for one in sorted(each))
-        print(f"  1,000 {what}s        {statistics.median(each):7.2f} s  ({spread})", flush=True)
-    medians = {what: statistics.median(each) for what, each in times.items()}
-    return {"profile": taken, "found": found, **medians}
+    return {"profile": taken, "found": found, **medians(profile, folder, path)}
 
 
 def _differences(theirs: list[tuple[tuple[int, ...], int]], mine: set[Any]) -> None:

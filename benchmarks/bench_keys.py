@@ -6,7 +6,6 @@ import csv
 import io
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -14,13 +13,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.batches import BATCH, KEY, TABLE, medians, timed, verdict
 from benchmarks.peers import Peer, desbordante
 from benchmarks.tpch import lineitem, random_lines, write
 from holdfast import Options, Profile, Source
 
-TABLE = "lineitem"
-KEY = ["l_orderkey", "l_linenumber"]
-BATCH, REPEATS = 1_000, 7
 KEYS = Options(kinds=("keys",))
 
 
@@ -101,29 +98,9 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
         for key in sorted(theirs ^ mine):
             print(f"    only {'Holdfast' if key in mine else 'Desbordante'}: {', '.join(key)}")
     figures["peer"] = peer
-    figures.update(_batches(profile, folder, path))
+    figures.update(medians(profile, folder, path, _changed))
     _hard(profile, folder, path)
     return figures
-
-
-def _batches(profile: Profile, folder: Path, path: Path) -> dict[str, float]:
-    """Medians over batches of rows that were held out at random."""
-    header, lines = random_lines(path, 2 * REPEATS * BATCH, 2)
-    held, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
-    profile.apply(TABLE, deletes=write(folder / "held.csv", header, held))
-    times: dict[str, list[float]] = {"insert": [], "delete": [], "update": []}
-    for k in range(REPEATS):
-        mine = slice(k * BATCH, (k + 1) * BATCH)
-        some = write(folder / "some.csv", header, held[mine])
-        gone = write(folder / "gone.csv", header, others[mine])
-        new = write(folder / "new.csv", header, _changed(held[mine]))
-        times["insert"].append(timed(profile, inserts=some))
-        times["delete"].append(timed(profile, deletes=gone))
-        times["update"].append(timed(profile, updates=new, row_key=KEY))
-    for what, taken in times.items():
-        spread = " ".join(f"{each:.2f}" for each in sorted(taken))
-        print(f"  1,000 {what}s          {statistics.median(taken):7.2f} s  ({spread})")
-    return {what: statistics.median(taken) for what, taken in times.items()}
 
 
 def _hard(profile: Profile, folder: Path, path: Path) -> None:
@@ -136,13 +113,6 @@ def _hard(profile: Profile, folder: Path, path: Path) -> None:
     rows = write(folder / "witnesses.csv", header, _as_lines(gone))
     taken = timed(profile, deletes=rows)
     print(f"  deletes of all witnesses of ten non-keys    {taken:7.2f} s  ({len(gone)} rows)")
-
-
-def timed(profile: Profile, **batch: Any) -> float:
-    """The seconds that a batch takes."""
-    start = time.perf_counter()
-    profile.apply(TABLE, **batch)
-    return time.perf_counter() - start
 
 
 def _changed(lines: list[str]) -> list[str]:
@@ -198,12 +168,6 @@ def _targets(small: dict[str, Any], large: dict[str, Any]) -> None:
     for what, most in (("insert", 1.0), ("delete", 1.5), ("update", 1.5)):
         verdict(f"1,000 {what}s at scale factor 1", large[what], most, "s")
         verdict("  over the same at 0.1", large[what] / small[what], 1.3)
-
-
-def verdict(what: str, figure: float, most: float, unit: str = "") -> None:
-    """A figure beside its target."""
-    mark = "ok " if figure <= most else "NOT"
-    print(f"  {mark} {what}: {figure:.2f} {unit} (at most {most:g})")
 
 
 def _driver_peak(scale: str) -> float:

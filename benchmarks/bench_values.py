@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import statistics
 import tempfile
 import threading
 import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.batches import TABLE, medians, verdict
 from benchmarks.peers import InclusionPeer, spider
 from benchmarks.tpch import random_lines, tables, write
 from holdfast import Options, Profile, Source
 
-TABLE = "lineitem"
-BATCH, REPEATS = 1_000, 7
 KINDS = Options(kinds=("inds",))
 KNOWN = 96
 
@@ -82,7 +80,7 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
             f"dependencies (load {peer.load:.1f} s, search {peer.search:.1f} s)"
         )
     figures = {"profile": taken, "peer": peer, "memory": memory.peak, "found": len(found)}
-    return {**figures, **_batches(profile, folder, paths[TABLE])}
+    return {**figures, **medians(profile, folder, paths[TABLE])}
 
 
 class _Memory:
@@ -126,30 +124,6 @@ def _resident() -> int:
     return sum(size for pid, size in sizes.items() if pid in mine)
 
 
-def _batches(profile: Profile, folder: Path, path: Path) -> dict[str, float]:
-    """Medians over batches of rows that were held out at random."""
-    header, lines = random_lines(path, 2 * REPEATS * BATCH, 2)
-    held, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
-    profile.apply(TABLE, deletes=write(folder / "held.csv", header, held))
-    times: dict[str, list[float]] = {"insert": [], "delete": []}
-    for k in range(REPEATS):
-        mine = slice(k * BATCH, (k + 1) * BATCH)
-        some = write(folder / "some.csv", header, held[mine])
-        gone = write(folder / "gone.csv", header, others[mine])
-        times["insert"].append(_timed(profile, inserts=some))
-        times["delete"].append(_timed(profile, deletes=gone))
-    for what, taken in times.items():
-        spread = " ".join(f"{each:.2f}" for each in sorted(taken))
-        print(f"  1,000 {what}s       {statistics.median(taken):7.2f} s  ({spread})")
-    return {what: statistics.median(taken) for what, taken in times.items()}
-
-
-def _timed(profile: Profile, **batch: Any) -> float:
-    start = time.perf_counter()
-    profile.apply(TABLE, **batch)
-    return time.perf_counter() - start
-
-
 def _targets(figures: dict[str, dict[str, Any]]) -> None:
     for scale, each in figures.items():
         peer: InclusionPeer | None = each["peer"]
@@ -158,18 +132,13 @@ def _targets(figures: dict[str, dict[str, Any]]) -> None:
         if peer is not None:
             share = each["profile"] / peer.total
             if scale == "1":
-                _verdict("first profile, share of Spider's time", share, 1)
+                verdict("first profile, share of Spider's time", share, 1)
             else:
                 print(f"      first profile at {scale}, share of Spider's time: {share:.2f}")
-        _verdict(f"memory in all at {scale}", each["memory"], 8, "GB")
+        verdict(f"memory in all at {scale}", each["memory"], 8, "GB")
         for what in ("insert", "delete"):
-            _verdict(f"1,000 {what}s at {scale}", each[what], 2.0, "s")
+            verdict(f"1,000 {what}s at {scale}", each[what], 2.0, "s")
     if "0.1" in figures and "1" in figures:
         for what in ("insert", "delete"):
             ratio = figures["1"][what] / figures["0.1"][what]
-            _verdict(f"1,000 {what}s at 1 over the same at 0.1", ratio, 1.3)
-
-
-def _verdict(what: str, figure: float, most: float, unit: str = "") -> None:
-    mark = "ok " if figure <= most else "NOT"
-    print(f"  {mark} {what}: {figure:.2f} {unit} (at most {most:g})")
+            verdict(f"1,000 {what}s at 1 over the same at 0.1", ratio, 1.3)

@@ -1,0 +1,56 @@
+"""Batches of lineitem's rows, timed, and figures beside their targets."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.tpch import random_lines, write
+from holdfast import Profile
+
+TABLE = "lineitem"
+KEY = ["l_orderkey", "l_linenumber"]
+BATCH, REPEATS = 1_000, 7
+
+Changed = Callable[[list[str]], list[str]]
+
+
+def medians(
+    profile: Profile, folder: Path, path: Path, changed: Changed | None = None
+) -> dict[str, float]:
+    """Medians over batches of rows that were held out at random: inserts, deletes, and updates
+    with what ``changed`` makes of rows."""
+    header, lines = random_lines(path, 2 * REPEATS * BATCH, 2)
+    held, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
+    profile.apply(TABLE, deletes=write(folder / "held.csv", header, held))
+    times: dict[str, list[float]] = {"insert": [], "delete": []}
+    for k in range(REPEATS):
+        mine = slice(k * BATCH, (k + 1) * BATCH)
+        some = write(folder / "some.csv", header, held[mine])
+        gone = write(folder / "gone.csv", header, others[mine])
+        times["insert"].append(timed(profile, inserts=some))
+        times["delete"].append(timed(profile, deletes=gone))
+        if changed is not None:
+            new = write(folder / "new.csv", header, changed(held[mine]))
+            taken = timed(profile, updates=new, row_key=KEY)
+            times.setdefault("update", []).append(taken)
+    for what, each in times.items():
+        spread = " ".join(f"{one:.2f}" for one in sorted(each))
+        print(f"  1,000 {what}s          {statistics.median(each):7.2f} s  ({spread})", flush=True)
+    return {what: statistics.median(each) for what, each in times.items()}
+
+
+def timed(profile: Profile, **batch: Any) -> float:
+    """The seconds that a batch takes."""
+    start = time.perf_counter()
+    profile.apply(TABLE, **batch)
+    return time.perf_counter() - start
+
+
+def verdict(what: str, figure: float, most: float, unit: str = "") -> None:
+    """A figure beside its target."""
+    mark = "ok " if figure <= most else "NOT"
+    print(f"  {mark} {what}: {figure:.2f} {unit} (at most {most:g})")
