@@ -138,7 +138,7 @@ def _kept(run: Run, table: Table, before: Table, intake: BatchIntake, gone: I64)
     if table.way == COUNTED != before.way:
         # Only what keys need stays witnessed.
         covers = table.covers.only([KEY])
-        evidence = table.evidence.only(covers.evidence[0])
+        evidence = table.evidence.only(covers.evidence)
         table = replace(table, evidence=evidence, covers=covers, unchecked={})
     table = validated(run, table, before.holds, intake.added)
     if table.way != COUNTED:

@@ -13,8 +13,8 @@ class Lost:
     """A minimal key of the version before that is none any more.
 
     Either rows broke it (``witness``: two rows that agree on it), or fewer columns now suffice
-    (``replaced_by``: a key inside it, gained by the same batch), or may suffice: a time budget left
-    that ``unchecked``.
+    (``replaced_by``: a key inside it, gained by the same batch), or there was no time to tell
+    (``unchecked``: a time budget ended first).
     """
 
     key: Key
@@ -24,7 +24,7 @@ class Lost:
 
     @property
     def broken(self) -> bool:
-        """Whether rows violate the key, rather than fewer columns being enough."""
+        """Whether rows are known to violate the key, rather than fewer columns being enough."""
         return self.replaced_by is None and not self.unchecked
 
     def to_dict(self) -> dict[str, Any]:

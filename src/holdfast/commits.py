@@ -23,10 +23,13 @@ KEPT = ("keys", "fds", "recount")
 
 def saved(run: Run, table: Table, before: Table | None) -> Table:
     """Write the table's files, with the rows that are shown as witnesses of non-keys."""
-    shown = bitsets.is_member(table.evidence.masks, table.covers.keys.evidence)
-    changed = before is None or not state.same_evidence(before, table)
-    ids = table.evidence.witnesses[shown, 0].ravel() if changed else np.empty(0, np.int64)
-    text = rows_as_text(run.store.path, table.segments, table.columns.names, ids)
+    text: dict[int, str] = {}
+    if before is None or not state.same_evidence(before, table):
+        shown = bitsets.is_member(table.evidence.masks, table.covers.keys.evidence)
+        ids = table.evidence.witnesses[shown, 0].ravel()
+        text = state.shown(run.store, before) if before else {}
+        new = ids[~np.isin(ids, [*text])]
+        text |= rows_as_text(run.store.path, table.segments, table.columns.names, new)
     return state.save(run.store, run.lease, run.options, table, before, text)
 
 

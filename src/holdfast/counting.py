@@ -118,16 +118,10 @@ def matrix_of(column: pa.ChunkedArray, words: int) -> U64:
     return np.concatenate(parts)
 
 
-def contents(counted: Counted, covers: Covers) -> Iterator[tuple[str, pa.Table]]:
+def contents(counted: Counted) -> Iterator[tuple[str, pa.Table]]:
     """The files of counted evidence."""
     sets = counted.sets
-    # For which right sides a mask is maximal evidence, so that opening need not find out again.
-    masks, rights = covers.only(covers.columns).evidence
-    maximal = np.zeros_like(sets.masks)
-    maximal[sets.places(masks)] = rights
-    agreed = {"mask": sets.masks, "maximal_for": maximal}
-    kept = {name: masks_of(matrix) for name, matrix in agreed.items()}
-    yield "agree", pa.table({**kept, "pairs": sets.counts})
+    yield "agree", pa.table({"mask": masks_of(sets.masks), "pairs": sets.counts})
     masks, counts = counted.change
     yield "recount", pa.table({"mask": masks_of(masks), "change": counts})
 
@@ -179,22 +173,14 @@ def _ranks(left: U64) -> I64:
     return ranks
 
 
-def load(store: Store, path: str, atoms: int) -> tuple[Counted, pa.Table]:
-    """The counts of a file, and the file."""
-    kept = _read(store, path)
-    sets = _sets(kept, atoms)
-    return Counted(sets, (sets.masks[:0], sets.counts[:0])), kept
+def load(store: Store, path: str, atoms: int) -> Counted:
+    """The counts of a file."""
+    sets = load_sets(store, path, atoms)
+    return Counted(sets, (sets.masks[:0], sets.counts[:0]))
 
 
 def load_sets(store: Store, path: str, atoms: int) -> AgreeSets:
     """The agree-sets alone."""
-    return _sets(_read(store, path), atoms)
-
-
-def _sets(kept: pa.Table, atoms: int) -> AgreeSets:
+    kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
     masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
     return AgreeSets(masks, kept.column("pairs").to_numpy())
-
-
-def _read(store: Store, path: str) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()

@@ -91,7 +91,7 @@ def _dependency_changes(before: Table, after: Table) -> dict[str, Any]:
     held, holds = before.holds, after.holds
     for side, right in enumerate(names):
         old, new = held.by_side.get(side), holds.by_side.get(side)
-        if old is new or old is None or new is None:
+        if old is None or new is None or old.minimal is new.minimal:
             continue
         for what, mine, others in (("gained", new, old), ("lost", old, new)):
             masks = mine.minimal[~bitsets.is_member(mine.minimal, others.minimal)]

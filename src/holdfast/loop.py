@@ -89,7 +89,7 @@ class Learned:
         if len(come):
             fresh = come[~bitsets.is_member(come, self.evidence.masks)]
             self.covers = self.covers.changed(fresh, none, none)
-            self.evidence = self.evidence.joined(found).only(self.covers.evidence[0])
+            self.evidence = self.evidence.joined(found).only(self.covers.evidence)
 
 
 def sample_calls(runner: Runner, view: View, every_side: bool) -> list[Call]:

@@ -30,8 +30,8 @@ from holdfast.ways import COUNTED, WITNESSED
 
 I64 = NDArray[np.int64]
 
-FILES = ("keys", "evidence", "agree", "fds", "recount", "unchecked")
-"""The kinds of files that a table has beside its segments; the first two always."""
+FILES = ("keys", "cover", "evidence", "agree", "fds", "recount", "unchecked")
+"""The kinds of files that a table has beside its segments; the first three always."""
 
 
 @dataclass(frozen=True)
@@ -132,27 +132,23 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
     files = dict(form["files"])
     keys = _read(store, files["keys"])
     masks = matrix_of(keys.column("mask"), words)
-    kinds = keys.column("kind").to_numpy()
+    minimal = {KEY_SIDE: masks[keys.column("kind").to_numpy() == KEY]}
     seen = _read(store, files["evidence"])
     pairs = seen.column("witnesses").combine_chunks().flatten().to_numpy()
     evidence = Evidence(
         matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
     )
-    keys_of = Cover(atoms, masks[kinds == NON_KEY], masks[kinds == KEY], options.max_columns)
-    covers = Covers.of_keys(keys_of)
     counted = None
     if form["evidence"]["way"] is not None:
         late = form["unchecked"]["right_sides"]
         sides = [side for side, each in enumerate(columns.names) if each not in late]
-        minimal = counting.by_side(_read(store, files["fds"]), sides, words)
-        known, maximal = evidence.masks, seen
-        if form["evidence"]["way"] == COUNTED:
-            counted, maximal = counting.load(store, files["agree"], atoms)
-            known = counted.sets.masks
-        bits = matrix_of(maximal.column("maximal_for"), words)
-        some = bits.any(axis=1)
-        made = Covers.of_columns(atoms, known[some], bits[some], minimal, options.max_columns)
-        covers = covers.joined(made)
+        minimal |= counting.by_side(_read(store, files["fds"]), sides, words)
+    if form["evidence"]["way"] == COUNTED:
+        counted = counting.load(store, files["agree"], atoms)
+    kept = _read(store, files["cover"])
+    masks = matrix_of(kept.column("mask"), words)
+    rights = matrix_of(kept.column("maximal_for"), bitsets.words_for(atoms + 1))
+    covers = Covers.restored(atoms, masks, rights, minimal, options.max_columns)
     unchecked: Lefts = {}
     if "unchecked" in files:
         kept = _read(store, files["unchecked"])
@@ -178,6 +174,20 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
     )
 
 
+def shown(store: Store, table: Table) -> dict[int, str]:
+    """The text of the rows that a table's non-keys were last shown with, by id."""
+    kept = _read(store, table.files["evidence"])
+    text: dict[int, str] = {}
+    for side, name in enumerate(("one", "two")):
+        rows = zip(
+            table.evidence.witnesses[:, 0, side].tolist(),
+            kept.column(name).to_pylist(),
+            strict=True,
+        )
+        text.update((id_, each) for id_, each in rows if each is not None)
+    return text
+
+
 def save(
     store: Store,
     lease: Lease,
@@ -191,13 +201,15 @@ def save(
     old, new = before.holds if before else None, table.holds
     if old is None or not _same_cover(old.keys, new.keys):
         files["keys"] = write(store, lease, "keys", _keys(new.keys))
+    if old is None or not all(map(_same, old.parts, new.parts)):
+        files["cover"] = write(store, lease, "cover", _cover(new))
     if before is None or not same_evidence(before, table):
         files["evidence"] = write(store, lease, "evidence", _evidence(table, shown))
     for name in ("agree", "recount", "unchecked"):
         files.pop(name, None)
     contents: dict[str, pa.Table] = {}
     if table.counted is not None:
-        contents.update(counting.contents(table.counted, table.covers))
+        contents.update(counting.contents(table.counted))
     if table.way is None:
         files.pop("fds", None)
     elif options.max_error is not None or old is None or not _same_dependencies(old, new):
@@ -239,6 +251,11 @@ def _keys(cover: Cover) -> pa.Table:
     return pa.table({"kind": kinds, "mask": masks_of(np.concatenate([minimal, maximal]))})
 
 
+def _cover(covers: Covers) -> pa.Table:
+    masks, rights = covers.parts
+    return pa.table({"mask": masks_of(masks), "maximal_for": masks_of(rights)})
+
+
 def _evidence(table: Table, shown: dict[int, str]) -> pa.Table:
     evidence = table.evidence
     pairs = pa.array(evidence.witnesses.reshape(-1, 2 * WITNESSES).tolist(), PAIRS)
@@ -246,13 +263,9 @@ def _evidence(table: Table, shown: dict[int, str]) -> pa.Table:
         pa.array([shown.get(int(id_)) for id_ in evidence.witnesses[:, 0, side]], pa.string())
         for side in (0, 1)
     ]
-    masks, rights = table.covers.only(table.sides).evidence
-    maximal = np.zeros_like(evidence.masks)
-    maximal[bitsets.places(masks, evidence.masks)] = rights
     return pa.table(
         {
             "mask": masks_of(evidence.masks),
-            "maximal_for": masks_of(maximal),
             "witnesses": pairs,
             "one": text[0].dictionary_encode(),
             "two": text[1].dictionary_encode(),

@@ -62,10 +62,13 @@ def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None
         shown = oracle.agree_sets(rows, columns, "equal")
         keys = oracle.minimal_sets(columns, oracle.maximal_sets(shown), most)
         assert bitsets.to_columns(kept.keys.minimal) == keys
-        alone = kept.only(kept.columns)
-        again = Covers.of_columns(columns, *alone.evidence, alone.minimal, most)
-        for side, cover in again.by_side.items():
-            assert np.array_equal(cover.evidence, kept.by_side[side].evidence)
+        again = Covers.restored(columns, *kept.parts, kept.minimal, most)
+        for side, cover in kept.by_side.items():
+            assert np.array_equal(cover.evidence, again.by_side[side].evidence)
+        apart = kept.only(kept.columns).joined(kept.only([KEY]))
+        assert all(map(np.array_equal, apart.parts, kept.parts))
+        order = bitsets.canonical_order(kept.evidence)
+        assert np.array_equal(order, np.arange(len(order)))
 
 
 @given(

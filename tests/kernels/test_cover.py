@@ -54,6 +54,23 @@ def test_order_and_equality(case: tuple[int, Family, Family]) -> None:
     assert bitsets.to_columns(matrix[bitsets.canonical_order(matrix)]) == ordered
     assert bitsets.to_columns(bitsets.distinct(matrix)) == list(dict.fromkeys(ordered))
     assert bitsets.is_member(matrix, other).tolist() == [each in others for each in family]
+    assert bitsets.occupied(matrix).tolist() == [bool(each) for each in family]
+    once = bitsets.distinct(other)
+    held = bitsets.to_columns(once)
+    assert bitsets.find(matrix, once).tolist() == [
+        held.index(each) if each in held else -1 for each in family
+    ]
+
+
+@given(family_pairs())
+@patient
+def test_transpose(case: tuple[int, Family, Family]) -> None:
+    atoms, family, _ = case
+    held = bitsets.transpose(bitsets.from_columns(family * 30, atoms))
+    flags = bitsets.to_flags(held, 64 * held.shape[1])
+    for column in range(64 * bitsets.words_for(atoms)):
+        members = [i for i, each in enumerate(family * 30) if column in each]
+        assert np.flatnonzero(flags[column]).tolist() == members
 
 
 @given(family_pairs())

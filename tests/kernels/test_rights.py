@@ -69,3 +69,27 @@ def test_narrowed_and_opened(case: tuple[int, Family, Family], chance: Random) -
         )
         for mask in others
     ]
+
+
+@given(cases(), st.randoms(use_true_random=False))
+@patient
+def test_united_and_by_right(case: tuple[int, Family, Family], chance: Random) -> None:
+    atoms, *both = case
+    expected: dict[tuple[int, ...], set[int]] = {}
+    given_: list[bitsets.Masks] = []
+    for family in both:
+        ordered = sorted(family, key=lambda each: (len(each), each))
+        sides = [{c for c in range(atoms) if chance.random() < 1 / atoms} for _ in ordered]
+        given_ += [bitsets.from_columns([*each], atoms) for each in (ordered, sides)]
+        for mask, side in zip(ordered, sides, strict=True):
+            expected[mask] = expected.get(mask, set()) | side
+    masks, told = rights.united(*given_)
+    found = list(zip(bitsets.to_columns(masks), columns(told), strict=True))
+    assert found == sorted(
+        ((mask, side) for mask, side in expected.items() if side),
+        key=lambda each: (len(each[0]), each[0]),
+    )
+    rows, starts = rights.by_right(told)
+    for side in range(atoms):
+        mine = [i for i, (_, sides) in enumerate(found) if side in sides]
+        assert rows[starts[side] : starts[side + 1]].tolist() == mine

@@ -183,7 +183,9 @@ def test_a_time_budget(data: st.DataObject, evidence: str) -> None:
             shown = oracle.agree_sets(rows, 4, "equal")
             for lost in outcome.lost:
                 columns = {int(name[1:]) for name in lost.key.columns}
-                assert lost.broken == any(columns <= set(each) for each in shown if len(each) < 4)
+                if not lost.unchecked:
+                    broken = any(columns <= set(each) for each in shown if len(each) < 4)
+                    assert lost.broken == broken
     with folder() as path, small_limits():
         roomy = Options(kinds=("keys", "fds"), evidence=evidence, time_budget=1e9)
         shop = Shop(Path(path) / "p", 4, rows, roomy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -31,6 +32,29 @@ Make = Callable[..., DataFrame]
 def settings(session: SparkSession) -> dict[str, str]:
     """Everything that is set in a session."""
     return {row["key"]: row["value"] for row in session.sql("set").collect()}
+
+
+def test_what_a_first_run_loads_is_left_out_of_collections() -> None:
+    """A second run adds nothing: what it leaves may be garbage."""
+
+    def task() -> None: ...
+
+    try:
+        frozen = []
+        for _ in range(2):
+            workers.settle(task)
+            frozen.append(gc.get_freeze_count())
+            more = [[] for _ in range(100)]  # noqa: F841
+        assert 0 < frozen[0] == frozen[1]
+    finally:
+        gc.unfreeze()
+
+
+def test_socket_files_where_their_names_fit() -> None:
+    name = "spark.python.unix.domain.socket"
+    short, long = Path("/tmp/holdfast-1"), Path("/tmp", "x" * 60)
+    assert sessions._sockets(short) == {f"{name}.enabled": "true", f"{name}.dir": str(short)}
+    assert sessions._sockets(long) == {}
 
 
 # The caller's

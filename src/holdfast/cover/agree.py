@@ -35,10 +35,6 @@ class AgreeSets:
             raise AssertionError("an agree-set with a negative number of pairs")
         return AgreeSets(after, sums), appeared, vanished
 
-    def places(self, masks: U64) -> I64:
-        """Where some of the agree-sets stand."""
-        return agree.places(self.masks, masks)
-
     @property
     def pairs(self) -> int:
         """The number of pairs of rows."""

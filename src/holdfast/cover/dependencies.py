@@ -75,20 +75,11 @@ class Covers:
         return Covers(atoms, made, masks, rights).only(made)
 
     @staticmethod
-    def of_keys(cover: Cover) -> Covers:
-        """The cover of keys alone."""
-        masks = _wide(cover.evidence, cover.atoms)
-        rights = np.repeat(_bits([KEY], cover.atoms)[None, :], len(masks), axis=0)
-        return Covers(cover.atoms, {KEY: cover}, masks, rights)
-
-    @staticmethod
-    def of_columns(
+    def restored(
         atoms: int, masks: U64, rights: U64, minimal: dict[int, U64], max_size: int | None
     ) -> Covers:
-        """The covers of columns that were built before: their evidence, with the bits of columns
-        that it is maximal for, and the minimal left sides in canonical order."""
-        order = bitsets.canonical_order(masks)
-        masks, rights = _wide(masks[order], atoms), _wide(rights[order], atoms)
+        """The covers that :attr:`parts` and their minimal left sides were taken from."""
+        masks = _wide(masks, atoms)
         maximal = _by_side(masks, rights, atoms)
         made = {side: Cover(atoms, maximal(side), left, max_size) for side, left in minimal.items()}
         return Covers(atoms, made, masks, rights)
@@ -100,13 +91,15 @@ class Covers:
         appeared = _wide(_differing(atoms, appeared), atoms)
         if not len(appeared) and not len(vanished):
             return self
-        went = bitsets.is_member(self._masks, _wide(vanished, atoms))
+        places = bitsets.find(_wide(vanished, atoms), self._masks)
+        went = np.zeros(len(self._masks), np.bool_)
+        went[places[places >= 0]] = True
         gone, gone_for = self._masks[went], self._rights[went]
         masks, rights = self._masks[~went], self._rights[~went]
         evidence = _wide(evidence, atoms) if len(gone) else appeared[:0]
         fresh, fresh_for = self._fresh(masks, appeared, evidence, gone, gone_for)
         rights = kernels.narrowed(masks, rights, appeared)
-        masks, rights = _together(masks, rights, fresh, fresh_for)
+        masks, rights = kernels.united(masks, rights, fresh, fresh_for)
         lost, found = _by_side(gone, gone_for, atoms), _by_side(fresh, fresh_for, atoms)
         maximal = _by_side(masks, rights, atoms)
 
@@ -127,7 +120,7 @@ class Covers:
         """The evidences that have become maximal for a right side, and for which: they appeared,
         or were hidden by a larger one that is gone."""
         opened = kernels.opened(evidence, gone, gone_for)
-        hidden = np.flatnonzero(opened.any(axis=1))
+        hidden = np.flatnonzero(bitsets.occupied(opened))
         hidden = hidden[~bitsets.is_member(evidence[hidden], appeared)]
         full = _bits(self.by_side, self.atoms)
         fresh = np.concatenate([appeared, evidence[hidden]])
@@ -137,15 +130,16 @@ class Covers:
         largest = fresh[np.argsort(-bitsets.popcount(fresh), kind="stable")[:_NEAR]]
         for family in (largest, masks, None):
             fresh_for = kernels.narrowed(fresh, fresh_for, fresh if family is None else family)
-            some = fresh_for.any(axis=1)
+            some = bitsets.occupied(fresh_for)
             fresh, fresh_for = fresh[some], fresh_for[some]
-        return fresh, fresh_for
+        order = bitsets.canonical_order(fresh)
+        return fresh[order], fresh_for[order]
 
     def only(self, sides: Iterable[int]) -> Covers:
         """Some right sides alone."""
         by_side = {side: self.by_side[side] for side in sides}
         rights = self._rights & _bits(by_side, self.atoms)
-        some = rights.any(axis=1)
+        some = bitsets.occupied(rights)
         return Covers(self.atoms, by_side, self._masks[some], rights[some])
 
     def joined(self, other: Covers) -> Covers:
@@ -154,8 +148,8 @@ class Covers:
             return self
         mine = self.only(side for side in self.by_side if side not in other.by_side)
         both = dict(sorted({**mine.by_side, **other.by_side}.items()))
-        together = _together(mine._masks, mine._rights, other._masks, other._rights)
-        return Covers(self.atoms, both, *together)
+        united = kernels.united(mine._masks, mine._rights, other._masks, other._rights)
+        return Covers(self.atoms, both, *united)
 
     def without(self, lefts: dict[int, U64]) -> Covers:
         """With these minimal left sides left out, which are not known to hold."""
@@ -200,11 +194,15 @@ class Covers:
         return {side: cover.minimal for side, cover in self.by_side.items()}
 
     @property
-    def evidence(self) -> tuple[U64, U64]:
-        """What is maximal for some right side, and for which columns, as bits."""
-        words = bitsets.words_for(self.atoms)
-        columns = self._rights & _bits(self.columns, self.atoms)
-        return self._masks[:, :words], columns[:, :words]
+    def evidence(self) -> U64:
+        """What is maximal for some right side."""
+        return self._masks[:, : bitsets.words_for(self.atoms)]
+
+    @property
+    def parts(self) -> tuple[U64, U64]:
+        """The evidence, and for which right sides it is maximal: a bit for each column, and one
+        more for the key's."""
+        return self.evidence, self._rights
 
 
 def _each(
@@ -241,26 +239,14 @@ def _bits(sides: Iterable[int], atoms: int) -> U64:
 def _by_side(masks: U64, rights: U64, atoms: int) -> Callable[[int], U64]:
     """The evidences that are maximal for a right side, as its cover takes them: with it. Their
     order stays canonical."""
-    has = np.ascontiguousarray(bitsets.to_flags(rights, atoms + 1).T)
+    rows, starts = kernels.by_right(rights)
     narrow = masks[:, : bitsets.words_for(atoms)]
 
     def against(side: int) -> U64:
-        out: U64 = narrow[np.flatnonzero(has[atoms if side == KEY else side])]
+        at = atoms if side == KEY else side
+        out: U64 = narrow[rows[starts[at] : starts[at + 1]]]
         if side != KEY:
             out[:, side // 64] |= np.uint64(1) << np.uint64(side % 64)
         return out
 
     return against
-
-
-def _together(masks: U64, rights: U64, fresh: U64, fresh_for: U64) -> tuple[U64, U64]:
-    """Right sides of the same evidence united; evidences without any are left out."""
-    rows = np.concatenate([masks, fresh])
-    order = bitsets.canonical_order(rows)
-    rows, sides = rows[order], np.concatenate([rights, fresh_for])[order]
-    # An evidence comes at most twice: as an older one, and as one that was hidden from some sides.
-    twice = np.zeros(len(rows), np.bool_)
-    twice[1:] = (rows[1:] == rows[:-1]).all(axis=1)
-    sides[:-1][twice[1:]] |= sides[twice]
-    some = ~twice & sides.any(axis=1)
-    return rows[some], sides[some]

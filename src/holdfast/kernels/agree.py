@@ -183,11 +183,6 @@ def _plain(counts: I64) -> I64:
     return np.require(counts, np.int64, ["C", "W"])
 
 
-def places(masks: U64, some: U64) -> I64:
-    """Where each of some masks stands among all, in mask order."""
-    return _places(bitsets.plain(masks), bitsets.plain(some))
-
-
 def _in_order(masks: U64, counts: I64) -> tuple[U64, I64]:
     order = np.lexsort(masks.T[::-1])
     return masks[order], counts[order]
@@ -376,21 +371,6 @@ def _added(
         elif side <= 0:
             gone[i - 1] = True
     return size
-
-
-@kernel
-def _places(masks: Any, some: Any) -> Any:
-    out = np.empty(some.shape[0], np.int64)
-    for i in range(some.shape[0]):
-        low, high = 0, masks.shape[0]
-        while low < high:
-            middle = (low + high) // 2
-            if _compared(masks[middle], some[i]) < 0:
-                low = middle + 1
-            else:
-                high = middle
-        out[i] = low
-    return out
 
 
 SUMMED = 20

@@ -155,6 +155,11 @@ def popcount(matrix: Masks) -> Indices:
     return sizes
 
 
+def occupied(matrix: Masks) -> Flags:
+    """Which rows hold anything."""
+    return _occupied(plain(matrix))
+
+
 def transpose(matrix: Masks) -> Masks:
     """One row per column number: the members that hold it (bit ``i``: member ``i``)."""
     return _transpose(plain(matrix))
@@ -206,6 +211,11 @@ def places(rows: Masks, family: Masks) -> Indices:
     return found[len(family) :]
 
 
+def find(rows: Masks, family: Masks) -> Indices:
+    """Where each row is in ``family``, which is in canonical order, or -1."""
+    return _find(plain(rows), plain(family))
+
+
 # Containment.
 
 
@@ -238,8 +248,14 @@ def minimal(matrix: Masks) -> Masks:
     return rows[canonical_order(rows)]
 
 
+def frequency(family: Masks) -> Indices:
+    """How many members hold each column."""
+    return _frequency(plain(family))
+
+
 def rarest_first(family: Masks) -> Indices:
-    return np.argsort(_frequency(family), kind="stable")
+    """The columns in the order that a sieve tries them."""
+    return np.argsort(frequency(family), kind="stable")
 
 
 @kernel
@@ -269,12 +285,76 @@ def _frequency(matrix: Masks) -> Indices:
 
 
 @kernel
+def _occupied(matrix: Masks) -> Flags:
+    flags = np.empty(matrix.shape[0], np.bool_)
+    for i in range(matrix.shape[0]):
+        some = ZERO
+        for w in range(matrix.shape[1]):
+            some |= matrix[i, w]
+        flags[i] = some != ZERO
+    return flags
+
+
+@kernel
+def compared(one: Masks, two: Masks) -> int:
+    """Below zero where ``one`` comes first in canonical order, above where ``two`` does."""
+    sizes = 0
+    for w in range(one.size):
+        sizes += count_ones(one[w]) - count_ones(two[w])
+    if sizes:
+        return sizes
+    for w in range(one.size):
+        differ = one[w] ^ two[w]
+        if differ != ZERO:
+            return -1 if one[w] & differ & (ZERO - differ) != ZERO else 1
+    return 0
+
+
+@kernel
+def _find(rows: Masks, family: Masks) -> Indices:
+    found = np.empty(rows.shape[0], np.int64)
+    for i in range(rows.shape[0]):
+        low, high = 0, family.shape[0]
+        while low < high:
+            middle = (low + high) // 2
+            if compared(family[middle], rows[i]) < 0:
+                low = middle + 1
+            else:
+                high = middle
+        here = low < family.shape[0] and compared(family[low], rows[i]) == 0
+        found[i] = low if here else -1
+    return found
+
+
+@kernel
 def _transpose(matrix: Masks) -> Masks:
-    members = matrix.shape[0]
-    held = np.zeros((64 * matrix.shape[1], max(1, (members + 63) // 64)), np.uint64)
-    for i in range(members):
-        hold(matrix[i], i, held)
+    members, words = matrix.shape
+    held = np.empty((64 * words, max(1, (members + 63) // 64)), np.uint64)
+    block = np.empty(64, np.uint64)
+    for j in range(held.shape[1]):
+        for w in range(words):
+            for i in range(64):
+                block[i] = matrix[64 * j + i, w] if 64 * j + i < members else ZERO
+            _turn(block)
+            for i in range(64):
+                held[64 * w + i, j] = block[i]
     return held
+
+
+@kernel
+def _turn(block: Masks) -> None:
+    """Transpose 64 words of 64 bits: in squares of half the size, the upper right one and the
+    lower left one change places."""
+    half, mask = 32, FULL >> np.uint64(32)
+    while half:
+        shift = np.uint64(half)
+        for base in range(0, 64, 2 * half):
+            for i in range(base, base + half):
+                swap = ((block[i] >> shift) ^ block[i + half]) & mask
+                block[i] ^= swap << shift
+                block[i + half] ^= swap
+        half >>= 1
+        mask ^= mask << np.uint64(half)
 
 
 @kernel

@@ -14,7 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast.kernels import bitsets
-from holdfast.kernels.bitsets import FULL, ONE, ZERO, Indices, Masks, contains, hold, lowest, select
+from holdfast.kernels.bitsets import (
+    FULL,
+    ONE,
+    ZERO,
+    Indices,
+    Masks,
+    compared,
+    contains,
+    hold,
+    lowest,
+    select,
+)
 from holdfast.kernels.jit import kernel
 
 _SIEVE = 32
@@ -79,6 +90,22 @@ def opened(masks: Masks, family: Masks, rights: Masks) -> Masks:
     return out
 
 
+def by_right(rights: Masks) -> tuple[Indices, Indices]:
+    """The rows of each right side, one right side after the other, and where each one's begin."""
+    starts = np.append(0, np.cumsum(bitsets.frequency(rights)))
+    return _by_right(bitsets.plain(rights), starts.copy(), int(starts[-1])), starts
+
+
+def united(one: Masks, one_for: Masks, two: Masks, two_for: Masks) -> tuple[Masks, Masks]:
+    """Two families in canonical order as one, with the right sides of both; members without any
+    are left out."""
+    out = np.empty((len(one) + len(two), one.shape[1]), np.uint64)
+    rights = np.empty_like(out)
+    plain = bitsets.plain
+    size = _united(plain(one), plain(one_for), plain(two), plain(two_for), out, rights)
+    return out[:size], rights[:size]
+
+
 def _spread(count: int, work: Callable[[slice], None]) -> None:
     """Do the work in parts, one for each core, where there is much of it."""
     parts = min(os.cpu_count() or 1, count // _SHARE + 1)
@@ -96,6 +123,49 @@ def _index(masks: Masks, family: Masks) -> tuple[_Family, Indices, Indices]:
     family = bitsets.plain(family[order])
     index = _Family(family, bitsets.transpose(family), bitsets.rarest_first(family))
     return index, order, larger
+
+
+@kernel
+def _by_right(rights: Any, ends: Any, total: int) -> Any:
+    """Writes the rows of each right side where ``ends`` says, which it moves behind them."""
+    rows = np.empty(total, np.int64)
+    for i in range(rights.shape[0]):
+        for w in range(rights.shape[1]):
+            word = rights[i, w]
+            while word != ZERO:
+                side = 64 * w + lowest(word)
+                word &= word - ONE
+                rows[ends[side]] = i
+                ends[side] += 1
+    return rows
+
+
+@kernel
+def _united(one: Any, one_for: Any, two: Any, two_for: Any, out: Any, rights: Any) -> int:
+    i = j = size = 0
+    while i < one.shape[0] or j < two.shape[0]:
+        order = 0
+        if i == one.shape[0]:
+            order = 1
+        elif j == two.shape[0]:
+            order = -1
+        else:
+            order = compared(one[i], two[j])
+        some = ZERO
+        for w in range(out.shape[1]):
+            bits = ZERO
+            if order <= 0:
+                out[size, w] = one[i, w]
+                bits |= one_for[i, w]
+            if order >= 0:
+                out[size, w] = two[j, w]
+                bits |= two_for[j, w]
+            rights[size, w] = bits
+            some |= bits
+        i += order <= 0
+        j += order >= 0
+        size += some != ZERO
+    return size
 
 
 @kernel

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from holdfast.runner import Call, Reader
 from holdfast.spark.jobs import collect
 from holdfast.spark.session import is_own
-from holdfast.spark.workers import prepare
+from holdfast.spark.workers import prepare, settle
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.parcel import Parcel, unpack
 
@@ -66,6 +66,7 @@ def _dealt(
                     task, told = calls[item]
                     for parcel in task(told):
                         yield _row(item, parcel)
+                    settle(task)
 
     return work
 
@@ -74,6 +75,7 @@ def _over(task: Reader, rows: DataFrame, spec: Ingest) -> DataFrame:
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for parcel in task(batches, spec):
             yield _row(0, parcel)
+        settle(task)
 
     return rows.mapInArrow(work, _RESULT)
 
