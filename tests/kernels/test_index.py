@@ -300,3 +300,23 @@ def test_a_null_has_a_code_of_its_own() -> None:
         columns = np.array([0, 1], np.int64)
         index.combine(block(cells, [1, 1]), columns, shape, np.uint64(seed), out)
         assert len(set(out.tolist())) == len(cells)
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=60))
+@settings(deadline=None)
+def test_what_two_look_ups_share(cells: list[tuple[int, int]]) -> None:
+    wanted = np.arange(5, dtype=np.int64)
+    given_ = []
+    for column in range(2):
+        codes, positions = index.sort(np.array([row[column] for row in cells], np.uint64))
+        assert positions.tolist() == sorted(
+            range(len(cells)),
+            key=lambda at, c=column: (cells[at][c], at),  # type: ignore[misc]
+        )
+        given_ += [np.searchsorted(codes, wanted, side) for side in ("left", "right")]
+        given_.append(positions)
+    given_[4][::2] = given_[3][::2]  # an empty look-up shares nothing
+    lo, hi, positions = index.shared(*given_)
+    for value in range(5):
+        here = [at for at, row in enumerate(cells) if row == (value, value)]
+        assert positions[lo[value] : hi[value]].tolist() == (here if value % 2 else [])

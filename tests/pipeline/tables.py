@@ -254,6 +254,7 @@ def small_limits(
     broad: float = 4_096,
     surveyed: int = 1 << 13,
     more: int = 4_096,
+    many: int = 64,
 ) -> Iterator[pytest.MonkeyPatch]:
     """Limits low enough that small tables reach what large ones do; nothing is flushed."""
     with pytest.MonkeyPatch.context() as patch:
@@ -271,6 +272,7 @@ def small_limits(
         patch.setattr(indexes, "BROAD", broad)
         patch.setattr(evidence_tasks, "_SURVEYED", surveyed)
         patch.setattr(evidence_tasks, "_MORE", more)
+        patch.setattr(evidence_tasks, "_MANY", many)
         patch.setattr(upkeep, "_FAN", merge)
 
         empty = evidence.findings

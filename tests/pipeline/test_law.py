@@ -38,6 +38,7 @@ LIMITS = st.fixed_dictionaries(
         "broad": st.sampled_from([4_096, 0, 1]),
         "surveyed": st.sampled_from([1 << 13, 4]),
         "more": st.sampled_from([4_096, 1]),
+        "many": st.sampled_from([64, 0]),
     }
 )
 PROBES = st.sampled_from(

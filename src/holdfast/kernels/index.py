@@ -31,10 +31,34 @@ SKETCH = 512
 
 
 def sort(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Codes in signed order (which is the order of the values), and where they came from."""
+    """Codes in signed order (which is the order of the values), and where they came from; equal
+    ones in the order that they came in."""
     signed = codes.view(np.int64)
-    order = np.argsort(signed)
+    order = np.argsort(signed, kind="stable")
     return signed[order], order.astype(np.int32)
+
+
+@kernel
+def shared(lo: Any, hi: Any, positions: Any, lo2: Any, hi2: Any, positions2: Any) -> Any:
+    """The positions that two look-ups have in common, for each row of a batch, and where each
+    row's begin and end. Within a look-up positions ascend."""
+    most = 0
+    for i in range(lo.size):
+        most += min(hi[i] - lo[i], hi2[i] - lo2[i])
+    out = np.empty(most + 1, np.int32)
+    ends = np.zeros((2, lo.size), np.int64)
+    size = 0
+    for i in range(lo.size):
+        ends[0, i] = size
+        a, b = lo[i], lo2[i]
+        while a < hi[i] and b < hi2[i]:
+            one, two = positions[a], positions2[b]
+            out[size] = one
+            size += one == two
+            a += one <= two
+            b += two <= one
+        ends[1, i] = size
+    return ends[0], ends[1], out[:size]
 
 
 @kernel

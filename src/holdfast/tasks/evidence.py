@@ -33,6 +33,8 @@ from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
+Range = tuple[I64, I64, NDArray[np.int32]]
+"""Per batch row where its rows begin and end among positions, and the positions."""
 
 _REACH = 2
 
@@ -45,6 +47,13 @@ _SURVEY_WORDS = 1 << 24
 
 _FIRST = 256
 """Rows of a segment that stand for all of them where the left side is empty."""
+
+_MANY = 64
+"""Rows that a look-up returns from which on they are narrowed by a second one."""
+
+_NEAR = 32
+"""How many times larger that one may be: its positions are read one after the other, and rows
+here and there."""
 
 _MORE = 4_096
 """Rows of a group that a batch row is compared with once the first of them refuted something."""
@@ -89,10 +98,10 @@ class Probe:
     """Find pairs of a batch row and an earlier row that refute candidates.
 
     ``lookups`` has one entry for every group of left sides that share their indexed columns; of
-    those, each batch row uses the one that returns the fewest rows. ``filters[c]`` are columns of
-    which every left side with ``c`` has at least one. ``groups`` says which candidates have an
-    index of their own (by name, ``""`` for the empty left side): there the rows that agree with a
-    batch row are a group with one value on the right, and one of them is enough.
+    those, each batch row uses the one or two that return the fewest rows. ``filters[c]`` are
+    columns of which every left side with ``c`` has at least one. ``groups`` says which candidates
+    have an index of their own (by name, ``""`` for the empty left side): there the rows that agree
+    with a batch row are a group with one value on the right, and one of them is enough.
     """
 
     view: View
@@ -179,7 +188,7 @@ def probe(item: Probe) -> Iterator[Parcel]:
                 continue
             words = map_words(view.path, segment)
             dead = map_dead(view.path, segment)
-            for column, (lo, hi, positions) in _ranges(item, segment, codes).items():
+            for column, (lo, hi, positions) in _ranges(item, segment, codes):
                 index.probe(
                     rows, ids, column, lo, hi, positions, words, segment.base, dead,
                     np.array(item.filters[column], np.int64), view.shape, item.candidates, found,
@@ -216,9 +225,7 @@ def _codes(item: Probe, rows: U64) -> dict[str, U64]:
     return {"": rows[:, 0], **{name: index_codes(rows, name, shape) for name in names}}
 
 
-def _group(
-    view: View, segment: Segment, name: str, codes: dict[str, U64]
-) -> tuple[I64, I64, NDArray[np.int32]]:
+def _group(view: View, segment: Segment, name: str, codes: dict[str, U64]) -> Range:
     """The ranges of the rows that agree with each batch row on a whole left side."""
     if name:
         return look_up(view.path, segment, name, codes[name])
@@ -227,23 +234,27 @@ def _group(
     return np.zeros(count, np.int64), np.full(count, first.size), first
 
 
-def _ranges(
-    item: Probe, segment: Segment, codes: dict[str, U64]
-) -> dict[int, tuple[Any, Any, Any]]:
-    """The look-ups to follow: per column the ranges, emptied where another column's serves."""
+def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tuple[int, Range]]:
+    """The look-ups to follow, each with a column that the rows it returns agree in. A batch row
+    follows the smallest of every group; where that returns many rows, only those that the second
+    smallest returns too."""
     indexed = sorted({column for group in item.lookups for column in group})
-    ranges = {}
-    for column in indexed:
-        ranges[column] = look_up(item.view.path, segment, str(column), codes[str(column)])
-    needed = {column: np.zeros(len(codes[""]), np.bool_) for column in indexed}
+    ranges = {c: look_up(item.view.path, segment, str(c), codes[str(c)]) for c in indexed}
+    used: dict[tuple[int, int], NDArray[np.bool_]] = {}
     for group in item.lookups:
         sizes = np.stack([ranges[c][1] - ranges[c][0] for c in group])
-        best = sizes.argmin(axis=0)
-        for k, column in enumerate(group):
-            needed[column] |= (best == k) & (sizes[k] > 0)
-    for column, (lo, hi, positions) in ranges.items():
-        ranges[column] = (lo, np.where(needed[column], hi, lo), positions)
-    return ranges
+        order = np.argsort(sizes, axis=0, kind="stable")[[0, min(1, len(group) - 1)]]
+        least, next_ = np.take_along_axis(sizes, order, axis=0)
+        alone = (least <= _MANY) | (next_ > _NEAR * least)
+        order[1, alone] = order[0, alone]
+        pairs = np.sort(np.array(group)[order], axis=0)
+        for one, two in np.unique(pairs[:, least > 0], axis=1).T.tolist():
+            mine = (pairs[0] == one) & (pairs[1] == two) & (least > 0)
+            used[one, two] = mine | used.get((one, two), np.False_)
+    for (one, two), rows in used.items():
+        lo, hi, positions = ranges[one]
+        found = lo, np.where(rows, hi, lo), positions
+        yield one, found if one == two else index.shared(*found, *ranges[two])
 
 
 def _parcel(
