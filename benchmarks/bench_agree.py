@@ -152,9 +152,9 @@ class _Bench:
         for k in range(REPEATS):
             mine = slice(k * size, (k + 1) * size)
             for what, rows in (("inserts", held[mine]), ("deletes", others[mine])):
-                path = self._file(what, table, rows)
+                batch: dict[str, Any] = {what: self._file(what, table, rows)}
                 start = time.perf_counter()
-                changes = made.profile.apply(TABLE, **{what: path})
+                changes = made.profile.apply(TABLE, **batch)
                 times[what].append(time.perf_counter() - start)
                 stages[what].append(changes.seconds)
         for what, taken in times.items():

@@ -21,6 +21,8 @@ def main() -> None:
         raise SystemExit(f"{path}: {names.expected}")
     chunks = [pa.array(lines[i : i + 50_000]) for i in range(0, len(lines), 50_000)]
     votes = text.infer_lines(chunks[0], len(names))
+    if isinstance(votes, text.Trouble):
+        raise SystemExit(f"{path}: {votes.expected}")
     schema = pa.schema([(n, text.arrow_type(v)) for n, v in zip(names, votes, strict=True)])
     layout = encode.layout(schema)
     for warm in (False, True):

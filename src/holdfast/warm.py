@@ -22,19 +22,23 @@ from holdfast.store import Store
 def main() -> None:
     """Profile a few rows of every kind of column both ways, and change some."""
     runner = InProcess(2)
-    for evidence in ("counted", "witnessed"):
+    tables = {"rows": _rows(0, 60), "wide": _digits(20, 30), "narrow": _digits(8, 600)}
+    for evidence, bound in (("counted", 0.01), ("witnessed", None)):
         with tempfile.TemporaryDirectory() as folder:
             store = Store.create(Path(folder) / "profile")
-            options = Options(evidence=evidence)
-            pipeline.discover(runner, store, {"rows": _feed(0, 60)}, options, no_progress)
-            batch = pipeline.Batch(inserts=_feed(60, 70), deletes=_feed(0, 5))
-            pipeline.apply(runner, store, "rows", batch, no_progress)
-            batch = pipeline.Batch(updates=_feed(10, 12), row_key=("id",))
-            pipeline.apply(runner, store, "rows", batch, no_progress)
+            options = Options(evidence=evidence, max_error=bound)
+            pipeline.discover(runner, store, tables, options, no_progress)
+            for table, batch in (
+                ("rows", pipeline.Batch(inserts=_rows(60, 70), deletes=_rows(0, 40))),
+                ("rows", pipeline.Batch(updates=_rows(50, 52), row_key=("id",))),
+                ("rows", pipeline.Batch(deletes=_rows(52, 53), row_key=("day", "same"))),
+                ("narrow", pipeline.Batch(inserts=_digits(8, 620, 600))),
+            ):
+                pipeline.apply(runner, store, table, batch, no_progress)
             pipeline.error(lambda: runner, store, "rows", ("name",), "share")
 
 
-def _feed(start: int, end: int) -> Feed:
+def _rows(start: int, end: int) -> Feed:
     """Lines of text, as from a CSV file."""
     types = {
         "id": pa.int64(),
@@ -45,12 +49,26 @@ def _feed(start: int, end: int) -> Feed:
         "same": pa.bool_(),
     }
     lines = [
-        f'{i},"n{i % 7}",{i % 5}.5,2026-01-{i % 28 + 1:02},{i % 3}.25,true\n'
+        f'{i},"n ""{i % 7}""",{i % 5}.5,2026-01-{i % 28 + 1:02},{i % 3}.25,true\n'
         for i in range(start, end)
     ]
-    rows = pa.table({"line": lines, "origin": pa.nulls(len(lines), pa.int64())})
     columns = Columns.of(list(types), [str(each) for each in types.values()], list(types.values()))
-    return Feed("rows", columns, rows, lines=",")
+    return Feed("rows", columns, _lines(lines), lines=",")
+
+
+def _digits(columns: int, end: int, start: int = 0) -> Feed:
+    """Digits that look random, whose types are to be guessed: many rows have the same."""
+    names = [f"digit{c}" for c in range(columns)]
+    lines = [
+        ",".join(str(i * i * (c + 3) // 7 % 4) for c in range(columns)) + "\n"
+        for i in range(start, end)
+    ]
+    text = Columns.of(names, ["string"] * columns, [pa.string()] * columns)
+    return Feed("digits", text, _lines(lines), lines=",", guessed=True)
+
+
+def _lines(lines: list[str]) -> pa.Table:
+    return pa.table({"line": lines, "origin": pa.nulls(len(lines), pa.int64())})
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernels import evidence
+from holdfast.kernels import evidence, search
 from holdfast.tasks.evidence import _trie
 from tests.kernels.blocks import (
     KEY,
@@ -129,7 +129,7 @@ def test_sort(keys: list[int], data: st.DataObject) -> None:
     hi = data.draw(st.integers(lo, len(keys)))
     sorted_ = np.array(keys, np.uint64)
     values = np.arange(len(keys))
-    evidence._sort(sorted_, values, lo, hi)
+    search._sort(sorted_, values, lo, hi)
     expected = keys[:lo] + sorted(keys[lo:hi]) + keys[hi:]
     assert sorted_.tolist() == expected
     assert [keys[i] for i in values.tolist()] == expected
@@ -184,7 +184,7 @@ def check_search(
     partial = np.zeros_like(wanted.sides)
     trie = _trie(wanted.left, tuple(reversed(range(columns))))
     ids = np.arange(len(cells)) + 7
-    evidence.search(block(cells, widths), ids, shape, trie, wanted, found, partial)
+    search.search(block(cells, widths), ids, shape, trie, wanted, found, partial)
     kept, complete = harvested(found, columns)
     check_found(cells, nulls_equal, left, sides, kept, partial, not complete)
 
@@ -253,8 +253,8 @@ def test_survey(seed: int) -> None:
     partial = np.zeros_like(wanted.sides)
     room = int(random.choice([1, 4, 4096]))
     rows = block(cells, widths)
-    kept = evidence.surveyed(len(left), rows.shape[1], room)
-    evidence.survey(rows, np.arange(len(rows)), 7, shape, wanted, kept, found, partial)
+    kept = search.surveyed(len(left), rows.shape[1], room)
+    search.survey(rows, np.arange(len(rows)), 7, shape, wanted, kept, found, partial)
     shown, complete = harvested(found, columns)
     assert complete
     pairs = all_masks(cells, nulls_equal)
@@ -276,7 +276,7 @@ def test_search_of_a_large_group_of_copies_is_not_partial() -> None:
     partial = np.zeros_like(wanted.sides)
     cells: Cells = [(1, 1)] * 100 + [(2, 1)]
     trie = _trie(wanted.left, (0, 1))
-    evidence.search(block(cells, [1, 1]), np.arange(101), shape, trie, wanted, found, partial)
+    search.search(block(cells, [1, 1]), np.arange(101), shape, trie, wanted, found, partial)
     assert harvested(found, 2) == ({}, True)
     assert not partial.any()
 

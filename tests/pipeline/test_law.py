@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernels import evidence
+from holdfast.kernels import search
 from holdfast.options import Options
 from tests import oracle
 from tests.pipeline.batches import batches
@@ -74,8 +74,8 @@ def keep(
     with folder() as path, small_limits(**limits) as patch:
         if INTERPRETED:
             # Constants of compiled kernels; here they can be so low that groups split deeply.
-            patch.setattr(evidence, "_SMALL", data.draw(st.sampled_from([24, 2])))
-            patch.setattr(evidence, "_SHOWN_PER_CANDIDATE", data.draw(st.sampled_from([2000, 2])))
+            patch.setattr(search, "_SMALL", data.draw(st.sampled_from([24, 2])))
+            patch.setattr(search, "_SHOWN_PER_CANDIDATE", data.draw(st.sampled_from([2000, 2])))
         shop = Shop(Path(path) / "p", columns, rows, options, tasks)
         shop.assert_exact(rows)
         for _ in range(steps):

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels.bitsets import contains
 from holdfast.kernels.evidence import (
-    contains,
     differing_sides,
     is_null,
     known,

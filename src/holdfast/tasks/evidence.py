@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets, evidence, index, rights
+from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates
 from holdfast.tasks.parcel import Parcel
 from holdfast.tasks.segments import (
@@ -143,7 +144,7 @@ def search(item: Search) -> Iterator[Parcel]:
     found = evidence.findings(view.shape.full.size)
     partial = np.zeros_like(item.candidates.sides)
     trie = _trie(item.candidates.left, item.order)
-    evidence.search(rows, ids, view.shape, trie, item.candidates, found, partial)
+    searches.search(rows, ids, view.shape, trie, item.candidates, found, partial)
     yield _parcel(found, view.columns, item.every_side, partial)
 
 
@@ -159,10 +160,10 @@ def survey(item: Survey) -> Iterator[Parcel]:
     for start in range(0, len(partial), some):
         mine = slice(start, start + some)
         pile = Candidates(item.candidates.left[mine], item.candidates.sides[mine])
-        kept = evidence.surveyed(len(pile.left), width, _SURVEYED)
+        kept = searches.surveyed(len(pile.left), width, _SURVEYED)
         for segment in view.segments:
             words, live = map_words(view.path, segment), live_positions(view.path, segment)
-            evidence.survey(words, live, segment.base, shape, pile, kept, found, partial[mine])
+            searches.survey(words, live, segment.base, shape, pile, kept, found, partial[mine])
         full[mine] = kept.full
     # Where there was no room for all combinations nothing is settled.
     partial[full] = item.candidates.sides[full]
@@ -273,7 +274,7 @@ def _parcel(
     return Parcel({"complete": complete}, arrays)
 
 
-def _trie(candidates: U64, order: tuple[int, ...]) -> evidence.Trie:
+def _trie(candidates: U64, order: tuple[int, ...]) -> searches.Trie:
     """Candidates as paths, sharing their beginnings."""
     rank = {column: place for place, column in enumerate(order)}
     column, child, sibling, ends = [-1], [-1], [-1], [-1]
@@ -291,4 +292,4 @@ def _trie(candidates: U64, order: tuple[int, ...]) -> evidence.Trie:
             at = nodes[at, c]
         ends[at] = k
     arrays = [np.array(part, np.int64) for part in (column, child, sibling, ends)]
-    return evidence.Trie(*arrays)
+    return searches.Trie(*arrays)

@@ -1,0 +1,346 @@
+"""The search for pairs of rows that refute candidates, without comparing all pairs.
+
+*Search* divides rows into groups that agree on more and more columns, along a trie of left sides;
+small groups are compared pair by pair, large ones tested for one value on the right. *Survey* goes
+through the rows once, with one kept row for each combination of values on a left side.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.bitsets import contains
+from holdfast.kernels.evidence import (
+    column_key,
+    differing_sides,
+    is_null,
+    known,
+    pair_mask,
+    record,
+)
+from holdfast.kernels.jit import kernel
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+_SMALL = 24
+"""Groups up to this size have all their pairs compared; larger ones are split further."""
+
+_SHOWN_PER_CANDIDATE = 2_000
+"""Pairs reported for a candidate that large groups refute, before it is left alone."""
+
+_SPREAD = 32
+"""Places in a group that refutes a candidate from which further pairs are taken."""
+
+
+class Trie(NamedTuple):
+    """Candidates as paths of columns, most selective first; node 0 is the root."""
+
+    column: I64
+    child: I64
+    sibling: I64
+    candidate: I64  # candidate that ends here, or -1
+
+
+@kernel
+def _all_pairs(
+    rows: Any, ids: Any, group: Any, shape: Any, candidates: Any, mask: Any, found: Any
+) -> None:
+    for i in range(group.size):
+        for j in range(i + 1, group.size):
+            pair_mask(rows[group[i]], rows[group[j]], shape, mask)
+            if not known(mask, found.recent, found.settled):
+                record(mask, ids[group[i]], ids[group[j]], candidates, shape.full, found)
+
+
+@kernel
+def _representatives(rows: Any, group: Any, shape: Any) -> Any:
+    """One row for each distinct row of a group. Rows with a null stand for themselves when a
+    null differs from every null, because then even equal rows are evidence."""
+    keys = np.empty(group.size, np.uint64)
+    for i in range(group.size):
+        h = np.uint64(0x2545F4914F6CDD1D)
+        row = rows[group[i]]
+        for v in range(row.size):
+            h = (h ^ row[v]) * np.uint64(0x9E3779B97F4A7C15)
+            h ^= h >> np.uint64(29)
+        keys[i] = h
+    order = np.argsort(keys)
+    kept = np.empty(group.size, np.int64)
+    count = 0
+    for i in range(group.size):
+        row = rows[group[order[i]]]
+        same = i > 0 and keys[order[i]] == keys[order[i - 1]]
+        if same:
+            before = rows[group[order[i - 1]]]
+            for v in range(row.size):
+                if row[v] != before[v]:
+                    same = False
+        if same and not shape.nulls_equal:
+            for v in range(shape.owner.size, row.size):
+                if row[v]:
+                    same = False
+        if not same:
+            kept[count] = group[order[i]]
+            count += 1
+    return kept[:count]
+
+
+@kernel
+def _open(candidates: Any, partial: Any, k: int) -> bool:
+    """Whether a candidate has a right side that nothing refuted yet."""
+    for w in range(partial.shape[1]):
+        if candidates.sides[k, w] & ~partial[k, w]:
+            return True
+    return False
+
+
+@kernel
+def _one_value(
+    rows: Any,
+    ids: Any,
+    group: Any,
+    shape: Any,
+    candidates: Any,
+    k: int,
+    mask: Any,
+    found: Any,
+    partial: Any,
+) -> int:
+    """Whether the rows of a large group that agree on a left side have one value on the right:
+    each is compared with one of them. If not, some more pairs are looked at. Sets the right sides
+    that are refuted in ``partial`` and returns how many pairs refuted any."""
+    refuting = 0
+    rest = group.copy()
+    size = rest.size
+    while size:
+        # Cells of a group share a word, which nearly always means that they are equal; rows that
+        # are not stay for the next turn.
+        strays = 0
+        one = rest[0]
+        for i in range(1, size):
+            two = rest[i]
+            pair_mask(rows[one], rows[two], shape, mask)
+            if not contains(mask, candidates.left[k]):
+                rest[strays] = two
+                strays += 1
+            elif differing_sides(mask, shape.full, candidates.sides[k], partial[k]):
+                refuting += 1
+                if not known(mask, found.recent, found.settled):
+                    record(mask, ids[one], ids[two], candidates, shape.full, found)
+        size = strays
+    if refuting:
+        distinct = _representatives(rows, group, shape)
+        size = distinct.size
+        for i in range(min(_SPREAD, size)):
+            one = distinct[i * (size - 1) // _SPREAD]
+            for other in ((i * (size - 1) // _SPREAD + 1) % size, (size - 1 - i) % size):
+                two = distinct[other]
+                if one != two:
+                    pair_mask(rows[one], rows[two], shape, mask)
+                    if not known(mask, found.recent, found.settled):
+                        record(mask, ids[one], ids[two], candidates, shape.full, found)
+    return refuting
+
+
+@kernel
+def _sort(keys: Any, values: Any, lo: int, hi: int) -> None:
+    """Sort a slice of keys, and values with them."""
+    if hi - lo > 48:
+        ordered = True
+        for i in range(lo + 1, hi):
+            if keys[i - 1] > keys[i]:
+                ordered = False
+                break
+        if ordered:  # rows that came through an index
+            return
+        order = np.argsort(keys[lo:hi])
+        values[lo:hi] = values[lo:hi][order]
+        keys[lo:hi] = keys[lo:hi][order]
+        return
+    for i in range(lo + 1, hi):
+        key, value = keys[i], values[i]
+        at = i
+        while at > lo and keys[at - 1] > key:
+            keys[at], values[at] = keys[at - 1], values[at - 1]
+            at -= 1
+        keys[at], values[at] = key, value
+
+
+@kernel
+def _is_done(k: int, shown: Any, candidates: Any, partial: Any) -> bool:
+    """Whether a candidate needs no further look: refuted often enough, on all its right sides."""
+    return shown[k] > _SHOWN_PER_CANDIDATE and not _open(candidates, partial, k)
+
+
+@kernel
+def search(
+    rows: Any, ids: Any, shape: Any, trie: Any, candidates: Any, found: Any, partial: Any
+) -> None:
+    """Find pairs of rows that refute a candidate, for all candidates of the trie at once.
+
+    Rows are split by the columns along the trie's paths. Groups that have become small have all
+    their pairs compared, which settles every candidate below at once. A large group at the end of
+    a path is tested for one value of every right side; where it has more, only some of its pairs
+    are looked at, and the right side is set in ``partial``, because there may be more evidence
+    than was found.
+    """
+    n = rows.shape[0]
+    levels = trie.column.size + 1
+    arena = np.empty(3 * n + 2, np.int64)
+    keys = np.empty(3 * n + 2, np.int64)
+    for i in range(n):
+        arena[i] = i
+    mask = np.empty(shape.full.size, np.uint64)
+    shown = np.zeros(candidates.left.shape[0], np.int64)
+    # One frame per level: the trie node that splits, the slice that it splits, and the slice of
+    # the groups that came out (above everything in use), of which ``groups[0]`` is next.
+    node = np.zeros(levels, np.int64)
+    source = np.zeros((levels, 2), np.int64)
+    groups = np.zeros((levels, 2), np.int64)
+    node[0] = trie.child[0]
+    source[0, 1] = n
+    base = n
+    fresh = True
+    depth = 0
+    while depth >= 0:
+        if fresh:
+            if node[depth] < 0:
+                depth -= 1
+                fresh = False
+                continue
+            base = n if depth == 0 else groups[depth - 1, 1]
+            if trie.child[node[depth]] < 0 and _is_done(
+                trie.candidate[node[depth]], shown, candidates, partial
+            ):
+                node[depth] = trie.sibling[node[depth]]
+                continue
+            lo, hi = source[depth]
+            if base + (hi - lo) > arena.size:
+                larger = np.empty(2 * (base + hi - lo), np.int64)
+                larger[:base] = arena[:base]
+                arena = larger
+                wider = np.empty(2 * (base + hi - lo), np.int64)
+                wider[:base] = keys[:base]
+                keys = wider
+            column = trie.column[node[depth]]
+            top = base
+            for i in range(lo, hi):
+                row = rows[arena[i]]
+                if shape.nulls_equal or not is_null(row, column, shape):
+                    arena[top] = arena[i]
+                    keys[top] = column_key(row, column, shape)
+                    top += 1
+            _sort(keys, arena, base, top)
+            groups[depth, 0] = base
+            groups[depth, 1] = top
+            fresh = False
+        at, top = groups[depth]
+        if at >= top:
+            node[depth] = trie.sibling[node[depth]]
+            fresh = True
+            continue
+        end = at + 1
+        while end < top and keys[end] == keys[at]:
+            end += 1
+        groups[depth, 0] = end
+        ends = trie.candidate[node[depth]]
+        if end - at <= _SMALL:
+            _all_pairs(rows, ids, arena[at:end], shape, candidates, mask, found)
+            continue
+        if ends >= 0 and not _is_done(ends, shown, candidates, partial):
+            shown[ends] += _one_value(
+                rows, ids, arena[at:end], shape, candidates, ends, mask, found, partial
+            )
+        if trie.child[node[depth]] >= 0:
+            depth += 1
+            node[depth] = trie.child[node[depth - 1]]
+            source[depth, 0] = at
+            source[depth, 1] = end
+            fresh = True
+
+
+class Survey(NamedTuple):
+    """One row for every combination of values on each left side: ``slots[k]`` is an
+    open-addressing table of places in ``rows[k]``; ``used[k]`` is how many are taken, and
+    ``full[k]`` is set once a left side has more combinations than there is room for."""
+
+    rows: U64  # (n, room, words)
+    ids: I64
+    slots: NDArray[np.int32]
+    used: I64
+    full: NDArray[np.bool_]
+    shown: I64
+
+
+def surveyed(candidates: int, width: int, room: int) -> Survey:
+    """Room for so many combinations (a power of two) on each left side."""
+    return Survey(
+        np.empty((candidates, room, width), np.uint64),
+        np.empty((candidates, room), np.int64),
+        np.full((candidates, 2 * room), -1, np.int32),
+        np.zeros(candidates, np.int64),
+        np.zeros(candidates, np.bool_),
+        np.zeros(candidates, np.int64),
+    )
+
+
+@kernel
+def survey(
+    words: Any, live: Any, base: int, shape: Any, candidates: Any, kept: Any, found: Any,
+    partial: Any,
+) -> None:  # fmt: skip
+    """Compare each living row with the one that was kept for its values on a left side: for left
+    sides of few combinations, whose groups would be too large to bring together."""
+    mask = np.empty(shape.full.size, np.uint64)
+    values = shape.owner.size
+    last = kept.slots.shape[1] - 1
+    for i in range(live.size):
+        row = words[live[i]]
+        for k in range(candidates.left.shape[0]):
+            if kept.full[k] or _is_done(k, kept.shown, candidates, partial):
+                continue
+            left = candidates.left[k]
+            null = False
+            h = np.uint64(0x2545F4914F6CDD1D)
+            for w in range(left.size):
+                null = null or (row[values + w] & left[w]) != np.uint64(0)
+                h = (h ^ (row[values + w] & left[w])) * np.uint64(0x9E3779B97F4A7C15)
+            if null and not shape.nulls_equal:
+                continue
+            for v in range(values):
+                column = shape.owner[v]
+                if left[column >> 6] >> np.uint64(column & 63) & np.uint64(1):
+                    h = (h ^ row[v]) * np.uint64(0xFF51AFD7ED558CCD)
+                    h ^= h >> np.uint64(32)
+            at = np.int64(h ^ (h >> np.uint64(29))) & last
+            while True:
+                entry = kept.slots[k, at]
+                if entry < 0:
+                    if kept.used[k] == kept.rows.shape[1]:
+                        kept.full[k] = True
+                        break
+                    entry = kept.used[k]
+                    kept.used[k] += 1
+                    kept.slots[k, at] = entry
+                    kept.rows[k, entry] = row
+                    kept.ids[k, entry] = base + live[i]
+                    break
+                pair_mask(kept.rows[k, entry], row, shape, mask)
+                if contains(mask, left):
+                    if differing_sides(mask, shape.full, candidates.sides[k], partial[k]):
+                        kept.shown[k] += 1
+                        if not known(mask, found.recent, found.settled):
+                            record(
+                                mask,
+                                kept.ids[k, entry],
+                                base + live[i],
+                                candidates,
+                                shape.full,
+                                found,
+                            )
+                    break
+                at = (at + 1) & last
