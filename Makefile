@@ -47,7 +47,7 @@ test: $(READY)
 	$(call TESTING,.venv) pytest tests/connect
 
 test-fast: $(READY)
-	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-15} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow" --ignore=tests/cluster --ignore=tests/connect
+	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-10} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow" --ignore=tests/cluster --ignore=tests/connect
 
 test-lowest: $(LOWEST)
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests $(SPREAD) -m spark --ignore=tests/cluster --ignore=tests/connect
