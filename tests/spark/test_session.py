@@ -6,6 +6,7 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -52,9 +53,11 @@ def test_what_a_first_run_loads_is_left_out_of_collections() -> None:
 
 def test_socket_files_where_their_names_fit() -> None:
     name = "spark.python.unix.domain.socket"
-    short, long = Path("/tmp/holdfast-1"), Path("/tmp", "x" * 60)
-    assert sessions._sockets(short) == {f"{name}.enabled": "true", f"{name}.dir": str(short)}
-    assert sessions._sockets(long) == {}
+    with tempfile.TemporaryDirectory() as folder:
+        short, long = Path(folder), Path(folder, "x" * 100)
+        long.mkdir()
+        assert sessions._sockets(short) == {f"{name}.enabled": "true", f"{name}.dir": folder}
+        assert sessions._sockets(long) == {}
 
 
 # The caller's

@@ -44,9 +44,6 @@ appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 
-_LONGEST = 103
-"""Characters in the name of a socket file on every system that has them."""
-
 own_sessions: list[SparkSession] = []
 """Local sessions that we made: their workers run our interpreter, so they need no check."""
 
@@ -127,7 +124,10 @@ def _own_session(
 def _sockets(folder: Path) -> dict[str, str]:
     """Socket files between Spark and its workers, in a folder that only we can open. Over TCP every
     task waits 40 ms for an acknowledgement that the other side delays."""
-    if len(f"{folder}/.{uuid.uuid4()}.sock") > _LONGEST or not hasattr(socket, "AF_UNIX"):
+    try:
+        with socket.socket(socket.AF_UNIX) as trial:  # with a longer name than Spark gives
+            trial.bind(f"{folder}/.{uuid.uuid4()}.sock-trial")
+    except (AttributeError, OSError):
         return {}
     name = "spark.python.unix.domain.socket"
     return {f"{name}.enabled": "true", f"{name}.dir": str(folder)}
