@@ -21,10 +21,12 @@ from holdfast.constraints import (
 from holdfast.errors import InputError, UnknownTableError
 from holdfast.options import Options
 from holdfast.snapshot import (
+    Dependencies,
     Inclusions,
     Snapshot,
     TableSnapshot,
     agree_sets,
+    approximate_keys,
     changed_agree_sets,
     clusters,
     snapshot,
@@ -34,6 +36,7 @@ from holdfast.store import Store
 
 # Spark and the kernels are imported where they are needed, so that looking at a profile is quick.
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from holdfast.feed import Feed
@@ -176,14 +179,18 @@ class Profile:
         """Everything that a version (by default the current one) says."""
         return snapshot(self._store, version)
 
-    def keys(self, table: str) -> list[Key]:
+    def keys(self, table: str, max_error: float = 0.0) -> list[Key]:
         """The minimal keys of a table, shortest first.
 
         Where rows are duplicated, no set of columns is a key, and the list is empty; the keys of
-        the distinct rows are in :meth:`snapshot`.
+        the distinct rows are in :meth:`snapshot`. With ``max_error`` then those that at most this
+        share of row pairs agrees on; pairs of rows have to be counted for that.
         """
         now = self._table(table)
-        return [] if now.duplicates else list(now.keys)
+        exact = [] if now.duplicates else list(now.keys)
+        if not max_error:
+            return exact
+        return [*exact, *approximate_keys(self._within(table, max_error), list(now.columns))]
 
     def non_keys(self, table: str) -> list[NonKey]:
         """The maximal non-keys of a table, each with two rows that show it."""
@@ -194,8 +201,8 @@ class Profile:
     ) -> Sequence[FunctionalDependency]:
         """The minimal functional dependencies of a table, shortest first.
 
-        With ``max_error`` also those that at most this share of row pairs violates, as far as the
-        profile was made with such a bound.
+        With ``max_error`` also those that at most this share of row pairs violates, and of whose
+        left side no part does; pairs of rows have to be counted for that.
         """
         now = self._table(table)
         found = now.functional_dependencies
@@ -206,15 +213,21 @@ class Profile:
                 f"the profile does not look for functional dependencies of {table!r}{why}; "
                 "profile it with --kinds keys,fds"
             )
-        bound = self._store.read()["options"].get("max_error")
-        if max_error > (bound or 0.0):
-            raise InputError(
-                f"the profile keeps errors up to {bound or 0.0:g}, not {max_error:g}; "
-                "profile the table with that --max-error"
-            )
-        if bound is None:
+        bound = now.details["max_error"]
+        if max_error == (bound or 0.0):
             return found
-        return [each for each in found if each.error <= max_error]
+        if not max_error:
+            return [each for each in found if not each.error]
+        return Dependencies(self._within(table, max_error), list(now.columns))
+
+    def _within(self, table: str, max_error: float) -> pa.Table:
+        """All dependencies and approximate keys within a bound, as a file would hold them."""
+        from holdfast import pipeline
+
+        if not 0 <= max_error <= 1:
+            raise InputError(f"max_error must be from 0 to 1, not {max_error}")
+        self._counted(table)
+        return pipeline.within(self._store, table, max_error)
 
     def error(self, table: str, lhs: Sequence[str], rhs: str | None = None) -> float:
         """The share of row pairs that agree on ``lhs`` and differ in ``rhs``; without ``rhs``,
@@ -226,24 +239,31 @@ class Profile:
         with _plain_interrupts():
             return pipeline.error(self._running, self._store, table, left, rhs)
 
-    def agree_sets(self, table: str, since: int | None = None) -> list[AgreeSet]:
-        """Every agree-set with its number of row pairs; with ``since`` only those whose number
-        changed after that version, with the change."""
+    def agree_sets(
+        self, table: str, since: int | None = None, at: int | None = None
+    ) -> list[AgreeSet]:
+        """Every agree-set with its number of row pairs, shortest first, now or ``at`` a version;
+        with ``since`` only those whose number changed after that version, with the change."""
+        if since is not None and at is not None:
+            raise InputError("give since or at, not both")
         form = self._counted(table)
-        if since is None:
-            return agree_sets(self._store, form)
+        if since is not None:
+            return changed_agree_sets(self._store, form, self._later(table, since))
+        return agree_sets(self._store, form, [] if at is None else self._later(table, at))
+
+    def _later(self, table: str, version: int) -> list[dict[str, Any]]:
+        """A table's part of the commits after a version that changed it, all of them counted."""
         bodies = self._store.summaries()
-        if not 1 <= since <= len(bodies):
-            raise InputError(f"there is no version {since}; there are 1 to {len(bodies)}")
-        later = [body for body in bodies[since:] if body["changes"]["table"] == table]
-        forms = [body["tables"][table] for body in later]
-        kept = {b["version"]: b["tables"][table]["files"] for b in bodies[since - 1 :]}
-        if without := [version for version, files in kept.items() if "agree" not in files]:
+        if not 1 <= version <= len(bodies):
+            raise InputError(f"there is no version {version}; there are 1 to {len(bodies)}")
+        kept = {b["version"]: b["tables"][table]["files"] for b in bodies[version - 1 :]}
+        if without := [each for each, files in kept.items() if "agree" not in files]:
             raise InputError(
                 f"the pairs of rows of {table!r} were not counted in version {without[-1]}; "
-                f"ask since {without[-1] + 1} or later"
+                f"ask for version {without[-1] + 1} or later"
             )
-        return changed_agree_sets(self._store, forms)
+        later = [body for body in bodies[version:] if body["changes"]["table"] == table]
+        return [body["tables"][table] for body in later]
 
     def counts_pairs(self, table: str) -> bool:
         """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
@@ -322,6 +342,7 @@ class Profile:
                     Changes.from_dict(changes) if changes else None,
                     {name: form["rows"] for name, form in body["tables"].items()},
                     {name: form["key_count"] for name, form in body["tables"].items()},
+                    {name: form["duplicates"] for name, form in body["tables"].items()},
                 )
             )
         return entries

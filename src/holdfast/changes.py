@@ -151,7 +151,8 @@ class Entry:
     created: str
     changes: Changes | None  # None: the first profile
     tables: dict[str, int]  # rows per table
-    keys: dict[str, int]  # minimal keys per table
+    keys: dict[str, int]  # minimal keys per table, of its distinct rows
+    duplicates: dict[str, int]  # rows that repeat another one, per table
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -159,7 +160,8 @@ class Entry:
             "version": self.version,
             "created": self.created,
             "tables": {
-                name: {"rows": rows, "keys": self.keys[name]} for name, rows in self.tables.items()
+                name: {"rows": rows, "keys": self.keys[name], "duplicates": self.duplicates[name]}
+                for name, rows in self.tables.items()
             },
             "changes": self.changes.to_dict() if self.changes else None,
         }

@@ -339,9 +339,12 @@ def show(
             raise UnknownTableError(f"the profile has no table {table!r}; it has {has}")
         found = replace(found, tables={table: found.tables[table]})
     if part == Part.AGREE_SETS:
-        having = [name for name in found.tables if opened.counts_pairs(name)]
         # Where no table has them, the first one says why.
-        counted = {name: opened.agree_sets(name) for name in having or found.tables}
+        some = any(map(opened.counts_pairs, found.tables))
+        counted = {
+            name: opened.agree_sets(name, at=at) if opened.counts_pairs(name) or not some else None
+            for name in found.tables
+        }
         if output == Output.JSON:
             _print_json(forms.agree_sets(found, counted))
         else:

@@ -31,7 +31,7 @@ class Key:
     """
 
     columns: tuple[str, ...]
-    error: float | None = None  # the share of row pairs that agree on it, where pairs are counted
+    error: float | None = None  # the share of row pairs that agree on it; None: none does
 
     def __str__(self) -> str:
         return ", ".join(map(quoted, self.columns)) or "{}"

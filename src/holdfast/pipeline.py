@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
+
+import pyarrow as pa
 
 from holdfast import counting, inclusion, state, upkeep
 from holdfast.batches import Batch, changed, changed_values, read_batch
@@ -16,6 +19,7 @@ from holdfast.differences import changes_of, inclusion_changes
 from holdfast.discovery import discover_table, discover_values
 from holdfast.errors import BatchError, InputError, SchemaError, UnknownTableError
 from holdfast.feed import Columns, Feed
+from holdfast.kernels.cover import MOST, TooMany
 from holdfast.options import Options
 from holdfast.placement import Progress
 from holdfast.reading import Place
@@ -26,7 +30,7 @@ from holdfast.verification import verify
 from holdfast.ways import COUNTED
 from holdfast.witnesses import rows_as_text
 
-__all__ = ["Batch", "apply", "discover", "error", "missing_values", "verify"]
+__all__ = ["Batch", "apply", "discover", "error", "missing_values", "verify", "within"]
 
 
 def discover(
@@ -42,7 +46,8 @@ def discover(
         seconds: dict[str, dict[str, float]] = {}
         for name, feed in feeds.items():
             run = Run(runner, store, options, lease, about(progress, name))
-            tables[name] = discover_table(run, name, feed)
+            with _bounded(name):
+                tables[name] = discover_table(run, name, feed)
             seconds[name] = run.seconds
         run = Run(runner, store, options, lease, progress)
         values = discover_values(run, tables)
@@ -84,7 +89,8 @@ def apply(
         done = store.find_batch(name, batch.batch_id, digest) if batch.batch_id else None
         if done is not None and not dry_run:
             return replace(Changes.from_dict(store.read(done["version"])["changes"]), applied=False)
-        after, gone = changed(run, before, intake)
+        with _bounded(name):
+            after, gone = changed(run, before, intake)
         others = body["tables"]
         values_after = changed_values(run, values, before, after, others, intake, gone)
         with run.stage("witnesses"):
@@ -117,6 +123,18 @@ def apply(
     return changes
 
 
+@contextmanager
+def _bounded(name: str) -> Iterator[None]:
+    """A table with more minimal sets than anybody can hold is an error that says what to do."""
+    try:
+        yield
+    except TooMany:
+        raise InputError(
+            f"table {name!r} has more than {MOST:,} minimal keys, or left sides of one column; "
+            "search only for short ones, e.g. --max-columns 3"
+        ) from None
+
+
 def error(
     running: Callable[[], Runner], store: Store, name: str, left: tuple[str, ...], right: str | None
 ) -> float:
@@ -139,6 +157,16 @@ def error(
             table = state.load(store, name, form, options)
             found = counting.agreeing(running(), table.view(store.path, options), wanted)
         return float((found[0] - sum(found[1:])) / pairs)
+
+
+def within(store: Store, name: str, max_error: float) -> pa.Table:
+    """All dependencies of a counted table, and approximate keys, within a bound on the error."""
+    with store.reading() as lease:
+        body = store.read(lease.version)
+        options = replace(Options.from_dict(body["options"]), max_error=max_error)
+        table = state.load(store, name, body["tables"][name], options)
+        assert table.counted is not None
+        return counting.dependencies(table.holds, table.counted.sets, options)
 
 
 def missing_values(

@@ -169,6 +169,9 @@ def _table(
         for columns, pair in zip(columns_of(seen.column("mask"), names), pairs, strict=True):
             if pair[0] is not None and pair[1] is not None:
                 witnesses[columns] = (json.loads(pair[0]), json.loads(pair[1]))
+    found = None
+    if "fds" in form["files"]:
+        found = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["fds"]))).read_all()
     return TableSnapshot(
         name,
         form["rows"],
@@ -179,15 +182,20 @@ def _table(
             NonKey(c, witnesses.get(c)) for c, kind in zip(sets, kinds, strict=True) if kind != KEY
         ),
         form["duplicates"],
-        tuple(form.get("duplicated") or ()),
+        tuple(_in_order(row, names) for row in form.get("duplicated") or ()),
         {**form, "max_error": options.get("max_error")},
-        Dependencies(store, form["files"]["fds"], names) if "fds" in form["files"] else None,
-        _approximate_keys(store, form["files"]["fds"], names) if "fds" in form["files"] else (),
+        None if found is None else Dependencies(found, names),
+        () if found is None else approximate_keys(found, names),
     )
 
 
-def _approximate_keys(store: Store, path: str, names: list[str]) -> tuple[Key, ...]:
-    kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+def _in_order(row: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """A row as a commit holds it, with its columns in table order again."""
+    return {name: row[name] for name in names} if {*row} == {*names} else row
+
+
+def approximate_keys(kept: pa.Table, names: list[str]) -> tuple[Key, ...]:
+    """The keys among dependencies, which are violated but within the bound on the error."""
     some = kept.slice(_dependency_count(kept))
     sets = columns_of(some.column("mask"), names)
     errors = some.column("error").to_pylist()
@@ -206,8 +214,7 @@ class Dependencies(Sequence[FunctionalDependency]):
     """Functional dependencies, shortest first, made into values one by one: there may be a
     million of them."""
 
-    def __init__(self, store: Store, path: str, names: list[str]) -> None:
-        kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+    def __init__(self, kept: pa.Table, names: list[str]) -> None:
         self._kept = kept.slice(0, _dependency_count(kept))
         self._names = names
 
@@ -260,19 +267,41 @@ def _members(masks: pa.ChunkedArray, atoms: int) -> list[list[int]]:
     return [picked[lo:hi] for lo, hi in zip(starts, ends, strict=True)]
 
 
-def agree_sets(store: Store, form: dict[str, Any]) -> list[AgreeSet]:
-    """All agree-sets of a table with their numbers of pairs."""
-    kept = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["agree"]))).read_all()
-    sets = columns_of(kept.column("mask"), form["columns"]["names"])
-    return [AgreeSet(*each) for each in zip(sets, kept.column("pairs").to_pylist(), strict=True)]
+def agree_sets(
+    store: Store, form: dict[str, Any], later: list[dict[str, Any]] | None = None
+) -> list[AgreeSet]:
+    """All agree-sets of a table with their numbers of pairs, shortest first; with the ``later``
+    versions of the table, as they were before those."""
+    total = _pairs(store, form["files"]["agree"], "pairs", form)
+    for columns, change in _recounted(store, later or []).items():
+        total[columns] = total.get(columns, 0) - change
+    return _agree_sets(total, form)
 
 
-def changed_agree_sets(store: Store, forms: list[dict[str, Any]]) -> list[AgreeSet]:
+def changed_agree_sets(
+    store: Store, form: dict[str, Any], later: list[dict[str, Any]]
+) -> list[AgreeSet]:
     """How the numbers of pairs changed over some versions of a table."""
+    return _agree_sets(_recounted(store, later), form)
+
+
+def _recounted(store: Store, forms: list[dict[str, Any]]) -> dict[tuple[str, ...], int]:
     total: dict[tuple[str, ...], int] = {}
     for form in forms:
-        kept = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["recount"]))).read_all()
-        sets = columns_of(kept.column("mask"), form["columns"]["names"])
-        for columns, change in zip(sets, kept.column("change").to_pylist(), strict=True):
+        for columns, change in _pairs(store, form["files"]["recount"], "change", form).items():
             total[columns] = total.get(columns, 0) + change
-    return [AgreeSet(columns, change) for columns, change in total.items() if change]
+    return total
+
+
+def _pairs(
+    store: Store, path: str, column: str, form: dict[str, Any]
+) -> dict[tuple[str, ...], int]:
+    kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+    sets = columns_of(kept.column("mask"), form["columns"]["names"])
+    return dict(zip(sets, kept.column(column).to_pylist(), strict=True))
+
+
+def _agree_sets(total: dict[tuple[str, ...], int], form: dict[str, Any]) -> list[AgreeSet]:
+    place = {name: at for at, name in enumerate(form["columns"]["names"])}
+    found = [AgreeSet(columns, pairs) for columns, pairs in total.items() if pairs]
+    return sorted(found, key=lambda each: (len(each.columns), [place[c] for c in each.columns]))

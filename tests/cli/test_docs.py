@@ -120,7 +120,9 @@ def test_the_json_page_shows_what_is_printed() -> None:
         "apply": [changes.to_dict()],
         "check": [{"breaks": forms.check(changes)["breaks"]}],
         "history": [
-            forms.history([Entry(1, created, None, {"orders": 1000}, {"orders": 1})]),
+            forms.history(
+                [Entry(1, created, None, {"orders": 1000}, {"orders": 1}, {"orders": 0})]
+            ),
         ],
         "diff": [
             forms.diff(3, 7, {"orders": differs}),

@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
-from holdfast.constraints import Key, NonKey, Row
+from holdfast.constraints import AgreeSet, Key, NonKey, Row
 from holdfast.report import forms, terminal
 from holdfast.report.progress import Progress
 from holdfast.snapshot import Snapshot, TableSnapshot
@@ -97,10 +97,30 @@ def test_everything_fits_the_screen(screen: Screen) -> None:
         terminal.show(page, "p", snapshot(wide), verbose=verbose, sizes={"log": 10})
     lost = Lost(Key(tuple(columns[5:30])), pair)
     terminal.changes(page, changes(lost=(lost,), gained=(Key(tuple(columns)),)), verbose=True)
-    terminal.history(page, [Entry(1, "2026-11-15T08:52:11", changes(lost=(lost,)), {}, {"t": 1})])
+    terminal.history(
+        page, [Entry(1, "2026-11-15T08:52:11", changes(lost=(lost,)), {}, {"t": 1}, {})]
+    )
     terminal.diff(page, 1, 2, {"t": TableDiff((Key(tuple(columns)),), (), (1, 2))})
     terminal.verification(page, "p", Verification(1, {"t": ("a difference " * 20,)}))
     assert max(map(cell_len, screen.getvalue().splitlines())) <= 60
+
+
+def test_history_tells_keys_of_distinct_rows_apart(screen: Screen) -> None:
+    rows, keys, repeated = {"a": 3, "b": 4}, {"a": 2, "b": 1}, {"a": 0, "b": 1}
+    entry = Entry(1, "2026-11-15T08:52:11", None, rows, keys, repeated)
+    terminal.history(terminal.Page(screen), [entry])
+    assert "2 (1 of" in screen.getvalue()
+
+
+def test_agree_sets_and_approximate_keys(screen: Screen) -> None:
+    page = terminal.Page(screen)
+    terminal.agree_sets(page, {"a": [AgreeSet(("x",), 2)], "wide": None})
+    near = table(columns=["x", "y"], approximate_keys=(Key(("x",), 0.25),))
+    terminal.show(page, "p", snapshot(near))
+    told = " ".join(screen.getvalue().split())
+    assert "2 pairs x" in told
+    assert "wide: pairs of rows are not counted" in told
+    assert "1 approximate key x (shared by 0.25 of the row pairs)" in told
 
 
 def test_the_keys_columns_come_first_and_the_rest_is_counted(screen: Screen) -> None:

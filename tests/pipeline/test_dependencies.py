@@ -45,29 +45,33 @@ def assert_counted(shop: Shop, rows: Rows, options: Options) -> None:
     assert found == oracle.counted_agree_sets(rows, columns, nulls)
 
     pairs = len(rows) * (len(rows) - 1) // 2
-    told = {
-        (tuple(names.index(name) for name in fd.lhs), names.index(fd.rhs)): fd.error
-        for fd in profile.snapshot().tables["t"].functional_dependencies or ()
-    }
-    expected = dict.fromkeys(oracle.dependencies(rows, columns, nulls, most), 0.0)
-    keys = {}
-    if options.max_error is not None:
-        for right in (*range(columns), None):
-            near = oracle.approximate(rows, columns, right, options.max_error, most, nulls)
+    # As listed, and for any other bound that is asked for.
+    now = profile.snapshot().tables["t"]
+    asked = {bound: (profile.functional_dependencies("t", bound), profile.keys("t", bound))
+             for bound in (0.0, 0.15, 1.0)}  # fmt: skip
+    asked[options.max_error or 0.0] = now.functional_dependencies or (), now.approximate_keys
+    for bound, (dependencies, some) in asked.items():
+        told = {
+            (tuple(names.index(name) for name in fd.lhs), names.index(fd.rhs)): fd.error
+            for fd in dependencies
+        }
+        expected = dict.fromkeys(oracle.dependencies(rows, columns, nulls, most), 0.0)
+        keys = {}
+        for right in (*range(columns), None) if bound else ():
+            near = oracle.approximate(rows, columns, right, bound, most, nulls)
             for left, wrong in near.items():
                 if wrong and right is None:
                     keys[left] = wrong / pairs
                 elif wrong:
                     expected[left, right] = wrong / pairs
-    assert told == expected
-    approximate = profile.snapshot().tables["t"].approximate_keys
-    assert {
-        tuple(names.index(name) for name in key.columns): key.error for key in approximate
-    } == keys
+        assert told == expected
+        assert {
+            tuple(names.index(name) for name in key.columns): key.error for key in some if key.error
+        } == keys
     left = tuple(range(0, columns, 2))
     wrong = oracle.violations(rows, left, columns - 1, nulls)
-    asked = profile.error("t", [names[c] for c in left], names[-1])
-    assert asked == (wrong / pairs if pairs else 0.0)
+    error = profile.error("t", [names[c] for c in left], names[-1])
+    assert error == (wrong / pairs if pairs else 0.0)
 
 
 @law(EXAMPLES)
@@ -92,10 +96,13 @@ def test_counted_evidence_is_kept(data: st.DataObject, options: Options, tasks: 
                 (fd.lhs, fd.rhs) for fd in before if fd.error == 0
             })  # fmt: skip
         last = oracle.counted_agree_sets(rows, shop.columns, options.nulls)
-        since = {
-            tuple(int(name[1:]) for name in each.columns): each.pairs
-            for each in Profile.open(shop.store.path).agree_sets("t", since=1)
-        }
+        profile = Profile.open(shop.store.path)
+        since, then = (
+            {tuple(int(name[1:]) for name in each.columns): each.pairs for each in found}
+            for found in (profile.agree_sets("t", since=1), profile.agree_sets("t", at=1))
+        )
+        assert then == first
+        assert list(then) == sorted(then, key=lambda columns: (len(columns), columns))
         changed = {
             columns: last.get(columns, 0) - first.get(columns, 0) for columns in {*first, *last}
         }
@@ -191,6 +198,27 @@ def test_a_time_budget(data: st.DataObject, evidence: str) -> None:
         shop = Shop(Path(path) / "p", 4, rows, roomy)
         shop.assert_exact(rows)
         assert not forms.unchecked(shop.now)
+
+
+def test_bounds_that_make_no_sense(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 2, [(1, 1), (1, 2)], Options(kinds=("keys", "fds")))
+    profile = Profile.open(shop.store.path)
+    for bound in (-0.1, 1.5, float("nan")):
+        with pytest.raises(InputError, match="max_error must be from 0 to 1"):
+            profile.functional_dependencies("t", bound)
+        with pytest.raises(InputError, match="max_error must be from 0 to 1"):
+            profile.keys("t", bound)
+    with pytest.raises(InputError, match="not both"):
+        profile.agree_sets("t", since=1, at=1)
+
+
+def test_more_keys_than_anybody_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("holdfast.kernels.cover.MOST", 20)
+    # Every other row differs from the first in two columns, and a key needs one of each two.
+    rows: Rows = [(0,) * 12, *(tuple(int(c // 2 == k) for c in range(12)) for k in range(6))]
+    with pytest.raises(InputError, match=r"table 't' has more than .* --max-columns"):
+        Shop(tmp_path / "p", 12, rows, Options(kinds=("keys",)))
+    Shop(tmp_path / "p", 12, rows, Options(kinds=("keys",), max_columns=2)).assert_exact(rows)
 
 
 def test_dependencies_of_wide_tables_are_found_when_they_are_named(tmp_path: Path) -> None:

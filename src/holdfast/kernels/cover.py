@@ -31,6 +31,13 @@ from holdfast.kernels.jit import kernel
 STEPS = 100_000
 ROOM = 16_384
 
+MOST = 10_000_000
+"""Sets that one search may find: the number can be exponential, and memory is not."""
+
+
+class TooMany(Exception):
+    """A search found more than :data:`MOST` sets."""
+
 
 class Edges(NamedTuple):
     """A hypergraph, read both ways: the atoms of an edge, and the edges of an atom."""
@@ -70,10 +77,13 @@ def search(graph: Edges, areas: Masks, limit: int) -> Masks:
     inside = edges(areas)
     stack = _stack(graph, inside.columns.shape[1], limit)
     _start(graph, inside, stack)
-    found = []
+    found, total = [], 0
     room = np.empty((ROOM, words), np.uint64)
     while stack.place[0] >= 0:
         found.append(room[: _search(graph, inside, stack, limit, room, STEPS)].copy())
+        total += len(found[-1])
+        if total > MOST:
+            raise TooMany
     return np.concatenate(found)
 
 
@@ -87,10 +97,13 @@ def extend(seeds: Masks, graph: Edges, limit: int) -> Masks:
     limit = min(limit, 64 * words)
     seeds = bitsets.plain(seeds)
     stack = _stack(graph, 1, limit)
-    found = [graph.rows[:0]]
+    found, total = [graph.rows[:0]], 0
     room = np.empty((ROOM, words), np.uint64)
     while stack.place[0] >= 0 or stack.place[1] < len(seeds):
         found.append(room[: _extend(seeds, graph, stack, limit, room, STEPS)].copy())
+        total += len(found[-1])
+        if total > MOST:
+            raise TooMany
     return np.concatenate(found)
 
 

@@ -195,13 +195,14 @@ def _key(key: Key, table: TableSnapshot) -> Form:
     return form
 
 
-def agree_sets(snapshot: Snapshot, counted: dict[str, list[AgreeSet]]) -> Form:
-    """All agree-sets of tables, with their numbers of row pairs."""
-    tables = {name: [each.to_dict() for each in found] for name, found in counted.items()}
-    return {
-        "version": snapshot.version,
-        "tables": {name: {"agree_sets": found} for name, found in tables.items()},
-    }
+def agree_sets(snapshot: Snapshot, counted: dict[str, list[AgreeSet] | None]) -> Form:
+    """All agree-sets of tables, with their numbers of row pairs; None: they are not counted."""
+    tables: Form = {}
+    for name, found in counted.items():
+        tables[name] = {"not_searched": ["agree_sets"]}
+        if found is not None:
+            tables[name] = {"agree_sets": [each.to_dict() for each in found]}
+    return {"version": snapshot.version, "tables": tables}
 
 
 def _finite(value: Any) -> Any:

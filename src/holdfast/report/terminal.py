@@ -161,6 +161,11 @@ def _keys(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
     for key in keys[: page.limit]:
         page.line(_set(key), "green", 4)
     page.more(len(keys), 4)
+    if near := table.approximate_keys:
+        page.line(count(len(near), "approximate key"), indent=2)
+        for key in near[: page.limit]:
+            page.line(f"{_set(key)}  (shared by {key.error:.3g} of the row pairs)", indent=4)
+        page.more(len(near), 4)
 
 
 def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any], asked: bool) -> None:
@@ -186,9 +191,12 @@ def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any], ask
     page.more(len(shown), 4)
 
 
-def agree_sets(page: Page, counted: dict[str, list[AgreeSet]]) -> None:
-    """Agree-sets, those of most pairs first."""
+def agree_sets(page: Page, counted: dict[str, list[AgreeSet] | None]) -> None:
+    """Agree-sets, those of most pairs first; None: the pairs of a table are not counted."""
     for name, found in counted.items():
+        if found is None:
+            page.line(f"{plain(name)}: pairs of rows are not counted", "bold")
+            continue
         page.line(f"{plain(name)}: {count(len(found), 'agree-set')}", "bold")
         for each in sorted(found, key=lambda each: -each.pairs)[: page.limit]:
             columns = plain(str(Key(each.columns)))
@@ -408,8 +416,12 @@ def _event(entry: Entry) -> tuple[str, str, str, str, str]:
     if happened is None:
         tables = list(entry.tables)
         name = plain(tables[0]) if len(tables) == 1 else count(len(tables), "table")
-        rows, keys = sum(entry.tables.values()), sum(entry.keys.values())
-        return name, "", "first profile", f"{rows:,}", f"{keys:,}"
+        rows, all_keys = sum(entry.tables.values()), sum(entry.keys.values())
+        distinct = sum(n for table, n in entry.keys.items() if entry.duplicates[table])
+        told = f"{all_keys - distinct:,}"
+        if distinct:
+            told += f" ({distinct:,} of distinct rows)"
+        return name, "", "first profile", f"{rows:,}", told
     keys_now = f"{entry.keys[happened.table]:,}"
     if happened.duplicates:
         keys_now = f"0 ({keys_now} of distinct rows)"
