@@ -358,6 +358,8 @@ class Profile:
                 (old[name].rows, new[name].rows),
                 _others(after, before, name),
                 _others(before, after, name),
+                _more_dependencies(new[name], old[name]),
+                _more_dependencies(old[name], new[name]),
             )
             for name in new
             if name in old
@@ -420,6 +422,12 @@ def _table_name(name: str) -> str:
     if not name:
         raise InputError("a table needs a name")
     return name
+
+
+def _more_dependencies(one: TableSnapshot, two: TableSnapshot) -> tuple[FunctionalDependency, ...]:
+    """The functional dependencies that only the first version of a table has."""
+    mine, others = one.functional_dependencies, two.functional_dependencies
+    return () if mine is None or others is None else mine.without(others)
 
 
 def _others(one: Snapshot, two: Snapshot, table: str) -> tuple[InclusionDependency, ...]:

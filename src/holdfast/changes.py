@@ -176,6 +176,18 @@ class TableDiff:
     rows: tuple[int, int]
     inclusions_gained: tuple[InclusionDependency, ...] = ()  # of its columns in others
     inclusions_lost: tuple[InclusionDependency, ...] = ()
+    dependencies_gained: tuple[FunctionalDependency, ...] = ()  # those without error
+    dependencies_lost: tuple[FunctionalDependency, ...] = ()
+
+    @property
+    def fds_gained(self) -> int:
+        """How many functional dependencies were gained."""
+        return len(self.dependencies_gained)
+
+    @property
+    def fds_lost(self) -> int:
+        """How many functional dependencies were lost."""
+        return len(self.dependencies_lost)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -183,6 +195,8 @@ class TableDiff:
             "rows": list(self.rows),
             "keys_gained": [key.to_dict() for key in self.gained],
             "keys_lost": [key.to_dict() for key in self.lost],
+            "functional_dependencies_gained": [each.to_dict() for each in self.dependencies_gained],
+            "functional_dependencies_lost": [each.to_dict() for each in self.dependencies_lost],
             "inclusion_dependencies_gained": [each.to_dict() for each in self.inclusions_gained],
             "inclusion_dependencies_lost": [each.to_dict() for each in self.inclusions_lost],
         }

@@ -49,7 +49,7 @@ class TableSnapshot:
     duplicates: int
     duplicated: tuple[Any, ...]  # one row that occurs twice, as it was shown
     details: dict[str, Any]  # the commit's own words about the table
-    functional_dependencies: Sequence[FunctionalDependency] | None = None  # None: not looked for
+    functional_dependencies: Dependencies | None = None  # None: not looked for
     approximate_keys: tuple[Key, ...] = ()  # within the bound on the error, but violated
 
 
@@ -145,7 +145,7 @@ def clusters(store: Store, form: dict[str, Any]) -> list[Cluster]:
     """The clusters of the current version, those of most values first."""
     attributes = [Attribute(table, column) for table, column in form["attributes"]]
     kept = pa.ipc.open_file(pa.memory_map(store.file(form["clusters"]))).read_all()
-    sets = _members(kept.column("mask"), len(attributes))
+    sets = _members(kept.column("mask").to_pylist(), len(attributes))
     found = [
         Cluster(tuple(attributes[place] for place in places), count)
         for places, count in zip(sets, kept.column("values").to_pylist(), strict=True)
@@ -244,6 +244,19 @@ class Dependencies(Sequence[FunctionalDependency]):
         ]
         return made[::step]
 
+    def without(self, others: Dependencies) -> tuple[FunctionalDependency, ...]:
+        """Those that hold, and are not among the others that do; in the same order."""
+        known = set(others._holding())
+        new = [sides for sides in self._holding() if sides not in known]
+        lefts = _named([mask for mask, _ in new], self._names)
+        pairs = zip(lefts, (self._names[right] for _, right in new), strict=True)
+        return tuple(FunctionalDependency(left, right) for left, right in pairs)
+
+    def _holding(self) -> list[tuple[bytes, int]]:
+        """Left and right sides as a file holds them, of those without error."""
+        columns = [self._kept.column(name).to_pylist() for name in ("mask", "right", "error")]
+        return [(mask, right) for mask, right, error in zip(*columns, strict=True) if not error]
+
     def __iter__(self) -> Iterator[FunctionalDependency]:
         for start in range(0, len(self), 10_000):
             yield from self[start : start + 10_000]
@@ -251,14 +264,18 @@ class Dependencies(Sequence[FunctionalDependency]):
 
 def columns_of(masks: pa.ChunkedArray, names: list[str]) -> list[tuple[str, ...]]:
     """The column names of each mask, in table order."""
+    return _named(masks.to_pylist(), names)
+
+
+def _named(masks: list[bytes], names: list[str]) -> list[tuple[str, ...]]:
     return [tuple(names[place] for place in places) for places in _members(masks, len(names))]
 
 
-def _members(masks: pa.ChunkedArray, atoms: int) -> list[list[int]]:
+def _members(masks: list[bytes], atoms: int) -> list[list[int]]:
     """The numbers in each mask, ascending."""
-    if not len(masks):
+    if not masks:
         return []
-    data = np.frombuffer(b"".join(masks.to_pylist()), np.uint8).reshape(len(masks), -1)
+    data = np.frombuffer(b"".join(masks), np.uint8).reshape(len(masks), -1)
     bits: NDArray[np.uint8] = np.unpackbits(data, axis=1, bitorder="little")[:, :atoms]
     rows, places = np.nonzero(bits)
     ends = np.searchsorted(rows, np.arange(1, len(masks) + 1))

@@ -97,6 +97,11 @@ def test_counted_evidence_is_kept(data: st.DataObject, options: Options, tasks: 
             })  # fmt: skip
         last = oracle.counted_agree_sets(rows, shop.columns, options.nulls)
         profile = Profile.open(shop.store.path)
+        ends = [profile.snapshot(v).tables["t"].functional_dependencies for v in (1, None)]
+        old, new = ([fd for fd in found or () if not fd.error] for found in ends)
+        differs = profile.diff(1, shop.store.head())["t"]
+        assert differs.dependencies_gained == tuple(fd for fd in new if fd not in old)
+        assert differs.dependencies_lost == tuple(fd for fd in old if fd not in new)
         since, then = (
             {tuple(int(name[1:]) for name in each.columns): each.pairs for each in found}
             for found in (profile.agree_sets("t", since=1), profile.agree_sets("t", at=1))

@@ -331,7 +331,7 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
         page.line(f"times: {times}", "dim", 2)
 
 
-def _dependency_changes(page: Page, outcome: Changes) -> None:
+def _dependency_changes(page: Page, outcome: Changes | TableDiff) -> None:
     gained, lost = outcome.fds_gained, outcome.fds_lost
     page.line(f"functional dependencies: {gained:,} gained, {lost:,} lost", "", 2)
     for sign, total, some in (
@@ -445,6 +445,8 @@ def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
         _gained(page, table.gained, "gained")
         if not table.lost and not table.gained:
             page.line("the same keys", indent=2)
+        if table.dependencies_gained or table.dependencies_lost:
+            _dependency_changes(page, table)
         if table.inclusions_gained or table.inclusions_lost:
             _inclusion_changes(page, table)
 
