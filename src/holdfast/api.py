@@ -190,7 +190,10 @@ class Profile:
         exact = [] if now.duplicates else list(now.keys)
         if not max_error:
             return exact
-        return [*exact, *approximate_keys(self._within(table, max_error), list(now.columns))]
+        near = now.approximate_keys
+        if max_error != now.details["max_error"]:
+            near = approximate_keys(self._within(table, max_error), list(now.columns))
+        return [*exact, *near]
 
     def non_keys(self, table: str) -> list[NonKey]:
         """The maximal non-keys of a table, each with two rows that show it."""

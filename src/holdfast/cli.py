@@ -340,9 +340,9 @@ def show(
         found = replace(found, tables={table: found.tables[table]})
     if part == Part.AGREE_SETS:
         # Where no table has them, the first one says why.
-        some = any(map(opened.counts_pairs, found.tables))
+        having = {*filter(opened.counts_pairs, found.tables)} or {*found.tables}
         counted = {
-            name: opened.agree_sets(name, at=at) if opened.counts_pairs(name) or not some else None
+            name: opened.agree_sets(name, at=at) if name in having else None
             for name in found.tables
         }
         if output == Output.JSON:

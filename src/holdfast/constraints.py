@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast.errors import InputError
 
@@ -89,6 +90,19 @@ class AgreeSet:
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {"columns": list(self.columns), "pairs": self.pairs}
+
+
+Sets = TypeVar("Sets", Key, NonKey, AgreeSet)
+
+
+def shortest_first(sets: Iterable[Sets], columns: Sequence[str]) -> list[Sets]:
+    """By their number of columns, and those alike in table order.
+
+    >>> [str(key) for key in shortest_first([Key(("b", "a")), Key(("b",)), Key(("a",))], "ab")]
+    ['a', 'b', 'b, a']
+    """
+    place = {name: i for i, name in enumerate(columns)}
+    return sorted(sets, key=lambda each: (len(each.columns), [place[c] for c in each.columns]))
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from holdfast.kernels import bitsets
 from holdfast.options import Options
 from holdfast.placement import Progress, living, parts
 from holdfast.runner import Call, Runner
+from holdfast.snapshot import stored
 from holdfast.store import Store
 from holdfast.tasks import agree as tasks
 from holdfast.tasks.segments import Segment
@@ -181,6 +182,6 @@ def load(store: Store, path: str, atoms: int) -> Counted:
 
 def load_sets(store: Store, path: str, atoms: int) -> AgreeSets:
     """The agree-sets alone."""
-    kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+    kept = stored(store, path)
     masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
     return AgreeSets(masks, kept.column("pairs").to_numpy())

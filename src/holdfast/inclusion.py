@@ -29,7 +29,7 @@ from holdfast.placement import Progress, shares
 from holdfast.reading import Place
 from holdfast.references import Shared
 from holdfast.runner import Call, Runner
-from holdfast.snapshot import EMPTY, HOLDS
+from holdfast.snapshot import EMPTY, HOLDS, stored
 from holdfast.state import Table, write
 from holdfast.store import Lease, Store
 from holdfast.tasks import values as tasks
@@ -478,8 +478,8 @@ def _verdicts(kept: pa.Table) -> Verdicts:
 def load(store: Store, form: dict[str, Any]) -> Inclusion:
     """The state that a commit stored."""
     count = len(form["attributes"])
-    clusters = _read(store, form["clusters"])
-    shared = _read(store, form["inclusions"])
+    clusters = stored(store, form["clusters"])
+    shared = stored(store, form["inclusions"])
     overlaps = np.zeros((count, count), np.int64)
     one, two = shared.column("one").to_numpy(), shared.column("two").to_numpy()
     overlaps[one, two] = overlaps[two, one] = shared.column("values").to_numpy()
@@ -490,10 +490,6 @@ def load(store: Store, form: dict[str, Any]) -> Inclusion:
         matrix_of(clusters.column("mask"), bitsets.words_for(count)),
         clusters.column("values").to_numpy().astype(np.int64),
         overlaps,
-        _verdicts(_read(store, form["tuples"])) if "tuples" in form else {},
+        _verdicts(stored(store, form["tuples"])) if "tuples" in form else {},
         {name: form[name] for name in ("clusters", "inclusions", "tuples") if name in form},
     )
-
-
-def _read(store: Store, path: str) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()

@@ -20,6 +20,7 @@ from holdfast.constraints import (
     InclusionDependency,
     Key,
     NonKey,
+    shortest_first,
 )
 from holdfast.references import Facts, Shared, foreign_keys
 from holdfast.store import Store
@@ -85,6 +86,11 @@ class Snapshot:
     inclusions: Inclusions | None = None  # None: not looked for
 
 
+def stored(store: Store, path: str) -> pa.Table:
+    """What an Arrow file of a profile holds."""
+    return pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+
+
 def snapshot(store: Store, version: int | None = None) -> Snapshot:
     """Everything that a version says. Witnesses are those of the current version only."""
     body = store.read(version)
@@ -106,7 +112,7 @@ def _inclusions(
     options: dict[str, Any],
 ) -> Inclusions:
     attributes = tuple(Attribute(table, column) for table, column in form["attributes"])
-    kept = pa.ipc.open_file(pa.memory_map(store.file(form["inclusions"]))).read_all()
+    kept = stored(store, form["inclusions"])
     values = np.zeros((len(attributes), len(attributes)), np.int64)
     # Lists, because to_numpy would import pandas, which takes longer than all the rest.
     one, two, count = (
@@ -129,7 +135,7 @@ def _inclusions(
 def _wide(
     store: Store, path: str, tables: dict[str, TableSnapshot], options: dict[str, Any]
 ) -> tuple[InclusionDependency, ...]:
-    kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+    kept = stored(store, path)
     wanted = (HOLDS, EMPTY) if options["empty_columns"] else (HOLDS,)
     return tuple(
         InclusionDependency(
@@ -144,7 +150,7 @@ def _wide(
 def clusters(store: Store, form: dict[str, Any]) -> list[Cluster]:
     """The clusters of the current version, those of most values first."""
     attributes = [Attribute(table, column) for table, column in form["attributes"]]
-    kept = pa.ipc.open_file(pa.memory_map(store.file(form["clusters"]))).read_all()
+    kept = stored(store, form["clusters"])
     sets = _members(kept.column("mask").to_pylist(), len(attributes))
     found = [
         Cluster(tuple(attributes[place] for place in places), count)
@@ -157,21 +163,21 @@ def _table(
     store: Store, name: str, form: dict[str, Any], options: dict[str, Any], current: bool
 ) -> TableSnapshot:
     names = form["columns"]["names"]
-    keys = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["keys"]))).read_all()
+    keys = stored(store, form["files"]["keys"])
     if not {"keys", "fds"} & set(options["kinds"]):
         keys = keys.slice(0, 0)  # not looked for
     sets = columns_of(keys.column("mask"), names)
     kinds = keys.column("kind").to_pylist()
     witnesses: dict[tuple[str, ...], tuple[Any, Any]] = {}
     if current:
-        seen = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["evidence"]))).read_all()
+        seen = stored(store, form["files"]["evidence"])
         pairs = zip(seen.column("one").to_pylist(), seen.column("two").to_pylist(), strict=True)
         for columns, pair in zip(columns_of(seen.column("mask"), names), pairs, strict=True):
             if pair[0] is not None and pair[1] is not None:
                 witnesses[columns] = (json.loads(pair[0]), json.loads(pair[1]))
     found = None
     if "fds" in form["files"]:
-        found = pa.ipc.open_file(pa.memory_map(store.file(form["files"]["fds"]))).read_all()
+        found = stored(store, form["files"]["fds"])
     return TableSnapshot(
         name,
         form["rows"],
@@ -313,12 +319,11 @@ def _recounted(store: Store, forms: list[dict[str, Any]]) -> dict[tuple[str, ...
 def _pairs(
     store: Store, path: str, column: str, form: dict[str, Any]
 ) -> dict[tuple[str, ...], int]:
-    kept = pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+    kept = stored(store, path)
     sets = columns_of(kept.column("mask"), form["columns"]["names"])
     return dict(zip(sets, kept.column(column).to_pylist(), strict=True))
 
 
 def _agree_sets(total: dict[tuple[str, ...], int], form: dict[str, Any]) -> list[AgreeSet]:
-    place = {name: at for at, name in enumerate(form["columns"]["names"])}
     found = [AgreeSet(columns, pairs) for columns, pairs in total.items() if pairs]
-    return sorted(found, key=lambda each: (len(each.columns), [place[c] for c in each.columns]))
+    return shortest_first(found, form["columns"]["names"])

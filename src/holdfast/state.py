@@ -21,7 +21,7 @@ from holdfast.feed import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import WITNESSES
 from holdfast.options import Options
-from holdfast.snapshot import KEY, NON_KEY
+from holdfast.snapshot import KEY, NON_KEY, stored
 from holdfast.store import Lease, Store
 from holdfast.tasks.encode import layout
 from holdfast.tasks.segments import Segment
@@ -130,10 +130,10 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
     atoms = len(columns.names)
     words = bitsets.words_for(atoms)
     files = dict(form["files"])
-    keys = _read(store, files["keys"])
+    keys = stored(store, files["keys"])
     masks = matrix_of(keys.column("mask"), words)
     minimal = {KEY_SIDE: masks[keys.column("kind").to_numpy() == KEY]}
-    seen = _read(store, files["evidence"])
+    seen = stored(store, files["evidence"])
     pairs = seen.column("witnesses").combine_chunks().flatten().to_numpy()
     evidence = Evidence(
         matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
@@ -142,16 +142,16 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
     if form["evidence"]["way"] is not None:
         late = form["unchecked"]["right_sides"]
         sides = [side for side, each in enumerate(columns.names) if each not in late]
-        minimal |= counting.by_side(_read(store, files["fds"]), sides, words)
+        minimal |= counting.by_side(stored(store, files["fds"]), sides, words)
     if form["evidence"]["way"] == COUNTED:
         counted = counting.load(store, files["agree"], atoms)
-    kept = _read(store, files["cover"])
+    kept = stored(store, files["cover"])
     masks = matrix_of(kept.column("mask"), words)
     rights = matrix_of(kept.column("maximal_for"), bitsets.words_for(atoms + 1))
     covers = Covers.restored(atoms, masks, rights, minimal, options.max_columns)
     unchecked: Lefts = {}
     if "unchecked" in files:
-        kept = _read(store, files["unchecked"])
+        kept = stored(store, files["unchecked"])
         unchecked = counting.by_side(kept, list(covers.by_side), words)
         covers = covers.with_minimal(unchecked)
     return Table(
@@ -176,7 +176,7 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
 
 def shown(store: Store, table: Table) -> dict[int, str]:
     """The text of the rows that a table's non-keys were last shown with, by id."""
-    kept = _read(store, table.files["evidence"])
+    kept = stored(store, table.files["evidence"])
     text: dict[int, str] = {}
     for side, name in enumerate(("one", "two")):
         rows = zip(
@@ -271,10 +271,6 @@ def _evidence(table: Table, shown: dict[int, str]) -> pa.Table:
             "two": text[1].dictionary_encode(),
         }
     )
-
-
-def _read(store: Store, path: str) -> pa.Table:
-    return pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
 
 
 PAIRS = pa.list_(pa.int64())

@@ -19,6 +19,7 @@ so that the caller can be interrupted and memory follows the number of answers.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -77,14 +78,11 @@ def search(graph: Edges, areas: Masks, limit: int) -> Masks:
     inside = edges(areas)
     stack = _stack(graph, inside.columns.shape[1], limit)
     _start(graph, inside, stack)
-    found, total = [], 0
-    room = np.empty((ROOM, words), np.uint64)
-    while stack.place[0] >= 0:
-        found.append(room[: _search(graph, inside, stack, limit, room, STEPS)].copy())
-        total += len(found[-1])
-        if total > MOST:
-            raise TooMany
-    return np.concatenate(found)
+    return _gathered(
+        lambda: stack.place[0] >= 0,
+        lambda room: _search(graph, inside, stack, limit, room, STEPS),
+        words,
+    )
 
 
 def extend(seeds: Masks, graph: Edges, limit: int) -> Masks:
@@ -97,10 +95,19 @@ def extend(seeds: Masks, graph: Edges, limit: int) -> Masks:
     limit = min(limit, 64 * words)
     seeds = bitsets.plain(seeds)
     stack = _stack(graph, 1, limit)
-    found, total = [graph.rows[:0]], 0
+    return _gathered(
+        lambda: stack.place[0] >= 0 or stack.place[1] < len(seeds),
+        lambda room: _extend(seeds, graph, stack, limit, room, STEPS),
+        words,
+    )
+
+
+def _gathered(goes_on: Callable[[], bool], step: Callable[[Masks], int], words: int) -> Masks:
+    """What a search finds, step by step."""
+    found, total = [np.empty((0, words), np.uint64)], 0
     room = np.empty((ROOM, words), np.uint64)
-    while stack.place[0] >= 0 or stack.place[1] < len(seeds):
-        found.append(room[: _extend(seeds, graph, stack, limit, room, STEPS)].copy())
+    while goes_on():
+        found.append(room[: step(room)].copy())
         total += len(found[-1])
         if total > MOST:
             raise TooMany

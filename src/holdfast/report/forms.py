@@ -11,11 +11,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
 from holdfast.changes import Changes, Entry, TableDiff
-from holdfast.constraints import AgreeSet, ForeignKey, InclusionDependency, Key, NonKey
+from holdfast.constraints import AgreeSet, ForeignKey, InclusionDependency, Key, shortest_first
 from holdfast.snapshot import Snapshot, TableSnapshot
 
 Form = dict[str, Any]
-Sets = TypeVar("Sets", Key, NonKey)
 Reference = TypeVar("Reference", InclusionDependency, ForeignKey)
 
 TABLE_PARTS = ("keys", "non_keys", "fds")
@@ -95,16 +94,6 @@ def dumps(form: Form, *, ascii_only: bool = False) -> str:
     }
     """
     return json.dumps(_finite(form), indent=2, ensure_ascii=ascii_only, allow_nan=False)
-
-
-def shortest_first(sets: Iterable[Sets], columns: Sequence[str]) -> list[Sets]:
-    """By their number of columns, and those alike in table order.
-
-    >>> [str(key) for key in shortest_first([Key(("b", "a")), Key(("b",)), Key(("a",))], "ab")]
-    ['a', 'b', 'b, a']
-    """
-    place = {name: i for i, name in enumerate(columns)}
-    return sorted(sets, key=lambda each: (len(each.columns), [place[c] for c in each.columns]))
 
 
 def incomplete(table: TableSnapshot, options: Form) -> list[str]:

@@ -21,6 +21,7 @@ from holdfast.constraints import (
     Key,
     NonKey,
     Row,
+    shortest_first,
 )
 from holdfast.report import forms
 from holdfast.report.text import count, moment, plain, size, value_text
@@ -153,7 +154,7 @@ def _foreign_keys(page: Page, found: Sequence[ForeignKey]) -> None:
 
 
 def _keys(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
-    keys = forms.shortest_first(table.keys, table.columns)
+    keys = shortest_first(table.keys, table.columns)
     heading = count(len(keys), "key") if keys else "no key"
     if table.duplicates:
         heading += " if the duplicated rows were removed"
@@ -205,7 +206,7 @@ def agree_sets(page: Page, counted: dict[str, list[AgreeSet] | None]) -> None:
 
 
 def _non_keys(page: Page, table: TableSnapshot, options: dict[str, Any], verbose: bool) -> None:
-    found = forms.shortest_first(table.non_keys, table.columns)
+    found = shortest_first(table.non_keys, table.columns)
     heading = count(len(found), "maximal non-key") if found else "no non-key"
     page.line(heading + _limited(table, options, "non_keys"), indent=2)
     if verbose:
