@@ -142,8 +142,8 @@ def _witnesses(profile: Profile, count: int) -> list[dict[str, Any]]:
 
     import numpy as np
 
-    from holdfast import state
-    from holdfast.witnesses import rows_as_text
+    from holdfast.table import state
+    from holdfast.table.witnesses import rows_as_text
 
     store = profile._store
     body = store.read()

@@ -16,8 +16,8 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
-from holdfast.changes import Changes
-from holdfast.errors import BatchError, InputError, SchemaError, SourceError
+from holdfast.model.changes import Changes
+from holdfast.model.errors import BatchError, InputError, SchemaError, SourceError
 from tests import oracle
 
 Batches = Iterator[pa.RecordBatch]
@@ -99,8 +99,10 @@ def walk_through_every_job(
 ) -> None:
     """Profile, insert, delete, update, merge, check, verify; dependencies through witnesses, and
     through counts again when the table has become short."""
-    monkeypatch.setattr("holdfast.ways.expected_seconds", lambda rows, *_: 50.0 * (rows > 4))
-    monkeypatch.setattr("holdfast.ways._QUICK", 20.0)
+    monkeypatch.setattr(
+        "holdfast.evidence.strategy.expected_seconds", lambda rows, *_: 50.0 * (rows > 4)
+    )
+    monkeypatch.setattr("holdfast.evidence.strategy._QUICK", 20.0)
     walk = Walk(session, folder)
     walk.rows = make_rows(20)
     walk.profile = Profile.create(
@@ -134,7 +136,7 @@ def walk_through_every_job(
     walk.assert_exact()
 
     # Enough small segments are merged into one, and rows are still found afterwards.
-    monkeypatch.setattr("holdfast.upkeep._FAN", 2)
+    monkeypatch.setattr("holdfast.table.compaction._FAN", 2)
     walk.apply(inserts=make_rows(2, 300))
     assert len(walk.profile.snapshot().tables["t"].details["segments"]) < 4
     walk.apply(deletes=walk.rows[-3:])

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast import indexes
 from holdfast.kernels import bitsets
-from holdfast.options import Options
+from holdfast.model.options import Options
+from holdfast.table import indexes
 from tests.pipeline.tables import Shop, small_limits
 from tests.strategies import Rows, families
 

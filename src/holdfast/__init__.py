@@ -14,8 +14,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
-    from holdfast.changes import Changes, Lost
-    from holdfast.constraints import (
+    from holdfast.input.sources import Source
+    from holdfast.model.changes import Changes, Lost
+    from holdfast.model.constraints import (
         Attribute,
         Cluster,
         ForeignKey,
@@ -23,23 +24,22 @@ if TYPE_CHECKING:
         Key,
         NonKey,
     )
-    from holdfast.errors import HoldfastError
-    from holdfast.options import Options
-    from holdfast.sources import Source
+    from holdfast.model.errors import HoldfastError
+    from holdfast.model.options import Options
 
 _PLACES = {
     "Profile": "api",
-    "Changes": "changes",
-    "Lost": "changes",
-    "Attribute": "constraints",
-    "Cluster": "constraints",
-    "ForeignKey": "constraints",
-    "InclusionDependency": "constraints",
-    "Key": "constraints",
-    "NonKey": "constraints",
-    "HoldfastError": "errors",
-    "Options": "options",
-    "Source": "sources",
+    "Changes": "model.changes",
+    "Lost": "model.changes",
+    "Attribute": "model.constraints",
+    "Cluster": "model.constraints",
+    "ForeignKey": "model.constraints",
+    "InclusionDependency": "model.constraints",
+    "Key": "model.constraints",
+    "NonKey": "model.constraints",
+    "HoldfastError": "model.errors",
+    "Options": "model.options",
+    "Source": "input.sources",
 }
 
 __all__ = [

@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from holdfast.changes import Changes, Entry, TableDiff, Verification
-from holdfast.constraints import (
+from holdfast.input.sources import Source
+from holdfast.model.changes import Changes, Entry, TableDiff, Verification
+from holdfast.model.constraints import (
     AgreeSet,
     Attribute,
     Cluster,
@@ -18,9 +19,9 @@ from holdfast.constraints import (
     Key,
     NonKey,
 )
-from holdfast.errors import InputError, UnknownTableError
-from holdfast.options import Options
-from holdfast.snapshot import (
+from holdfast.model.errors import InputError, UnknownTableError
+from holdfast.model.options import Options
+from holdfast.report.snapshot import (
     Dependencies,
     Inclusions,
     Snapshot,
@@ -31,7 +32,6 @@ from holdfast.snapshot import (
     clusters,
     snapshot,
 )
-from holdfast.sources import Source
 from holdfast.store import Store
 
 # Spark and the kernels are imported where they are needed, so that looking at a profile is quick.
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from holdfast.feed import Feed
-    from holdfast.runner import Runner
+    from holdfast.input.row_input import Feed
+    from holdfast.tasks.runner import Runner
 
     Rows = DataFrame | Source | str | os.PathLike[str]
 
@@ -73,7 +73,7 @@ class Profile:
         progress: Progress | None = None,
     ) -> Profile:
         """Profile tables from nothing, as version 1 of a new profile directory."""
-        from holdfast import pipeline
+        from holdfast.flow import pipeline
 
         if not tables:
             raise InputError("give at least one table to profile")
@@ -139,7 +139,7 @@ class Profile:
 
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""
-        from holdfast import pipeline
+        from holdfast.flow import pipeline
 
         runner = self._running()
         with _plain_interrupts():
@@ -155,7 +155,7 @@ class Profile:
         batch_id: str | None,
         dry_run: bool,
     ) -> Changes:
-        from holdfast import pipeline
+        from holdfast.flow import pipeline
 
         if isinstance(row_key, str):
             row_key = [row_key]
@@ -225,7 +225,7 @@ class Profile:
 
     def _within(self, table: str, max_error: float) -> pa.Table:
         """All dependencies and approximate keys within a bound, as a file would hold them."""
-        from holdfast import pipeline
+        from holdfast.flow import pipeline
 
         if not 0 <= max_error <= 1:
             raise InputError(f"max_error must be from 0 to 1, not {max_error}")
@@ -235,7 +235,7 @@ class Profile:
     def error(self, table: str, lhs: Sequence[str], rhs: str | None = None) -> float:
         """The share of row pairs that agree on ``lhs`` and differ in ``rhs``; without ``rhs``,
         the share that agree on ``lhs``, which is the error of a key."""
-        from holdfast import pipeline
+        from holdfast.flow import pipeline
 
         left = (lhs,) if isinstance(lhs, str) else tuple(lhs)
         self._form(table)
@@ -316,7 +316,7 @@ class Profile:
         Columns are written as ``"orders.customer_id"``; values are as JSON output shows them, and
         rows by number where the profile keeps no rows.
         """
-        from holdfast import pipeline
+        from holdfast.flow import pipeline
 
         self._inclusions()
         pair = Attribute.parse(dependent), Attribute.parse(referenced)

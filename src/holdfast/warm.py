@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from holdfast import pipeline
-from holdfast.feed import Columns, Feed
-from holdfast.options import Options
-from holdfast.placement import no_progress
-from holdfast.runner import InProcess
+from holdfast.flow import pipeline
+from holdfast.input.row_input import Columns, Feed
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
 from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
 
 
 def main() -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from holdfast.api import Profile
 from holdfast.cli import main
-from holdfast.feed import Columns, Feed
-from holdfast.runner import InProcess
-from holdfast.sources import Source
+from holdfast.input.row_input import Columns, Feed
+from holdfast.input.sources import Source
+from holdfast.tasks.runner import InProcess
 
 ORDERS = """\
 id,customer,day,first name,note

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast import arguments
-from holdfast.constraints import Key
-from holdfast.errors import InputError
+from holdfast.cli import arguments
+from holdfast.model.constraints import Key
+from holdfast.model.errors import InputError
 
 
 @pytest.mark.parametrize(

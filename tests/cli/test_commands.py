@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast import __version__
-from holdfast.changes import Verification
+from holdfast.model.changes import Verification
 from tests.cli.conftest import ORDERS, Run, write
 
 HEADER = ORDERS.splitlines()[0] + "\n"

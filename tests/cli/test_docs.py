@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import typer
 
-from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
 from holdfast.cli import app
-from holdfast.constraints import AgreeSet, Attribute, FunctionalDependency, Key, NonKey
-from holdfast.references import Facts, Shared
+from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
+from holdfast.model.changes import Changes, Entry, Lost, TableDiff, Verification
+from holdfast.model.constraints import AgreeSet, Attribute, FunctionalDependency, Key, NonKey
 from holdfast.report import forms
-from holdfast.snapshot import Inclusions, Snapshot, TableSnapshot
+from holdfast.report.snapshot import Inclusions, Snapshot, TableSnapshot
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 EVERYWHERE = "Options of every command"

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import SetupError
+from holdfast.model.errors import SetupError
 from holdfast.store import Store
 from tests.cli.conftest import ORDERS, Run, write
 

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
-from holdfast.constraints import AgreeSet, Key, NonKey, Row
+from holdfast.model.changes import Changes, Entry, Lost, TableDiff, Verification
+from holdfast.model.constraints import AgreeSet, Key, NonKey, Row
 from holdfast.report import forms, terminal
 from holdfast.report.progress import Progress
-from holdfast.snapshot import Snapshot, TableSnapshot
+from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 OPTIONS = {"kinds": ["keys"], "nulls": "equal", "max_columns": None}
 

@@ -12,7 +12,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from holdfast.options import Options
+from holdfast.model.options import Options
 from holdfast.store.directory import FORMAT
 from tests.pipeline.tables import KINDS, Shop
 from tests.strategies import Rows

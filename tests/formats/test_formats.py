@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import StoreError
-from holdfast.options import Options
-from holdfast.runner import InProcess
+from holdfast.model.errors import StoreError
+from holdfast.model.options import Options
 from holdfast.store import Store
 from holdfast.store.directory import FORMAT
+from holdfast.tasks.runner import InProcess
 from tests.formats.make import BEFORE, DELETES, HERE, INSERTS, KINDS_OF, ROWS
 from tests.pipeline.tables import Shop
 

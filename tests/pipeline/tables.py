@@ -22,19 +22,22 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast import indexes, loop, pipeline, placement, state, upkeep
-from holdfast.changes import Changes, Verification
-from holdfast.feed import Columns, Feed
+from holdfast.evidence import witnessed as loop
+from holdfast.flow import pipeline
+from holdfast.input.row_input import Columns, Feed
 from holdfast.kernels import bitsets, evidence
-from holdfast.options import Options
-from holdfast.placement import no_progress
-from holdfast.runner import InProcess, Runner
-from holdfast.snapshot import TableSnapshot, snapshot
+from holdfast.model.changes import Changes, Verification
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
+from holdfast.report.snapshot import TableSnapshot, snapshot
 from holdfast.store import Store, files
+from holdfast.table import compaction as upkeep
+from holdfast.table import indexes, placement, state
+from holdfast.table.witnesses import plain
 from holdfast.tasks import evidence as evidence_tasks
 from holdfast.tasks import ingest
+from holdfast.tasks.runner import InProcess, Runner
 from holdfast.tasks.segments import live_positions
-from holdfast.witnesses import plain
 from tests import oracle
 from tests.strategies import Rows
 

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast import differences, pipeline
-from holdfast.changes import Changes
-from holdfast.errors import BatchError, ConflictError, SchemaError, UnknownTableError
-from holdfast.options import Options
-from holdfast.placement import no_progress
-from holdfast.runner import Call, InProcess, Reader
+from holdfast.flow import differences, pipeline
+from holdfast.model.changes import Changes
+from holdfast.model.errors import BatchError, ConflictError, SchemaError, UnknownTableError
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
 from holdfast.store import Store
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.result import Parcel
+from holdfast.tasks.runner import Call, InProcess, Reader
 from tests.pipeline.tables import KINDS, Shop, feed, small_limits
 from tests.strategies import Rows
 

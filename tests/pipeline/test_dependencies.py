@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import ways
 from holdfast.api import Profile
-from holdfast.errors import InputError
-from holdfast.options import Options
+from holdfast.evidence import strategy as ways
+from holdfast.model.errors import InputError
+from holdfast.model.options import Options
 from holdfast.report import forms
 from tests import oracle
 from tests.pipeline.batches import batches

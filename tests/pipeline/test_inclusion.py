@@ -13,17 +13,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import inclusion, pipeline, tuples
-from holdfast.changes import Changes
-from holdfast.constraints import Attribute
-from holdfast.errors import BatchError, SchemaError, UnknownTableError
-from holdfast.feed import Columns, Feed
-from holdfast.options import Options
-from holdfast.placement import no_progress
-from holdfast.runner import InProcess
-from holdfast.snapshot import Inclusions, clusters, snapshot
+from holdfast.families.inclusion_dependencies import n_ary as tuples
+from holdfast.families.inclusion_dependencies import values as inclusion
+from holdfast.flow import pipeline
+from holdfast.input.row_input import Columns, Feed
+from holdfast.model.changes import Changes
+from holdfast.model.constraints import Attribute
+from holdfast.model.errors import BatchError, SchemaError, UnknownTableError
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
+from holdfast.report.snapshot import Inclusions, clusters, snapshot
 from holdfast.store import Store
 from holdfast.tasks import values
+from holdfast.tasks.runner import InProcess
 from tests import oracle
 from tests.pipeline.tables import folder, small_limits
 from tests.pipeline.test_law import EXAMPLES, law

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.options import Options
-from holdfast.runner import InProcess
+from holdfast.model.options import Options
 from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
 from tests.pipeline.tables import BIGINT, Shop
 from tests.strategies import Rows
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast import pipeline
-from holdfast.constraints import Key
-from holdfast.options import Options
-from holdfast.placement import no_progress
-from holdfast.runner import InProcess
-from holdfast.snapshot import TableSnapshot, snapshot
+from holdfast.flow import pipeline
+from holdfast.model.constraints import Key
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
+from holdfast.report.snapshot import TableSnapshot, snapshot
 from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
 from tests.data import MISSING, data_dir, read_table
 from tests.pipeline.tables import small_limits, text_feed
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from holdfast.kernels import agree
-from holdfast.options import Options
-from holdfast.snapshot import TableSnapshot, agree_sets
+from holdfast.model.options import Options
+from holdfast.report.snapshot import TableSnapshot, agree_sets
 from holdfast.store import Store
 from tests.data import MISSING, data_dir, read_table
 from tests.pipeline.test_known_data import SMALL, Real

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import pipeline
-from holdfast.feed import Feed
-from holdfast.options import Options
-from holdfast.placement import no_progress
-from holdfast.runner import InProcess
-from holdfast.snapshot import Inclusions, clusters, snapshot
+from holdfast.flow import pipeline
+from holdfast.input.row_input import Feed
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
+from holdfast.report.snapshot import Inclusions, clusters, snapshot
 from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
 from tests.data import MISSING, data_dir, read_table
 from tests.pipeline.tables import text_feed
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.options import Options
+from holdfast.model.options import Options
 from tests import oracle
 from tests.pipeline import brute
 from tests.pipeline.tables import Shop, small_limits

@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import search
-from holdfast.options import Options
+from holdfast.model.options import Options
 from tests import oracle
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import BIGINT, KINDS, Shop, folder, small_limits

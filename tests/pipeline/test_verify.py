@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast import state
-from holdfast.commits import KEPT
 from holdfast.cover.dependencies import KEY, Covers
-from holdfast.options import Options
+from holdfast.flow.commits import KEPT
+from holdfast.model.options import Options
 from holdfast.store import Store
+from holdfast.table import state
 from holdfast.tasks.segments import map_arrays, write_arrays
 from tests.pipeline.tables import KINDS, Shop, small_limits
 from tests.strategies import Rows

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
-from holdfast.errors import HoldfastError
+from holdfast.model.errors import HoldfastError
 
 KEYS = Options(kinds=("keys",))
 """What these tests are about is the same for all kinds; keys alone are the quickest."""

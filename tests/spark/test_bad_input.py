@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
-from holdfast.errors import (
+from holdfast.model.errors import (
     BatchError,
     ConflictError,
     InputError,

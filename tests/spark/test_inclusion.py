@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
-from holdfast.errors import BatchError, InputError
+from holdfast.model.errors import BatchError, InputError
 from tests.spark.test_jobs import counted
 
 pytestmark = pytest.mark.spark

@@ -84,7 +84,7 @@ def test_a_merge_is_one_job_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     segments = len(shop.snapshot().tables["t"].details["segments"])
-    monkeypatch.setattr("holdfast.upkeep._FAN", segments + 1)
+    monkeypatch.setattr("holdfast.table.compaction._FAN", segments + 1)
     with counted(spark) as jobs:
         shop.apply("t", inserts=frame(SCHEMA, (100, "d1", 50, "n1")).coalesce(1))
     assert len(shop.snapshot().tables["t"].details["segments"]) == 1

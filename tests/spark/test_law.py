@@ -84,7 +84,7 @@ def test_inserts_and_deletes(
     width, rows = table
     options = Options(kinds=kinds, nulls=nulls, start=start, evidence="witnessed")
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("holdfast.upkeep._FAN", 3)
+        patch.setattr("holdfast.table.compaction._FAN", 3)
         source = frame(spark, width, rows, partitions)
         profile = Profile.create(Path(folder, "p"), {"t": source}, options=options)
         assert_exact(profile, width, rows, nulls)

@@ -17,11 +17,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Profile
-from holdfast.errors import SetupError
+from holdfast.model.errors import SetupError
 from holdfast.spark import session as sessions
 from holdfast.spark import workers
 from holdfast.spark.runner import SparkRunner, _cores
-from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.result import Parcel
 from tests import suites
 from tests.spark.conftest import KEYS
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from holdfast import Profile, Source
-from holdfast.errors import SchemaError, SourceError
+from holdfast.model.errors import SchemaError, SourceError
 from tests.spark.conftest import KEYS, columns
 
 pytestmark = pytest.mark.spark

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import BatchError, StoreError
+from holdfast.model.errors import BatchError, StoreError
 from holdfast.store import Store, batches
 from holdfast.store.log import Log
 from tests.store.versions import commit

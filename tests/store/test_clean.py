@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.errors import ConflictError
+from holdfast.model.errors import ConflictError
 from holdfast.store import Lease, Store, leases
 from tests.store.versions import check_exact, commit, fill
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.errors import ConflictError, StoreError
+from holdfast.model.errors import ConflictError, StoreError
 from holdfast.store import Store, batches, disk_errors, files
 from tests.store.versions import check_exact, commit, fill
 

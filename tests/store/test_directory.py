@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import holdfast.store
-from holdfast.errors import ConflictError, StoreError
+from holdfast.model.errors import ConflictError, StoreError
 from holdfast.store import Store
 from tests.store.versions import check_exact, commit, content, fill
 

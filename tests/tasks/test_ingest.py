@@ -12,7 +12,7 @@ import pytest
 from holdfast.tasks import ingest as module
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
-from holdfast.tasks.parcel import Parcel, unpack
+from holdfast.tasks.result import Parcel, unpack
 from holdfast.tasks.segments import (
     ROWS,
     Segment,

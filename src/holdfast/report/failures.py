@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.errors import HoldfastError
+from holdfast.model.errors import HoldfastError
 from holdfast.report.text import plain
 
 # docs/cli.md lists them; 70 and 141 are what sysexits.h and shells use.

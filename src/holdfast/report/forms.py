@@ -10,9 +10,15 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
-from holdfast.changes import Changes, Entry, TableDiff
-from holdfast.constraints import AgreeSet, ForeignKey, InclusionDependency, Key, shortest_first
-from holdfast.snapshot import Snapshot, TableSnapshot
+from holdfast.model.changes import Changes, Entry, TableDiff
+from holdfast.model.constraints import (
+    AgreeSet,
+    ForeignKey,
+    InclusionDependency,
+    Key,
+    shortest_first,
+)
+from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 Form = dict[str, Any]
 Reference = TypeVar("Reference", InclusionDependency, ForeignKey)

@@ -12,8 +12,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.changes import Changes, Entry, Lost, TableDiff, Verification
-from holdfast.constraints import (
+from holdfast.model.changes import Changes, Entry, Lost, TableDiff, Verification
+from holdfast.model.constraints import (
     AgreeSet,
     ForeignKey,
     FunctionalDependency,
@@ -24,8 +24,8 @@ from holdfast.constraints import (
     shortest_first,
 )
 from holdfast.report import forms
+from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.report.text import count, moment, plain, size, value_text
-from holdfast.snapshot import Snapshot, TableSnapshot
 
 SHOWN = 20
 """How many of a list are shown unless all are asked for."""

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.util import inheritable_thread_target
 
-from holdfast.errors import HoldfastError, SetupError, SourceError, StoreError
+from holdfast.model.errors import HoldfastError, SetupError, SourceError, StoreError
 
 T = TypeVar("T")
 

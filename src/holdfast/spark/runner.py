@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast.runner import Call, Reader
 from holdfast.spark.jobs import collect
 from holdfast.spark.session import is_own
 from holdfast.spark.workers import prepare, settle
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.parcel import Parcel, unpack
+from holdfast.tasks.result import Parcel, unpack
+from holdfast.tasks.runner import Call, Reader
 
 _RESULT = "item long, facts string, arrays binary"
 _DEFAULT_TASKS = 8

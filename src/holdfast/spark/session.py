@@ -22,7 +22,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from holdfast.errors import SetupError
+from holdfast.model.errors import SetupError
 
 log = logging.getLogger("holdfast")
 

@@ -20,9 +20,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from holdfast.errors import InputError, SchemaError, SourceError
-from holdfast.feed import Columns, Feed
-from holdfast.sources import Source
+from holdfast.input.row_input import Columns, Feed
+from holdfast.input.sources import Source
+from holdfast.model.errors import InputError, SchemaError, SourceError
 from holdfast.spark import jobs
 from holdfast.spark.types import arrow_type, carried
 from holdfast.tasks import text

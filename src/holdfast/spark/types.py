@@ -7,7 +7,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from holdfast.errors import SchemaError
+from holdfast.model.errors import SchemaError
 
 _PLAIN: dict[type[t.DataType], pa.DataType] = {
     t.BooleanType: pa.bool_(),

@@ -18,7 +18,7 @@ import numpy as np
 from pyspark.sql import SparkSession
 
 import holdfast
-from holdfast.errors import SetupError
+from holdfast.model.errors import SetupError
 from holdfast.spark.jobs import collect
 
 # Run on workers that may lack Holdfast: so it is sent as a value, not as a name to import.

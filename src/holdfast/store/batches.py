@@ -17,7 +17,7 @@ import json
 import os
 from collections.abc import Iterator
 
-from holdfast.errors import StoreError
+from holdfast.model.errors import StoreError
 from holdfast.store.log import Body, Log, canonical
 
 SPAN = 256

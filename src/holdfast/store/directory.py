@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from holdfast.errors import BatchError, ConflictError, StoreError
+from holdfast.model.errors import BatchError, ConflictError, StoreError
 from holdfast.store import batches, clean, files
 from holdfast.store.leases import Lease
 from holdfast.store.log import Body, Log, encode

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from holdfast.errors import StoreError
+from holdfast.model.errors import StoreError
 
 # Kinds that hold what every version found. They outlive the rows they were found in.
 KEPT_KINDS = ("keys", "fds", "recount", "batches", "inclusions", "tuples")

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
-from holdfast.errors import ConflictError, StoreError
+from holdfast.model.errors import ConflictError, StoreError
 from holdfast.store.files import (
     data_prefix,
     disk_errors,

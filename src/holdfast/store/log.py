@@ -12,7 +12,7 @@ import os
 import re
 from typing import Any
 
-from holdfast.errors import StoreError
+from holdfast.model.errors import StoreError
 
 Body = dict[str, Any]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import agree, bitsets
-from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import Segment, combined, live_positions, map_words
 from holdfast.tasks.view import View
 

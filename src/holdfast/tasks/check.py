@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.evidence import pair_mask
 from holdfast.tasks.encode import encode, layout
-from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import Segment, index_codes, live_positions, map_arrays, map_words
 from holdfast.tasks.view import View
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import bitsets, evidence, index, rights
 from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates
-from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import (
     ROWS,
     Segment,

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
 from holdfast.tasks import encode, text
-from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import ROWS, build_indexes, row_codes, unique, write_words
 
 U64 = NDArray[np.uint64]

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
-from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import (
     ROWS,
     Segment,

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import values
 from holdfast.tasks.encode import layout
-from holdfast.tasks.parcel import Parcel
+from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import (
     Segment,
     live_positions,

@@ -1,0 +1,113 @@
+"""What the arguments of a command mean."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Sequence
+
+from holdfast.input.sources import Source
+from holdfast.model.errors import InputError
+
+OUTPUTS = ("text", "json")
+"""The ways to print, which are told from the formats of sources."""
+
+
+def split_formats(values: Sequence[str] | None, forced: str | None) -> tuple[str, str | None]:
+    """How to print and what to read: ``json`` and ``text`` are ways to print, the rest sources.
+
+    >>> split_formats(["delta", "json"], None)
+    ('json', 'delta')
+    """
+    outputs = [value for value in values or () if value in OUTPUTS]
+    sources = [value for value in values or () if value not in OUTPUTS]
+    if forced is not None:
+        sources.append(forced)
+    if len(outputs) > 1 or len(sources) > 1:
+        raise InputError(
+            "--format was given twice for the same thing: "
+            f"{' and '.join(outputs if len(outputs) > 1 else sources)}; keep one of them"
+        )
+    return outputs[0] if outputs else "text", sources[0] if sources else None
+
+
+def name_tables(arguments: Sequence[str], source_format: str | None) -> dict[str, str]:
+    """Table names and where each comes from. Only a ``=`` before any ``/`` ends a name.
+
+    >>> name_tables(["day=1/x.csv", "./day=2/y.csv"], None)
+    {'day': '1/x.csv', 'y': './day=2/y.csv'}
+    """
+    tables: dict[str, str] = {}
+    for argument in arguments:
+        name, equals, path = argument.partition("=")
+        if not equals or "/" in name:
+            path = argument
+            name = Source(path, source_format).name
+        if not name or not path:
+            raise InputError(f"{argument!r}: a table needs a name and a path, as in NAME=PATH")
+        if name in tables:
+            raise InputError(
+                f"two tables are called {name!r}: {tables[name]} and {path}; "
+                f"give one another name, as in NAME={path}"
+            )
+        tables[name] = path
+    return tables
+
+
+def split_schemas(values: Sequence[str] | None, tables: Sequence[str]) -> dict[str, str]:
+    """The schema of each table that has one."""
+    schemas: dict[str, str] = {}
+    for value in values or ():
+        name, equals, ddl = value.partition("=")
+        if not equals or name not in tables:
+            if len(tables) != 1:
+                raise InputError(
+                    f"--schema {value!r}: there are several tables, so say which one, "
+                    f"as in '{tables[0]}=id bigint, name string'"
+                )
+            name, ddl = tables[0], value
+        if name in schemas:
+            raise InputError(f"--schema was given twice for table {name}")
+        schemas[name] = ddl
+    return schemas
+
+
+def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
+    """``["a=1"]`` as a dict."""
+    found: dict[str, str] = {}
+    for value in values or ():
+        name, equals, rest = value.partition("=")
+        if not equals or not name:
+            raise InputError(f"{option} {value!r}: expected KEY=VALUE")
+        found[name] = rest
+    return found
+
+
+def split_columns(value: str | None) -> list[str] | None:
+    """Column names as keys are printed: with commas, unclear ones in backticks.
+
+    >>> split_columns("id, `a,b`")
+    ['id', 'a,b']
+    """
+    if value is None:
+        return None
+    names = next(csv.reader([value], quotechar="`", skipinitialspace=True), [])
+    if not names or not all(names):
+        raise InputError(f"--row-key {value!r}: expected column names with commas between them")
+    return names
+
+
+def batch_sources(
+    inserts: str | None,
+    deletes: str | None,
+    updates: str | None,
+    source_format: str | None,
+    options: dict[str, str],
+) -> dict[str, Source | None]:
+    """The changes of a batch, read like the table's own rows unless a format is given."""
+    given = {"inserts": inserts, "deletes": deletes, "updates": updates}
+    if not any(given.values()):
+        raise InputError("there is no change: give --inserts, --deletes or --updates")
+    return {
+        kind: None if path is None else Source(path, source_format, options)
+        for kind, path in given.items()
+    }

@@ -1,0 +1,557 @@
+"""The command line: each command is named after the method of Profile that it calls.
+
+Results go to standard output, everything else to standard error. ``docs/cli.md`` describes it.
+Imports are inside the commands, because ``show``, ``history`` and ``diff`` should answer at once
+and need neither Spark nor kernels.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
+
+import typer
+
+from holdfast.cli import arguments
+from holdfast.model.errors import StoreError, UnknownTableError
+from holdfast.report.failures import FOUND, exit_code, hush, interrupted, notes
+
+if TYPE_CHECKING:
+    from holdfast.api import Profile
+    from holdfast.report.progress import Progress
+    from holdfast.report.snapshot import Snapshot
+
+app = typer.Typer(
+    name="holdfast",
+    help="Finds the keys that hold in tables, and keeps them true as rows arrive, change and go.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+P = ParamSpec("P")
+
+
+class Output(StrEnum):
+    """How results are printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Part(StrEnum):
+    """What ``show`` can be asked for."""
+
+    KEYS = "keys"
+    NON_KEYS = "non-keys"
+    FDS = "fds"
+    AGREE_SETS = "agree-sets"
+    INDS = "inds"
+    FOREIGN_KEYS = "foreign-keys"
+
+
+def _flag(names: str, text: str, metavar: str | None = None, panel: str | None = None) -> Any:
+    return typer.Option(*names.split(), help=text, metavar=metavar, rich_help_panel=panel)
+
+
+def _source_flag(name: str, text: str, metavar: str | None = None) -> Any:
+    return _flag(name, text, metavar, "Where the rows come from")
+
+
+def _spark_flag(name: str, text: str, metavar: str) -> Any:
+    return _flag(name, text, metavar, "Spark")
+
+
+_FORMAT = (
+    "text or json: how results are printed. Anything else (csv, parquet, orc, table, jdbc, "
+    "delta …): the format of the source. Can be given twice."
+)
+_KINDS = "What to look for: keys, fds, inds, with commas; by default all."
+_SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TABLE=DDL'."
+_ROW_KEY = "Columns that name one row, with commas; `a,b` in backticks is one column."
+
+Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The profile directory.")]
+Version = Annotated[int, typer.Argument(help="A version.")]
+Table = Annotated[str, _flag("--table", "The table that changes.", "NAME")]
+OneTable = Annotated[str | None, _flag("--table", "Only this table.", "NAME")]
+OutputFormat = Annotated[Output, _flag("--format", "How results are printed.")]
+Formats = Annotated[list[str] | None, _flag("--format", _FORMAT, "FORMAT")]
+InputFormat = Annotated[
+    str | None, _source_flag("--input-format", "Its format, also json and text.", "FORMAT")
+]
+ReaderOptions = Annotated[
+    list[str] | None,
+    _source_flag("--option", "An option of Spark's reader. Repeatable.", "KEY=VALUE"),
+]
+Inserts = Annotated[str | None, _flag("--inserts", "New rows.", "SOURCE")]
+Deletes = Annotated[
+    str | None, _flag("--deletes", "Rows to remove: whole, or the row key's columns.", "SOURCE")
+]
+Updates = Annotated[
+    str | None, _flag("--updates", "Whole new rows; --row-key says for which ones.", "SOURCE")
+]
+RowKey = Annotated[str | None, _flag("--row-key", _ROW_KEY, "COLUMNS")]
+BatchId = Annotated[
+    str | None, _flag("--batch-id", "A batch with this id is applied only once.", "ID")
+]
+Master = Annotated[str | None, _spark_flag("--master", "Spark's master.", "URL")]
+Remote = Annotated[str | None, _spark_flag("--remote", "A Spark Connect server.", "URL")]
+Conf = Annotated[
+    list[str] | None, _spark_flag("--conf", "A setting of the session. Repeatable.", "KEY=VALUE")
+]
+All = Annotated[bool, _flag("--all", "Show long lists whole.")]
+Quiet = Annotated[bool, _flag("--quiet -q", "Neither progress nor notes.")]
+Verbose = Annotated[bool, _flag("--verbose -v", "Tell more.")]
+
+
+def command(function: Callable[P, int]) -> Callable[P, None]:
+    """Make a function a command: it returns an exit code, and its errors become one line."""
+
+    @functools.wraps(function)
+    def run(*args: P.args, **kwargs: P.kwargs) -> None:
+        with notes(quiet=bool(kwargs["quiet"]), verbose=bool(kwargs["verbose"])):
+            code = exit_code(lambda: function(*args, **kwargs))
+        if code:
+            raise typer.Exit(code)
+
+    app.command()(run)
+    return run
+
+
+@command
+def profile(
+    sources: Annotated[
+        list[str],
+        typer.Argument(metavar="SOURCE", help="PATH or NAME=PATH; else named after the file."),
+    ],
+    into: Annotated[Path, _flag("--into", "A new directory.", "DIR")],
+    formats: Formats = None,
+    input_format: InputFormat = None,
+    option: ReaderOptions = None,
+    schema: Annotated[list[str] | None, _source_flag("--schema", _SCHEMA, "DDL")] = None,
+    all_text: Annotated[bool, _source_flag("--all-text", "Read every column as text.")] = False,
+    multi_line: Annotated[bool, _source_flag("--multi-line", "Cells may hold newlines.")] = False,
+    delimiter: Annotated[str | None, _source_flag("--delimiter", "Between cells.", "CHAR")] = None,
+    no_header: Annotated[bool, _source_flag("--no-header", "The first line is a row.")] = False,
+    kinds: Annotated[str | None, _flag("--kinds", _KINDS, "KINDS")] = None,
+    nulls: Annotated[str, _flag("--nulls", "How two nulls compare.", "equal|unequal")] = "equal",
+    max_columns: Annotated[
+        int | None, _flag("--max-columns", "The longest key or left side to look for.", "N")
+    ] = None,
+    time_budget: Annotated[
+        float | None, _flag("--time-budget", "Search a table no longer than this.", "SECONDS")
+    ] = None,
+    evidence: Annotated[
+        str,
+        _flag("--evidence", "How functional dependencies are known.", "auto|counted|witnessed"),
+    ] = "auto",
+    max_error: Annotated[
+        float | None, _flag("--max-error", "Also what this share of row pairs violates.", "SHARE")
+    ] = None,
+    min_coverage: Annotated[
+        float, _flag("--min-coverage", "Also inclusions of this share of the values.", "SHARE")
+    ] = 1.0,
+    max_arity: Annotated[
+        int, _flag("--max-arity", "Columns on each side of an inclusion.", "N")
+    ] = 1,
+    inclusion_nulls: Annotated[
+        str, _flag("--inclusion-nulls", "Nulls on the left of an inclusion.", "ignored|values")
+    ] = "ignored",
+    empty_columns: Annotated[
+        bool, _flag("--empty-columns", "A column without values is in all others.")
+    ] = False,
+    insert_only: Annotated[
+        bool, _flag("--insert-only", "Count no values, and refuse deletes and updates.")
+    ] = False,
+    index_quota: Annotated[int, _flag("--index-quota", "How many columns to index.", "N")] = 8,
+    start: Annotated[
+        str, _flag("--start", "sample: a sample, then the rest as inserts.", "full|sample")
+    ] = "full",
+    no_rows: Annotated[bool, _flag("--no-rows", "Keep no raw rows, so show none.")] = False,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    everything: All = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Find the constraints of some tables, and keep them in a new profile directory."""
+    from holdfast.input.sources import Source
+    from holdfast.model.options import Options
+
+    output, source_format = arguments.split_formats(formats, input_format)
+    options = Options(
+        kinds=tuple(kind.strip() for kind in kinds.split(",")) if kinds is not None else (),
+        nulls=nulls,
+        max_columns=max_columns,
+        time_budget=time_budget,
+        evidence=evidence,
+        max_error=max_error,
+        min_coverage=min_coverage,
+        max_arity=max_arity,
+        inclusion_nulls=inclusion_nulls,
+        empty_columns=empty_columns,
+        insert_only=insert_only,
+        index_quota=index_quota,
+        start=start,
+        keep_rows=not no_rows,
+    )
+    named = arguments.name_tables(sources, source_format)
+    schemas = arguments.split_schemas(schema, list(named))
+    reader_options = arguments.pairs(option, "--option")
+    tables = {
+        name: Source(
+            path,
+            source_format,
+            reader_options,
+            schemas.get(name),
+            all_text=all_text,
+            multi_line=multi_line,
+            delimiter=delimiter,
+            header=not no_header,
+        )
+        for name, path in named.items()
+    }
+    spark = _spark(master, remote, conf)
+    _expect_new(into)
+    with _committing(into):
+        with _progress(quiet) as progress:
+            from holdfast.api import Profile
+
+            session = spark(progress)
+            made = Profile.create(into, tables, options=options, session=session, progress=progress)
+        parts = ["keys", "fds", "inds", "foreign_keys"]
+        _show(made, into, made.snapshot(), output, parts, everything, verbose)
+    return 0
+
+
+@command
+def apply(
+    directory: Directory,
+    table: Table,
+    inserts: Inserts = None,
+    deletes: Deletes = None,
+    updates: Updates = None,
+    row_key: RowKey = None,
+    batch_id: BatchId = None,
+    formats: Formats = None,
+    input_format: InputFormat = None,
+    option: ReaderOptions = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    everything: All = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Apply a batch of changes to a table, and tell what became true and what stopped."""
+    from holdfast.report import terminal
+
+    output, source_format = arguments.split_formats(formats, input_format)
+    options = arguments.pairs(option, "--option")
+    batch = arguments.batch_sources(inserts, deletes, updates, source_format, options)
+    key = arguments.split_columns(row_key)
+    spark = _spark(master, remote, conf)
+    with _committing(directory):
+        with _progress(quiet) as progress:
+            opened = _open(directory, spark, progress)
+            outcome = opened.apply(table, **batch, row_key=key, batch_id=batch_id)
+        if output == Output.JSON:
+            _print_json(outcome.to_dict())
+        else:
+            page = terminal.Page(sys.stdout, everything=everything)
+            terminal.changes(page, outcome, verbose=verbose)
+    return 0
+
+
+@command
+def check(
+    directory: Directory,
+    table: Table,
+    inserts: Inserts = None,
+    deletes: Deletes = None,
+    updates: Updates = None,
+    row_key: RowKey = None,
+    batch_id: BatchId = None,
+    formats: Formats = None,
+    input_format: InputFormat = None,
+    option: ReaderOptions = None,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    everything: All = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Tell what a batch would change, without applying it; exit code 1 if a key would break."""
+    from holdfast.report import forms, terminal
+
+    output, source_format = arguments.split_formats(formats, input_format)
+    options = arguments.pairs(option, "--option")
+    batch = arguments.batch_sources(inserts, deletes, updates, source_format, options)
+    key = arguments.split_columns(row_key)
+    spark = _spark(master, remote, conf)
+    with _progress(quiet) as progress:
+        opened = _open(directory, spark, progress)
+        outcome = opened.check(table, **batch, row_key=key, batch_id=batch_id)
+    if output == Output.JSON:
+        _print_json(forms.check(outcome))
+    else:
+        page = terminal.Page(sys.stdout, everything=everything)
+        terminal.changes(page, outcome, check=True, verbose=verbose)
+    return FOUND if forms.breaks(outcome) else 0
+
+
+@command
+def show(
+    directory: Directory,
+    part: Annotated[Part | None, typer.Argument(help="Only these.")] = None,
+    table: OneTable = None,
+    at: Annotated[int | None, _flag("--at", "An earlier version.", "VERSION")] = None,
+    min_coverage: Annotated[
+        float | None,
+        _flag("--min-coverage", "Also inclusions of this share of the values.", "SHARE"),
+    ] = None,
+    output: OutputFormat = Output.TEXT,
+    everything: All = False,
+    quiet: Quiet = False,  # noqa: ARG001  every command takes it
+    verbose: Verbose = False,
+) -> int:
+    """Show what a profile knows: keys, non-keys with two rows that agree on them, and more."""
+    from dataclasses import replace
+
+    from holdfast.api import Profile
+    from holdfast.report import forms, terminal
+    from holdfast.report.forms import PARTS
+
+    opened = Profile.open(directory)
+    found = opened.snapshot(at)
+    if table is not None:
+        if table not in found.tables:
+            has = ", ".join(found.tables)
+            raise UnknownTableError(f"the profile has no table {table!r}; it has {has}")
+        found = replace(found, tables={table: found.tables[table]})
+    if part == Part.AGREE_SETS:
+        # Where no table has them, the first one says why.
+        having = {*filter(opened.counts_pairs, found.tables)} or {*found.tables}
+        counted = {
+            name: opened.agree_sets(name, at=at) if name in having else None
+            for name in found.tables
+        }
+        if output == Output.JSON:
+            _print_json(forms.agree_sets(found, counted))
+        else:
+            terminal.agree_sets(terminal.Page(sys.stdout, everything=everything), counted)
+        return 0
+    if part == Part.FDS and "fds" not in found.options["kinds"]:
+        opened.functional_dependencies(next(iter(found.tables)))
+    if part in (Part.INDS, Part.FOREIGN_KEYS) or min_coverage is not None:
+        opened.inclusion_dependencies(min_coverage)
+    if found.inclusions is not None and min_coverage is not None:
+        found = replace(found, inclusions=replace(found.inclusions, min_coverage=min_coverage))
+    parts = PARTS if part is None else (part.value.replace("-", "_"),)
+    _show(opened, directory, found, output, parts, everything, verbose)
+    return 0
+
+
+@command
+def history(
+    directory: Directory,
+    output: OutputFormat = Output.TEXT,
+    everything: All = False,
+    quiet: Quiet = False,  # noqa: ARG001
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """List the versions of a profile and what each changed."""
+    from holdfast.api import Profile
+    from holdfast.report import forms, terminal
+
+    entries = Profile.open(directory).history()
+    if output == Output.JSON:
+        _print_json(forms.history(entries))
+    else:
+        terminal.history(terminal.Page(sys.stdout, everything=everything), entries)
+    return 0
+
+
+@command
+def diff(
+    directory: Directory,
+    a: Version,
+    b: Version,
+    output: OutputFormat = Output.TEXT,
+    everything: All = False,
+    quiet: Quiet = False,  # noqa: ARG001
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """Show which keys were gained and lost from version A to version B."""
+    from holdfast.api import Profile
+    from holdfast.report import forms, terminal
+
+    tables = Profile.open(directory).diff(a, b)
+    if output == Output.JSON:
+        _print_json(forms.diff(a, b, tables))
+    else:
+        terminal.diff(terminal.Page(sys.stdout, everything=everything), a, b, tables)
+    return 0
+
+
+@command
+def verify(
+    directory: Directory,
+    output: OutputFormat = Output.TEXT,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    everything: All = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """Profile the current rows from scratch and compare; exit code 1 if anything differs."""
+    from holdfast.report import terminal
+
+    spark = _spark(master, remote, conf)
+    with _progress(quiet) as progress:
+        outcome = _open(directory, spark, progress).verify()
+    if output == Output.JSON:
+        _print_json(outcome.to_dict())
+    else:
+        page = terminal.Page(sys.stdout, everything=everything)
+        terminal.verification(page, str(directory), outcome)
+    return 0 if outcome.equal else FOUND
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from holdfast import __version__
+
+        typer.echo(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _holdfast(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print it."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character should not cost the results.
+        getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+    hush()
+    app(prog_name="holdfast")
+
+
+def _spark(
+    master: str | None, remote: str | None, conf: Sequence[str] | None
+) -> Callable[[Progress | None], Any]:
+    """Opens the session when it is called; what is wrong with the arguments is told before."""
+    settings = arguments.pairs(conf, "--conf")
+
+    def session(progress: Progress | None) -> Any:
+        from holdfast.spark.session import open_session
+
+        if progress:
+            progress("session")
+        # Spark installs a handler that talks to the JVM in the middle of another call to it.
+        before = signal.getsignal(signal.SIGINT)
+        try:
+            return open_session(master, remote, settings)
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    return session
+
+
+def _open(
+    directory: Path, spark: Callable[[Progress | None], Any], progress: Progress | None
+) -> Profile:
+    from holdfast.api import Profile
+
+    # A wrong directory is told at once, before Spark takes its seconds to start.
+    Profile.open(directory)
+    return Profile.open(directory, session=spark(progress), progress=progress)
+
+
+def _expect_new(directory: Path) -> None:
+    """Refuse a directory that is taken before Spark takes its seconds to start."""
+    from holdfast.store import Store
+
+    if directory.is_dir() and any(directory.iterdir()):
+        Store.create(directory)
+
+
+@contextmanager
+def _progress(quiet: bool) -> Iterator[Progress | None]:
+    if quiet:
+        yield None
+        return
+    from holdfast.report.progress import Progress
+
+    try:
+        # A copy, because a starting JVM is given another standard error for a while.
+        stream: TextIO = os.fdopen(os.dup(sys.stderr.fileno()), "w")
+    except (OSError, ValueError):  # not a file: a test, a notebook
+        stream = sys.stderr
+    with Progress(stream) as progress:
+        yield progress
+
+
+@contextmanager
+def _committing(directory: Path) -> Iterator[None]:
+    """Tell an interrupted user truly whether a version was committed."""
+    before = _head(directory)
+    try:
+        yield
+    except BaseException as error:
+        if interrupted(error) and (after := _head(directory)) != before:
+            raise KeyboardInterrupt(f"interrupted, but version {after} is committed") from error
+        raise
+
+
+def _head(directory: Path) -> int:
+    from holdfast.store import Store
+
+    try:
+        return Store.open(directory).head()
+    except StoreError:
+        return 0
+
+
+def _show(
+    opened: Profile,
+    directory: Path,
+    found: Snapshot,
+    output: str,
+    parts: Sequence[str],
+    everything: bool,
+    verbose: bool,
+) -> None:
+    from holdfast.report import forms, terminal
+
+    sizes = opened.sizes() if verbose else None
+    if output == Output.JSON:
+        _print_json(forms.show(found, parts, verbose=verbose, sizes=sizes))
+    else:
+        page = terminal.Page(sys.stdout, everything=everything)
+        terminal.show(page, str(directory), found, parts, verbose=verbose, sizes=sizes)
+
+
+def _print_json(form: dict[str, Any]) -> None:
+    from holdfast.report import forms
+
+    encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "")
+    sys.stdout.write(forms.dumps(form, ascii_only=encoding != "utf8") + "\n")

@@ -1,0 +1,1 @@
+"""What pairs of rows show: counted, or witnessed, and the choice between the two."""

@@ -1,0 +1,112 @@
+"""Two ways to know the evidence for functional dependencies, and the choice between them.
+
+*Counted*: every agree-set with its number of pairs, which costs a comparison of all pairs once, and
+of a batch with all rows later. *Witnessed*: what is maximal, with pairs that show it, which costs
+searches of the rows. Counting is quicker for short tables of any width, and it alone gives errors;
+it grows with the square of the rows.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from holdfast.kernels.agree import DIRECT, count
+from holdfast.model.errors import InputError
+from holdfast.model.options import Options
+
+COUNTED, WITNESSED = "counted", "witnessed"
+
+WIDE = 40
+"""Columns from which on functional dependencies are looked for only when they are named."""
+
+_CELLS_PER_SECOND = 8e9
+_MASKS_PER_SECOND = 5e6
+"""Rates of one core, measured on adult (15 columns, direct) and uniprot (222 columns, hashed)."""
+
+_DOUBT = 8.0
+"""How near the limit the expected time must be for the rate to be measured here and now."""
+
+_TRIED = 3_000
+"""Rows whose pairs are counted to measure the rate."""
+
+_QUICK = 60.0
+"""Seconds that counting all pairs may take before a table is witnessed instead."""
+
+_MOST = 300.0
+"""Seconds that counting may take where nothing else will do."""
+
+_SLACK = 2.0
+"""How far past the limit a table may grow, or shrink, before it moves to the other way."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a table's functional dependencies are known, and what the choice came from."""
+
+    way: str | None  # None: not looked for
+    seconds: float  # expected for counting all pairs
+    limit: float
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a commit stores."""
+        return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+
+def choose(
+    table: str, rows: int, columns: int, tasks: int, options: Options, now: str | None = None
+) -> Choice:
+    """The way for a table of this size; ``now`` is the one that it goes by so far."""
+    limit = _QUICK if options.time_budget is None else min(_QUICK, options.time_budget)
+    if "fds" not in options.kinds:
+        return Choice(None, 0.0, limit, "not looked for")
+    if columns > WIDE and not options.wide_fds:
+        return Choice(None, 0.0, limit, f"more than {WIDE} columns, and not asked for by name")
+    if options.evidence != "auto" and options.max_error is None:
+        return Choice(options.evidence, _guess(rows, columns, tasks), limit, "asked for")
+    if options.max_error is not None:
+        limit = _MOST
+    slack = {COUNTED: _SLACK, WITNESSED: 1 / _SLACK, None: 1.0}[now]
+    seconds = expected_seconds(rows, columns, tasks, limit)
+    if options.max_error is not None:
+        if seconds > slack * limit:
+            raise InputError(
+                f"table {table!r} has {rows:,} rows: errors need all pairs of rows to be counted, "
+                f"which would take about {seconds / 60:,.0f} minutes here; profile it without "
+                "--max-error, or a sample of it"
+            )
+        return Choice(COUNTED, seconds, limit, "errors need counts")
+    way = COUNTED if seconds <= slack * limit else WITNESSED
+    return Choice(way, seconds, limit, "by the time that counting all pairs would take")
+
+
+def expected_seconds(rows: int, columns: int, tasks: int, limit: float) -> float:
+    """About how long counting all pairs takes; the rate is measured where it matters."""
+    seconds = _guess(rows, columns, tasks)
+    if limit / _DOUBT < seconds < limit * _DOUBT:
+        seconds = rows * (rows - 1) / 2 / pairs_per_second(columns) / max(1, tasks)
+    return seconds
+
+
+def _guess(rows: int, columns: int, tasks: int) -> float:
+    """The same by the rates that were measured elsewhere."""
+    each = columns / _CELLS_PER_SECOND
+    if columns > DIRECT:
+        each += 1 / _MASKS_PER_SECOND
+    return rows * (rows - 1) / 2 * each / max(1, tasks)
+
+
+@cache
+def pairs_per_second(columns: int) -> float:
+    """Pairs that one core counts here, of rows with few values in each column."""
+    values = np.random.default_rng(0).integers(0, 16, (columns, _TRIED), np.int32)
+    ones = np.arange(_TRIED)
+    count(values, ones[:2])  # compiled by now
+    started = time.perf_counter()
+    count(values, ones)
+    return _TRIED * (_TRIED - 1) / 2 / (time.perf_counter() - started)

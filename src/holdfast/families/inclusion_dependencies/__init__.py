@@ -1,0 +1,1 @@
+"""Inclusion dependencies: values in clusters, n-ary candidates, foreign keys."""

@@ -1,0 +1,147 @@
+"""What follows from shared values: inclusion dependencies, and which of them are foreign keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.model.constraints import Attribute, ForeignKey, InclusionDependency, Key
+
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Shared:
+    """How many distinct values every two attributes share; with itself: how many one has."""
+
+    attributes: tuple[Attribute, ...]
+    families: tuple[str, ...]
+    values: I64
+
+    def inclusion_dependencies(
+        self, min_coverage: float = 1.0, empty_columns: bool = False
+    ) -> list[InclusionDependency]:
+        """Pairs of different attributes of one family, the highest coverage first.
+
+        An attribute without values is contained in every other of its family, which is told only
+        when asked for.
+        """
+        own = np.diagonal(self.values)[:, None]
+        coverage = self.values / np.maximum(own, 1)
+        coverage[np.flatnonzero(own == 0)] = 1.0 if empty_columns else 0.0
+        _, family = np.unique(np.array(self.families), return_inverse=True)
+        held = (coverage >= min_coverage) & (coverage > 0) & (family[:, None] == family)
+        np.fill_diagonal(held, False)
+        found = [
+            InclusionDependency((self.attributes[a],), (self.attributes[b],), float(coverage[a, b]))
+            for a, b in zip(*np.nonzero(held), strict=True)
+        ]
+        return sorted(found, key=lambda each: -each.coverage)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the score of a foreign key looks at, of one table."""
+
+    keys: tuple[Key, ...]
+    types: Mapping[str, str]
+    rows: int
+
+
+def foreign_keys(
+    dependencies: Iterable[InclusionDependency], tables: Mapping[str, Facts], shared: Shared
+) -> list[ForeignKey]:
+    """The inclusions in a minimal key of another table, the likeliest first.
+
+    The score, from 0 to 1, is the coverage times a weighted mean of
+
+    ==================  ===  ====================================================================
+    names               0.6  how alike the names are, column by column: the dependent's beside the
+                             referenced one, and beside it with its table's name
+    share used          0.2  how many of the key's values occur in the dependent column (its square
+                             root, so that a tenth still counts)
+    types               0.1  whether both columns have the same type
+    cardinality         0.1  whether the dependent's values recur: several rows refer to one
+    ==================  ===  ====================================================================
+
+    and halved where a column that is a key of its own table, and not named alike, lies inside a
+    key of numbers: two sequences that both count from 1 contain each other by chance.
+    """
+    place = {each: at for at, each in enumerate(shared.attributes)}
+    found = []
+    for each in dependencies:
+        left, right = each.dependent, each.referenced
+        own, other = tables.get(left[0].table), tables.get(right[0].table)
+        if own is None or other is None or left[0].table == right[0].table:
+            continue
+        columns = {attribute.column for attribute in right}
+        if not any(set(key.columns) == columns for key in other.keys):
+            continue
+        names = sum(_alike(a, b) for a, b in zip(left, right, strict=True)) / len(left)
+        pairs = [(place[a], place[b]) for a, b in zip(left, right, strict=True)]
+        used = min(float(shared.values[a, b]) / max(1, int(shared.values[b, b])) for a, b in pairs)
+        same = sum(
+            own.types[a.column] == other.types[b.column] for a, b in zip(left, right, strict=True)
+        )
+        distinct = max(int(shared.values[a, a]) for a, _ in pairs)
+        recur = 1.0 - distinct / max(own.rows, 1)
+        score = 0.6 * names + 0.2 * used**0.5 + 0.1 * same / len(left) + 0.1 * max(recur, 0.0)
+        keyed = any(set(key.columns) == {a.column for a in left} for key in own.keys)
+        if keyed and names < 0.8 and all(shared.families[b] == "number" for _, b in pairs):
+            score /= 2
+        found.append(ForeignKey(left, right, round(each.coverage * score, 4)))
+    return sorted(found, key=lambda each: (-each.score, str(each)))
+
+
+def _alike(one: Attribute, two: Attribute) -> float:
+    """How alike a column's name is to the one that it may refer to: 0 to 1.
+
+    >>> _alike(Attribute("orders", "customer_id"), Attribute("customers", "id"))
+    1.0
+    >>> _alike(Attribute("lineitem", "l_orderkey"), Attribute("orders", "o_orderkey"))
+    1.0
+    """
+    mine, theirs = _words(one), _words(two)
+    table = [_singular(word) for word in _split(two.table)]
+    whole = max(_ratio(mine, theirs), _ratio(mine, table + theirs), _ratio(mine, table) * 0.9)
+    # A name such as "id" says the same of every table: it is the table's name that counts.
+    if mine == theirs and len("".join(mine)) <= 3:
+        return min(whole, 0.5)
+    return whole
+
+
+def _ratio(one: list[str], two: list[str]) -> float:
+    if one == two:
+        return 1.0
+    return SequenceMatcher(None, "".join(one), "".join(two), autojunk=False).ratio() ** 2
+
+
+def _words(attribute: Attribute) -> list[str]:
+    """The words of a column's name, without a prefix that abbreviates its table's."""
+    words = _split(attribute.column)
+    table = "".join(_split(attribute.table))
+    if len(words) > 1 and len(words[0]) <= 3 and _abbreviates(words[0], table):
+        words = words[1:]
+    return [_singular(word) for word in words]
+
+
+def _abbreviates(short: str, long: str) -> bool:
+    """Whether the letters occur in this order, beginning with the first."""
+    rest = iter(long)
+    return long.startswith(short[:1]) and all(letter in rest for letter in short)
+
+
+def _split(name: str) -> list[str]:
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[\W_]+", spaced.lower()) if word]
+
+
+def _singular(word: str) -> str:
+    if len(word) > 3 and word.endswith("ies"):
+        return word[:-3] + "y"
+    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word

@@ -1,0 +1,1 @@
+"""The order of things: profile tables, apply a batch, verify, ask."""

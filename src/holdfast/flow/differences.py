@@ -1,0 +1,131 @@
+"""What a batch changed, in words that people read."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.cover.evidence import Evidence
+from holdfast.families.inclusion_dependencies import values as inclusion
+from holdfast.families.inclusion_dependencies.values import Inclusion
+from holdfast.flow.batches import Batch, BatchIntake
+from holdfast.flow.run import Run
+from holdfast.kernels import bitsets
+from holdfast.model.changes import Changes, Lost
+from holdfast.model.constraints import FunctionalDependency, InclusionDependency, Key, Row
+from holdfast.model.options import Options
+from holdfast.table.state import Table
+from holdfast.table.witnesses import rows_as_text
+
+U64 = NDArray[np.uint64]
+
+_SHOWN_LOST = 100
+"""Lost keys whose witness rows a commit keeps; the rest are named without rows."""
+
+
+def changes_of(
+    run: Run,
+    before: Table,
+    after: Table,
+    batch: Batch,
+    intake: BatchIntake,
+    version: int,
+    dry_run: bool,
+) -> Changes:
+    old, new = before.holds.keys.minimal, after.holds.keys.minimal
+    lost = old[~bitsets.is_member(old, new)]
+    gained = new[~bitsets.is_member(new, old)]
+    names = before.columns.names
+    ends = [(mask, after.evidence.against(mask)) for mask in lost]
+    shown = [at for _, at in ends if at >= 0][:_SHOWN_LOST]
+    pairs = after.evidence.witnesses[shown][:, 0] if shown else np.empty((0, 2), np.int64)
+    twice = after.repeated[0] if after.duplicates > before.duplicates else []
+    ids = np.concatenate([np.ravel(pairs), np.array(twice, np.int64)])
+    text = rows_as_text(run.store.path, after.segments, names, ids)
+    told = []
+    left = _SHOWN_LOST
+    for mask, at in ends:
+        key = key_of(mask, names)
+        if at < 0:
+            # It holds, but not as a minimal one: a gained key lies inside it, unless there was
+            # no time to check that.
+            smaller = gained[((gained & ~mask) == 0).all(axis=1)]
+            instead = key_of(smaller[0], names) if len(smaller) else None
+            told.append(Lost(key, replaced_by=instead, unchecked=instead is None))
+        else:
+            told.append(Lost(key, _pair(after.evidence, at, text) if left > 0 else None))
+            left -= 1
+    non_keys = before.covers.keys.evidence, after.covers.keys.evidence
+    kept = bitsets.is_member(*non_keys).sum()
+    return Changes(
+        table=before.name,
+        version=version,
+        batch_id=batch.batch_id,
+        applied=not dry_run,
+        inserted=intake.inserted,
+        deleted=intake.deleted,
+        updated=intake.updated,
+        rows=after.rows,
+        gained=tuple(key_of(mask, names) for mask in gained),
+        lost=tuple(told),
+        non_keys_gained=int(len(non_keys[1]) - kept),
+        non_keys_lost=int(len(non_keys[0]) - kept),
+        duplicates=after.duplicates,
+        duplicates_before=before.duplicates,
+        duplicated=tuple(json.loads(text[id_]) for id_ in twice[:1]),
+        seconds=run.seconds,
+        **_dependency_changes(before, after),
+    )
+
+
+def _dependency_changes(before: Table, after: Table) -> dict[str, Any]:
+    """The functional dependencies that came and went: how many, and the shortest of them."""
+    if before.way is None or after.way is None:
+        return {}
+    names = before.columns.names
+    sides: dict[str, list[FunctionalDependency]] = {"gained": [], "lost": []}
+    counts = {"gained": 0, "lost": 0}
+    held, holds = before.holds, after.holds
+    for side, right in enumerate(names):
+        old, new = held.by_side.get(side), holds.by_side.get(side)
+        if old is None or new is None or old.minimal is new.minimal:
+            continue
+        for what, mine, others in (("gained", new, old), ("lost", old, new)):
+            masks = mine.minimal[~bitsets.is_member(mine.minimal, others.minimal)]
+            counts[what] += len(masks)
+            some = masks[:_SHOWN_LOST]
+            sides[what] += [FunctionalDependency(key_of(m, names).columns, right) for m in some]
+    told: dict[str, Any] = {f"fds_{what}": count for what, count in counts.items()}
+    for what, found in sides.items():
+        shortest = sorted(found, key=lambda each: len(each.lhs))[:_SHOWN_LOST]
+        told[f"dependencies_{what}"] = tuple(shortest)
+    return told
+
+
+def inclusion_changes(
+    before: Inclusion | None, after: Inclusion | None, options: Options
+) -> dict[str, Any]:
+    """The inclusion dependencies that came and went, whatever their coverage was."""
+    if before is None or after is None or before is after:
+        return {}
+    lists: list[dict[Any, InclusionDependency]] = [
+        {each.sides: each for each in inclusion.dependencies(values, options)}
+        for values in (before, after)
+    ]
+    old, new = lists
+    return {
+        "inclusions_gained": tuple(each for sides, each in new.items() if sides not in old),
+        "inclusions_lost": tuple(each for sides, each in old.items() if sides not in new),
+    }
+
+
+def _pair(evidence: Evidence, at: int, text: dict[int, str]) -> tuple[Row, Row]:
+    one, two = (json.loads(text[int(id_)]) for id_ in evidence.witnesses[at, 0])
+    return one, two
+
+
+def key_of(mask: U64, names: tuple[str, ...]) -> Key:
+    return Key(tuple(names[c] for c in bitsets.to_columns(mask[None, :])[0]))

@@ -1,0 +1,55 @@
+"""One run over a profile: where it works, what it tells, and how long its stages took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from holdfast.input.reading import Place
+from holdfast.model.options import Options
+from holdfast.model.progress import Progress
+from holdfast.store import Lease, Store, disk_errors
+from holdfast.tasks.runner import Runner
+
+
+@dataclass
+class Run:
+    """One run over a profile: where it works, and how long its stages took."""
+
+    runner: Runner
+    store: Store
+    options: Options
+    lease: Lease
+    progress: Progress
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def place(self) -> Place:
+        """Where this run writes."""
+        return Place(self.store.path, f"data/*-{self.lease.run}-", self.options.keep_rows)
+
+    @cached_property
+    def deadline(self) -> float | None:
+        """When this run has spent its time on searching; it starts when it is first asked."""
+        budget = self.options.time_budget
+        return None if budget is None else time.monotonic() + budget
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage."""
+        started = time.perf_counter()
+        with disk_errors(self.store.path):
+            yield
+        taken = time.perf_counter() - started
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + taken, 4)
+
+
+def about(progress: Progress, table: str) -> Progress:
+    def report(stage: str, **facts: Any) -> None:
+        progress(stage, table=table, **facts)
+
+    return report

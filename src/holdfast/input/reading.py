@@ -1,0 +1,197 @@
+"""A feed becomes segments: types settled, rows written, bad data turned into a clear error."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from holdfast.input.row_input import Columns, Feed
+from holdfast.model.errors import SchemaError, SourceError
+from holdfast.model.progress import Progress
+from holdfast.tasks import text
+from holdfast.tasks.encode import UnsupportedType, layout
+from holdfast.tasks.ingest import Ingest, infer, ingest
+from holdfast.tasks.result import Parcel
+from holdfast.tasks.runner import Runner
+from holdfast.tasks.segments import ROWS, Segment
+
+_GUESS_ROWS = 2_000
+_WATCH_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What reading a feed brought."""
+
+    columns: Columns
+    segments: tuple[Segment, ...]
+    fingerprint: str  # of the rows, whatever their order
+    parcels: list[Parcel]
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return sum(segment.rows for segment in self.segments)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run writes its files: the profile, and the beginning of their names."""
+
+    root: str
+    prefix: str
+    keep_rows: bool = True
+
+
+def read(
+    runner: Runner,
+    feed: Feed,
+    place: Place,
+    first_number: int,
+    progress: Progress,
+    indexed: tuple[str, ...] = (),
+    sketches: bool = False,
+) -> Intake:
+    """Write the rows of a feed as segments, numbered from ``first_number``."""
+    if not feed.columns.names:
+        raise SchemaError(f"{feed.label} has no columns")
+    columns = _guess(runner, feed, place) if feed.guessed else feed.columns
+    _check_types(feed, columns)
+    indexes = (ROWS, *indexed)
+    spec = _spec(feed, columns, place, indexes, sketches)
+    with _watched(place, progress):
+        parcels = runner.read(ingest, feed.rows, spec)
+    votes = [parcel.facts["votes"] for parcel in parcels if "votes" in parcel.facts]
+    if votes:
+        settled = _settled(feed, votes)
+        if settled.types != columns.types:
+            # The sample misled: read again with the types that all rows fit.
+            columns = settled
+            spec = _spec(feed.typed(columns), columns, place, indexes, sketches)
+            with _watched(place, progress):
+                parcels = runner.read(ingest, feed.rows, spec)
+    for parcel in parcels:
+        if "trouble" in parcel.facts:
+            raise _error(feed, parcel.facts["trouble"])
+    written = [parcel for parcel in parcels if "words" in parcel.facts]
+    segments = tuple(_segment(first_number + i, each.facts) for i, each in enumerate(written))
+    total = np.zeros(2, np.uint64)
+    for parcel in written:
+        total += parcel.arrays["fingerprint"]
+    rows = sum(segment.rows for segment in segments)
+    return Intake(columns, segments, f"{rows}:{total[0]:016x}{total[1]:016x}", written)
+
+
+@contextmanager
+def _watched(place: Place, progress: Progress) -> Iterator[None]:
+    """Report the rows read so far while tasks read: each leaves its count in a file."""
+    done = threading.Event()
+
+    def watch() -> None:
+        pattern = place.prefix.replace("*", "progress") + "*"
+        while not done.wait(_WATCH_SECONDS):
+            counts = [file.read_text() for file in Path(place.root).glob(pattern)]
+            if rows := sum(int(count) for count in counts if count):
+                progress("read", rows=rows)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+
+
+def _segment(number: int, facts: dict[str, Any]) -> Segment:
+    rows = facts["rows"]
+    return Segment(number, rows, rows, facts["words"], facts["raw"], None, facts["indexes"])
+
+
+def _spec(
+    feed: Feed, columns: Columns, place: Place, indexes: tuple[str, ...], sketches: bool
+) -> Ingest:
+    return Ingest(
+        root=place.root,
+        prefix=place.prefix,
+        schema=columns.schema,
+        names=columns.names,
+        indexes=indexes,
+        keep_raw=place.keep_rows,
+        sketches=sketches,
+        lines=feed.lines,
+        header=feed.header,
+        whole=feed.whole,
+        corrupt=feed.corrupt,
+        order=feed.order,
+        guessed=feed.guessed,
+    )
+
+
+def _guess(runner: Runner, feed: Feed, place: Place) -> Columns:
+    """Types from the first rows; reading checks them against all the others."""
+    spec = _spec(feed, feed.columns, place, (), False)
+    votes = []
+    for parcel in runner.head(infer, feed.rows, spec, _GUESS_ROWS):
+        if "trouble" in parcel.facts:
+            raise _error(feed, parcel.facts["trouble"])
+        votes.append(parcel.facts["votes"])
+    return _settled(feed, votes)
+
+
+def _settled(feed: Feed, votes: list[list[str]]) -> Columns:
+    names = feed.columns.names
+    joined = ["null"] * len(names)
+    for each in votes:
+        joined = [text.join(a, b) for a, b in zip(joined, each, strict=True)]
+    types = [text.settle(vote) for vote in joined]
+    return Columns.of(list(names), types, [text.arrow_type(vote) for vote in joined])
+
+
+def _check_types(feed: Feed, columns: Columns) -> None:
+    verb = "compared"
+    try:
+        layout(columns.schema)
+        if feed.lines is not None:
+            verb = "read from text"
+            text.check_types(columns.schema)
+    except UnsupportedType as wrong:
+        place = int(wrong.column.removeprefix("c"))
+        raise SchemaError(
+            f"{feed.label}: column {columns.names[place]!r} has the type {columns.types[place]}, "
+            f"which cannot be {verb}; cast it or leave it out"
+        ) from None
+
+
+def _error(feed: Feed, trouble: dict[str, Any]) -> SourceError:
+    """A sentence that names the file, the line and the column, and says what was expected."""
+    where = feed.label
+    number = _line_number(feed.label, trouble["line"])
+    if number:
+        where += f", line {number}"
+    column = f", column {trouble['column']!r}" if trouble["column"] else ""
+    hint = ""
+    if trouble["kind"] == "line" and feed.lines and not feed.whole:
+        hint = " (cells with line breaks need --multi-line)" if '"' in trouble["line"] else ""
+    what = "malformed line" if trouble["kind"] == "line" else "unfit cell"
+    return SourceError(
+        f"{where}{column}: {what}, expected {trouble['expected']}{hint}: {trouble['line']!r}"
+    )
+
+
+def _line_number(path: str, line: str) -> int | None:
+    """Where a line is in a file that can be opened here; rows on workers do not know."""
+    file = Path(path)
+    if not line or not file.is_file() or file.suffix in {".gz", ".bz2", ".zst"}:
+        return None
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        for number, each in enumerate(lines, 1):
+            if each.rstrip("\r\n")[:200] == line:
+                return number
+    return None

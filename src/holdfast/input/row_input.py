@@ -1,0 +1,109 @@
+"""A feed: rows on their way in, whatever they come from, and what is known about them."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from holdfast.model.errors import SchemaError
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of a table: their names, the names of their types, and their Arrow types.
+
+    Inside Holdfast columns go by position, so the Arrow schema calls them ``c0``, ``c1``, …
+    """
+
+    names: tuple[str, ...]
+    types: tuple[str, ...]
+    schema: pa.Schema
+
+    @staticmethod
+    def of(names: list[str], types: list[str], arrow: list[pa.DataType]) -> Columns:
+        """Columns from their parts."""
+        schema = pa.schema([(f"c{i}", each) for i, each in enumerate(arrow)])
+        return Columns(tuple(names), tuple(types), schema)
+
+    def pick(self, places: list[int]) -> Columns:
+        """Some of the columns, in this order."""
+        return Columns.of(
+            [self.names[p] for p in places],
+            [self.types[p] for p in places],
+            [self.schema.field(p).type for p in places],
+        )
+
+    def place(self, name: str, table: str) -> int:
+        """Where a column is; an unknown one is an error that says what there is."""
+        if name not in self.names:
+            raise SchemaError(
+                f"table {table!r} has no column {name!r}; it has {', '.join(self.names)}"
+            )
+        return self.names.index(name)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a commit stores."""
+        packed = base64.b64encode(self.schema.serialize().to_pybytes()).decode()
+        return {"names": list(self.names), "types": list(self.types), "arrow": packed}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Columns:
+        """The columns that a commit stored."""
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(form["arrow"])))
+        return Columns(tuple(form["names"]), tuple(form["types"]), schema)
+
+
+@dataclass(frozen=True)
+class Feed:
+    """Rows to be read once: ``rows`` is a DataFrame (or, in process, an Arrow table)."""
+
+    label: str  # what messages call it: a file, or "the inserts"
+    columns: Columns
+    rows: Any
+    source: dict[str, Any] = field(default_factory=dict)  # format and options, stored with a table
+    lines: str | None = None
+    header: bool = False
+    whole: bool = False
+    corrupt: bool = False
+    guessed: bool = False
+    order: tuple[int, ...] = ()  # the table's column for each of the feed's, if they differ
+
+    def typed(self, columns: Columns) -> Feed:
+        """The same rows, read as these columns."""
+        return replace(self, columns=columns, guessed=False)
+
+
+def fitted(feed: Feed, table: str, expected: Columns) -> Feed:
+    """A batch's feed, read in the order of the table's columns; anything else is an error.
+
+    Text has no types of its own, so lines are read as the table's types.
+    """
+    missing = [name for name in expected.names if name not in feed.columns.names]
+    added = [name for name in feed.columns.names if name not in expected.names]
+    if missing or added:
+        lacks = f"lacks the column {missing[0]!r}" if missing else ""
+        has = f"has the column {added[0]!r}, which the table does not" if added else ""
+        raise SchemaError(
+            f"{feed.label} {' and '.join(filter(None, [lacks, has]))}; "
+            f"table {table!r} has {', '.join(expected.names)}"
+        )
+    order = tuple(expected.names.index(name) for name in feed.columns.names)
+    if feed.lines is None:
+        for place, column in enumerate(order):
+            given, stored = feed.columns.types[place], expected.types[column]
+            if given != stored:
+                raise SchemaError(
+                    f"{feed.label}: column {expected.names[column]!r} is {given}, but {stored} in "
+                    f"table {table!r}; cast it, or profile the table again"
+                )
+        # Typed rows are picked column by column, so the order says where to take each from.
+        order = tuple(feed.columns.names.index(name) for name in expected.names)
+    return replace(
+        feed,
+        columns=expected,
+        order=() if order == tuple(range(len(order))) else order,
+        guessed=False,
+    )

@@ -1,0 +1,1 @@
+"""Values that everything else speaks of: constraints, changes, options, errors."""

@@ -1,0 +1,92 @@
+"""The settings of a profile, stored in it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from holdfast.model.errors import InputError
+
+KINDS = ("keys", "fds", "inds")
+"""The families that a profile can look for."""
+
+EVIDENCE = ("auto", "counted", "witnessed")
+"""The ways to know the evidence for functional dependencies, and the choice between them."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a profile looks for, and how.
+
+    >>> Options(nulls="unequal").nulls
+    'unequal'
+    """
+
+    kinds: tuple[str, ...] = ()  # without any, all of them
+    nulls: str = "equal"  # or "unequal": a null differs from every null, as in SQL's UNIQUE
+    wide_fds: bool | None = None  # fds of wide tables too; None: if they are named in the kinds
+    evidence: str = "auto"  # or "counted", "witnessed": how functional dependencies are known
+    max_columns: int | None = None  # the longest key or left side to look for
+    time_budget: float | None = None  # seconds of search in a table before it is left incomplete
+    max_error: float | None = None  # also what so small a share of row pairs violates
+    min_coverage: float = 1.0  # also columns of whose values so large a share is in another
+    max_arity: int = 1  # columns on each side of an inclusion dependency
+    inclusion_nulls: str = "ignored"  # or "values": a null must occur in the referenced column too
+    empty_columns: bool = False  # whether a column without values is contained in all others
+    insert_only: bool = False  # count no values: smaller and faster, but deletes are refused
+    index_quota: int = 8  # indexed columns in all, once every key is covered
+    start: str = "full"  # or "sample": profile a sample, then apply the rest as inserts
+    keep_rows: bool = True  # without raw rows witnesses are shown by row id
+
+    def __post_init__(self) -> None:
+        if self.wide_fds is None:
+            object.__setattr__(self, "wide_fds", "fds" in self.kinds)
+        if not self.kinds:
+            object.__setattr__(self, "kinds", KINDS)
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise InputError(f"unknown kind {kind!r}; there are: {', '.join(KINDS)}")
+        if self.nulls not in ("equal", "unequal"):
+            raise InputError(f"nulls can be 'equal' or 'unequal', not {self.nulls!r}")
+        if self.start not in ("full", "sample"):
+            raise InputError(f"start can be 'full' or 'sample', not {self.start!r}")
+        if self.max_columns is not None and self.max_columns < 1:
+            raise InputError(f"max_columns must be at least 1, not {self.max_columns}")
+        if self.evidence not in EVIDENCE:
+            raise InputError(
+                f"evidence can be 'auto', 'counted' or 'witnessed', not {self.evidence!r}"
+            )
+        if self.time_budget is not None and not self.time_budget > 0:
+            raise InputError(f"time_budget must be above 0 seconds, not {self.time_budget}")
+        if self.max_error is not None and not 0 <= self.max_error <= 1:
+            raise InputError(f"max_error must be a share from 0 to 1, not {self.max_error}")
+        if self.max_error is not None and "fds" not in self.kinds:
+            raise InputError("max_error needs counted pairs of rows: add fds to the kinds")
+        if self.max_error is not None and self.evidence == "witnessed":
+            raise InputError("max_error needs counted pairs of rows, not witnessed ones")
+        if not 0 < self.min_coverage <= 1:
+            raise InputError(f"min_coverage must be above 0 and at most 1, not {self.min_coverage}")
+        if self.max_arity < 1:
+            raise InputError(f"max_arity must be at least 1, not {self.max_arity}")
+        if self.inclusion_nulls not in ("ignored", "values"):
+            raise InputError(
+                f"inclusion_nulls can be 'ignored' or 'values', not {self.inclusion_nulls!r}"
+            )
+        if self.index_quota < 0:
+            raise InputError(f"index_quota cannot be negative, but is {self.index_quota}")
+
+    @property
+    def seeks_keys(self) -> bool:
+        """Whether pairs of rows are compared; inclusion dependencies alone need none."""
+        return "keys" in self.kinds or "fds" in self.kinds
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a commit stores."""
+        return {**asdict(self), "kinds": list(self.kinds)}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Options:
+        """The options that a commit stored; ones it does not know keep their defaults."""
+        known = {field.name for field in fields(Options)}
+        given = {name: value for name, value in form.items() if name in known}
+        return Options(**{**given, "kinds": tuple(given["kinds"])})

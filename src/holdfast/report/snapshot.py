@@ -1,0 +1,329 @@
+"""What a version of a profile says: read from its files, without Spark and without kernels."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared, foreign_keys
+from holdfast.model.constraints import (
+    AgreeSet,
+    Attribute,
+    Cluster,
+    ForeignKey,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    NonKey,
+    shortest_first,
+)
+from holdfast.store import Store
+
+KEY_SIDE = -1
+"""The right side that stands for keys in a file of dependencies."""
+
+KEY, NON_KEY = 0, 1
+"""The kinds of rows in a file of keys."""
+
+
+HOLDS, REFUTED, EMPTY = range(3)
+"""What was found of a candidate for an inclusion of several columns; empty: the left side has no
+tuple without a null."""
+
+
+@dataclass(frozen=True)
+class TableSnapshot:
+    """One table in one version."""
+
+    name: str
+    rows: int
+    columns: tuple[str, ...]
+    types: tuple[str, ...]
+    keys: tuple[Key, ...]  # of the distinct rows
+    non_keys: tuple[NonKey, ...]
+    duplicates: int
+    duplicated: tuple[Any, ...]  # one row that occurs twice, as it was shown
+    details: dict[str, Any]  # the commit's own words about the table
+    functional_dependencies: Dependencies | None = None  # None: not looked for
+    approximate_keys: tuple[Key, ...] = ()  # within the bound on the error, but violated
+
+
+@dataclass(frozen=True)
+class Inclusions:
+    """Which columns of all tables are contained in which."""
+
+    shared: Shared
+    tables: dict[str, Facts]
+    wide: tuple[InclusionDependency, ...] = ()  # those of several columns
+    min_coverage: float = 1.0
+    empty_columns: bool = False
+
+    def dependencies(self, min_coverage: float | None = None) -> list[InclusionDependency]:
+        """The inclusion dependencies, the highest coverage first."""
+        least = self.min_coverage if min_coverage is None else min_coverage
+        found = self.shared.inclusion_dependencies(least, self.empty_columns)
+        return sorted([*found, *self.wide], key=lambda each: -each.coverage)
+
+    def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
+        """The foreign keys, the likeliest first."""
+        return foreign_keys(self.dependencies(min_coverage), self.tables, self.shared)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One version."""
+
+    version: int
+    created: str
+    options: dict[str, Any]
+    tables: dict[str, TableSnapshot]
+    inclusions: Inclusions | None = None  # None: not looked for
+
+
+def stored(store: Store, path: str) -> pa.Table:
+    """What an Arrow file of a profile holds."""
+    return pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+
+
+def snapshot(store: Store, version: int | None = None) -> Snapshot:
+    """Everything that a version says. Witnesses are those of the current version only."""
+    body = store.read(version)
+    current = version is None or version == store.head()
+    tables = {
+        name: _table(store, name, form, body["options"], current)
+        for name, form in body["tables"].items()
+    }
+    inclusions = None
+    if "inclusion" in body:
+        inclusions = _inclusions(store, body["inclusion"], tables, body["options"])
+    return Snapshot(body["version"], body["created"], body["options"], tables, inclusions)
+
+
+def _inclusions(
+    store: Store,
+    form: dict[str, Any],
+    tables: dict[str, TableSnapshot],
+    options: dict[str, Any],
+) -> Inclusions:
+    attributes = tuple(Attribute(table, column) for table, column in form["attributes"])
+    kept = stored(store, form["inclusions"])
+    values = np.zeros((len(attributes), len(attributes)), np.int64)
+    # Lists, because to_numpy would import pandas, which takes longer than all the rest.
+    one, two, count = (
+        np.array(kept.column(name).to_pylist(), np.int64) for name in ("one", "two", "values")
+    )
+    values[one, two] = values[two, one] = count
+    facts = {
+        name: Facts(
+            () if table.duplicates else table.keys,
+            dict(zip(table.columns, table.types, strict=True)),
+            table.rows,
+        )
+        for name, table in tables.items()
+    }
+    shared = Shared(attributes, tuple(form["families"]), values)
+    wide = _wide(store, form["tuples"], tables, options) if "tuples" in form else ()
+    return Inclusions(shared, facts, wide, options["min_coverage"], options["empty_columns"])
+
+
+def _wide(
+    store: Store, path: str, tables: dict[str, TableSnapshot], options: dict[str, Any]
+) -> tuple[InclusionDependency, ...]:
+    kept = stored(store, path)
+    wanted = (HOLDS, EMPTY) if options["empty_columns"] else (HOLDS,)
+    return tuple(
+        InclusionDependency(
+            tuple(Attribute(row["table"], tables[row["table"]].columns[c]) for c in row["columns"]),
+            tuple(Attribute(row["other"], tables[row["other"]].columns[c]) for c in row["others"]),
+        )
+        for row in kept.to_pylist()
+        if row["status"] in wanted
+    )
+
+
+def clusters(store: Store, form: dict[str, Any]) -> list[Cluster]:
+    """The clusters of the current version, those of most values first."""
+    attributes = [Attribute(table, column) for table, column in form["attributes"]]
+    kept = stored(store, form["clusters"])
+    sets = _members(kept.column("mask").to_pylist(), len(attributes))
+    found = [
+        Cluster(tuple(attributes[place] for place in places), count)
+        for places, count in zip(sets, kept.column("values").to_pylist(), strict=True)
+    ]
+    return sorted(found, key=lambda each: -each.values)
+
+
+def _table(
+    store: Store, name: str, form: dict[str, Any], options: dict[str, Any], current: bool
+) -> TableSnapshot:
+    names = form["columns"]["names"]
+    keys = stored(store, form["files"]["keys"])
+    if not {"keys", "fds"} & set(options["kinds"]):
+        keys = keys.slice(0, 0)  # not looked for
+    sets = columns_of(keys.column("mask"), names)
+    kinds = keys.column("kind").to_pylist()
+    witnesses: dict[tuple[str, ...], tuple[Any, Any]] = {}
+    if current:
+        seen = stored(store, form["files"]["evidence"])
+        pairs = zip(seen.column("one").to_pylist(), seen.column("two").to_pylist(), strict=True)
+        for columns, pair in zip(columns_of(seen.column("mask"), names), pairs, strict=True):
+            if pair[0] is not None and pair[1] is not None:
+                witnesses[columns] = (json.loads(pair[0]), json.loads(pair[1]))
+    found = None
+    if "fds" in form["files"]:
+        found = stored(store, form["files"]["fds"])
+    return TableSnapshot(
+        name,
+        form["rows"],
+        tuple(names),
+        tuple(form["columns"]["types"]),
+        tuple(Key(c) for c, kind in zip(sets, kinds, strict=True) if kind == KEY),
+        tuple(
+            NonKey(c, witnesses.get(c)) for c, kind in zip(sets, kinds, strict=True) if kind != KEY
+        ),
+        form["duplicates"],
+        tuple(_in_order(row, names) for row in form.get("duplicated") or ()),
+        {**form, "max_error": options.get("max_error")},
+        None if found is None else Dependencies(found, names),
+        () if found is None else approximate_keys(found, names),
+    )
+
+
+def _in_order(row: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """A row as a commit holds it, with its columns in table order again."""
+    return {name: row[name] for name in names} if {*row} == {*names} else row
+
+
+def approximate_keys(kept: pa.Table, names: list[str]) -> tuple[Key, ...]:
+    """The keys among dependencies, which are violated but within the bound on the error."""
+    some = kept.slice(_dependency_count(kept))
+    sets = columns_of(some.column("mask"), names)
+    errors = some.column("error").to_pylist()
+    return tuple(Key(columns, error) for columns, error in zip(sets, errors, strict=True))
+
+
+def _dependency_count(kept: pa.Table) -> int:
+    """How many rows of a file are functional dependencies; approximate keys come after them."""
+    # Through the buffers, because pyarrow's own ways to count would import pandas.
+    chunks = kept.column("right").chunks
+    sides = [np.frombuffer(c.buffers()[1], np.int32)[c.offset : c.offset + len(c)] for c in chunks]
+    return int(sum((side != KEY_SIDE).sum() for side in sides))
+
+
+class Dependencies(Sequence[FunctionalDependency]):
+    """Functional dependencies, shortest first, made into values one by one: there may be a
+    million of them."""
+
+    def __init__(self, kept: pa.Table, names: list[str]) -> None:
+        self._kept = kept.slice(0, _dependency_count(kept))
+        self._names = names
+
+    def __len__(self) -> int:
+        return int(self._kept.num_rows)
+
+    @overload
+    def __getitem__(self, at: int) -> FunctionalDependency: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> list[FunctionalDependency]: ...
+
+    def __getitem__(self, at: int | slice) -> FunctionalDependency | list[FunctionalDependency]:
+        if isinstance(at, int):
+            place = range(len(self))[at]
+            return self[place : place + 1][0]
+        start, stop, step = at.indices(len(self))
+        some = self._kept.slice(start, max(0, stop - start))
+        made = [
+            FunctionalDependency(columns, self._names[right], error)
+            for columns, right, error in zip(
+                columns_of(some.column("mask"), self._names),
+                some.column("right").to_pylist(),
+                some.column("error").to_pylist(),
+                strict=True,
+            )
+        ]
+        return made[::step]
+
+    def without(self, others: Dependencies) -> tuple[FunctionalDependency, ...]:
+        """Those that hold, and are not among the others that do; in the same order."""
+        known = set(others._holding())
+        new = [sides for sides in self._holding() if sides not in known]
+        lefts = _named([mask for mask, _ in new], self._names)
+        pairs = zip(lefts, (self._names[right] for _, right in new), strict=True)
+        return tuple(FunctionalDependency(left, right) for left, right in pairs)
+
+    def _holding(self) -> list[tuple[bytes, int]]:
+        """Left and right sides as a file holds them, of those without error."""
+        columns = [self._kept.column(name).to_pylist() for name in ("mask", "right", "error")]
+        return [(mask, right) for mask, right, error in zip(*columns, strict=True) if not error]
+
+    def __iter__(self) -> Iterator[FunctionalDependency]:
+        for start in range(0, len(self), 10_000):
+            yield from self[start : start + 10_000]
+
+
+def columns_of(masks: pa.ChunkedArray, names: list[str]) -> list[tuple[str, ...]]:
+    """The column names of each mask, in table order."""
+    return _named(masks.to_pylist(), names)
+
+
+def _named(masks: list[bytes], names: list[str]) -> list[tuple[str, ...]]:
+    return [tuple(names[place] for place in places) for places in _members(masks, len(names))]
+
+
+def _members(masks: list[bytes], atoms: int) -> list[list[int]]:
+    """The numbers in each mask, ascending."""
+    if not masks:
+        return []
+    data = np.frombuffer(b"".join(masks), np.uint8).reshape(len(masks), -1)
+    bits: NDArray[np.uint8] = np.unpackbits(data, axis=1, bitorder="little")[:, :atoms]
+    rows, places = np.nonzero(bits)
+    ends = np.searchsorted(rows, np.arange(1, len(masks) + 1))
+    starts = np.concatenate([[0], ends[:-1]])
+    picked = places.tolist()
+    return [picked[lo:hi] for lo, hi in zip(starts, ends, strict=True)]
+
+
+def agree_sets(
+    store: Store, form: dict[str, Any], later: list[dict[str, Any]] | None = None
+) -> list[AgreeSet]:
+    """All agree-sets of a table with their numbers of pairs, shortest first; with the ``later``
+    versions of the table, as they were before those."""
+    total = _pairs(store, form["files"]["agree"], "pairs", form)
+    for columns, change in _recounted(store, later or []).items():
+        total[columns] = total.get(columns, 0) - change
+    return _agree_sets(total, form)
+
+
+def changed_agree_sets(
+    store: Store, form: dict[str, Any], later: list[dict[str, Any]]
+) -> list[AgreeSet]:
+    """How the numbers of pairs changed over some versions of a table."""
+    return _agree_sets(_recounted(store, later), form)
+
+
+def _recounted(store: Store, forms: list[dict[str, Any]]) -> dict[tuple[str, ...], int]:
+    total: dict[tuple[str, ...], int] = {}
+    for form in forms:
+        for columns, change in _pairs(store, form["files"]["recount"], "change", form).items():
+            total[columns] = total.get(columns, 0) + change
+    return total
+
+
+def _pairs(
+    store: Store, path: str, column: str, form: dict[str, Any]
+) -> dict[tuple[str, ...], int]:
+    kept = stored(store, path)
+    sets = columns_of(kept.column("mask"), form["columns"]["names"])
+    return dict(zip(sets, kept.column(column).to_pylist(), strict=True))
+
+
+def _agree_sets(total: dict[tuple[str, ...], int], form: dict[str, Any]) -> list[AgreeSet]:
+    found = [AgreeSet(columns, pairs) for columns, pairs in total.items() if pairs]
+    return shortest_first(found, form["columns"]["names"])

@@ -1,0 +1,151 @@
+"""Deletes and updates: each request is matched with the row that it means, or refused."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.input.row_input import Columns
+from holdfast.model.errors import BatchError
+from holdfast.store import Lease, Store
+from holdfast.table.placement import shares
+from holdfast.table.state import Table
+from holdfast.table.witnesses import rows_as_text
+from holdfast.tasks.encode import layout
+from holdfast.tasks.result import Parcel
+from holdfast.tasks.rows import Locate, locate
+from holdfast.tasks.runner import Call, Runner
+from holdfast.tasks.segments import Segment, with_dead
+from holdfast.tasks.view import View
+
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Rows to be found: those that equal the request in the table's ``columns``.
+
+    ``places`` says where those columns are among the request's own.
+    """
+
+    what: str  # "delete" or "update"
+    label: str
+    own: Columns
+    segments: tuple[Segment, ...]
+    columns: tuple[int, ...]
+    places: tuple[int, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows are meant."""
+        return sum(segment.rows for segment in self.segments)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rows to delete, and how many repeated rows go with them."""
+
+    ids: I64
+    fewer_duplicates: int
+
+
+def find_rows(runner: Runner, view: View, table: str, requests: tuple[Requests, ...]) -> Found:
+    """The rows that the requests mean; an error that shows the row if they do not fit."""
+    asked = [request for request in requests if request.rows]
+    piles = shares(view, runner.tasks)
+    calls: list[Call] = [
+        (
+            locate,
+            Locate(
+                share, request.segments, layout(request.own.schema).widths,
+                request.columns, request.places,
+            ),
+        )
+        for request in asked
+        for share in piles
+    ]  # fmt: skip
+    results = runner.run(calls) if calls else []
+    ids: list[I64] = [np.empty(0, np.int64)]
+    fewer = 0
+    for k, request in enumerate(asked):
+        mine = results[k * len(piles) : (k + 1) * len(piles)]
+        taken = _allocate(view, table, request, [p for result in mine for p in result])
+        ids.append(taken.ids)
+        fewer += taken.fewer_duplicates
+    together = np.concatenate(ids)
+    if len(np.unique(together)) < len(together):
+        values, counts = np.unique(together, return_counts=True)
+        row = _shown(view, requests[0].own, int(values[counts > 1][0]), view.segments)
+        raise BatchError(f"table {table!r}: the batch deletes and updates the same row: {row}")
+    return Found(together, fewer)
+
+
+def _allocate(view: View, table: str, request: Requests, parcels: list[Parcel]) -> Found:
+    """One living row for each request, taken from wherever there are copies."""
+    if not parcels:
+        raise _refusal(view, table, request, 0, "matches no row")
+    first, need = parcels[0].arrays["first"], parcels[0].arrays["need"]
+    counts = np.sum([p.arrays["counts"] for p in parcels], axis=0)
+    by_key = len(request.columns) < view.columns
+    for k in np.flatnonzero(counts == 0)[:1]:
+        raise _refusal(view, table, request, int(first[k]), "matches no row")
+    if by_key or request.what == "update":
+        for k in np.flatnonzero(counts > 1)[:1]:
+            why = f"matches {counts[k]} rows, so the row key does not tell which is meant"
+            raise _refusal(view, table, request, int(first[k]), why)
+    for k in np.flatnonzero(need > counts)[:1]:
+        why = f"is there {need[k]} times, but the table has {counts[k]} such rows"
+        raise _refusal(view, table, request, int(first[k]), why)
+    ids = np.concatenate([p.arrays["ids"] for p in parcels])
+    owners = np.concatenate([p.arrays["owners"] for p in parcels])
+    order = np.argsort(owners, kind="stable")
+    ids, owners = ids[order], owners[order]
+    rank = np.arange(len(owners)) - np.searchsorted(owners, owners)
+    # Of m equal rows m - 1 repeat another one; afterwards m - d - 1 of them, or none. Rows with a
+    # null never repeat another where nulls are unequal: they are not counted there either.
+    fewer = (counts - 1) - np.maximum(counts - need - 1, 0)
+    if not view.nulls_equal:
+        fewer[parcels[0].arrays["nulls"]] = 0
+    return Found(ids[rank < need[owners]], int(fewer.sum()))
+
+
+def _refusal(view: View, table: str, request: Requests, row: int, why: str) -> BatchError:
+    at = row
+    segment = request.segments[0]
+    for segment in request.segments:
+        if at < segment.rows:
+            break
+        at -= segment.rows
+    shown = _shown(view, request.own, segment.base + at, request.segments)
+    return BatchError(f"{request.label}: table {table!r}: this {request.what} {why}: {shown}")
+
+
+def _shown(view: View, own: Columns, id_: int, segments: tuple[Segment, ...]) -> str:
+    return rows_as_text(view.root, segments, own.names, np.array([id_]))[id_]
+
+
+def with_deleted(store: Store, lease: Lease, table: Table, found: Found) -> Table:
+    """The table without the rows, and without the evidence that only they showed."""
+    segments = []
+    for segment in table.segments:
+        mine = found.ids[found.ids >> 32 == segment.number] - segment.base
+        if mine.size:
+            path = lease.new_path("dead", "arrow")
+            segment = with_dead(Path(store.path), segment, mine, path)
+        segments.append(segment)
+    evidence, gone = table.evidence.without(found.ids)
+    none = gone[:0]
+    covers = table.covers.only(table.sides).changed(none, gone, evidence.masks)
+    deleted = set(found.ids.tolist())
+    repeated = [pair for pair in table.repeated if not deleted & set(pair)]
+    return replace(
+        table,
+        segments=tuple(segments),
+        evidence=evidence,
+        covers=table.covers.joined(covers),
+        duplicates=table.duplicates - found.fewer_duplicates,
+        repeated=repeated,
+    )

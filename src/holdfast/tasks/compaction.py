@@ -1,0 +1,140 @@
+"""Upkeep of segments: sorting further columns, merging small segments, estimating columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.kernels import index
+from holdfast.tasks.ingest import Sketches
+from holdfast.tasks.result import Parcel
+from holdfast.tasks.segments import (
+    Segment,
+    build_indexes,
+    live_positions,
+    map_arrays,
+    map_words,
+    unique,
+    write_words,
+)
+from holdfast.tasks.view import View
+
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Build:
+    """Sort these columns of these segments."""
+
+    view: View
+    prefix: str
+    indexes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Make one segment of these, without their deleted rows.
+
+    ``ids`` are row ids that something refers to; the answer says where those rows went.
+    """
+
+    view: View
+    prefix: str
+    number: int
+    indexes: tuple[str, ...]
+    ids: I64
+
+
+@dataclass(frozen=True)
+class Describe:
+    """Estimate the number of distinct values of every column."""
+
+    view: View
+
+
+def build(item: Build) -> Iterator[Parcel]:
+    """Write the missing indexes."""
+    view = item.view
+    for segment in view.segments:
+        words = map_words(view.path, segment)
+        missing = [name for name in item.indexes if name not in segment.indexes]
+        built = build_indexes(view.path, item.prefix, words, view.shape, missing)
+        yield Parcel({"number": segment.number, "indexes": built})
+
+
+def describe(item: Describe) -> Iterator[Parcel]:
+    """Sketches of every segment."""
+    view = item.view
+    for segment in view.segments:
+        live = live_positions(view.path, segment)
+        sketches = Sketches(view.shape)
+        sketches.add(np.ascontiguousarray(view.rows(segment, live).T))
+        yield Parcel({}, {"sketch": sketches.hashes})
+
+
+def merge(item: Merge) -> Iterator[Parcel]:
+    """Write the merged segment."""
+    view = item.view
+    blocks, sizes, where = [], [], []
+    raw = unique(item.prefix, "raw") if view.segments[0].raw else None
+    writer = None
+    start = 0
+    for segment in view.segments:
+        live = live_positions(view.path, segment)
+        blocks.append(view.rows(segment, live))
+        asked = item.ids[item.ids >> 32 == segment.number] - segment.base
+        where.append(np.searchsorted(live, asked) + start + (item.number << 32))
+        start += live.size
+        if raw:
+            writer = writer or _raw_writer(view, segment, raw)
+            sizes += _copy_raw(view, segment, live, writer)
+    if writer is not None:
+        writer.close()
+    words = np.concatenate(blocks)
+    path = unique(item.prefix, "words")
+    write_words(view.path / path, words, sizes)
+    built = build_indexes(view.path, item.prefix, words, view.shape, item.indexes)
+    merged = Segment(item.number, start, start, path, raw, None, built)
+    order = [item.ids[item.ids >> 32 == segment.number] for segment in view.segments]
+    yield Parcel(
+        {"segment": merged.to_dict()},
+        {"old": np.concatenate(order), "new": np.concatenate(where).astype(np.int64)},
+    )
+
+
+def _raw_writer(view: View, segment: Segment, path: str) -> pa.ipc.RecordBatchFileWriter:
+    schema = pa.ipc.open_file(pa.memory_map(str(view.path / str(segment.raw)))).schema
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    return pa.ipc.new_file(str(view.path / path), schema, options=options)
+
+
+def _copy_raw(
+    view: View, segment: Segment, live: I64, writer: pa.ipc.RecordBatchFileWriter
+) -> list[int]:
+    """Append the living raw rows; the sizes of the batches written."""
+    reader = pa.ipc.open_file(pa.memory_map(str(view.path / str(segment.raw))))
+    sizes = map_arrays(view.path / segment.words)[1]["raw_batches"]
+    written = []
+    start = 0
+    for number, size in enumerate(sizes):
+        lo, hi = np.searchsorted(live, [start, start + size])
+        if hi > lo:
+            batch = reader.get_batch(number)
+            if hi - lo < size:
+                batch = batch.take(pa.array(live[lo:hi] - start))
+            writer.write_batch(batch)
+            written.append(int(hi - lo))
+        start += size
+    return written
+
+
+def estimate(parcels: list[Parcel]) -> list[float]:
+    """Distinct values per column over the sketches of several segments."""
+    found = [parcel.arrays["sketch"] for parcel in parcels if "sketch" in parcel.arrays]
+    if not found:
+        return []
+    return [index.distinct([sketch[c] for sketch in found]) for c in range(len(found[0]))]

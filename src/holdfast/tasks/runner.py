@@ -1,0 +1,64 @@
+"""Where tasks run: the one interface that Spark and the in-process runner both fill."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from holdfast.tasks.ingest import Ingest
+from holdfast.tasks.result import Parcel, unpack
+
+Call = tuple[Callable[[Any], Iterator[Parcel]], Any]
+"""A task and what it is told."""
+
+Reader = Callable[[Iterator[pa.RecordBatch], Ingest], Iterator[Parcel]]
+"""A task over the rows of a feed."""
+
+
+class Runner(Protocol):
+    """Runs tasks somewhere and brings back their parcels."""
+
+    @property
+    def tasks(self) -> int:
+        """How many tasks run at once."""
+
+    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+        """Run every call, in one job; the parcels of each, in order."""
+
+    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[Parcel]:
+        """Run a task over every partition of some rows, once, in one job."""
+
+    def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[Parcel]:
+        """Run a task over the first rows only."""
+
+
+class InProcess:
+    """Runs tasks one after the other, here, over Arrow tables. For tests and small data."""
+
+    def __init__(self, tasks: int = 2) -> None:
+        self.tasks = tasks
+
+    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+        """Run every call."""
+        return [[_copy(parcel) for parcel in task(item)] for task, item in calls]
+
+    def read(self, task: Reader, rows: pa.Table, spec: Ingest) -> list[Parcel]:
+        """Run a task over the rows, in as many partitions as there are tasks."""
+        size = max(1, -(-rows.num_rows // self.tasks))
+        parcels = []
+        for start in range(0, max(1, rows.num_rows), size):
+            batches = rows.slice(start, size).to_batches()
+            parcels += [_copy(parcel) for parcel in task(iter(batches), spec)]
+        return parcels
+
+    def head(self, task: Reader, rows: pa.Table, spec: Ingest, count: int) -> list[Parcel]:
+        """Run a task over the first rows."""
+        return list(task(iter(rows.slice(0, count).to_batches()), spec))
+
+
+def _copy(parcel: Parcel) -> Parcel:
+    """Through the same form that Spark carries, so that tests see what Spark would bring."""
+    row = parcel.batch()
+    return unpack(row.column(0)[0].as_py(), row.column(1)[0].as_py())

@@ -1,0 +1,148 @@
+"""Segments merged, sorted and described: the rows stay the same, and ids say where they went."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from holdfast.table import compaction as upkeep
+from holdfast.tasks import compaction as tasks
+from holdfast.tasks import ingest as ingest_tasks
+from holdfast.tasks.encode import layout
+from holdfast.tasks.ingest import Ingest, ingest
+from holdfast.tasks.segments import (
+    ROWS,
+    Segment,
+    live_positions,
+    map_arrays,
+    map_words,
+    read_raw,
+    row_codes,
+    with_dead,
+)
+from holdfast.tasks.view import View, bounds
+
+SCHEMA = pa.schema([("c0", pa.int64()), ("c1", pa.string())])
+PREFIX = "data/*-0123456789ab-"
+
+
+def written(root: Path, numbers: range, first: int = 1) -> list[Segment]:
+    """Rows ``(n, "n mod 7")`` as segments; nulls in between."""
+    (root / "data").mkdir(exist_ok=True)
+    cells = [
+        pa.array([None if n % 11 == 0 else n for n in numbers], pa.int64()),
+        pa.array([str(n % 7) for n in numbers]),
+    ]
+    spec = Ingest(str(root), PREFIX, SCHEMA, ("a", "b"), indexes=(ROWS, "0"))
+    batches = pa.table(cells, schema=SCHEMA).to_batches(max_chunksize=6)
+    return [
+        Segment(first + k, p.facts["rows"], p.facts["rows"], p.facts["words"], p.facts["raw"],
+                None, p.facts["indexes"])
+        for k, p in enumerate(ingest(iter(batches), spec))
+    ]  # fmt: skip
+
+
+def view(root: Path, segments: list[Segment], nulls_equal: bool = True) -> View:
+    return View(str(root), tuple(segments), layout(SCHEMA).widths, nulls_equal)
+
+
+def raw(root: Path, segment: Segment) -> list[tuple[int | None, str]]:
+    table = read_raw(root, segment, live_positions(root, segment))
+    return list(zip(table["c0"].to_pylist(), table["c1"].to_pylist(), strict=True))
+
+
+@pytest.mark.parametrize("keep_raw", [True, False])
+def test_merge(tmp_path: Path, keep_raw: bool) -> None:
+    parts = [written(tmp_path, range(20))[0], written(tmp_path, range(20, 45), 2)[0]]
+    parts += written(tmp_path, range(45, 48), 3)
+    parts[0] = with_dead(tmp_path, parts[0], np.arange(0, 20, 2), "data/dead-0123456789ab-1")
+    parts[2] = with_dead(tmp_path, parts[2], np.arange(3), "data/dead-0123456789ab-2")
+    expected = raw(tmp_path, parts[0]) + raw(tmp_path, parts[1])
+    words = np.concatenate(
+        [view(tmp_path, parts).rows(s, live_positions(tmp_path, s)) for s in parts]
+    )
+    if not keep_raw:
+        parts = [Segment(**{**s.to_dict(), "raw": None}) for s in parts]
+    ids = np.array([(1 << 32) + 1, (1 << 32) + 19, (2 << 32) + 0, (2 << 32) + 24])
+    (parcel,) = tasks.merge(tasks.Merge(view(tmp_path, parts), PREFIX, 9, (ROWS, "1"), ids))
+    merged = Segment.from_dict(parcel.facts["segment"])
+    assert (merged.number, merged.rows, merged.live, merged.dead) == (9, 35, 35, None)
+    assert np.array_equal(map_words(tmp_path, merged), words)
+    assert parcel.arrays["old"].tolist() == ids.tolist()
+    assert (parcel.arrays["new"] - merged.base).tolist() == [0, 9, 10, 34]
+    assert set(merged.indexes) == {ROWS, "1"}
+    assert (merged.raw is None) == (not keep_raw)
+    if keep_raw:
+        assert raw(tmp_path, merged) == expected
+
+
+def test_build_sorts_only_what_is_missing(tmp_path: Path) -> None:
+    (segment,) = written(tmp_path, range(30))
+    (parcel,) = tasks.build(tasks.Build(view(tmp_path, [segment]), PREFIX, (ROWS, "0", "1")))
+    assert list(parcel.facts["indexes"]) == ["1"]
+    arrays, _ = map_arrays(tmp_path / parcel.facts["indexes"]["1"])
+    column = map_words(tmp_path, segment)[:, 1].view(np.int64)
+    assert arrays["codes"].tolist() == sorted(column.tolist())
+    assert arrays["codes"].tolist() == column[arrays["positions"]].tolist()
+    rows, _ = map_arrays(tmp_path / segment.indexes[ROWS])
+    assert np.array_equal(
+        rows["codes"], np.sort(row_codes(map_words(tmp_path, segment)).view(np.int64))
+    )
+
+
+def test_describe_counts_living_rows(tmp_path: Path) -> None:
+    (segment,) = written(tmp_path, range(100))
+    segment = with_dead(tmp_path, segment, np.arange(50, 100), "data/dead-0123456789ab-1")
+    parcels = list(tasks.describe(tasks.Describe(view(tmp_path, [segment]))))
+    assert tasks.estimate(parcels) == [46.0, 7.0]  # 45 numbers and a null
+    assert tasks.estimate([]) == []
+
+
+@pytest.mark.parametrize("nulls_equal", [True, False])
+@pytest.mark.parametrize("parts", [1, 2, 5])
+def test_ranges_of_codes_hold_every_row_once(tmp_path: Path, nulls_equal: bool, parts: int) -> None:
+    segments = [*written(tmp_path, range(-20, 10)), *written(tmp_path, range(5, 60), 2)]
+    segments[0] = with_dead(tmp_path, segments[0], np.array([3, 4]), "data/dead-0123456789ab-1")
+    whole = view(tmp_path, segments, nulls_equal)
+    cuts = bounds(whole, 0, parts)
+    assert cuts == sorted(set(cuts))
+    assert len(cuts) < parts
+    found = []
+    for low, high in zip([-(1 << 63), *cuts], [*cuts, None], strict=True):
+        rows, ids = whole.between(0, low, high)
+        found += ids.tolist()
+        codes = rows[:, 0].view(np.int64)
+        assert (codes >= low).all()
+        assert high is None or (codes < high).all()
+    expected = []
+    for segment in segments:
+        live = live_positions(tmp_path, segment)
+        if not nulls_equal:
+            live = live[(map_words(tmp_path, segment)[live, -1] & np.uint64(1)) == 0]
+        expected += (live + segment.base).tolist()
+    assert sorted(found) == sorted(expected)
+
+
+def sized(number: int, live: int, rows: int | None = None) -> Segment:
+    return Segment(number, rows or live, live, "w", None)
+
+
+def test_segments_are_merged_in_tiers() -> None:
+    small = [sized(n, 100) for n in range(1, 9)]
+    assert upkeep.due(tuple(small[:7])) == []
+    assert upkeep.due(tuple(small)) == [tuple(small)]
+    large = [sized(n, 50_000) for n in range(20, 27)]
+    assert upkeep.due((*large, *small[:7])) == []
+    assert upkeep.due((*large, *small)) == [tuple(small)]
+    full = [sized(n, ingest_tasks.SEGMENT_ROWS) for n in range(30, 50)]
+    assert upkeep.due(tuple(full)) == []
+
+
+def test_a_segment_that_is_mostly_deleted_is_rewritten() -> None:
+    half = sized(1, 5_000, 10_000)
+    less = sized(2, 4_999, 10_000)
+    assert upkeep.due((half, less)) == [(less,)]
+    assert upkeep.due((sized(3, 10, 100),)) == []
