@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.families.inclusion_dependencies import changes as inclusion_changes
+from holdfast.families.inclusion_dependencies import compaction as inclusion_compaction
 from holdfast.families.inclusion_dependencies import n_ary as tuples
-from holdfast.families.inclusion_dependencies import values as inclusion
 from holdfast.flow import pipeline
 from holdfast.input.row_input import Columns, Feed
 from holdfast.model.changes import Changes
@@ -438,13 +439,13 @@ def keep(data: st.DataObject, options: Options, tasks: int, wide: bool, kinds: l
         tables[name] = (types, data.draw(rows_of(types, 10)))
     with folder() as path, small_limits(segment=data.draw(st.sampled_from([5, 1 << 20]))) as patch:
         if data.draw(st.booleans()):
-            for module in (inclusion, tuples):
+            for module in (inclusion_changes, tuples):
                 patch.setattr(module, "_AT_ONCE", 0)
             patch.setattr(tuples, "_MOST_LOOKED_UP", data.draw(st.sampled_from([0, 3, 1 << 17])))
-            patch.setattr(inclusion, "_SMALLEST", 2)
-            for module in (inclusion, values, tuples):
+            patch.setattr(inclusion_compaction, "_SMALLEST", 2)
+            for module in (inclusion_changes, inclusion_compaction, values, tuples):
                 patch.setattr(module, "HELD", data.draw(st.sampled_from([2, 7])))
-        patch.setattr(inclusion, "_FAN", data.draw(st.sampled_from([2, 3])))
+        patch.setattr(inclusion_compaction, "_FAN", data.draw(st.sampled_from([2, 3])))
         if wide:
             types = ["bigint"] * 8
             for i in range(8):

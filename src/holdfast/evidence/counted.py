@@ -22,8 +22,8 @@ from holdfast.kernels import agree as kernels
 from holdfast.kernels import bitsets
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
-from holdfast.report.snapshot import stored
 from holdfast.store import Store
+from holdfast.store.codecs import masks_of, matrix_of, stored
 from holdfast.table.placement import living, parts
 from holdfast.tasks import agree as tasks
 from holdfast.tasks.runner import Call, Runner
@@ -102,22 +102,6 @@ def _counted(
 
 
 # Files
-
-
-def masks_of(matrix: U64) -> pa.Array:
-    """A column of masks."""
-    width = 8 * matrix.shape[1]
-    data = pa.py_buffer(np.ascontiguousarray(matrix).tobytes())
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(width), len(matrix), [None, data])
-
-
-def matrix_of(column: pa.ChunkedArray, words: int) -> U64:
-    """The masks of a column."""
-    parts = [np.empty((0, words), np.uint64)]
-    for chunk in column.chunks:
-        data = np.frombuffer(chunk.buffers()[1], np.uint64).reshape(-1, words)
-        parts.append(data[chunk.offset : chunk.offset + len(chunk)])
-    return np.concatenate(parts)
 
 
 def contents(counted: Counted) -> Iterator[tuple[str, pa.Table]]:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import counted as counting
 from holdfast.evidence.strategy import COUNTED, WITNESSED
-from holdfast.families.inclusion_dependencies import values as inclusion
+from holdfast.families.inclusion_dependencies import changes as inclusion_changes
+from holdfast.families.inclusion_dependencies.changes import Change
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.inclusion_dependencies.n_ary import Batch as TupleBatch
 from holdfast.families.inclusion_dependencies.n_ary import Rows
-from holdfast.families.inclusion_dependencies.values import Change, Inclusion
 from holdfast.flow.discovery import (
     chosen,
     counted_anew,
@@ -25,10 +26,10 @@ from holdfast.flow.discovery import (
     validated,
     with_dependencies,
 )
-from holdfast.flow.run import Run
 from holdfast.input.reading import read
 from holdfast.input.row_input import Feed, fitted
 from holdfast.model.errors import BatchError
+from holdfast.store.run import Run
 from holdfast.table import compaction as upkeep
 from holdfast.table.matching import Requests, find_rows, with_deleted
 from holdfast.table.state import Table
@@ -172,10 +173,12 @@ def changed_values(
     if values is None:
         return None
     with run.stage("values"):
-        rows = [Change(after, intake.added), inclusion.gone(before, gone)]
-        found = inclusion.changed(run.runner, values, rows, run.place, run.options, run.progress)
+        rows = [Change(after, intake.added), inclusion_changes.gone(before, gone)]
+        found = inclusion_changes.changed(
+            run.runner, values, rows, run.place, run.options, run.progress
+        )
         came, went = (Rows(each.table.columns, each.segments, each.ids) for each in rows)
-        return inclusion.with_tuples(
+        return inclusion_changes.with_tuples(
             tuples_of(run, {after.name: after}, others), found, values.tuples,
             TupleBatch(after.name, came, went), run.progress,
         )  # fmt: skip

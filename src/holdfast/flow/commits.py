@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.families.inclusion_dependencies import values as inclusion
-from holdfast.families.inclusion_dependencies.values import Inclusion
-from holdfast.flow.run import Run
+from holdfast.families.inclusion_dependencies import storage as inclusion_storage
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.kernels import bitsets
 from holdfast.model.options import Options
 from holdfast.store import Lease, Store
+from holdfast.store.run import Run
 from holdfast.table import state
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
@@ -61,7 +61,7 @@ def commit(
         for segment in form["segments"]:
             files += Segment.from_dict(segment).files
     if values is not None:
-        facts = {**facts, "inclusion": inclusion.to_dict(values)}
+        facts = {**facts, "inclusion": inclusion_storage.to_dict(values)}
         files += values.data_files
         keep += [values.files[name] for name in ("inclusions", "tuples") if name in values.files]
     body = {

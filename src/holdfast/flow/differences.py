@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.evidence import Evidence
-from holdfast.families.inclusion_dependencies import values as inclusion
-from holdfast.families.inclusion_dependencies.values import Inclusion
+from holdfast.families.inclusion_dependencies import clusters as inclusion_clusters
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.flow.batches import Batch, BatchIntake
-from holdfast.flow.run import Run
 from holdfast.kernels import bitsets
 from holdfast.model.changes import Changes, Lost
 from holdfast.model.constraints import FunctionalDependency, InclusionDependency, Key, Row
 from holdfast.model.options import Options
+from holdfast.store.run import Run
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 
@@ -112,7 +112,7 @@ def inclusion_changes(
     if before is None or after is None or before is after:
         return {}
     lists: list[dict[Any, InclusionDependency]] = [
-        {each.sides: each for each in inclusion.dependencies(values, options)}
+        {each.sides: each for each in inclusion_clusters.dependencies(values, options)}
         for values in (before, after)
     ]
     old, new = lists

@@ -11,13 +11,15 @@ from holdfast.evidence import counted as counting
 from holdfast.evidence import strategy as ways
 from holdfast.evidence import witnessed as loop
 from holdfast.evidence.strategy import COUNTED
-from holdfast.families.inclusion_dependencies import values as inclusion
+from holdfast.families.inclusion_dependencies import changes as inclusion_changes
+from holdfast.families.inclusion_dependencies import storage as inclusion_storage
+from holdfast.families.inclusion_dependencies.changes import Change
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.inclusion_dependencies.n_ary import Rows, Search
-from holdfast.families.inclusion_dependencies.values import Change, Inclusion
 from holdfast.flow.commits import saved
-from holdfast.flow.run import Run
 from holdfast.input.reading import Intake, read
 from holdfast.input.row_input import Columns, Feed
+from holdfast.store.run import Run
 from holdfast.table import compaction as upkeep
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
@@ -191,9 +193,13 @@ def discover_values(run: Run, tables: dict[str, Table]) -> Inclusion | None:
     with run.stage("values"):
         none = Inclusion.none({name: table.columns for name, table in tables.items()})
         rows = [Change(table, table.segments) for table in tables.values()]
-        found = inclusion.changed(run.runner, none, rows, run.place, run.options, run.progress)
-        found = inclusion.with_tuples(tuples_of(run, tables, {}), found, {}, None, run.progress)
-        return inclusion.save(run.store, run.lease, found, None)
+        found = inclusion_changes.changed(
+            run.runner, none, rows, run.place, run.options, run.progress
+        )
+        found = inclusion_changes.with_tuples(
+            tuples_of(run, tables, {}), found, {}, None, run.progress
+        )
+        return inclusion_storage.save(run.store, run.lease, found, None)
 
 
 def tuples_of(run: Run, tables: dict[str, Table], others: dict[str, Any]) -> Search:

@@ -12,14 +12,14 @@ import pyarrow as pa
 
 from holdfast.evidence import counted as counting
 from holdfast.evidence.strategy import COUNTED
-from holdfast.families.inclusion_dependencies import values as inclusion
+from holdfast.families.inclusion_dependencies import compaction as inclusion_compaction
+from holdfast.families.inclusion_dependencies import missing as inclusion_missing
+from holdfast.families.inclusion_dependencies import storage as inclusion_storage
 from holdfast.flow.batches import Batch, changed, changed_values, read_batch
 from holdfast.flow.commits import commit, saved
 from holdfast.flow.differences import changes_of, inclusion_changes
 from holdfast.flow.discovery import discover_table, discover_values
-from holdfast.flow.run import Run, about
 from holdfast.flow.verify import verify
-from holdfast.input.reading import Place
 from holdfast.input.row_input import Columns, Feed
 from holdfast.kernels.cover import MOST, TooMany
 from holdfast.model.changes import Changes
@@ -28,6 +28,7 @@ from holdfast.model.errors import BatchError, InputError, SchemaError, UnknownTa
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
+from holdfast.store.run import Place, Run, about
 from holdfast.table import compaction as upkeep
 from holdfast.table import state
 from holdfast.table.witnesses import rows_as_text
@@ -85,7 +86,9 @@ def apply(
         run = Run(runner, store, options, lease, about(progress, name))
         with run.stage("open"):
             before = state.load(store, name, body["tables"][name], options)
-            values = inclusion.load(store, body["inclusion"]) if "inclusion" in body else None
+            values = (
+                inclusion_storage.load(store, body["inclusion"]) if "inclusion" in body else None
+            )
         with run.stage("read"):
             intake = read_batch(run, before, batch)
         digest = intake.digest
@@ -105,16 +108,16 @@ def apply(
         if upkeep.due(after.segments):
             with run.stage("merge"):
                 after = upkeep.merge(run.runner, after, run.place, options, run.progress)
-        if values_after is not None and inclusion.due(values_after.runs):
+        if values_after is not None and inclusion_compaction.due(values_after.runs):
             with run.stage("merge"):
-                values_after = inclusion.merged(
+                values_after = inclusion_compaction.merged(
                     run.runner, values_after, run.place, options, run.progress
                 )
         with run.stage("commit"):
             run.progress("commit")
             after = saved(run, after, before)
             if values_after is not None:
-                values_after = inclusion.save(store, lease, values_after, values)
+                values_after = inclusion_storage.save(store, lease, values_after, values)
             told = {"table": name, "id": batch.batch_id, "digest": digest}
             changes = replace(changes, version=body["version"] + 1, seconds=run.seconds)
             tables = {name: after}
@@ -189,7 +192,7 @@ def missing_values(
                 "the profile does not look for inclusion dependencies; "
                 "profile the tables with --kinds keys,inds"
             )
-        held = inclusion.load(store, body["inclusion"])
+        held = inclusion_storage.load(store, body["inclusion"])
         for each in (dependent, referenced):
             if each.table not in body["tables"]:
                 has = ", ".join(body["tables"])
@@ -207,7 +210,7 @@ def missing_values(
         progress("values", table=dependent.table)
         place = Place(store.path, "", options.keep_rows)
         pair = (dependent, referenced)
-        ids = inclusion.missing(runner, held, table, pair, most, place, options)
+        ids = inclusion_missing.missing(runner, held, table, pair, most, place, options)
         names = table.columns.names
         text = rows_as_text(store.path, table.segments, names, ids)
         rows = [json.loads(text[id_]) for id_ in ids.tolist()]

@@ -11,16 +11,19 @@ from numpy.typing import NDArray
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence.counted import Counted
 from holdfast.evidence.strategy import COUNTED
-from holdfast.families.inclusion_dependencies import values as inclusion
-from holdfast.families.inclusion_dependencies.values import Change, Inclusion
+from holdfast.families.inclusion_dependencies import changes as inclusion_changes
+from holdfast.families.inclusion_dependencies import storage as inclusion_storage
+from holdfast.families.inclusion_dependencies import verify as inclusion_verify
+from holdfast.families.inclusion_dependencies.changes import Change
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.flow.differences import key_of
 from holdfast.flow.discovery import counted_anew, discover_rows, tuples_of
-from holdfast.flow.run import Run, about
 from holdfast.kernels import bitsets
 from holdfast.model.changes import Verification
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
+from holdfast.store.run import Run, about
 from holdfast.table import state
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
@@ -44,7 +47,7 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
             differences[name] = list(_verify_table(run, kept[name]))
         if "inclusion" in body and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)
-            held = inclusion.load(store, body["inclusion"])
+            held = inclusion_storage.load(store, body["inclusion"])
             for name, sentence in _verify_values(run, held, kept):
                 differences[name].append(sentence)
     found = {name: tuple(sentences) for name, sentences in differences.items()}
@@ -56,9 +59,11 @@ def _verify_values(
 ) -> Iterator[tuple[str, str]]:
     """What is wrong with the values, and with which table's."""
     rows = [Change(table, table.segments) for table in tables.values()]
-    fresh = inclusion.changed(run.runner, kept.emptied, rows, run.place, run.options, run.progress)
-    fresh = inclusion.with_tuples(tuples_of(run, tables, {}), fresh, {}, None, run.progress)
-    yield from inclusion.differences(run.runner, kept, fresh, run.place)
+    fresh = inclusion_changes.changed(
+        run.runner, kept.emptied, rows, run.place, run.options, run.progress
+    )
+    fresh = inclusion_changes.with_tuples(tuples_of(run, tables, {}), fresh, {}, None, run.progress)
+    yield from inclusion_verify.differences(run.runner, kept, fresh, run.place)
 
 
 def _verify_table(run: Run, kept: Table) -> Iterator[str]:

@@ -14,6 +14,7 @@ import numpy as np
 from holdfast.input.row_input import Columns, Feed
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.model.progress import Progress
+from holdfast.store.run import Place
 from holdfast.tasks import text
 from holdfast.tasks.encode import UnsupportedType, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
@@ -38,15 +39,6 @@ class Intake:
     def rows(self) -> int:
         """The number of rows."""
         return sum(segment.rows for segment in self.segments)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a run writes its files: the profile, and the beginning of their names."""
-
-    root: str
-    prefix: str
-    keep_rows: bool = True
 
 
 def read(

@@ -11,6 +11,10 @@ from holdfast.model.errors import InputError
 
 Row = dict[str, Any]
 
+HOLDS, REFUTED, EMPTY = range(3)
+"""What was found of a candidate for an inclusion of several columns; empty: the left side has no
+tuple without a null."""
+
 
 def quoted(name: str) -> str:
     """A column name as it is printed: in backticks where it would be unclear.

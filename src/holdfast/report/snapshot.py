@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared, foreign_keys
 from holdfast.model.constraints import (
+    EMPTY,
+    HOLDS,
     AgreeSet,
     Attribute,
     Cluster,
@@ -24,17 +26,10 @@ from holdfast.model.constraints import (
     shortest_first,
 )
 from holdfast.store import Store
+from holdfast.store.codecs import KEY, stored
 
 KEY_SIDE = -1
 """The right side that stands for keys in a file of dependencies."""
-
-KEY, NON_KEY = 0, 1
-"""The kinds of rows in a file of keys."""
-
-
-HOLDS, REFUTED, EMPTY = range(3)
-"""What was found of a candidate for an inclusion of several columns; empty: the left side has no
-tuple without a null."""
 
 
 @dataclass(frozen=True)
@@ -84,11 +79,6 @@ class Snapshot:
     options: dict[str, Any]
     tables: dict[str, TableSnapshot]
     inclusions: Inclusions | None = None  # None: not looked for
-
-
-def stored(store: Store, path: str) -> pa.Table:
-    """What an Arrow file of a profile holds."""
-    return pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
 
 
 def snapshot(store: Store, version: int | None = None) -> Snapshot:

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from holdfast.input.reading import Place
 from holdfast.kernels import bitsets
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
+from holdfast.store.run import Place
 from holdfast.table import indexes
 from holdfast.table.placement import with_indexes
 from holdfast.table.state import Table

@@ -16,14 +16,14 @@ from holdfast.cover.dependencies import KEY as KEY_SIDE
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import counted as counting
-from holdfast.evidence.counted import Counted, masks_of, matrix_of
+from holdfast.evidence.counted import Counted
 from holdfast.evidence.strategy import COUNTED, WITNESSED
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import WITNESSES
 from holdfast.model.options import Options
-from holdfast.report.snapshot import KEY, NON_KEY, stored
 from holdfast.store import Lease, Store
+from holdfast.store.codecs import KEY, NON_KEY, masks_of, matrix_of, stored, write
 from holdfast.tasks.encode import layout
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.view import View
@@ -274,14 +274,3 @@ def _evidence(table: Table, shown: dict[int, str]) -> pa.Table:
 
 
 PAIRS = pa.list_(pa.int64())
-
-
-def write(store: Store, lease: Lease, kind: str, table: pa.Table) -> str:
-    """Write a file of a kind; its path."""
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.ipc.new_file(sink, table.schema, options=options) as writer:
-        writer.write_table(table)
-    path = lease.new_path(kind, "arrow")
-    store.write(path, sink.getvalue())
-    return path

@@ -16,11 +16,11 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.input.reading import Place
 from holdfast.input.row_input import Columns
+from holdfast.model.constraints import EMPTY, HOLDS, REFUTED
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
-from holdfast.report.snapshot import EMPTY, HOLDS, REFUTED
+from holdfast.store.run import Place
 from holdfast.table.placement import shares
 from holdfast.tasks import values as tasks
 from holdfast.tasks.encode import layout

@@ -9,11 +9,21 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from holdfast.input.reading import Place
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
-from holdfast.store import Lease, Store, disk_errors
+from holdfast.store.directory import Store
+from holdfast.store.files import disk_errors
+from holdfast.store.leases import Lease
 from holdfast.tasks.runner import Runner
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run writes its files: the profile, and the beginning of their names."""
+
+    root: str
+    prefix: str
+    keep_rows: bool = True
 
 
 @dataclass

@@ -1,0 +1,160 @@
+"""Rows that came and went move values between clusters, and touch only the values they contain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.families.inclusion_dependencies import n_ary
+from holdfast.families.inclusion_dependencies.clusters import Inclusion, by_table
+from holdfast.families.inclusion_dependencies.foreign_keys import Shared
+from holdfast.families.inclusion_dependencies.n_ary import Candidate, Verdicts
+from holdfast.model.errors import StoreError
+from holdfast.model.options import Options
+from holdfast.model.progress import Progress
+from holdfast.store.run import Place
+from holdfast.table.placement import shares
+from holdfast.table.state import Table
+from holdfast.tasks import values as tasks
+from holdfast.tasks.result import Parcel
+from holdfast.tasks.runner import Call, Runner
+from holdfast.tasks.segments import Segment
+from holdfast.tasks.values import HELD, Cells, Run, cut
+
+I64 = NDArray[np.int64]
+
+_AT_ONCE = 1 << 19
+"""Cells that one task counts and settles by itself: a second job would cost more."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Rows that came (``ids`` is None: all that live in the segments) or that went."""
+
+    table: Table
+    segments: tuple[Segment, ...]
+    ids: I64 | None = None
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return sum(s.live for s in self.segments) if self.ids is None else self.ids.size
+
+
+def gone(table: Table, ids: I64) -> Change:
+    """Rows that were deleted from a table, which still has their words."""
+    numbers = set((ids >> 32).tolist())
+    return Change(table, tuple(s for s in table.segments if s.number in numbers), ids)
+
+
+def changed(
+    runner: Runner,
+    before: Inclusion,
+    changes: Iterable[Change],
+    place: Place,
+    options: Options,
+    progress: Progress,
+) -> Inclusion:
+    """The state after rows came and went, in one job, or two where there are many."""
+    changes = [change for change in changes if change.rows]
+    cells = [(change, cells_of(before, change, place, options)) for change in changes]
+    size = sum(change.rows * len(each.attributes) for change, each in cells)
+    progress("values", cells=size)
+    if not size:
+        return before
+    runs: list[Run] = []
+    parts = 1
+    if size > _AT_ONCE:
+        runs = _counted(runner, [each for _, each in cells], place)
+        entries = sum(run.entries for run in runs)
+        parts = max(runner.tasks, -(-entries // HELD))
+    direct = () if runs else tuple(each for _, each in cells)
+    words = before.masks.shape[1]
+    calls: list[Call] = [
+        (
+            tasks.settle,
+            tasks.Settle(
+                place.root, place.prefix, cut(k, parts), cut(k + 1, parts), tuple(runs), direct,
+                before.runs, words, not options.insert_only,
+            ),
+        )
+        for k in range(parts)
+    ]  # fmt: skip
+    parcels = [parcel for result in runner.run(calls) for parcel in result]
+    if any(parcel.facts["wrong"] for parcel in parcels):
+        raise StoreError("a batch takes away values that the profile does not have")
+    after = before.moved(
+        np.concatenate([parcel.arrays["masks"] for parcel in parcels]),
+        np.concatenate([parcel.arrays["counts"] for parcel in parcels]),
+    )
+    added = run_of(parcels)
+    return replace(after, runs=(*before.runs, *([added] if added.entries else [])))
+
+
+def cells_of(state: Inclusion, change: Change, place: Place, options: Options) -> Cells:
+    table = change.table
+    numbers = [n for n, each in enumerate(state.attributes) if each.table == table.name]
+    attributes = tuple(
+        tasks.Attribute(number, (column,), (state.families[number],))
+        for column, number in enumerate(numbers)
+    )
+    return Cells(
+        table.view(place.root, options, change.segments),
+        table.columns.schema,
+        attributes,
+        options.inclusion_nulls == "values",
+        1 if change.ids is None else -1,
+        change.ids,
+    )
+
+
+def _counted(runner: Runner, cells: list[Cells], place: Place) -> list[Run]:
+    """Runs of the values of many rows."""
+    calls: list[Call] = []
+    for each in cells:
+        for share in shares(each.view, runner.tasks):
+            mine = each.ids
+            if mine is not None:
+                mine = mine[np.isin(mine >> 32, [s.number for s in share.segments])]
+            calls.append(
+                (tasks.count, tasks.Count(replace(each, view=share, ids=mine), place.prefix))
+            )
+    # The large ones first, so that no task is left alone with one at the end.
+    calls.sort(key=lambda call: -sum(s.rows for s in call[1].cells.view.segments))
+    return [run_of([parcel]) for result in runner.run(calls) for parcel in result]
+
+
+def run_of(parcels: list[Parcel]) -> Run:
+    return Run(
+        tuple(parcel.facts["part"] for parcel in parcels),
+        sum(parcel.facts["entries"] for parcel in parcels),
+    )
+
+
+def with_tuples(
+    search: n_ary.Search,
+    state: Inclusion,
+    before: Verdicts,
+    batch: n_ary.Batch | None,
+    progress: Progress,
+) -> Inclusion:
+    """The state with its dependencies of several columns, where they are looked for."""
+    if search.options.max_arity == 1:
+        return state
+    place = {
+        each: (table, c)
+        for table, members in by_table(state.attributes).items()
+        for c, each in enumerate(members)
+    }
+    shared = Shared(state.attributes, state.families, state.overlaps)
+    unary = []
+    for each in shared.inclusion_dependencies(1.0, search.options.empty_columns):
+        (table, column), (other, column_of_other) = (
+            place[each.dependent[0]],
+            place[each.referenced[0]],
+        )
+        unary.append(Candidate(table, (column,), other, (column_of_other,)))
+    return replace(state, tuples=n_ary.found(search, unary, before, batch, progress))

@@ -1,0 +1,62 @@
+"""Values of one column that do not occur in another: rows that show them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.families.inclusion_dependencies.changes import Change, cells_of
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
+from holdfast.model.constraints import Attribute
+from holdfast.model.options import Options
+from holdfast.store.run import Place
+from holdfast.table.placement import shares
+from holdfast.table.state import Table
+from holdfast.tasks import values as tasks
+from holdfast.tasks.runner import Call, Runner
+from holdfast.tasks.values import cut
+
+I64 = NDArray[np.int64]
+
+
+def missing(
+    runner: Runner,
+    state: Inclusion,
+    table: Table,
+    pair: tuple[Attribute, Attribute],
+    most: int | None,
+    place: Place,
+    options: Options,
+) -> I64:
+    """Rows of the dependent's table, one for each value (the first so many) that is missing."""
+    dependent, referenced = (state.attributes.index(each) for each in pair)
+    parts = max([1, *(len(run.parts) for run in state.runs)])
+    calls: list[Call] = [
+        (
+            tasks.missing,
+            tasks.Missing(
+                place.root, cut(k, parts), cut(k + 1, parts), state.runs, dependent, referenced,
+                most,
+            ),
+        )
+        for k in range(parts)
+    ]  # fmt: skip
+    parcels = [parcel for result in runner.run(calls) for parcel in result]
+    # In the order of their codes, because the parts are, and each in itself.
+    codes = np.concatenate([parcel.arrays["codes"] for parcel in parcels])[:most]
+    if not len(codes):
+        return np.empty(0, np.int64)
+    cells = cells_of(state, Change(table, table.segments), place, options)
+    column = table.columns.names.index(pair[0].column)
+    cells = replace(cells, attributes=cells.attributes[column : column + 1])
+    calls = [
+        (tasks.find, tasks.Find(replace(cells, view=share), codes))
+        for share in shares(cells.view, runner.tasks)
+    ]
+    ids = np.full(len(codes), -1, np.int64)
+    for result in runner.run(calls):
+        for parcel in result:
+            ids[parcel.arrays["codes"]] = parcel.arrays["ids"]
+    return ids[ids >= 0]

@@ -1,0 +1,47 @@
+"""Kept values beside those of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from holdfast.families.inclusion_dependencies.clusters import Inclusion, grouped
+from holdfast.store.run import Place
+from holdfast.tasks import values as tasks
+from holdfast.tasks.runner import Call, Runner
+from holdfast.tasks.values import Run, cut
+
+
+def differences(
+    runner: Runner, kept: Inclusion, fresh: Inclusion, place: Place
+) -> Iterator[tuple[str, str]]:
+    """Where the kept values are not those of the rows: the table, and a sentence about it."""
+    wrong = np.argwhere(np.triu(kept.overlaps != fresh.overlaps))
+    for one, two in wrong.tolist():
+        a, b = kept.attributes[one], kept.attributes[two]
+        mine, theirs = int(kept.overlaps[one, two]), int(fresh.overlaps[one, two])
+        what = f"{a} has" if one == two else f"{a} and {b} share"
+        yield a.table, f"the profile says that {what} {mine} distinct values, but it is {theirs}"
+    if len(wrong):
+        return
+    table = kept.attributes[0].table
+    statuses = [{each: v.status for each, v in state.tuples.items()} for state in (kept, fresh)]
+    if statuses[0] != statuses[1]:
+        yield table, "the profile's inclusions of several columns are not those of the rows"
+    same = grouped(kept.masks, kept.counts), grouped(fresh.masks, fresh.counts)
+    if not all(np.array_equal(a, b) for a, b in zip(*same, strict=True)):
+        yield table, "the profile's clusters of attributes are not those of the rows"
+    parts = max(len(run.parts) for run in (*kept.runs, *fresh.runs, Run((None,), 0)))
+    calls: list[Call] = [
+        (
+            tasks.compare,
+            tasks.Compare(place.root, cut(k, parts), cut(k + 1, parts), kept.runs, fresh.runs),
+        )
+        for k in range(parts)
+    ]
+    for result in runner.run(calls):
+        for parcel in result:
+            for number, count in parcel.facts["wrong"].items():
+                each = kept.attributes[int(number)]
+                yield each.table, f"the profile counts {count} values of {each} wrongly"
