@@ -148,7 +148,7 @@ def _witnesses(profile: Profile, count: int) -> list[dict[str, Any]]:
     store = profile._store
     body = store.read()
     options = Options.from_dict(body["options"])
-    table = state.load(store, TABLE, body["tables"][TABLE], options)
+    table = state.load(store, TABLE, body["tables"][TABLE])
     ids = np.unique(table.evidence.witnesses[-count:])
     shown = rows_as_text(store.path, table.segments, table.columns.names, ids[ids >= 0])
     return [json.loads(text) for text in shown.values()]

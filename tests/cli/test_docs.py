@@ -78,7 +78,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
          "segments": [{}], "evidence": {"way": "counted", "seconds": 0.002, "limit": 60.0,
          "reason": "asked for"}},
     )  # fmt: skip
-    hurried = replace(orders, details={"unchecked": {"keys": 12, "right_sides": []}})
+    hurried = replace(orders, details={"limits": {"keys": 2, "functional_dependencies": 1}})
     twice = TableSnapshot("log", 9, ("at", "what"), (), (Key(("at",)),), (), 1,
         ({"at": 5, "what": "start"},), {})  # fmt: skip
     depending = replace(

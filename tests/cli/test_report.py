@@ -12,7 +12,7 @@ import pytest
 from rich.cells import cell_len
 
 from holdfast.model.changes import Changes, Entry, Lost, TableDiff, Verification
-from holdfast.model.constraints import AgreeSet, Key, NonKey, Row
+from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
 from holdfast.report import forms, terminal
 from holdfast.report.progress import Progress
 from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -249,3 +249,21 @@ def test_progress_stops_when_the_block_fails() -> None:
     stream = io.StringIO()
     with pytest.raises(KeyboardInterrupt), Progress(stream, after=60):
         raise KeyboardInterrupt
+
+
+def test_a_depth_that_a_time_budget_ended_at_is_said(screen: Screen) -> None:
+    """For keys and for left sides each, apart from what was asked for."""
+    found = [FunctionalDependency(("a",), "b")]
+    deep = table(
+        ["a", "b", "c", "d"],
+        functional_dependencies=found,
+        details={"limits": {"keys": 3, "functional_dependencies": 1}},
+    )
+    options = {"kinds": ["keys", "fds"], "time_budget": 30.0, "max_columns": 3}
+    terminal.show(terminal.Page(screen), "p", snapshot(deep, **options))
+    told = " ".join(screen.getvalue().split())
+    assert "(searched up to 3 columns: there may be more)" in told
+    assert "(searched up to 1 column: the time budget of 30 s ended there)" in told
+    form = forms.show(snapshot(deep, **options))["tables"]["t"]
+    assert form["complete_up_to"] == {"functional_dependencies": 1}
+    assert form["max_columns"] == 3

@@ -12,6 +12,7 @@ from holdfast.cover.agree import AgreeSets
 from holdfast.cover.approximate import allowed, within
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.kernels import agree, bitsets
+from holdfast.model.limits import Limits
 from tests import oracle
 from tests.strategies import Rows, rows_of, tables
 
@@ -50,7 +51,7 @@ def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None
     columns, rows = table
     most = data.draw(st.sampled_from([None, 1, 2]))
     sets = counted(rows, columns)
-    kept = Covers.build(columns, [KEY, *range(columns)], sets.masks, most)
+    kept = Covers.build(columns, [KEY, *range(columns)], sets.masks, Limits.both(most))
     for _ in range(3):
         rows = [row for row in rows if data.draw(st.booleans())] + data.draw(rows_of(columns, 4))
         now = counted(rows, columns)
@@ -62,7 +63,7 @@ def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None
         shown = oracle.agree_sets(rows, columns, "equal")
         keys = oracle.minimal_sets(columns, oracle.maximal_sets(shown), most)
         assert bitsets.to_columns(kept.keys.minimal) == keys
-        again = Covers.restored(columns, *kept.parts, kept.minimal, most)
+        again = Covers.restored(columns, *kept.parts, kept.minimal, Limits.both(most))
         for side, cover in kept.by_side.items():
             assert np.array_equal(cover.evidence, again.by_side[side].evidence)
         apart = kept.only(kept.columns).joined(kept.only([KEY]))

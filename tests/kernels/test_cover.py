@@ -122,13 +122,19 @@ def test_a_column_out_of_range_is_refused(column: int) -> None:
 @patient
 def test_search_inside_areas(evidence: Family, areas: Family, limit: int) -> None:
     graph = kernels.edges(bitsets.complement(bitsets.from_columns(evidence, 6), 6))
-    found = bitsets.to_columns(kernels.search(graph, bitsets.from_columns(areas, 6), limit))
+    masks, whole = kernels.search(graph, bitsets.from_columns(areas, 6), limit)
+    found = bitsets.to_columns(masks)
     expected = [
         each
         for each in minimal_sets(6, evidence, limit)
         if any(set(each) <= set(area) for area in areas)
     ]
     assert sorted(found) == sorted(expected)
+    if whole:
+        longer = minimal_sets(6, evidence, 6)
+        assert not [each for each in longer if len(each) > limit and set(each) in map(set, areas)]
+    if (0, 1, 2, 3, 4, 5) in areas and whole:
+        assert sorted(found) == sorted(longer)
 
 
 @given(families(6, 6), families(6, 6), st.integers(0, 7))
@@ -164,7 +170,8 @@ def test_an_interrupted_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "STEPS", 7)
     monkeypatch.setattr(kernels, "ROOM", 2)
     graph = kernels.edges(rows)
-    searched = kernels.search(graph, bitsets.universe(70), 70)
+    searched, whole = kernels.search(graph, bitsets.universe(70), 70)
+    assert whole
     grown = kernels.extend(bitsets.from_columns([()], 70), graph, 70)
     assert sorted(bitsets.to_columns(searched)) == sorted(expected)
     assert sorted(bitsets.to_columns(grown)) == sorted(expected)

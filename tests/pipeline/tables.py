@@ -214,7 +214,7 @@ class Shop:
 
     def assert_kept_pairs(self) -> None:
         """Every stored witness pair is two living rows that agree in exactly its columns."""
-        kept = state.load(self.store, "t", self.store.read()["tables"]["t"], self.options)
+        kept = state.load(self.store, "t", self.store.read()["tables"]["t"])
         view = kept.view(self.store.path, self.options)
         rows = {}
         for segment in view.segments:

@@ -15,7 +15,6 @@ from holdfast.api import Profile
 from holdfast.evidence import strategy as ways
 from holdfast.model.errors import InputError
 from holdfast.model.options import Options
-from holdfast.report import forms
 from tests import oracle
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import KINDS, Shop, folder, small_limits
@@ -161,48 +160,6 @@ def test_a_table_moves_from_one_way_to_the_other(
             assert told.fds_lost == len(before - now)
         shop.assert_exact(rows)
         assert not any(shop.verify().differences.values())
-
-
-@law(EXAMPLES // 2)
-@given(data=st.data(), evidence=st.sampled_from(["counted", "witnessed"]))
-def test_a_time_budget(data: st.DataObject, evidence: str) -> None:
-    """What is told within it is true, and what is left is told."""
-    rows = data.draw(rows_of(4, 14))
-    options = Options(kinds=("keys", "fds"), evidence=evidence, time_budget=1e-9)
-    with folder() as path, small_limits(**{**data.draw(LIMITS), "sample": 2}):
-        shop = Shop(Path(path) / "p", 4, rows, options)
-        for _ in range(3):
-            now = shop.now
-            true = oracle.dependencies(rows, 4, "equal", None)
-            told = {
-                (tuple(int(c[1:]) for c in fd.lhs), int(fd.rhs[1:]))
-                for fd in now.functional_dependencies or ()
-            }
-            shown = oracle.maximal_sets(oracle.agree_sets(rows, 4, "equal"))
-            keys = set(shop.places(now.keys))
-            left = forms.unchecked(now)
-            assert told <= true
-            assert keys <= set(oracle.minimal_sets(4, shown, None))
-            if not left:
-                assert told == true
-            assert ("functional_dependencies" in forms.incomplete(now, {"kinds": ["fds"]})) == bool(
-                left.get("functional_dependencies") or left.get("right_sides")
-            )
-            assert not any(shop.verify().differences.values())
-            change = data.draw(batches(4, rows))
-            outcome = shop.apply(**change.batch)
-            rows = change.after
-            shown = oracle.agree_sets(rows, 4, "equal")
-            for lost in outcome.lost:
-                columns = {int(name[1:]) for name in lost.key.columns}
-                if not lost.unchecked:
-                    broken = any(columns <= set(each) for each in shown if len(each) < 4)
-                    assert lost.broken == broken
-    with folder() as path, small_limits():
-        roomy = Options(kinds=("keys", "fds"), evidence=evidence, time_budget=1e9)
-        shop = Shop(Path(path) / "p", 4, rows, roomy)
-        shop.assert_exact(rows)
-        assert not forms.unchecked(shop.now)
 
 
 def test_bounds_that_make_no_sense(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.flow.commits import KEPT
+from holdfast.model.limits import Limits
 from holdfast.model.options import Options
 from holdfast.store import Store
 from holdfast.table import state
@@ -119,7 +120,7 @@ def republish(shop: Shop, change: Callable[[state.Table], state.Table]) -> None:
     with store.writing() as lease:
         body = store.read()
         options = Options.from_dict(body["options"])
-        kept = state.load(store, "t", body["tables"]["t"], options)
+        kept = state.load(store, "t", body["tables"]["t"])
         saved = state.save(store, lease, options, change(kept), kept, {})
         form = {**body["tables"]["t"], **saved.to_dict()}
         old = set(body["tables"]["t"]["files"].values())
@@ -133,7 +134,7 @@ def republish(shop: Shop, change: Callable[[state.Table], state.Table]) -> None:
 def test_a_key_that_is_none(shop: Shop) -> None:
     def without_first(kept: state.Table) -> state.Table:
         evidence = state.Evidence(kept.evidence.masks[1:], kept.evidence.witnesses[1:])
-        covers = Covers.build(kept.covers.atoms, [KEY], evidence.masks, None)
+        covers = Covers.build(kept.covers.atoms, [KEY], evidence.masks, Limits())
         return state.replace(kept, evidence=evidence, covers=kept.covers.joined(covers))
 
     republish(shop, without_first)

@@ -56,6 +56,22 @@ def outside(lefts: Lefts, by: Lefts) -> Lefts:
     return {side: masks[~flags[side]] for side, masks in lefts.items()}
 
 
+def shortest(lefts: Lefts, most: int) -> Lefts:
+    """At most so many of them, the shortest; of a right side the first where not all have room."""
+    if count(lefts) <= most:
+        return lefts
+    sizes = {side: bitsets.popcount(masks) for side, masks in lefts.items()}
+    limit = np.partition(np.concatenate([*sizes.values()]), most)[most]
+    room = most - sum(int((mine < limit).sum()) for mine in sizes.values())
+    out = {}
+    for side, masks in lefts.items():
+        equal = sizes[side] == limit
+        taken = equal & (np.cumsum(equal) <= room)
+        room -= int(taken.sum())
+        out[side] = masks[(sizes[side] < limit) | taken]
+    return out
+
+
 def together(lefts: Lefts, atoms: int) -> Candidates:
     """Candidates by left side, each with its right sides as bits."""
     words = bitsets.words_for(atoms)

@@ -14,6 +14,7 @@ import numpy as np
 from holdfast.kernels import bitsets
 from holdfast.kernels import cover as kernels
 from holdfast.kernels.bitsets import Masks
+from holdfast.kernels.cover import Tick
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Cover:
     makes one from evidence.
     """
 
-    __slots__ = ("atoms", "evidence", "max_size", "minimal")
+    __slots__ = ("atoms", "evidence", "max_size", "minimal", "whole")
 
     def __init__(
         self, atoms: int, evidence: Masks, minimal: Masks, max_size: int | None = None
@@ -62,6 +63,7 @@ class Cover:
         self.evidence = bitsets.plain(evidence)
         self.minimal = bitsets.plain(minimal)
         self.max_size = max_size
+        self.whole = False  # whether a search found that no minimal set is longer
 
     @classmethod
     def build(cls, atoms: int, evidence: Masks, max_size: int | None = None) -> Cover:
@@ -72,11 +74,23 @@ class Cover:
         return cls.of_maximal(atoms, bitsets.maximal(cover._checked(evidence)), max_size)
 
     @classmethod
-    def of_maximal(cls, atoms: int, evidence: Masks, max_size: int | None = None) -> Cover:
+    def of_maximal(
+        cls, atoms: int, evidence: Masks, max_size: int | None = None, tick: Tick | None = None
+    ) -> Cover:
         """The cover of evidences of which none contains another; trusted."""
         cover = cls(atoms, _in_order(evidence), bitsets.empty(atoms), max_size)
-        cover.minimal = cover._search(cover.evidence, bitsets.universe(atoms))
+        cover.minimal, cover.whole = cover._search(cover.evidence, tick)
         return cover
+
+    def to(self, max_size: int | None, tick: Tick | None = None) -> Cover:
+        """The cover of the same evidence with sets of another size; longer ones are searched for
+        anew."""
+        if max_size == self.max_size:
+            return self
+        if max_size is None or (self.max_size is not None and max_size > self.max_size):
+            return Cover.of_maximal(self.atoms, self.evidence, max_size, tick)
+        short = bitsets.popcount(self.minimal) <= max_size
+        return Cover(self.atoms, self.evidence, self.minimal[short], max_size)
 
     def add(self, evidence: Masks) -> Change:
         """Take in new evidences, maximal or not."""
@@ -101,7 +115,7 @@ class Cover:
         after = _in_order(np.concatenate([rest[~bitsets.any_superset(rest, fresh)], fresh]))
         return self.exchange(gone, fresh, after)
 
-    def exchange(self, gone: Masks, fresh: Masks, after: Masks) -> Change:
+    def exchange(self, gone: Masks, fresh: Masks, after: Masks, tick: Tick | None = None) -> Change:
         """Drop kept evidences, and take in others that are maximal now; ``after`` are all maximal
         ones, in canonical order. Trusted."""
         before, old = self.evidence, self.minimal
@@ -110,12 +124,12 @@ class Cover:
         if len(fresh) > len(before) and 2 * np.count_nonzero(broken) > len(old):
             # Growing most sets through mostly new edges was measured at two to eight times the
             # cost of a fresh search, which may choose the best edge at every branch.
-            minimal = self._search(after, bitsets.universe(self.atoms))
+            minimal, _ = self._search(after, tick)
             gained = minimal[~bitsets.is_member(minimal, old)]
             lost = old[~bitsets.is_member(old, minimal)]
         else:
             kept, lost = old[~broken], old[broken]
-            gained = self._extend(lost, before, fresh)
+            gained = self._extend(lost, before, fresh, tick)
             if len(gone):
                 # Whatever is minimal now lies inside a removed evidence, or hits the removed
                 # edges too: then it is minimal with them, and needs none of them for its atoms.
@@ -123,24 +137,27 @@ class Cover:
                 needed = kernels.irredundant(kept, graph)
                 kept, lost = kept[needed], np.concatenate([lost, kept[~needed]])
                 gained = gained[kernels.irredundant(gained, graph)]
-                gained = np.concatenate([gained, kernels.search(graph, gone, self._limit)])
+                again, _ = kernels.search(graph, gone, self._limit, tick)
+                gained = np.concatenate([gained, again])
             minimal = old
             if len(gained) or len(lost):
                 minimal = _in_order(np.concatenate([kept, gained]))
         # Only now: an interrupted search leaves the cover as it was.
-        self.evidence, self.minimal = after, minimal
+        self.evidence, self.minimal, self.whole = after, minimal, False
         return Change(_in_order(gained), _in_order(lost))
 
-    def _search(self, evidence: Masks, area: Masks) -> Masks:
-        return _in_order(kernels.search(self._graph(evidence), area, self._limit))
+    def _search(self, evidence: Masks, tick: Tick | None) -> tuple[Masks, bool]:
+        everywhere = bitsets.universe(self.atoms)
+        found, whole = kernels.search(self._graph(evidence), everywhere, self._limit, tick)
+        return _in_order(found), whole
 
-    def _extend(self, broken: Masks, before: Masks, fresh: Masks) -> Masks:
+    def _extend(self, broken: Masks, before: Masks, fresh: Masks, tick: Tick | None) -> Masks:
         """The sets that grow from broken ones until no fresh evidence contains them."""
         if not len(broken):
             return broken
         # The largest evidence first: its edge is the shortest and branches least.
         return kernels.extend(
-            broken, self._graph(np.concatenate([before, fresh[::-1]])), self._limit
+            broken, self._graph(np.concatenate([before, fresh[::-1]])), self._limit, tick
         )
 
     def _graph(self, evidence: Masks) -> kernels.Edges:

@@ -11,7 +11,6 @@ with it, so that a change tells every cover just what became maximal for it and 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
@@ -23,6 +22,8 @@ from numpy.typing import NDArray
 from holdfast.cover.cover import Cover
 from holdfast.kernels import bitsets
 from holdfast.kernels import rights as kernels
+from holdfast.kernels.cover import Tick
+from holdfast.model.limits import Limits
 
 U64 = NDArray[np.uint64]
 
@@ -50,41 +51,66 @@ class Covers:
     _rights: U64
 
     @staticmethod
-    def build(
-        atoms: int,
-        sides: Iterable[int],
-        evidence: U64,
-        max_size: int | None,
-        deadline: float | None = None,
-    ) -> Covers:
-        """All that is minimal against these evidences. After the deadline no further right side
-        is begun but the first."""
+    def build(atoms: int, sides: Iterable[int], evidence: U64, limits: Limits) -> Covers:
+        """All that is minimal against these evidences."""
+        return Covers.begun(atoms, sides, evidence).to(limits)
+
+    @staticmethod
+    def begun(atoms: int, sides: Iterable[int], evidence: U64) -> Covers:
+        """The covers of these evidences, of which no set of a column or more is known yet."""
         sides = tuple(sides)
         # Larger ones before those inside them.
         masks = _wide(bitsets.distinct(_differing(atoms, evidence))[::-1], atoms)
         kept, rights = kernels.maximal_for(masks, _bits(sides, atoms))
         masks, rights = masks[kept[::-1]], rights[::-1]
         maximal = _by_side(masks, rights, atoms)
-
-        def cover(side: int) -> Cover | None:
-            if deadline is not None and time.monotonic() > deadline and side != sides[0]:
-                return None
-            return Cover.of_maximal(atoms, maximal(side), max_size)
-
-        made = _each(sides, cover, os.cpu_count())
-        return Covers(atoms, made, masks, rights).only(made)
+        made = {side: Cover.of_maximal(atoms, maximal(side), 0) for side in sides}
+        return Covers(atoms, made, masks, rights)
 
     @staticmethod
     def restored(
-        atoms: int, masks: U64, rights: U64, minimal: dict[int, U64], max_size: int | None
+        atoms: int, masks: U64, rights: U64, minimal: dict[int, U64], limits: Limits
     ) -> Covers:
         """The covers that :attr:`parts` and their minimal left sides were taken from."""
         masks = _wide(masks, atoms)
         maximal = _by_side(masks, rights, atoms)
-        made = {side: Cover(atoms, maximal(side), left, max_size) for side, left in minimal.items()}
+        made = {
+            side: Cover(atoms, maximal(side), left, _limit(limits, side))
+            for side, left in minimal.items()
+        }
         return Covers(atoms, made, masks, rights)
 
-    def changed(self, appeared: U64, vanished: U64, evidence: U64) -> Covers:
+    def to(self, limits: Limits, tick: Tick | None = None) -> Covers:
+        """The same with sets of other lengths."""
+
+        def cover(side: int) -> Cover:
+            return self.by_side[side].to(_limit(limits, side), tick)
+
+        return replace(self, by_side=_each(self.by_side, cover, os.cpu_count()))
+
+    def if_whole(self, limits: Limits) -> Covers:
+        """With these limits where no set is too long for lower ones; after a search."""
+        made = dict(self.by_side)
+        for family in ([side for side in made if side == KEY], self.columns):
+            if all(made[side].whole for side in family):
+                for side in family:
+                    made[side] = copy(made[side])
+                    made[side].max_size = _limit(limits, side)
+        return replace(self, by_side=made)
+
+    def reach(self, limits: Limits) -> bool:
+        """Whether the covers have these limits."""
+        return all(cover.max_size == _limit(limits, side) for side, cover in self.by_side.items())
+
+    @property
+    def limits(self) -> Limits:
+        """The longest sets that are looked for; None also where there is no such cover."""
+        sizes = {side == KEY: cover.max_size for side, cover in self.by_side.items()}
+        return Limits(sizes.get(True), sizes.get(False))
+
+    def changed(
+        self, appeared: U64, vanished: U64, evidence: U64, tick: Tick | None = None
+    ) -> Covers:
         """After evidences appeared and vanished; ``evidence`` is all there is now, which matters
         only where some vanished."""
         atoms = self.atoms
@@ -107,7 +133,7 @@ class Covers:
             if not len(lost(side)) and not len(found(side)):
                 return self.by_side[side]
             cover = copy(self.by_side[side])
-            cover.exchange(lost(side), found(side), maximal(side))
+            cover.exchange(lost(side), found(side), maximal(side), tick)
             return cover
 
         many = sum(len(cover.minimal) for cover in self.by_side.values()) > _MANY
@@ -151,25 +177,6 @@ class Covers:
         united = kernels.united(mine._masks, mine._rights, other._masks, other._rights)
         return Covers(self.atoms, both, *united)
 
-    def without(self, lefts: dict[int, U64]) -> Covers:
-        """With these minimal left sides left out, which are not known to hold."""
-        made = dict(self.by_side)
-        for side, masks in lefts.items():
-            cover = copy(made[side])
-            cover.minimal = cover.minimal[~bitsets.is_member(cover.minimal, masks)]
-            made[side] = cover
-        return replace(self, by_side=made)
-
-    def with_minimal(self, lefts: dict[int, U64]) -> Covers:
-        """With these back again."""
-        made = dict(self.by_side)
-        for side, masks in lefts.items():
-            cover = copy(made[side])
-            minimal = np.concatenate([cover.minimal, masks])
-            cover.minimal = minimal[bitsets.canonical_order(minimal)]
-            made[side] = cover
-        return replace(self, by_side=made)
-
     @property
     def keys(self) -> Cover:
         """The cover of keys."""
@@ -206,14 +213,17 @@ class Covers:
 
 
 def _each(
-    sides: Iterable[int], work: Callable[[int], Cover | None], threads: int | None
+    sides: Iterable[int], work: Callable[[int], Cover], threads: int | None
 ) -> dict[int, Cover]:
-    """What the work makes of each right side, but for those it makes nothing of. They share
-    nothing, and kernels leave the interpreter free."""
+    """What the work makes of each right side. They share nothing, and kernels leave the
+    interpreter free."""
     sides = tuple(sides)
     with ThreadPoolExecutor(threads) as pool:
-        made = zip(sides, pool.map(work, sides), strict=True)
-        return {side: each for side, each in made if each is not None}
+        return dict(zip(sides, pool.map(work, sides), strict=True))
+
+
+def _limit(limits: Limits, side: int) -> int | None:
+    return limits.keys if side == KEY else limits.dependencies
 
 
 def _differing(atoms: int, evidence: U64) -> U64:

@@ -120,20 +120,14 @@ def dependencies(covers: Covers, sets: AgreeSets | None, options: Options) -> pa
         most = allowed(sets.pairs, options.max_error)
         for side in [*covers.columns, KEY]:
             target = None if side == KEY else side
-            found = within(sets, covers.atoms, target, most, options.max_columns)
+            longest = covers.limits.keys if side == KEY else covers.limits.dependencies
+            found = within(sets, covers.atoms, target, most, longest)
             some = found.violations > 0
             left = np.concatenate([left, found.masks[some]])
             right = np.append(right, np.full(int(some.sum()), side, np.int32))
             error = np.append(error, found.violations[some] / sets.pairs)
     order = np.lexsort((right, _ranks(left), right == KEY))
     return pa.table({"mask": masks_of(left[order]), "right": right[order], "error": error[order]})
-
-
-def listed(lefts: Lefts) -> pa.Table:
-    """Candidates as a file holds them."""
-    masks = np.concatenate([*lefts.values()])
-    sides = np.repeat(np.array([*lefts], np.int32), [len(mine) for mine in lefts.values()])
-    return pa.table({"mask": masks_of(masks), "right": sides})
 
 
 def by_side(kept: pa.Table, sides: list[int], words: int) -> Lefts:

@@ -10,6 +10,8 @@ one therefore holds, without being looked at: every pair that refutes an extensi
 itself, and what refutes no key refutes no dependency. So one look at each candidate is enough
 wherever the look was complete.
 
+A search that ends before that is exact up to a number of columns: see :mod:`cover.deepening`.
+
 A candidate that contains one which was minimal before the batch holds on the old rows, so it is
 checked on pairs with a new row only (*probe*); any other is checked on all pairs (*search*, or
 *survey* where its left side has few combinations of values).
@@ -18,7 +20,6 @@ checked on pairs with a new row only (*probe*); any other is checked on all pair
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -26,10 +27,13 @@ from numpy.typing import NDArray
 
 from holdfast.cover import candidates as cands
 from holdfast.cover.candidates import Lefts
+from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.kernels import bitsets
+from holdfast.kernels.cover import Tick
 from holdfast.kernels.evidence import Candidates
+from holdfast.model.limits import Limits
 from holdfast.model.progress import Progress
 from holdfast.table import indexes
 from holdfast.table.placement import living, parts, shares, with_indexes
@@ -61,6 +65,10 @@ _COARSE_FROM = 1 << 18
 _COARSE_CANDIDATES = 64
 """So few candidates are searched in full at once too: mostly that is the last look at them."""
 
+_ROUND = 10_000
+"""Candidates that a round looks at where the time is bounded: after it there is a look at the
+clock."""
+
 _FEW = 4_096
 """Combinations of values on a left side up to which it is surveyed."""
 
@@ -76,10 +84,9 @@ class Learned:
     evidence: Evidence
     covers: Covers  # of the right sides that are looked for
     twins: list[Parcel] = field(default_factory=list)  # probes' reports on equal rows
-    unchecked: Lefts = field(default_factory=dict)  # candidates that there was no time for
 
-    def learn(self, parcels: list[Parcel]) -> None:
-        """Take in what tasks found."""
+    def learn(self, parcels: list[Parcel], depth: Deepening) -> None:
+        """Take in what tasks found; the covers may have to become shorter for that."""
         found = [
             Evidence.found(p.arrays["masks"], p.arrays["witnesses"], p.arrays["seen"])
             for p in parcels
@@ -89,7 +96,12 @@ class Learned:
         come = bitsets.distinct(np.concatenate([none, *(each.masks for each in found)]))
         if len(come):
             fresh = come[~bitsets.is_member(come, self.evidence.masks)]
-            self.covers = self.covers.changed(fresh, none, none)
+            before = self.covers
+
+            def change(limits: Limits, tick: Tick) -> Covers:
+                return before.to(limits).changed(fresh, none, none, tick)
+
+            self.covers = depth.attempt(before.limits, change)
             self.evidence = self.evidence.joined(found).only(self.covers.evidence)
 
 
@@ -115,19 +127,18 @@ def validate(
     distinct: list[float],
     prefix: str,
     progress: Progress,
+    depth: Deepening,
     *,
     old: Lefts | None = None,
     batch: tuple[Segment, ...] = (),
     indexed: tuple[str, ...] = (),
-    deadline: float | None = None,
-    coarse: bool = True,
 ) -> None:
-    """Go round until every minimal left side of the covers holds on all living rows.
+    """Go round until every minimal left side of the covers holds on all living rows, as far as
+    ``depth`` lets the covers go.
 
     ``old`` are candidates that hold on all pairs of rows outside the batch; ``indexed`` are the
-    indexes that every segment has. A search that needs another builds it first. After the
-    ``deadline`` no further round is begun, and what is left is told as unchecked. Unless told not
-    to, a large table is first searched in part.
+    indexes that every segment has. A search that needs another builds it first. A large table is
+    first searched in part.
     """
     view = learned.view
     atoms = view.columns
@@ -137,16 +148,22 @@ def validate(
     settled = none if batch else known
     first_look = bool(batch)
     rows, new = living(view), sum(segment.live for segment in batch)
-    coarse = coarse and rows >= _COARSE_FROM
+    coarse = rows >= _COARSE_FROM
     crowded = bitsets.empty(atoms)  # left sides with more combinations than were expected
     number = 0
     while True:
         todo = cands.outside(learned.covers.minimal, settled)
         if not cands.count(todo) and not first_look:
-            break
-        if deadline is not None and not first_look and time.monotonic() > deadline:
-            learned.unchecked = todo
-            break
+            deeper = depth.deeper(learned.covers)
+            if deeper is None:
+                break
+            learned.covers = deeper
+            continue
+        if depth.late and not first_look:
+            learned.covers = depth.retreat(learned.covers, todo)
+            continue
+        if depth.bounded:
+            todo = cands.shortest(todo, _ROUND)
         number += 1
         fresh = known if first_look else cands.inside(todo, known)
         probed, plan = _probed(cands.together(fresh, atoms), indexed, distinct, rows, new)
@@ -168,7 +185,7 @@ def validate(
         if first_look:
             learned.twins = [p for parcels in found for p in parcels if "twin" in p.arrays]
         before = cands.count(learned.covers.minimal)
-        learned.learn([p for parcels in found for p in parcels])
+        learned.learn([p for parcels in found for p in parcels], depth)
         for look, parcels in zip(looks, found, strict=True):
             sides = _settled(look, parcels)
             settled = cands.joined(settled, cands.apart(look.candidates, sides, none))

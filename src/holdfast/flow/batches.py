@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.cover.dependencies import KEY
+from holdfast.cover.deepening import Deepening
+from holdfast.cover.dependencies import KEY, Covers
 from holdfast.evidence import counted as counting
 from holdfast.evidence.strategy import COUNTED, WITNESSED
 from holdfast.families.inclusion_dependencies import changes as inclusion_changes
@@ -24,11 +25,14 @@ from holdfast.flow.discovery import (
     estimated,
     tuples_of,
     validated,
-    with_dependencies,
+    with_counted,
+    witnessed_depth,
 )
 from holdfast.input.reading import read
 from holdfast.input.row_input import Feed, fitted
+from holdfast.kernels.cover import Tick
 from holdfast.model.errors import BatchError
+from holdfast.model.limits import Limits
 from holdfast.store.run import Run
 from holdfast.table import compaction as upkeep
 from holdfast.table.matching import Requests, find_rows, with_deleted
@@ -110,13 +114,14 @@ def changed(run: Run, before: Table, intake: BatchIntake) -> tuple[Table, I64]:
     """The table after the batch, deletes first, then what the new rows bring; and which rows it
     lost."""
     table = before
+    depth = witnessed_depth(run, table)
     gone = np.empty(0, np.int64)
     if intake.requests:
         with run.stage("locate"):
             run.progress("locate", rows=sum(r.rows for r in intake.requests))
             view = table.view(run.store.path, run.options)
             found = find_rows(run.runner, view, table.name, intake.requests)
-            table = with_deleted(run.store, run.lease, table, found)
+            table = with_deleted(run.store, run.lease, table, found, depth)
             gone = found.ids
     table = replace(
         table,
@@ -131,19 +136,21 @@ def changed(run: Run, before: Table, intake: BatchIntake) -> tuple[Table, I64]:
     if table.way == WITNESSED != before.way:
         table = discover_rows(run, replace(table, counted=None))
     else:
-        table = _kept(run, table, before, intake, gone)
+        table = _kept(run, table, before, intake, gone, depth)
     with run.stage("index"):
         return upkeep.index(run.runner, table, run.place, run.options, run.progress), gone
 
 
-def _kept(run: Run, table: Table, before: Table, intake: BatchIntake, gone: I64) -> Table:
+def _kept(
+    run: Run, table: Table, before: Table, intake: BatchIntake, gone: I64, depth: Deepening
+) -> Table:
     """The table with everything made exact again, at a cost that follows the batch."""
     if table.way == COUNTED != before.way:
         # Only what keys need stays witnessed.
         covers = table.covers.only([KEY])
         evidence = table.evidence.only(covers.evidence)
-        table = replace(table, evidence=evidence, covers=covers, unchecked={})
-    table = validated(run, table, before.holds, intake.added)
+        table = replace(table, evidence=evidence, covers=covers)
+    table = validated(run, table, before.covers, intake.added, depth)
     if table.way != COUNTED:
         return table
     if table.counted is None:
@@ -154,10 +161,12 @@ def _kept(run: Run, table: Table, before: Table, intake: BatchIntake, gone: I64)
             intake.added, before.segments, gone, run.progress,
         )  # fmt: skip
     with run.stage("cover"):
-        known = table.covers.only(table.covers.columns)
-        covers = known.changed(appeared, vanished, counted.sets.masks)
-        table = replace(table, counted=counted, covers=table.covers.joined(covers))
-        return with_dependencies(run, table)
+        known, masks = table.covers.only(table.covers.columns), counted.sets.masks
+
+        def change(limits: Limits, tick: Tick) -> Covers:
+            return known.to(limits).changed(appeared, vanished, masks, tick)
+
+        return with_counted(run, replace(table, counted=counted), change)
 
 
 def changed_values(

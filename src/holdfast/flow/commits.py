@@ -50,9 +50,9 @@ def commit(
         twice = np.array(table.repeated[0][:1] if table.repeated else [], np.int64)
         shown = rows_as_text(store.path, table.segments, table.columns.names, twice)
         form["duplicated"] = [json.loads(text) for text in shown.values()]
-        form["key_count"] = len(table.holds.keys.minimal) if options.seeks_keys else 0
+        form["key_count"] = len(table.covers.keys.minimal) if options.seeks_keys else 0
         if table.way is not None:
-            form["fd_count"] = len(table.holds.dependencies[0])
+            form["fd_count"] = len(table.covers.dependencies[0])
         forms[name] = form
     files, keep = [], []
     for form in forms.values():

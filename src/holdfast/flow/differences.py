@@ -35,7 +35,7 @@ def changes_of(
     version: int,
     dry_run: bool,
 ) -> Changes:
-    old, new = before.holds.keys.minimal, after.holds.keys.minimal
+    old, new = before.covers.keys.minimal, after.covers.keys.minimal
     lost = old[~bitsets.is_member(old, new)]
     gained = new[~bitsets.is_member(new, old)]
     names = before.columns.names
@@ -50,8 +50,8 @@ def changes_of(
     for mask, at in ends:
         key = key_of(mask, names)
         if at < 0:
-            # It holds, but not as a minimal one: a gained key lies inside it, unless there was
-            # no time to check that.
+            # It holds, but not as a minimal one: a gained key lies inside it, unless it is longer
+            # than what there was time for.
             smaller = gained[((gained & ~mask) == 0).all(axis=1)]
             instead = key_of(smaller[0], names) if len(smaller) else None
             told.append(Lost(key, replaced_by=instead, unchecked=instead is None))
@@ -88,7 +88,7 @@ def _dependency_changes(before: Table, after: Table) -> dict[str, Any]:
     names = before.columns.names
     sides: dict[str, list[FunctionalDependency]] = {"gained": [], "lost": []}
     counts = {"gained": 0, "lost": 0}
-    held, holds = before.holds, after.holds
+    held, holds = before.covers, after.covers
     for side, right in enumerate(names):
         old, new = held.by_side.get(side), holds.by_side.get(side)
         if old is None or new is None or old.minimal is new.minimal:

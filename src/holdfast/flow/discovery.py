@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from holdfast.cover import deepening
+from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import counted as counting
@@ -19,6 +22,8 @@ from holdfast.families.inclusion_dependencies.n_ary import Rows, Search
 from holdfast.flow.commits import saved
 from holdfast.input.reading import Intake, read
 from holdfast.input.row_input import Columns, Feed
+from holdfast.kernels.cover import Tick
+from holdfast.model.limits import Limits
 from holdfast.store.run import Run
 from holdfast.table import compaction as upkeep
 from holdfast.table.placement import shares
@@ -34,7 +39,8 @@ def discover_table(run: Run, name: str, feed: Feed) -> Table:
         intake = read(run.runner, feed, run.place, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
     distinct = upkeep_tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
-    table = _fresh(name, feed, intake, distinct)
+    limits = Limits.both(run.options.max_columns)
+    table = _fresh(name, feed, intake, distinct, limits)
     if not run.options.seeks_keys:
         return saved(run, table, None)
     table = replace(table, choice=chosen(run, table))
@@ -49,7 +55,7 @@ def discover_table(run: Run, name: str, feed: Feed) -> Table:
     return saved(run, table, None)
 
 
-def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float]) -> Table:
+def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float], limits: Limits) -> Table:
     atoms = len(intake.columns.names)
     none = Evidence.none(atoms)
     return Table(
@@ -62,9 +68,10 @@ def _fresh(name: str, feed: Feed, intake: Intake, distinct: list[float]) -> Tabl
         intake.rows,
         (),
         none,
-        Covers.build(atoms, [KEY], none.masks, None),
+        Covers.build(atoms, [KEY], none.masks, limits),
         0,
         [],
+        limits,
     )
 
 
@@ -79,29 +86,33 @@ def discover_rows(run: Run, table: Table) -> Table:
     """Everything about the living rows of a table that is witnessed, from nothing but them."""
     view = table.view(run.store.path, run.options)
     none = Evidence.none(view.columns)
-    covers = Covers.build(view.columns, table.sides, none.masks, run.options.max_columns)
+    covers = Covers.build(view.columns, table.sides, none.masks, table.limits)
     learned = loop.Learned(view, none, covers)
+    depth = witnessed_depth(run, table)
     with run.stage("sample"):
         run.progress("sample")
         samples = loop.sample_calls(run.runner, view, bool(covers.columns))
         counts = loop.duplicate_calls(run.runner, view)
         results = run.runner.run([*samples, *counts])
-        learned.learn([p for result in results[: len(samples)] for p in result])
+        learned.learn([p for result in results[: len(samples)] for p in result], depth)
         counted = [p.facts for result in results[len(samples) :] for p in result]
     with run.stage("search"):
-        loop.validate(
-            run.runner, learned, table.distinct, run.place.prefix, run.progress,
-            deadline=run.deadline,
-        )  # fmt: skip
+        loop.validate(run.runner, learned, table.distinct, run.place.prefix, run.progress, depth)
     return replace(
         table,
         segments=learned.view.segments,
         evidence=learned.evidence,
         covers=learned.covers,
-        unchecked=learned.unchecked,
+        limits=table.limits.within(learned.covers.limits),
         duplicates=sum(facts["duplicates"] for facts in counted),
         repeated=[pair for facts in counted for pair in facts["pairs"]][:4],
     )
+
+
+def witnessed_depth(run: Run, table: Table) -> Deepening:
+    """How far to search for what is witnessed; dependencies that are counted come after it."""
+    time = run.time.first(0.5) if table.way == COUNTED else run.time
+    return Deepening(table.limits, time, deepening.WITNESSED)
 
 
 def counted_anew(run: Run, table: Table) -> Table:
@@ -111,18 +122,18 @@ def counted_anew(run: Run, table: Table) -> Table:
         counted = counting.count_all(run.runner, view, run.progress)
     with run.stage("cover"):
         run.progress("cover", agree_sets=len(counted.sets.masks))
-        return with_dependencies(run, replace(table, counted=counted))
+        begun = Covers.begun(view.columns, range(view.columns), counted.sets.masks)
+        return with_counted(run, replace(table, counted=counted), begun.to)
 
 
-def with_dependencies(run: Run, table: Table) -> Table:
-    """The table with the covers of the right sides that it has none of yet."""
-    assert table.counted is not None
-    lacking = [s for s in range(len(table.columns.names)) if s not in table.covers.by_side]
-    if not lacking:
-        return table
-    sets, most = table.counted.sets, run.options.max_columns
-    made = Covers.build(table.covers.atoms, lacking, sets.masks, most, run.deadline)
-    return replace(table, covers=table.covers.joined(made))
+def with_counted(run: Run, table: Table, change: Callable[[Limits, Tick], Covers]) -> Table:
+    """The table with covers of counted dependencies, as far as there is time for them."""
+    depth = Deepening(table.limits, run.time, deepening.COUNTED)
+    covers = depth.attempt(table.limits, change)
+    while (deeper := depth.deeper(covers)) is not None:
+        covers = deeper
+    limits = table.limits.within(covers.limits)
+    return replace(table, covers=table.covers.joined(covers), limits=limits)
 
 
 def _discover_from_sample(run: Run, table: Table) -> Table:
@@ -135,21 +146,21 @@ def _discover_from_sample(run: Run, table: Table) -> Table:
             table = replace(table, segments=(*table.segments, segment))
             table = upkeep.index(run.runner, table, run.place, run.options, run.progress)
         added = table.segments[-1:]
-        table = validated(run, table, table.holds, added)
+        table = validated(run, table, table.covers, added, witnessed_depth(run, table))
     return table
 
 
-def validated(run: Run, table: Table, old: Covers, added: tuple[Segment, ...]) -> Table:
+def validated(
+    run: Run, table: Table, old: Covers, added: tuple[Segment, ...], depth: Deepening
+) -> Table:
     """The table with its witnessed covers made exact again, and its duplicates counted; ``old``
     is what held before the rows were added."""
     view = table.view(run.store.path, run.options)
     learned = loop.Learned(view, table.evidence, table.covers.only(table.sides))
     with run.stage("validate"):
         loop.validate(
-            run.runner, learned, table.distinct, run.place.prefix, run.progress,
+            run.runner, learned, table.distinct, run.place.prefix, run.progress, depth,
             old=old.only(table.sides).minimal, batch=added, indexed=table.indexed,
-            # What there was no time for would be begun anew for ever.
-            deadline=run.deadline, coarse=not table.unchecked,
         )  # fmt: skip
     twins: dict[int, int] = {}
     for parcel in learned.twins:
@@ -167,7 +178,7 @@ def validated(run: Run, table: Table, old: Covers, added: tuple[Segment, ...]) -
         segments=learned.view.segments,
         evidence=learned.evidence,
         covers=table.covers.joined(learned.covers),
-        unchecked=learned.unchecked,
+        limits=table.limits.within(learned.covers.limits),
         duplicates=duplicates,
         repeated=repeated,
     )

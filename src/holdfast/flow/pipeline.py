@@ -85,7 +85,7 @@ def apply(
             )
         run = Run(runner, store, options, lease, about(progress, name))
         with run.stage("open"):
-            before = state.load(store, name, body["tables"][name], options)
+            before = state.load(store, name, body["tables"][name])
             values = (
                 inclusion_storage.load(store, body["inclusion"]) if "inclusion" in body else None
             )
@@ -160,7 +160,7 @@ def error(
             sets = counting.load_sets(store, form["files"]["agree"], len(columns.names))
             found = [sets.agreeing(each) for each in wanted]
         else:
-            table = state.load(store, name, form, options)
+            table = state.load(store, name, form)
             found = counting.agreeing(running(), table.view(store.path, options), wanted)
         return float((found[0] - sum(found[1:])) / pairs)
 
@@ -170,9 +170,9 @@ def within(store: Store, name: str, max_error: float) -> pa.Table:
     with store.reading() as lease:
         body = store.read(lease.version)
         options = replace(Options.from_dict(body["options"]), max_error=max_error)
-        table = state.load(store, name, body["tables"][name], options)
+        table = state.load(store, name, body["tables"][name])
         assert table.counted is not None
-        return counting.dependencies(table.holds, table.counted.sets, options)
+        return counting.dependencies(table.covers, table.counted.sets, options)
 
 
 def missing_values(
@@ -206,7 +206,7 @@ def missing_values(
                 f"{dependent} has values of the kind {families[0]} and {referenced} of the kind "
                 f"{families[1]}, which are never equal"
             )
-        table = state.load(store, dependent.table, body["tables"][dependent.table], options)
+        table = state.load(store, dependent.table, body["tables"][dependent.table])
         progress("values", table=dependent.table)
         place = Place(store.path, "", options.keep_rows)
         pair = (dependent, referenced)

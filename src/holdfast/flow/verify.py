@@ -37,13 +37,13 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
     """Profile the current rows from scratch and compare."""
     with store.writing() as lease:
         body = store.read(lease.version)
-        # However long the search takes: what it is compared with may have had no limit either.
+        # However long the search takes: it goes as far as what it is compared with.
         options = replace(Options.from_dict(body["options"]), time_budget=None)
         kept: dict[str, Table] = {}
         differences: dict[str, list[str]] = {}
         for name, form in body["tables"].items():
             run = Run(runner, store, options, lease, about(progress, name))
-            kept[name] = state.load(store, name, form, options)
+            kept[name] = state.load(store, name, form)
             differences[name] = list(_verify_table(run, kept[name]))
         if "inclusion" in body and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)
@@ -86,14 +86,13 @@ def _verify_table(run: Run, kept: Table) -> Iterator[str]:
         anew = counted_anew(run, replace(anew, counted=None))
         if not _same_counts(kept.counted, anew.counted):
             yield "the profile's agree-sets or their numbers of pairs are not those of the rows"
-    mine, fresh = kept.holds, anew.holds
-    whole = not kept.unchecked
+    mine, fresh = kept.covers, anew.covers
     for side in mine.by_side:
         what = "key" if side == KEY else f"dependency of {names[side]} on"
         pair = mine.by_side[side].minimal, fresh.by_side[side].minimal
-        yield from _compare(what, *pair, names, whole)
-    if run.options.max_columns is None and whole:
-        yield from _compare("non-key", mine.keys.evidence, fresh.keys.evidence, names, whole)
+        yield from _compare(what, *pair, names)
+    if kept.limits.keys is None:
+        yield from _compare("non-key", mine.keys.evidence, fresh.keys.evidence, names)
     real = kept.evidence.witnesses[:, :, 0] >= 0
     shown = check_tasks.Witnesses(
         view, kept.evidence.masks[real.nonzero()[0]], kept.evidence.witnesses[real]
@@ -105,14 +104,11 @@ def _verify_table(run: Run, kept: Table) -> Iterator[str]:
         yield f"the profile counts {kept.duplicates} repeated rows, but there are {anew.duplicates}"
 
 
-def _compare(
-    what: str, mine: U64, fresh: U64, names: tuple[str, ...], whole: bool
-) -> Iterator[str]:
-    """What the profile should not say, and what it should unless it was short of time."""
+def _compare(what: str, mine: U64, fresh: U64, names: tuple[str, ...]) -> Iterator[str]:
+    """What the profile should not say, and what it should."""
     for mask in mine[~bitsets.is_member(mine, fresh)]:
         yield f"the profile has the {what} {key_of(mask, names)}, which the rows do not"
-    lacking = fresh[~bitsets.is_member(fresh, mine)]
-    for mask in lacking if whole else lacking[:0]:
+    for mask in fresh[~bitsets.is_member(fresh, mine)]:
         yield f"the rows have the {what} {key_of(mask, names)}, which the profile lacks"
 
 

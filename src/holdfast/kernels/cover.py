@@ -28,12 +28,18 @@ from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import FULL, ONE, ZERO, Flags, Indices, Masks, count_ones, lowest
 from holdfast.kernels.jit import kernel
 
-# Both only bound how long a kernel keeps Python waiting; the answer does not depend on them.
+# These only bound how long a kernel keeps Python waiting; the answer does not depend on them.
 STEPS = 100_000
 ROOM = 16_384
+EDGES = 256
+"""Edges up to which a kernel takes so many steps at once; with more a step takes longer."""
 
 MOST = 10_000_000
 """Sets that one search may find: the number can be exponential, and memory is not."""
+
+
+Tick = Callable[[int], None]
+"""Told now and then how many more sets were found; it ends a search by an error of its own."""
 
 
 class TooMany(Exception):
@@ -57,7 +63,7 @@ class Stack(NamedTuple):
     areas: Masks
     path: Indices
     pivot: Indices
-    # depth, next seed, length of the path at depth 0
+    # depth, next seed, length of the path at depth 0, whether a longer set was left out
     place: Indices
 
 
@@ -67,25 +73,29 @@ def edges(rows: Masks) -> Edges:
     return Edges(rows, bitsets.transpose(rows))
 
 
-def search(graph: Edges, areas: Masks, limit: int) -> Masks:
-    """Minimal hitting sets of at most ``limit`` atoms that lie inside one of ``areas``."""
+def search(graph: Edges, areas: Masks, limit: int, tick: Tick | None = None) -> tuple[Masks, bool]:
+    """Minimal hitting sets of at most ``limit`` atoms that lie inside one of ``areas``; and whether
+    there can be none that are longer."""
     words = graph.rows.shape[1]
     limit = min(limit, 64 * words)
     if not len(areas) or (limit == 0 and len(graph.rows)):
-        return graph.rows[:0]
+        return graph.rows[:0], not len(areas)
     if not len(graph.rows):
-        return np.zeros((1, words), np.uint64)
+        return np.zeros((1, words), np.uint64), True
     inside = edges(areas)
     stack = _stack(graph, inside.columns.shape[1], limit)
     _start(graph, inside, stack)
-    return _gathered(
+    steps = _steps(graph)
+    found = _gathered(
         lambda: stack.place[0] >= 0,
-        lambda room: _search(graph, inside, stack, limit, room, STEPS),
+        lambda room: _search(graph, inside, stack, limit, room, steps),
         words,
+        tick,
     )
+    return found, not stack.place[3]
 
 
-def extend(seeds: Masks, graph: Edges, limit: int) -> Masks:
+def extend(seeds: Masks, graph: Edges, limit: int, tick: Tick | None = None) -> Masks:
     """Minimal hitting sets of ``graph`` that grow from ``seeds``, at most ``limit`` atoms each.
 
     The seeds are the minimal hitting sets of the first edges (or some of them); each misses
@@ -95,23 +105,34 @@ def extend(seeds: Masks, graph: Edges, limit: int) -> Masks:
     limit = min(limit, 64 * words)
     seeds = bitsets.plain(seeds)
     stack = _stack(graph, 1, limit)
+    steps = _steps(graph)
     return _gathered(
         lambda: stack.place[0] >= 0 or stack.place[1] < len(seeds),
-        lambda room: _extend(seeds, graph, stack, limit, room, STEPS),
+        lambda room: _extend(seeds, graph, stack, limit, room, steps),
         words,
+        tick,
     )
 
 
-def _gathered(goes_on: Callable[[], bool], step: Callable[[Masks], int], words: int) -> Masks:
+def _steps(graph: Edges) -> int:
+    return max(1, STEPS * EDGES // max(EDGES, len(graph.rows)))
+
+
+def _gathered(
+    goes_on: Callable[[], bool], step: Callable[[Masks], int], words: int, tick: Tick | None
+) -> Masks:
     """What a search finds, step by step."""
     found, total = [np.empty((0, words), np.uint64)], 0
     room = np.empty((ROOM, words), np.uint64)
-    while goes_on():
+    while True:
+        if tick is not None:
+            tick(len(found[-1]))
+        if not goes_on():
+            return np.concatenate(found)
         found.append(room[: step(room)].copy())
         total += len(found[-1])
         if total > MOST:
             raise TooMany
-    return np.concatenate(found)
 
 
 def irredundant(sets: Masks, graph: Edges) -> Flags:
@@ -130,7 +151,7 @@ def _stack(graph: Edges, areas: int, limit: int) -> Stack:
         areas=np.zeros((depth, areas), np.uint64),
         path=np.zeros(depth, np.int64),
         pivot=np.zeros(depth, np.int64),
-        place=np.array([-1, 0, 0], np.int64),
+        place=np.array([-1, 0, 0, 0], np.int64),
     )
 
 
@@ -274,9 +295,13 @@ def _search(graph: Edges, inside: Edges, stack: Stack, limit: int, room: Masks, 
             depth -= 1
             continue
         missing = _add_atom(graph.columns[atom], stack, depth)
-        if missing and depth + 1 == limit:
+        too_long = missing and depth + 1 == limit
+        if too_long and stack.place[3]:
             continue
         if not _all_needed(stack.path, depth, stack.once[depth + 1], graph.columns, last):
+            continue
+        if too_long:
+            stack.place[3] = 1
             continue
         reachable, fewer = ZERO, False
         for w in range(stack.areas.shape[1]):

@@ -14,7 +14,7 @@ class Lost:
 
     Either rows broke it (``witness``: two rows that agree on it), or fewer columns now suffice
     (``replaced_by``: a key inside it, gained by the same batch), or there was no time to tell
-    (``unchecked``: a time budget ended first).
+    (``unchecked``: it is longer than what a time budget left time for).
     """
 
     key: Key

@@ -18,6 +18,7 @@ from holdfast.model.constraints import (
     Key,
     shortest_first,
 )
+from holdfast.model.limits import Limits
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 Form = dict[str, Any]
@@ -103,22 +104,23 @@ def dumps(form: Form, *, ascii_only: bool = False) -> str:
 
 
 def incomplete(table: TableSnapshot, options: Form) -> list[str]:
-    """The lists that may lack something: what is longer than ``max_columns``, or what there was
-    no time for."""
-    limit = options.get("max_columns")
-    if limit is not None and limit < len(table.columns):
-        return [PARTS_IN_JSON[part] for part in TABLE_PARTS]
-    late = unchecked(table)
-    lacking = ["keys", "non_keys"] if late.get("keys") else []
-    if late.get("functional_dependencies") or late.get("right_sides"):
-        lacking.append("functional_dependencies")
-    return lacking
+    """The lists that may lack something: what is longer than ``max_columns``, or than what there
+    was time for."""
+    return [part for part in PARTS_IN_JSON.values() if longest(table, options, part) is not None]
 
 
-def unchecked(table: TableSnapshot) -> Form:
-    """What there was no time for: how many candidates, and which right sides."""
-    told: Form = table.details.get("unchecked", {})
-    return {name: value for name, value in told.items() if value}
+def longest(table: TableSnapshot, options: Form, part: str) -> int | None:
+    """The most columns that a list was searched for, where there can be more."""
+    limits = table.limits.within(Limits.both(options.get("max_columns"))).to_dict()
+    most: int | None = limits["keys" if part == "non_keys" else part]
+    return None if most is None or most >= len(table.columns) else most
+
+
+def complete_up_to(table: TableSnapshot, options: Form) -> Form:
+    """How many columns there was time for, where that is less than what was asked for."""
+    asked = options.get("max_columns")
+    told = {part: longest(table, options, part) for part in table.limits.to_dict()}
+    return {part: most for part, most in told.items() if most not in (None, asked)}
 
 
 def indexes(table: TableSnapshot) -> list[Form]:
@@ -171,7 +173,9 @@ def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: b
         form["not_searched"] = ["functional_dependencies"]
     if lacking := [part for part in incomplete(table, options) if part in form]:
         form |= {"incomplete": lacking, "max_columns": options["max_columns"]}
-        form |= {"unchecked": late} if (late := unchecked(table)) else {}
+        ended = complete_up_to(table, options)
+        told = {part: most for part, most in ended.items() if part in form}
+        form |= {"complete_up_to": told} if told else {}
     if verbose:
         form |= {
             "types": list(table.types),

@@ -25,6 +25,7 @@ from holdfast.model.constraints import (
     NonKey,
     shortest_first,
 )
+from holdfast.model.limits import Limits
 from holdfast.store import Store
 from holdfast.store.codecs import KEY, stored
 
@@ -47,6 +48,11 @@ class TableSnapshot:
     details: dict[str, Any]  # the commit's own words about the table
     functional_dependencies: Dependencies | None = None  # None: not looked for
     approximate_keys: tuple[Key, ...] = ()  # within the bound on the error, but violated
+
+    @property
+    def limits(self) -> Limits:
+        """The most columns of a key, and of a left side, up to which all of them are listed."""
+        return Limits.from_dict(self.details["limits"]) if "limits" in self.details else Limits()
 
 
 @dataclass(frozen=True)

@@ -227,18 +227,13 @@ def _non_keys(page: Page, table: TableSnapshot, options: dict[str, Any], verbose
 
 def _limited(table: TableSnapshot, options: dict[str, Any], part: str) -> str:
     """Why a list may lack something."""
-    if part not in forms.incomplete(table, options):
+    most = forms.longest(table, options, part)
+    if most is None:
         return ""
-    why = []
-    most = options.get("max_columns")
-    if most is not None and most < len(table.columns):
-        why.append(f"searched up to {count(most, 'column')}")
-    late = forms.unchecked(table)
-    if part == "functional_dependencies" and "right_sides" in late:
-        why.append(f"no time for {count(len(late['right_sides']), 'right side')}")
-    if candidates := late.get("keys" if part == "non_keys" else part):
-        why.append(f"no time to check {count(candidates, 'candidate')}")
-    return f" ({', '.join(why)}: there may be more)"
+    why = "there may be more"
+    if ("keys" if part == "non_keys" else part) in forms.complete_up_to(table, options):
+        why = f"the time budget of {options['time_budget']:g} s ended there"
+    return f" (searched up to {count(most, 'column')}: {why})"
 
 
 def _shared(non_key: NonKey) -> Text:
@@ -313,7 +308,8 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
             page.line(f"{_set(lost.key)} → {_set(lost.replaced_by or Key(()))}", indent=4)
         page.more(len(replaced), 4)
     if unchecked:
-        page.line(f"no time to check whether {count(len(unchecked), 'key')} can be shorter", "", 2)
+        left_out = count(len(unchecked), "key")
+        page.line(f"{left_out} left out: longer than there was time to check", "", 2)
         for lost in unchecked[: page.limit]:
             page.line(_set(lost.key), indent=4)
         page.more(len(unchecked), 4)

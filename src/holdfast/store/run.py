@@ -9,12 +9,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from holdfast.model.limits import Time
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store.directory import Store
 from holdfast.store.files import disk_errors
 from holdfast.store.leases import Lease
 from holdfast.tasks.runner import Runner
+
+clock = time.monotonic
+"""What a time budget is measured by."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,9 @@ class Run:
         return Place(self.store.path, f"data/*-{self.lease.run}-", self.options.keep_rows)
 
     @cached_property
-    def deadline(self) -> float | None:
-        """When this run has spent its time on searching; it starts when it is first asked."""
-        budget = self.options.time_budget
-        return None if budget is None else time.monotonic() + budget
+    def time(self) -> Time:
+        """The time that this run may spend on searching, from when it is first asked."""
+        return Time.of(self.options.time_budget, clock)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

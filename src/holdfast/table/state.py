@@ -9,8 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.cover import candidates as cands
-from holdfast.cover.candidates import Lefts
 from holdfast.cover.cover import Cover
 from holdfast.cover.dependencies import KEY as KEY_SIDE
 from holdfast.cover.dependencies import Covers
@@ -21,6 +19,7 @@ from holdfast.evidence.strategy import COUNTED, WITNESSED
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import WITNESSES
+from holdfast.model.limits import Limits
 from holdfast.model.options import Options
 from holdfast.store import Lease, Store
 from holdfast.store.codecs import KEY, NON_KEY, masks_of, matrix_of, stored, write
@@ -30,7 +29,7 @@ from holdfast.tasks.view import View
 
 I64 = NDArray[np.int64]
 
-FILES = ("keys", "cover", "evidence", "agree", "fds", "recount", "unchecked")
+FILES = ("keys", "cover", "evidence", "agree", "fds", "recount")
 """The kinds of files that a table has beside its segments; the first three always."""
 
 
@@ -50,9 +49,9 @@ class Table:
     covers: Covers
     duplicates: int  # rows that repeat an earlier one
     repeated: list[list[int]]  # a few pairs of such rows
+    limits: Limits = field(default_factory=Limits)  # up to which it is complete, and kept
     choice: dict[str, Any] = field(default_factory=lambda: {"way": None})  # see ways.Choice
     counted: Counted | None = None  # where pairs of rows are counted
-    unchecked: Lefts = field(default_factory=dict)  # minimal as far as is known: no time was left
     files: dict[str, str] = field(default_factory=dict)  # by kind (FILES), once written
 
     @property
@@ -70,11 +69,6 @@ class Table:
         """The right sides whose evidence is witnessed."""
         columns = range(len(self.columns.names)) if self.way == WITNESSED else ()
         return (KEY_SIDE, *columns)
-
-    @property
-    def holds(self) -> Covers:
-        """The covers with what is known to hold, without what was not checked."""
-        return self.covers.without(self.unchecked)
 
     def view(
         self, root: str, options: Options, segments: tuple[Segment, ...] | None = None
@@ -108,23 +102,12 @@ class Table:
             "duplicates": self.duplicates,
             "repeated": self.repeated,
             "evidence": self.choice,
-            "unchecked": self._unchecked(),
+            "limits": self.limits.to_dict(),
             "files": self.files,
         }
 
-    def _unchecked(self) -> dict[str, Any]:
-        """How many candidates there was no time for, and which right sides."""
-        counts = {side: len(masks) for side, masks in self.unchecked.items()}
-        names = self.columns.names
-        late = [] if self.way is None else sorted({*range(len(names))} - {*self.covers.columns})
-        return {
-            "keys": counts.pop(KEY_SIDE, 0),
-            "functional_dependencies": sum(counts.values()),
-            "right_sides": [names[side] for side in late],
-        }
 
-
-def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Table:
+def load(store: Store, name: str, form: dict[str, Any]) -> Table:
     """The table that a commit stored."""
     columns = Columns.from_dict(form["columns"])
     atoms = len(columns.names)
@@ -140,20 +123,15 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
     )
     counted = None
     if form["evidence"]["way"] is not None:
-        late = form["unchecked"]["right_sides"]
-        sides = [side for side, each in enumerate(columns.names) if each not in late]
+        sides = list(range(atoms))
         minimal |= counting.by_side(stored(store, files["fds"]), sides, words)
     if form["evidence"]["way"] == COUNTED:
         counted = counting.load(store, files["agree"], atoms)
     kept = stored(store, files["cover"])
     masks = matrix_of(kept.column("mask"), words)
     rights = matrix_of(kept.column("maximal_for"), bitsets.words_for(atoms + 1))
-    covers = Covers.restored(atoms, masks, rights, minimal, options.max_columns)
-    unchecked: Lefts = {}
-    if "unchecked" in files:
-        kept = stored(store, files["unchecked"])
-        unchecked = counting.by_side(kept, list(covers.by_side), words)
-        covers = covers.with_minimal(unchecked)
+    limits = Limits.from_dict(form["limits"])
+    covers = Covers.restored(atoms, masks, rights, minimal, limits)
     return Table(
         name,
         columns,
@@ -167,9 +145,9 @@ def load(store: Store, name: str, form: dict[str, Any], options: Options) -> Tab
         covers,
         form["duplicates"],
         form["repeated"],
+        limits,
         form["evidence"],
         counted,
-        unchecked,
         files,
     )
 
@@ -198,14 +176,14 @@ def save(
 ) -> Table:
     """Write what changed; ``shown`` has the text of every row that a non-key's first pair names."""
     files = dict(before.files) if before else {}
-    old, new = before.holds if before else None, table.holds
+    old, new = before.covers if before else None, table.covers
     if old is None or not _same_cover(old.keys, new.keys):
         files["keys"] = write(store, lease, "keys", _keys(new.keys))
     if old is None or not all(map(_same, old.parts, new.parts)):
         files["cover"] = write(store, lease, "cover", _cover(new))
     if before is None or not same_evidence(before, table):
         files["evidence"] = write(store, lease, "evidence", _evidence(table, shown))
-    for name in ("agree", "recount", "unchecked"):
+    for name in ("agree", "recount"):
         files.pop(name, None)
     contents: dict[str, pa.Table] = {}
     if table.counted is not None:
@@ -215,8 +193,6 @@ def save(
     elif options.max_error is not None or old is None or not _same_dependencies(old, new):
         sets = table.counted.sets if table.counted else None
         contents["fds"] = counting.dependencies(new, sets, options)
-    if cands.count(table.unchecked):
-        contents["unchecked"] = counting.listed(table.unchecked)
     for name, content in contents.items():
         files[name] = write(store, lease, name, content)
     return replace(table, files=files)

@@ -1,0 +1,83 @@
+"""How long the sets are that a table is searched for: keys, and left sides of dependencies."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Clock = Callable[[], float]
+
+
+@dataclass(frozen=True)
+class Time:
+    """The time until an end, by a clock; without an end as long as it takes."""
+
+    end: float | None = None
+    clock: Clock = time.monotonic
+
+    @staticmethod
+    def of(seconds: float | None, clock: Clock) -> Time:
+        """So many seconds from now."""
+        return Time(None if seconds is None else clock() + seconds, clock)
+
+    def first(self, share: float) -> Time:
+        """The first part of what is left."""
+        if self.end is None:
+            return self
+        now = self.clock()
+        return Time(now + share * max(0.0, self.end - now), self.clock)
+
+    @property
+    def left(self) -> float:
+        """The seconds that are left, of which there may be less than none."""
+        return float("inf") if self.end is None else self.end - self.clock()
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The most columns of a key, and of a left side; None: however many it takes.
+
+    >>> Limits(3).deeper(Limits(4, 2))
+    Limits(keys=4, dependencies=2)
+    """
+
+    keys: int | None = None
+    dependencies: int | None = None
+
+    @staticmethod
+    def both(most: int | None) -> Limits:
+        """The same for keys and dependencies."""
+        return Limits(most, most)
+
+    def deeper(self, wanted: Limits) -> Limits:
+        """One column more, but none beyond what is wanted."""
+        return self._with(wanted, _deeper)
+
+    def within(self, other: Limits) -> Limits:
+        """The lower of both."""
+        return self._with(other, _lower)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a commit stores."""
+        return {"keys": self.keys, "functional_dependencies": self.dependencies}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Limits:
+        """The limits that a commit stored."""
+        return Limits(form["keys"], form["functional_dependencies"])
+
+    def _with(
+        self, other: Limits, choose: Callable[[int | None, int | None], int | None]
+    ) -> Limits:
+        return Limits(choose(self.keys, other.keys), choose(self.dependencies, other.dependencies))
+
+
+def _lower(one: int | None, two: int | None) -> int | None:
+    given = [each for each in (one, two) if each is not None]
+    return min(given, default=None)
+
+
+def _deeper(now: int | None, wanted: int | None) -> int | None:
+    return None if now is None else _lower(now + 1, wanted)
