@@ -142,14 +142,14 @@ def _witnesses(profile: Profile, count: int) -> list[dict[str, Any]]:
 
     import numpy as np
 
-    from holdfast.table import state
+    from holdfast.flow.known import Known
     from holdfast.table.witnesses import rows_as_text
 
     store = profile._store
     body = store.read()
-    options = Options.from_dict(body["options"])
-    table = state.load(store, TABLE, body["tables"][TABLE])
-    ids = np.unique(table.evidence.witnesses[-count:])
+    known = Known.load(store, body, TABLE)
+    assert known.pairs is not None
+    table, ids = known.table, np.unique(known.pairs.evidence.witnesses[-count:])
     shown = rows_as_text(store.path, table.segments, table.columns.names, ids[ids >= 0])
     return [json.loads(text) for text in shown.values()]
 

@@ -27,9 +27,9 @@ from holdfast.report.snapshot import (
     Snapshot,
     TableSnapshot,
     agree_sets,
-    approximate_keys,
     changed_agree_sets,
     clusters,
+    keys_of,
     snapshot,
 )
 from holdfast.store import Store
@@ -73,7 +73,7 @@ class Profile:
         progress: Progress | None = None,
     ) -> Profile:
         """Profile tables from nothing, as version 1 of a new profile directory."""
-        from holdfast.flow import pipeline
+        from holdfast import flow
 
         if not tables:
             raise InputError("give at least one table to profile")
@@ -85,7 +85,7 @@ class Profile:
         runner = profile._running()
         with _plain_interrupts():
             told = options or Options()
-            pipeline.discover(runner, profile._store, feeds, told, profile._progress)
+            flow.profile(runner, profile._store, feeds, told, profile._progress)
         return profile
 
     @classmethod
@@ -139,11 +139,11 @@ class Profile:
 
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""
-        from holdfast.flow import pipeline
+        from holdfast import flow
 
         runner = self._running()
         with _plain_interrupts():
-            return pipeline.verify(runner, self._store, self._progress)
+            return flow.verify(runner, self._store, self._progress)
 
     def _change(
         self,
@@ -155,7 +155,7 @@ class Profile:
         batch_id: str | None,
         dry_run: bool,
     ) -> Changes:
-        from holdfast.flow import pipeline
+        from holdfast import flow
 
         if isinstance(row_key, str):
             row_key = [row_key]
@@ -168,10 +168,10 @@ class Profile:
             name: None if rows is None else self._feed(rows, f"the {name}", stored)
             for name, rows in given.items()
         }
-        batch = pipeline.Batch(**feeds, row_key=tuple(row_key or ()), batch_id=batch_id)
+        batch = flow.Batch(**feeds, row_key=tuple(row_key or ()), batch_id=batch_id)
         runner = self._running()
         with _plain_interrupts():
-            return pipeline.apply(runner, self._store, table, batch, self._progress, dry_run)
+            return flow.apply(runner, self._store, table, batch, self._progress, dry_run)
 
     # Asking
 
@@ -192,7 +192,7 @@ class Profile:
             return exact
         near = now.approximate_keys
         if max_error != now.details["max_error"]:
-            near = approximate_keys(self._within(table, max_error), list(now.columns))
+            near = keys_of(self._within(table, max_error), list(now.columns))[1]
         return [*exact, *near]
 
     def non_keys(self, table: str) -> list[NonKey]:
@@ -211,7 +211,7 @@ class Profile:
         found = now.functional_dependencies
         if found is None:
             asked = "fds" in self._store.read()["options"]["kinds"]
-            why = f" ({now.details['evidence']['reason']})" if asked else ""
+            why = f" ({now.details['pairs']['choice']['reason']})" if asked else ""
             raise InputError(
                 f"the profile does not look for functional dependencies of {table!r}{why}; "
                 "profile it with --kinds keys,fds"
@@ -225,22 +225,22 @@ class Profile:
 
     def _within(self, table: str, max_error: float) -> pa.Table:
         """All dependencies and approximate keys within a bound, as a file would hold them."""
-        from holdfast.flow import pipeline
+        from holdfast import flow
 
         if not 0 <= max_error <= 1:
             raise InputError(f"max_error must be from 0 to 1, not {max_error}")
         self._counted(table)
-        return pipeline.within(self._store, table, max_error)
+        return flow.within(self._store, table, max_error)
 
     def error(self, table: str, lhs: Sequence[str], rhs: str | None = None) -> float:
         """The share of row pairs that agree on ``lhs`` and differ in ``rhs``; without ``rhs``,
         the share that agree on ``lhs``, which is the error of a key."""
-        from holdfast.flow import pipeline
+        from holdfast import flow
 
         left = (lhs,) if isinstance(lhs, str) else tuple(lhs)
         self._form(table)
         with _plain_interrupts():
-            return pipeline.error(self._running, self._store, table, left, rhs)
+            return flow.error(self._running, self._store, table, left, rhs)
 
     def agree_sets(
         self, table: str, since: int | None = None, at: int | None = None
@@ -259,7 +259,7 @@ class Profile:
         bodies = self._store.summaries()
         if not 1 <= version <= len(bodies):
             raise InputError(f"there is no version {version}; there are 1 to {len(bodies)}")
-        kept = {b["version"]: b["tables"][table]["files"] for b in bodies[version - 1 :]}
+        kept = {b["version"]: b["tables"][table]["pairs"]["files"] for b in bodies[version - 1 :]}
         if without := [each for each, files in kept.items() if "agree" not in files]:
             raise InputError(
                 f"the pairs of rows of {table!r} were not counted in version {without[-1]}; "
@@ -270,7 +270,8 @@ class Profile:
 
     def counts_pairs(self, table: str) -> bool:
         """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
-        return "agree" in self._form(table)["files"]
+        pairs = self._form(table)["pairs"]
+        return pairs is not None and "agree" in pairs["files"]
 
     def _counted(self, table: str) -> dict[str, Any]:
         """A table's part of the commit, if it has counted pairs."""
@@ -316,13 +317,13 @@ class Profile:
         Columns are written as ``"orders.customer_id"``; values are as JSON output shows them, and
         rows by number where the profile keeps no rows.
         """
-        from holdfast.flow import pipeline
+        from holdfast import flow
 
         self._inclusions()
         pair = Attribute.parse(dependent), Attribute.parse(referenced)
         runner = self._running()
         with _plain_interrupts():
-            return pipeline.missing_values(runner, self._store, *pair, limit, self._progress)
+            return flow.missing_values(runner, self._store, *pair, limit, self._progress)
 
     def _inclusions(self) -> Inclusions:
         found = self.snapshot().inclusions

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from holdfast.flow import pipeline
+from holdfast import flow
 from holdfast.input.row_input import Columns, Feed
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
@@ -27,15 +27,15 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             store = Store.create(Path(folder) / "profile")
             options = Options(evidence=evidence, max_error=bound)
-            pipeline.discover(runner, store, tables, options, no_progress)
+            flow.profile(runner, store, tables, options, no_progress)
             for table, batch in (
-                ("rows", pipeline.Batch(inserts=_rows(60, 70), deletes=_rows(0, 40))),
-                ("rows", pipeline.Batch(updates=_rows(50, 52), row_key=("id",))),
-                ("rows", pipeline.Batch(deletes=_rows(52, 53), row_key=("day", "same"))),
-                ("narrow", pipeline.Batch(inserts=_digits(8, 620, 600))),
+                ("rows", flow.Batch(inserts=_rows(60, 70), deletes=_rows(0, 40))),
+                ("rows", flow.Batch(updates=_rows(50, 52), row_key=("id",))),
+                ("rows", flow.Batch(deletes=_rows(52, 53), row_key=("day", "same"))),
+                ("narrow", flow.Batch(inserts=_digits(8, 620, 600))),
             ):
-                pipeline.apply(runner, store, table, batch, no_progress)
-            pipeline.error(lambda: runner, store, "rows", ("name",), "share")
+                flow.apply(runner, store, table, batch, no_progress)
+            flow.error(lambda: runner, store, "rows", ("name",), "share")
 
 
 def _rows(start: int, end: int) -> Feed:

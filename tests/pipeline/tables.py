@@ -22,8 +22,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast.evidence import witnessed as loop
-from holdfast.flow import pipeline
+from holdfast import flow
+from holdfast.evidence import validate as loop
+from holdfast.flow.known import Known
 from holdfast.input.row_input import Columns, Feed
 from holdfast.kernels import bitsets, evidence
 from holdfast.model.changes import Changes, Verification
@@ -32,7 +33,7 @@ from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import TableSnapshot, snapshot
 from holdfast.store import Store, files
 from holdfast.table import compaction as upkeep
-from holdfast.table import indexes, placement, state
+from holdfast.table import indexes, placement
 from holdfast.table.witnesses import plain
 from holdfast.tasks import evidence as evidence_tasks
 from holdfast.tasks import ingest
@@ -134,7 +135,7 @@ class Shop:
         self.runner: Runner = InProcess(tasks)
         self.store = Store.create(path)
         feeds = {"t": feed(self.kinds, rows)}
-        pipeline.discover(self.runner, self.store, feeds, self.options, no_progress)
+        flow.profile(self.runner, self.store, feeds, self.options, no_progress)
 
     def apply(
         self,
@@ -152,11 +153,11 @@ class Shop:
         ]
         if key_only and feeds[1] is not None:
             feeds[1] = picked(feeds[1], row_key)
-        batch = pipeline.Batch(*feeds, row_key=row_key, batch_id=batch_id)
-        return pipeline.apply(self.runner, self.store, "t", batch, no_progress, dry_run)
+        batch = flow.Batch(*feeds, row_key=row_key, batch_id=batch_id)
+        return flow.apply(self.runner, self.store, "t", batch, no_progress, dry_run)
 
     def verify(self) -> Verification:
-        return pipeline.verify(self.runner, self.store, no_progress)
+        return flow.verify(self.runner, self.store, no_progress)
 
     @property
     def now(self) -> TableSnapshot:
@@ -214,7 +215,9 @@ class Shop:
 
     def assert_kept_pairs(self) -> None:
         """Every stored witness pair is two living rows that agree in exactly its columns."""
-        kept = state.load(self.store, "t", self.store.read()["tables"]["t"])
+        known = Known.load(self.store, self.store.read(), "t")
+        kept, pairs = known.table, known.pairs
+        assert pairs is not None
         view = kept.view(self.store.path, self.options)
         rows = {}
         for segment in view.segments:
@@ -222,8 +225,9 @@ class Shop:
             rows.update(zip((live + segment.base).tolist(), view.rows(segment, live), strict=True))
         assert len(rows) == kept.rows
         mask = np.empty(bitsets.words_for(self.columns), np.uint64)
-        for expected, pairs in zip(kept.evidence.masks, kept.evidence.witnesses, strict=True):
-            real = [pair for pair in pairs.tolist() if pair[0] >= 0]
+        evidences = zip(pairs.evidence.masks, pairs.evidence.witnesses, strict=True)
+        for expected, witnesses in evidences:
+            real = [pair for pair in witnesses.tolist() if pair[0] >= 0]
             assert real
             assert len({tuple(pair) for pair in real}) == len(real)
             for one, two in real:

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.flow import differences, pipeline
+from holdfast import flow
+from holdfast.flow import differences
 from holdfast.model.changes import Changes
 from holdfast.model.errors import BatchError, ConflictError, SchemaError, UnknownTableError
 from holdfast.model.options import Options
@@ -170,9 +171,9 @@ def test_a_row_key_named_twice_is_a_row_key(tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_is_named(shop: Shop) -> None:
-    batch = pipeline.Batch(inserts=feed(3, []))
+    batch = flow.Batch(inserts=feed(3, []))
     with pytest.raises(UnknownTableError, match="the profile has no table 'u'; it has t"):
-        pipeline.apply(shop.runner, shop.store, "u", batch, no_progress)
+        flow.apply(shop.runner, shop.store, "u", batch, no_progress)
 
 
 def test_the_columns_of_a_batch_may_come_in_another_order(shop: Shop) -> None:
@@ -180,7 +181,7 @@ def test_the_columns_of_a_batch_may_come_in_another_order(shop: Shop) -> None:
     names = ["c2", "c0", "c1"]
     mixed = replace(rows, columns=rows.columns.pick([2, 0, 1]), rows=rows.rows.select(names))
     mixed = replace(mixed, columns=replace(mixed.columns, names=tuple(names)))
-    pipeline.apply(shop.runner, shop.store, "t", pipeline.Batch(inserts=mixed), no_progress)
+    flow.apply(shop.runner, shop.store, "t", flow.Batch(inserts=mixed), no_progress)
     shop.assert_exact([*ROWS, (5, 6, 7)])
 
 
@@ -342,7 +343,7 @@ def test_a_profile_that_fails_can_be_made_again(tmp_path: Path) -> None:
     for fail_at in (1, 2, 3):
         store = Store.create(tmp_path / "p")
         with pytest.raises(RuntimeError):
-            pipeline.discover(
+            flow.profile(
                 Failing(fail_at, False), store, {"t": feed(3, ROWS)}, Options(), no_progress
             )
         assert not list((tmp_path / "p" / "data").iterdir())
@@ -367,8 +368,8 @@ def test_a_batch_builds_on_the_version_that_its_lease_names(shop: Shop) -> None:
     store = Overtaken(shop.store.path)
     store.other = shop
     assert store.head() == 1
-    batch = pipeline.Batch(inserts=feed(3, [(6, 6, 6)]))
-    told = pipeline.apply(InProcess(), store, "t", batch, no_progress)
+    batch = flow.Batch(inserts=feed(3, [(6, 6, 6)]))
+    told = flow.apply(InProcess(), store, "t", batch, no_progress)
     assert (told.version, told.rows) == (3, 6)
     shop.assert_exact([*ROWS, (5, 5, 5), (6, 6, 6)])
 
@@ -389,27 +390,27 @@ class Meanwhile(InProcess):
 def test_of_two_writers_one_wins_and_the_other_is_told(shop: Shop) -> None:
     runner = Meanwhile()
     runner.other = shop
-    batch = pipeline.Batch(inserts=feed(3, [(6, 6, 6)]))
+    batch = flow.Batch(inserts=feed(3, [(6, 6, 6)]))
     with pytest.raises(ConflictError, match="another writer committed version 2 first"):
-        pipeline.apply(runner, Store(shop.store.path), "t", batch, no_progress)
+        flow.apply(runner, Store(shop.store.path), "t", batch, no_progress)
     shop.assert_exact([*ROWS, (5, 5, 5)])
-    pipeline.apply(runner, Store(shop.store.path), "t", batch, no_progress)
+    flow.apply(runner, Store(shop.store.path), "t", batch, no_progress)
     shop.assert_exact([*ROWS, (5, 5, 5), (6, 6, 6)])
 
 
 def test_tables_of_one_profile_do_not_touch_each_other(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "p")
     feeds = {"t": feed(2, [(1, 1), (2, 1)]), "u": feed(KINDS[1:4], [(1, 1, 1), (2, 1, 1)])}
-    pipeline.discover(InProcess(), store, feeds, Options(), no_progress)
+    flow.profile(InProcess(), store, feeds, Options(), no_progress)
     u = store.read()["tables"]["u"]
     for number in range(3, 15):
-        batch = pipeline.Batch(inserts=feed(2, [(number, number)]), batch_id=str(number))
-        pipeline.apply(InProcess(), store, "t", batch, no_progress)
+        batch = flow.Batch(inserts=feed(2, [(number, number)]), batch_id=str(number))
+        flow.apply(InProcess(), store, "t", batch, no_progress)
     assert store.read()["tables"]["u"] == u
     # An id belongs to a table.
-    batch = pipeline.Batch(inserts=feed(KINDS[1:4], [(3, 1, 1)]), batch_id="5")
-    assert pipeline.apply(InProcess(), store, "u", batch, no_progress).applied
-    assert pipeline.verify(InProcess(), store, no_progress).equal
+    batch = flow.Batch(inserts=feed(KINDS[1:4], [(3, 1, 1)]), batch_id="5")
+    assert flow.apply(InProcess(), store, "u", batch, no_progress).applied
+    assert flow.verify(InProcess(), store, no_progress).equal
 
 
 def test_a_profile_can_be_copied(shop: Shop, tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast import flow
 from holdfast.families.inclusion_dependencies import changes as inclusion_changes
 from holdfast.families.inclusion_dependencies import compaction as inclusion_compaction
 from holdfast.families.inclusion_dependencies import n_ary as tuples
-from holdfast.flow import pipeline
 from holdfast.input.row_input import Columns, Feed
 from holdfast.model.changes import Changes
 from holdfast.model.constraints import Attribute
@@ -58,7 +58,7 @@ class Shops:
         self.runner = InProcess(tasks)
         self.store = Store.create(path)
         feeds = {name: self.feed(name, rows) for name, (_, rows) in tables.items()}
-        pipeline.discover(self.runner, self.store, feeds, self.options, no_progress)
+        flow.profile(self.runner, self.store, feeds, self.options, no_progress)
 
     def feed(self, table: str, rows: Cells, names: list[str] | None = None) -> Feed:
         types = self.types[table]
@@ -71,8 +71,8 @@ class Shops:
     def apply(self, table: str, dry_run: bool = False, **batch: Any) -> Changes:
         row_key = batch.pop("row_key", ())
         feeds = {name: self.feed(table, rows) for name, rows in batch.items() if rows is not None}
-        given_ = pipeline.Batch(**feeds, row_key=row_key)
-        return pipeline.apply(self.runner, self.store, table, given_, no_progress, dry_run)
+        given_ = flow.Batch(**feeds, row_key=row_key)
+        return flow.apply(self.runner, self.store, table, given_, no_progress, dry_run)
 
     @property
     def now(self) -> Inclusions:
@@ -106,7 +106,7 @@ class Shops:
 
     def missing(self, one: str, two: str, most: int | None = None) -> list[Any]:
         pair = Attribute.parse(one), Attribute.parse(two)
-        return pipeline.missing_values(self.runner, self.store, *pair, most, no_progress)
+        return flow.missing_values(self.runner, self.store, *pair, most, no_progress)
 
     def assert_exact(self, tables: dict[str, Cells]) -> None:
         """What is kept is what brute force finds in the rows."""
@@ -281,7 +281,7 @@ def test_earlier_versions_stay_readable(paper: Shops) -> None:
 
 
 def test_verify_tells_what_differs(paper: Shops) -> None:
-    assert pipeline.verify(paper.runner, paper.store, no_progress).equal
+    assert flow.verify(paper.runner, paper.store, no_progress).equal
     part = paper.store.read()["inclusion"]["runs"][0]["parts"][0]
     arrays, _ = values.map_arrays(Path(paper.store.path) / part)
     held = {name: array.copy() for name, array in arrays.items()}
@@ -290,7 +290,7 @@ def test_verify_tells_what_differs(paper: Shops) -> None:
     path.unlink()
     values.write_arrays(path, held)
     values.map_arrays.cache_clear()
-    found = pipeline.verify(paper.runner, paper.store, no_progress)
+    found = flow.verify(paper.runner, paper.store, no_progress)
     assert "wrongly" in found.differences["r"][0]
 
 
@@ -344,7 +344,7 @@ def test_tuples_are_compared_in_full_only_when_a_refutation_ends(
         shop.apply(table, **batch)
         full = tuples.Candidate(*wanted) in tested
         assert (wanted in shop.wide()) == holds
-        assert pipeline.verify(shop.runner, shop.store, no_progress).equal
+        assert flow.verify(shop.runner, shop.store, no_progress).equal
         return full
 
     assert wanted in shop.wide()
@@ -472,4 +472,4 @@ def keep(data: st.DataObject, options: Options, tasks: int, wide: bool, kinds: l
             assert narrow == [
                 {f"{a} ⊆ {b}" for a, b in each} for each in (now - before, before - now)
             ]
-        assert pipeline.verify(shop.runner, shop.store, no_progress).equal
+        assert flow.verify(shop.runner, shop.store, no_progress).equal

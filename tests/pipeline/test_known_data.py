@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.flow import pipeline
+from holdfast import flow
 from holdfast.model.constraints import Key
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
@@ -44,12 +44,12 @@ class Real:
         number = len(list(self.path.iterdir())) if self.path.exists() else 0
         store = Store.create(self.path / str(number))
         feeds = {"t": text_feed(self.header, rows)}
-        pipeline.discover(self.runner, store, feeds, self.options, no_progress)
+        flow.profile(self.runner, store, feeds, self.options, no_progress)
         return store
 
     def apply(self, inserts: Rows, deletes: Rows) -> None:
-        batch = pipeline.Batch(text_feed(self.header, inserts), text_feed(self.header, deletes))
-        pipeline.apply(self.runner, self.store, "t", batch, no_progress)
+        batch = flow.Batch(text_feed(self.header, inserts), text_feed(self.header, deletes))
+        flow.apply(self.runner, self.store, "t", batch, no_progress)
 
     @property
     def now(self) -> TableSnapshot:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.flow import pipeline
+from holdfast import flow
 from holdfast.input.row_input import Feed
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
@@ -36,7 +36,7 @@ DECLARED = {
 
 def profiled(path: Path, feeds: dict[str, Feed], options: Options | None = None) -> Store:
     store = Store.create(path)
-    pipeline.discover(InProcess(2), store, feeds, options or Options(), no_progress)
+    flow.profile(InProcess(2), store, feeds, options or Options(), no_progress)
     return store
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,15 @@ import pyarrow as pa
 import pytest
 
 from holdfast.cover.dependencies import KEY, Covers
-from holdfast.flow.commits import KEPT
+from holdfast.cover.evidence import Evidence
+from holdfast.evidence.witnessed import Witnessed
+from holdfast.flow.commits import commit
+from holdfast.flow.known import Known
 from holdfast.model.limits import Limits
 from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
 from holdfast.store import Store
-from holdfast.table import state
+from holdfast.store.run import Run
 from holdfast.tasks.segments import map_arrays, write_arrays
 from tests.pipeline.tables import KINDS, Shop, small_limits
 from tests.strategies import Rows
@@ -114,28 +119,31 @@ def test_a_file_that_was_cut_short(shop: Shop, kind: str, cut: float) -> None:
     assert wrong.startswith(f"{relative}: cannot be read")
 
 
-def republish(shop: Shop, change: Callable[[state.Table], state.Table]) -> None:
-    """Commit the table's state with something changed in it."""
+def republish(shop: Shop, change: Callable[[Known], Known]) -> None:
+    """Commit what is known of the table with something changed in it."""
     store = Store.open(shop.store.path)
     with store.writing() as lease:
         body = store.read()
         options = Options.from_dict(body["options"])
-        kept = state.load(store, "t", body["tables"]["t"])
-        saved = state.save(store, lease, options, change(kept), kept, {})
-        form = {**body["tables"]["t"], **saved.to_dict()}
-        old = set(body["tables"]["t"]["files"].values())
-        files = [name for name in body["files"] if name not in old]
-        new = saved.files
-        forms = {"options": body["options"], "tables": {"t": form}}
-        keep = [new[name] for name in KEPT if name in new]
-        store.publish({**forms, "files": [*files, *new.values()], "keep": keep}, lease)
+        run = Run(shop.runner, store, options, lease, no_progress)
+        kept = Known.load(store, body, "t")
+        commit(run, {"t": change(kept).saved(run, kept)}, {}, None, None, {})
+
+
+def with_evidence(kept: Known, evidence: Evidence) -> Known:
+    assert kept.pairs is not None
+    witnessed = replace(kept.pairs.witnessed, evidence=evidence)
+    return replace(kept, pairs=replace(kept.pairs, witnessed=witnessed))
 
 
 def test_a_key_that_is_none(shop: Shop) -> None:
-    def without_first(kept: state.Table) -> state.Table:
-        evidence = state.Evidence(kept.evidence.masks[1:], kept.evidence.witnesses[1:])
-        covers = Covers.build(kept.covers.atoms, [KEY], evidence.masks, Limits())
-        return state.replace(kept, evidence=evidence, covers=kept.covers.joined(covers))
+    def without_first(kept: Known) -> Known:
+        assert kept.pairs is not None
+        old = kept.pairs.evidence
+        evidence = Evidence(old.masks[1:], old.witnesses[1:])
+        covers = Covers.build(shop.columns, [KEY], evidence.masks, Limits())
+        witnessed = Witnessed(evidence, kept.pairs.witnessed.covers.joined(covers))
+        return replace(kept, pairs=replace(kept.pairs, witnessed=witnessed))
 
     republish(shop, without_first)
     found = shop.verify().differences["t"]
@@ -144,10 +152,12 @@ def test_a_key_that_is_none(shop: Shop) -> None:
 
 
 def test_a_witness_that_shows_something_else(shop: Shop) -> None:
-    def swapped(kept: state.Table) -> state.Table:
-        pairs = kept.evidence.witnesses.copy()
+    def swapped(kept: Known) -> Known:
+        assert kept.pairs is not None
+        old = kept.pairs.evidence
+        pairs = old.witnesses.copy()
         pairs[[0, 1]] = pairs[[1, 0]]
-        return state.replace(kept, evidence=state.Evidence(kept.evidence.masks, pairs))
+        return with_evidence(kept, Evidence(old.masks, pairs))
 
     republish(shop, swapped)
     (found,) = shop.verify().differences["t"]
@@ -155,7 +165,7 @@ def test_a_witness_that_shows_something_else(shop: Shop) -> None:
 
 
 def test_a_count_of_duplicates(shop: Shop) -> None:
-    republish(shop, lambda kept: state.replace(kept, duplicates=kept.duplicates + 3))
+    republish(shop, lambda kept: replace(kept, table=replace(kept.table, duplicates=3)))
     found = shop.verify().differences["t"]
     assert found == ("the profile counts 3 repeated rows, but there are 0",)
 

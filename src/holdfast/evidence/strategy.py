@@ -48,7 +48,7 @@ _SLACK = 2.0
 class Choice:
     """How a table's functional dependencies are known, and what the choice came from."""
 
-    way: str | None  # None: not looked for
+    strategy: str | None  # None: not looked for
     seconds: float  # expected for counting all pairs
     limit: float
     reason: str
@@ -56,6 +56,11 @@ class Choice:
     def to_dict(self) -> dict[str, Any]:
         """The form that a commit stores."""
         return {**asdict(self), "seconds": round(self.seconds, 3)}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Choice:
+        """The choice that a commit stored."""
+        return Choice(**form)
 
 
 def choose(
@@ -81,8 +86,8 @@ def choose(
                 "--max-error, or a sample of it"
             )
         return Choice(COUNTED, seconds, limit, "errors need counts")
-    way = COUNTED if seconds <= slack * limit else WITNESSED
-    return Choice(way, seconds, limit, "by the time that counting all pairs would take")
+    chosen = COUNTED if seconds <= slack * limit else WITNESSED
+    return Choice(chosen, seconds, limit, "by the time that counting all pairs would take")
 
 
 def expected_seconds(rows: int, columns: int, tasks: int, limit: float) -> float:

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.families.inclusion_dependencies import clusters as inclusion_clusters
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
-from holdfast.flow.batches import Batch, BatchIntake
+from holdfast.flow.known import Known
 from holdfast.kernels import bitsets
 from holdfast.model.changes import Changes, Lost
 from holdfast.model.constraints import FunctionalDependency, InclusionDependency, Key, Row
 from holdfast.model.options import Options
 from holdfast.store.run import Run
-from holdfast.table.state import Table
+from holdfast.table.batch import Batch, BatchIntake
 from holdfast.table.witnesses import rows_as_text
 
 U64 = NDArray[np.uint64]
@@ -28,23 +29,41 @@ _SHOWN_LOST = 100
 
 def changes_of(
     run: Run,
-    before: Table,
-    after: Table,
+    before: Known,
+    after: Known,
     batch: Batch,
     intake: BatchIntake,
     version: int,
     dry_run: bool,
 ) -> Changes:
-    old, new = before.covers.keys.minimal, after.covers.keys.minimal
+    rows = before.table, after.table
+    facts: dict[str, Any] = {
+        "table": rows[0].name,
+        "version": version,
+        "batch_id": batch.batch_id,
+        "applied": not dry_run,
+        "inserted": intake.inserted,
+        "deleted": intake.deleted,
+        "updated": intake.updated,
+        "rows": rows[1].rows,
+        "duplicates": rows[1].duplicates,
+        "duplicates_before": rows[0].duplicates,
+        "seconds": run.seconds,
+    }
+    if before.pairs is None or after.pairs is None:
+        return Changes(**facts, gained=(), lost=(), non_keys_gained=0, non_keys_lost=0)
+    evidence = after.pairs.evidence
+    covers = before.pairs.covers, after.pairs.covers
+    old, new = covers[0].keys.minimal, covers[1].keys.minimal
     lost = old[~bitsets.is_member(old, new)]
     gained = new[~bitsets.is_member(new, old)]
-    names = before.columns.names
-    ends = [(mask, after.evidence.against(mask)) for mask in lost]
+    names = rows[0].columns.names
+    ends = [(mask, evidence.against(mask)) for mask in lost]
     shown = [at for _, at in ends if at >= 0][:_SHOWN_LOST]
-    pairs = after.evidence.witnesses[shown][:, 0] if shown else np.empty((0, 2), np.int64)
-    twice = after.repeated[0] if after.duplicates > before.duplicates else []
+    pairs = evidence.witnesses[shown][:, 0] if shown else np.empty((0, 2), np.int64)
+    twice = rows[1].repeated[0] if rows[1].duplicates > rows[0].duplicates else []
     ids = np.concatenate([np.ravel(pairs), np.array(twice, np.int64)])
-    text = rows_as_text(run.store.path, after.segments, names, ids)
+    text = rows_as_text(run.store.path, rows[1].segments, names, ids)
     told = []
     left = _SHOWN_LOST
     for mask, at in ends:
@@ -56,39 +75,27 @@ def changes_of(
             instead = key_of(smaller[0], names) if len(smaller) else None
             told.append(Lost(key, replaced_by=instead, unchecked=instead is None))
         else:
-            told.append(Lost(key, _pair(after.evidence, at, text) if left > 0 else None))
+            told.append(Lost(key, _pair(evidence, at, text) if left > 0 else None))
             left -= 1
-    non_keys = before.covers.keys.evidence, after.covers.keys.evidence
+    non_keys = covers[0].keys.evidence, covers[1].keys.evidence
     kept = bitsets.is_member(*non_keys).sum()
     return Changes(
-        table=before.name,
-        version=version,
-        batch_id=batch.batch_id,
-        applied=not dry_run,
-        inserted=intake.inserted,
-        deleted=intake.deleted,
-        updated=intake.updated,
-        rows=after.rows,
+        **facts,
         gained=tuple(key_of(mask, names) for mask in gained),
         lost=tuple(told),
         non_keys_gained=int(len(non_keys[1]) - kept),
         non_keys_lost=int(len(non_keys[0]) - kept),
-        duplicates=after.duplicates,
-        duplicates_before=before.duplicates,
         duplicated=tuple(json.loads(text[id_]) for id_ in twice[:1]),
-        seconds=run.seconds,
-        **_dependency_changes(before, after),
+        **_dependency_changes(*covers, names),
     )
 
 
-def _dependency_changes(before: Table, after: Table) -> dict[str, Any]:
+def _dependency_changes(held: Covers, holds: Covers, names: tuple[str, ...]) -> dict[str, Any]:
     """The functional dependencies that came and went: how many, and the shortest of them."""
-    if before.way is None or after.way is None:
+    if not held.columns or not holds.columns:
         return {}
-    names = before.columns.names
     sides: dict[str, list[FunctionalDependency]] = {"gained": [], "lost": []}
     counts = {"gained": 0, "lost": 0}
-    held, holds = before.covers, after.covers
     for side, right in enumerate(names):
         old, new = held.by_side.get(side), holds.by_side.get(side)
         if old is None or new is None or old.minimal is new.minimal:

@@ -179,7 +179,7 @@ def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: b
     if verbose:
         form |= {
             "types": list(table.types),
-            "evidence": table.details.get("evidence"),
+            "evidence": (table.details.get("pairs") or {}).get("choice"),
             "indexes": indexes(table),
             "segments": len(table.details.get("segments", ())),
         }

@@ -27,7 +27,7 @@ from holdfast.model.constraints import (
 )
 from holdfast.model.limits import Limits
 from holdfast.store import Store
-from holdfast.store.codecs import KEY, stored
+from holdfast.store.codecs import stored
 
 KEY_SIDE = -1
 """The right side that stands for keys in a file of dependencies."""
@@ -52,7 +52,8 @@ class TableSnapshot:
     @property
     def limits(self) -> Limits:
         """The most columns of a key, and of a left side, up to which all of them are listed."""
-        return Limits.from_dict(self.details["limits"]) if "limits" in self.details else Limits()
+        pairs = self.details.get("pairs")
+        return Limits.from_dict(pairs["limits"]) if pairs else Limits()
 
 
 @dataclass(frozen=True)
@@ -159,36 +160,44 @@ def _table(
     store: Store, name: str, form: dict[str, Any], options: dict[str, Any], current: bool
 ) -> TableSnapshot:
     names = form["columns"]["names"]
-    keys = stored(store, form["files"]["keys"])
-    if not {"keys", "fds"} & set(options["kinds"]):
-        keys = keys.slice(0, 0)  # not looked for
-    sets = columns_of(keys.column("mask"), names)
-    kinds = keys.column("kind").to_pylist()
-    witnesses: dict[tuple[str, ...], tuple[Any, Any]] = {}
-    if current:
-        seen = stored(store, form["files"]["evidence"])
-        pairs = zip(seen.column("one").to_pylist(), seen.column("two").to_pylist(), strict=True)
-        for columns, pair in zip(columns_of(seen.column("mask"), names), pairs, strict=True):
-            if pair[0] is not None and pair[1] is not None:
-                witnesses[columns] = (json.loads(pair[0]), json.loads(pair[1]))
-    found = None
-    if "fds" in form["files"]:
-        found = stored(store, form["files"]["fds"])
+    pairs = form["pairs"]
+    keys: tuple[Key, ...] = ()
+    near: tuple[Key, ...] = ()
+    non_keys: tuple[NonKey, ...] = ()
+    dependencies = None
+    if pairs is not None:
+        sets = stored(store, pairs["files"]["sets"])
+        keys, near = keys_of(sets, names)
+        non_keys = _non_keys(store, pairs["files"], names, current)
+        if pairs["choice"]["strategy"] is not None:
+            dependencies = Dependencies(sets, names)
     return TableSnapshot(
         name,
         form["rows"],
         tuple(names),
         tuple(form["columns"]["types"]),
-        tuple(Key(c) for c, kind in zip(sets, kinds, strict=True) if kind == KEY),
-        tuple(
-            NonKey(c, witnesses.get(c)) for c, kind in zip(sets, kinds, strict=True) if kind != KEY
-        ),
+        keys,
+        non_keys,
         form["duplicates"],
         tuple(_in_order(row, names) for row in form.get("duplicated") or ()),
         {**form, "max_error": options.get("max_error")},
-        None if found is None else Dependencies(found, names),
-        () if found is None else approximate_keys(found, names),
+        dependencies,
+        near,
     )
+
+
+def _non_keys(
+    store: Store, files: dict[str, str], names: list[str], current: bool
+) -> tuple[NonKey, ...]:
+    witnesses: dict[tuple[str, ...], tuple[Any, Any]] = {}
+    if current:
+        seen = stored(store, files["evidence"])
+        pairs = zip(seen.column("one").to_pylist(), seen.column("two").to_pylist(), strict=True)
+        for columns, pair in zip(columns_of(seen.column("mask"), names), pairs, strict=True):
+            if pair[0] is not None and pair[1] is not None:
+                witnesses[columns] = (json.loads(pair[0]), json.loads(pair[1]))
+    maximal = columns_of(stored(store, files["non_keys"]).column("mask"), names)
+    return tuple(NonKey(columns, witnesses.get(columns)) for columns in maximal)
 
 
 def _in_order(row: dict[str, Any], names: list[str]) -> dict[str, Any]:
@@ -196,18 +205,21 @@ def _in_order(row: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return {name: row[name] for name in names} if {*row} == {*names} else row
 
 
-def approximate_keys(kept: pa.Table, names: list[str]) -> tuple[Key, ...]:
-    """The keys among dependencies, which are violated but within the bound on the error."""
-    some = kept.slice(_dependency_count(kept))
-    sets = columns_of(some.column("mask"), names)
-    errors = some.column("error").to_pylist()
-    return tuple(Key(columns, error) for columns, error in zip(sets, errors, strict=True))
+def keys_of(sets: pa.Table, names: list[str]) -> tuple[tuple[Key, ...], tuple[Key, ...]]:
+    """The keys among minimal sets; and those that some pairs violate, within a bound."""
+    some = sets.slice(_dependency_count(sets))
+    found = zip(
+        columns_of(some.column("mask"), names), some.column("error").to_pylist(), strict=True
+    )
+    keys = [Key(columns, error or None) for columns, error in found]
+    exact = tuple(key for key in keys if key.error is None)
+    return exact, tuple(key for key in keys if key.error is not None)
 
 
 def _dependency_count(kept: pa.Table) -> int:
-    """How many rows of a file are functional dependencies; approximate keys come after them."""
+    """How many rows of a file are functional dependencies; keys come after them."""
     # Through the buffers, because pyarrow's own ways to count would import pandas.
-    chunks = kept.column("right").chunks
+    chunks = kept.column("rhs").chunks
     sides = [np.frombuffer(c.buffers()[1], np.int32)[c.offset : c.offset + len(c)] for c in chunks]
     return int(sum((side != KEY_SIDE).sum() for side in sides))
 
@@ -239,7 +251,7 @@ class Dependencies(Sequence[FunctionalDependency]):
             FunctionalDependency(columns, self._names[right], error)
             for columns, right, error in zip(
                 columns_of(some.column("mask"), self._names),
-                some.column("right").to_pylist(),
+                some.column("rhs").to_pylist(),
                 some.column("error").to_pylist(),
                 strict=True,
             )
@@ -256,7 +268,7 @@ class Dependencies(Sequence[FunctionalDependency]):
 
     def _holding(self) -> list[tuple[bytes, int]]:
         """Left and right sides as a file holds them, of those without error."""
-        columns = [self._kept.column(name).to_pylist() for name in ("mask", "right", "error")]
+        columns = [self._kept.column(name).to_pylist() for name in ("mask", "rhs", "error")]
         return [(mask, right) for mask, right, error in zip(*columns, strict=True) if not error]
 
     def __iter__(self) -> Iterator[FunctionalDependency]:
@@ -291,7 +303,7 @@ def agree_sets(
 ) -> list[AgreeSet]:
     """All agree-sets of a table with their numbers of pairs, shortest first; with the ``later``
     versions of the table, as they were before those."""
-    total = _pairs(store, form["files"]["agree"], "pairs", form)
+    total = _pairs(store, form["pairs"]["files"]["agree"], "pairs", form)
     for columns, change in _recounted(store, later or []).items():
         total[columns] = total.get(columns, 0) - change
     return _agree_sets(total, form)
@@ -307,7 +319,9 @@ def changed_agree_sets(
 def _recounted(store: Store, forms: list[dict[str, Any]]) -> dict[tuple[str, ...], int]:
     total: dict[tuple[str, ...], int] = {}
     for form in forms:
-        for columns, change in _pairs(store, form["files"]["recount"], "change", form).items():
+        for columns, change in _pairs(
+            store, form["pairs"]["files"]["recount"], "change", form
+        ).items():
             total[columns] = total.get(columns, 0) + change
     return total
 

@@ -117,7 +117,7 @@ def show(
         if "fds" in parts and table.functional_dependencies is not None:
             _dependencies(page, table, snapshot.options, asked=len(parts) == 1)
         elif "fds" in parts and forms.is_left_out(table, snapshot.options):
-            why = table.details["evidence"]["reason"]
+            why = table.details["pairs"]["choice"]["reason"]
             page.line(f"functional dependencies were not searched for: {why} (--kinds)", "", 2)
         if verbose:
             _inside(page, table)
@@ -257,8 +257,8 @@ def _inside(page: Page, table: TableSnapshot) -> None:
             name = plain(str(Key(tuple(index["columns"]))))
             grid.add_row(name, f"{index['distinct']:,}", share)
         page.table(grid, 4)
-    choice = table.details.get("evidence", {"way": None})
-    if choice["way"] is not None:
+    choice = (table.details.get("pairs") or {}).get("choice", {"strategy": None})
+    if choice["strategy"] is not None:
         page.line(f"functional dependencies: {choice['way']}, {choice['reason']}", indent=2)
         seconds, limit = f"{choice['seconds']:,.1f} s", f"{choice['limit']:,.0f} s"
         page.line(f"counting all pairs: about {seconds}; the limit is {limit}", "dim", 4)

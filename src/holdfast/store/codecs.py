@@ -11,9 +11,6 @@ from holdfast.store.leases import Lease
 
 U64 = NDArray[np.uint64]
 
-KEY, NON_KEY = 0, 1
-"""The kinds of rows in a file of keys."""
-
 
 def write(store: Store, lease: Lease, kind: str, table: pa.Table) -> str:
     """Write a file of a kind; its path."""

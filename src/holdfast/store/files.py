@@ -18,7 +18,7 @@ from typing import NamedTuple
 from holdfast.model.errors import StoreError
 
 # Kinds that hold what every version found. They outlive the rows they were found in.
-KEPT_KINDS = ("keys", "fds", "recount", "batches", "inclusions", "tuples")
+KEPT_KINDS = ("sets", "non_keys", "recount", "batches", "inclusions", "tuples")
 
 _KIND = r"[a-z][a-z0-9_]*"
 _RUN = r"[0-9a-f]{12}"

@@ -8,12 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.cover.deepening import Deepening
-from holdfast.cover.dependencies import Covers
 from holdfast.input.row_input import Columns
-from holdfast.kernels.cover import Tick
 from holdfast.model.errors import BatchError
-from holdfast.model.limits import Limits
 from holdfast.store import Lease, Store
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
@@ -131,8 +127,8 @@ def _shown(view: View, own: Columns, id_: int, segments: tuple[Segment, ...]) ->
     return rows_as_text(view.root, segments, own.names, np.array([id_]))[id_]
 
 
-def with_deleted(store: Store, lease: Lease, table: Table, found: Found, depth: Deepening) -> Table:
-    """The table without the rows, and without the evidence that only they showed."""
+def with_deleted(store: Store, lease: Lease, table: Table, found: Found) -> Table:
+    """The table without the rows."""
     segments = []
     for segment in table.segments:
         mine = found.ids[found.ids >> 32 == segment.number] - segment.base
@@ -140,20 +136,11 @@ def with_deleted(store: Store, lease: Lease, table: Table, found: Found, depth: 
             path = lease.new_path("dead", "arrow")
             segment = with_dead(Path(store.path), segment, mine, path)
         segments.append(segment)
-    evidence, gone = table.evidence.without(found.ids)
-    before = table.covers.only(table.sides)
-
-    def change(limits: Limits, tick: Tick) -> Covers:
-        return before.to(limits).changed(gone[:0], gone, evidence.masks, tick)
-
-    covers = depth.attempt(before.limits, change)
     deleted = set(found.ids.tolist())
     repeated = [pair for pair in table.repeated if not deleted & set(pair)]
     return replace(
         table,
         segments=tuple(segments),
-        evidence=evidence,
-        covers=table.covers.joined(covers),
         duplicates=table.duplicates - found.fewer_duplicates,
         repeated=repeated,
     )

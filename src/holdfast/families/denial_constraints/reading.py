@@ -164,10 +164,10 @@ def _is_implied(sets: U64, mirrors: U64, closures: U64) -> Flags:
 
 @kernel
 def _within(one: Any, two: Any) -> bool:
+    outside = np.uint64(0)
     for w in range(one.size):
-        if one[w] & ~two[w]:
-            return False
-    return True
+        outside |= one[w] & ~two[w]
+    return bool(outside == np.uint64(0))
 
 
 @kernel

@@ -1,0 +1,205 @@
+"""The files of pair evidence.
+
+========  =====================================================================================
+sets      minimal sets of every right side, with their errors; stays readable for every version
+non_keys  maximal non-keys; stays readable, too
+cover     evidence that is maximal for some right side, and for which
+evidence  the same with witnesses, and the rows that non-keys are shown with
+agree     all agree-sets with their numbers of pairs, where they are counted
+recount   what the last batch changed of those; stays readable
+========  =====================================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.cover.agree import AgreeSets
+from holdfast.cover.dependencies import KEY, Covers
+from holdfast.cover.evidence import Evidence
+from holdfast.evidence.counted import Counted
+from holdfast.evidence.pairs import PairEvidence
+from holdfast.evidence.strategy import Choice
+from holdfast.evidence.witnessed import Witnessed
+from holdfast.kernels import bitsets
+from holdfast.kernels.evidence import WITNESSES
+from holdfast.model.limits import Limits
+from holdfast.store import Store
+from holdfast.store.codecs import masks_of, matrix_of, stored, write
+from holdfast.store.run import Run
+from holdfast.table.state import Table
+from holdfast.table.witnesses import rows_as_text
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+KEPT = ("sets", "non_keys", "recount")
+"""The kinds of files that stay readable when later versions have others."""
+
+_PAIRS = pa.list_(pa.int64())
+
+
+def to_dict(pairs: PairEvidence) -> dict[str, Any]:
+    """The form that a commit stores."""
+    return {
+        "choice": pairs.choice.to_dict(),
+        "limits": pairs.limits.to_dict(),
+        "files": pairs.files,
+    }
+
+
+def load(store: Store, form: dict[str, Any], atoms: int) -> PairEvidence:
+    """The evidence that a commit stored."""
+    words = bitsets.words_for(atoms)
+    files = dict(form["files"])
+    choice, limits = Choice.from_dict(form["choice"]), Limits.from_dict(form["limits"])
+    seen = stored(store, files["evidence"])
+    pairs = seen.column("witnesses").combine_chunks().flatten().to_numpy()
+    evidence = Evidence(
+        matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
+    )
+    rhs = [KEY] if choice.strategy is None else [KEY, *range(atoms)]
+    minimal = by_rhs(stored(store, files["sets"]), rhs, words)
+    kept = stored(store, files["cover"])
+    masks = matrix_of(kept.column("mask"), words)
+    maximal_for = matrix_of(kept.column("maximal_for"), bitsets.words_for(atoms + 1))
+    covers = Covers.restored(atoms, masks, maximal_for, minimal, limits)
+    if "agree" not in files:
+        return PairEvidence(choice, limits, Witnessed(evidence, covers), None, files)
+    sets = load_counts(store, files["agree"], atoms)
+    nothing = (sets.masks[:0], sets.counts[:0])
+    counted = Counted(sets, nothing, covers.only(covers.columns))
+    return PairEvidence(choice, limits, Witnessed(evidence, covers.only([KEY])), counted, files)
+
+
+def load_counts(store: Store, path: str, atoms: int) -> AgreeSets:
+    """The counted agree-sets alone."""
+    kept = stored(store, path)
+    masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
+    return AgreeSets(masks, kept.column("pairs").to_numpy())
+
+
+def by_rhs(kept: pa.Table, rhs: list[int], words: int) -> dict[int, U64]:
+    """The sets in a file that hold without error, by right side."""
+    left = matrix_of(kept.column("mask"), words)
+    right = kept.column("rhs").to_numpy()
+    exact = kept.column("error").to_numpy() == 0
+    left, right = left[exact], right[exact]
+    order = np.argsort(right, kind="stable")
+    left, right = left[order], right[order]
+    lo, hi = np.searchsorted(right, rhs, "left"), np.searchsorted(right, rhs, "right")
+    return {each: left[lo[i] : hi[i]] for i, each in enumerate(rhs)}
+
+
+def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | None) -> PairEvidence:
+    """Write what changed."""
+    files = dict(before.files) if before else {}
+    for name in ("agree", "recount"):
+        files.pop(name, None)
+    for name, content in _contents(run, table, pairs, before):
+        files[name] = write(run.store, run.lease, name, content)
+    return replace(pairs, files=files)
+
+
+def _contents(
+    run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | None
+) -> Iterator[tuple[str, pa.Table]]:
+    old, new = before.covers if before else None, pairs.covers
+    if old is None or run.options.max_error is not None or not _same_sets(old, new):
+        yield "sets", sets_table(pairs, run.options.max_error)
+    if old is None or not np.array_equal(old.keys.evidence, new.keys.evidence):
+        yield "non_keys", pa.table({"mask": masks_of(new.keys.evidence)})
+    if old is None or not all(map(np.array_equal, old.parts, new.parts)):
+        masks, maximal_for = new.parts
+        yield "cover", pa.table({"mask": masks_of(masks), "maximal_for": masks_of(maximal_for)})
+    if before is None or not _same_evidence(before, pairs):
+        yield "evidence", _evidence(run, table, pairs, before)
+    if pairs.counted is not None:
+        sets = pairs.counted.sets
+        yield "agree", pa.table({"mask": masks_of(sets.masks), "pairs": sets.counts})
+        masks, counts = pairs.counted.change
+        yield "recount", pa.table({"mask": masks_of(masks), "change": counts})
+
+
+def sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
+    """The minimal sets of every right side, shortest first, those of keys last; with a bound also
+    the approximate ones."""
+    covers = pairs.covers
+    left, right = covers.dependencies
+    keys = covers.keys.minimal
+    parts = [(left, right, np.zeros(len(left))), (keys, _all(KEY, keys), np.zeros(len(keys)))]
+    if max_error is not None:
+        for side in covers.by_side:
+            masks, errors = pairs.approximate(side, max_error)
+            parts.append((masks, _all(side, masks), errors))
+    left, right, error = (np.concatenate(each) for each in zip(*parts, strict=True))
+    order = np.lexsort((right, _ranks(left), right == KEY))
+    return pa.table({"mask": masks_of(left[order]), "rhs": right[order], "error": error[order]})
+
+
+def _all(side: int, masks: U64) -> NDArray[np.int32]:
+    return np.full(len(masks), side, np.int32)
+
+
+def _ranks(left: U64) -> I64:
+    """A number per mask that sorts like the canonical order of masks, equal for equal ones."""
+    order = bitsets.canonical_order(left)
+    fresh = np.zeros(len(left), np.int64)
+    fresh[1:] = (left[order][1:] != left[order][:-1]).any(axis=1)
+    ranks = np.empty(len(left), np.int64)
+    ranks[order] = np.cumsum(fresh)
+    return ranks
+
+
+def _evidence(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | None) -> pa.Table:
+    """Evidence with witnesses, and the rows that non-keys are shown with."""
+    evidence = pairs.evidence
+    shown = bitsets.is_member(evidence.masks, pairs.covers.keys.evidence)
+    ids = evidence.witnesses[shown, 0].ravel()
+    text = _shown(run.store, before) if before else {}
+    new = ids[~np.isin(ids, [*text])]
+    text |= rows_as_text(run.store.path, table.segments, table.columns.names, new)
+    rows = [
+        pa.array([text.get(int(id_)) for id_ in evidence.witnesses[:, 0, side]], pa.string())
+        for side in (0, 1)
+    ]
+    witnesses = evidence.witnesses.reshape(-1, 2 * WITNESSES).tolist()
+    return pa.table(
+        {
+            "mask": masks_of(evidence.masks),
+            "witnesses": pa.array(witnesses, _PAIRS),
+            "one": rows[0].dictionary_encode(),
+            "two": rows[1].dictionary_encode(),
+        }
+    )
+
+
+def _shown(store: Store, pairs: PairEvidence) -> dict[int, str]:
+    """The text of the rows that non-keys were last shown with, by id."""
+    kept = stored(store, pairs.files["evidence"])
+    text: dict[int, str] = {}
+    for side, name in enumerate(("one", "two")):
+        ids = pairs.evidence.witnesses[:, 0, side].tolist()
+        rows = zip(ids, kept.column(name).to_pylist(), strict=True)
+        text.update((id_, each) for id_, each in rows if each is not None)
+    return text
+
+
+def _same_evidence(one: PairEvidence, two: PairEvidence) -> bool:
+    return (
+        one.choice.strategy == two.choice.strategy
+        and np.array_equal(one.evidence.masks, two.evidence.masks)
+        and np.array_equal(one.evidence.witnesses, two.evidence.witnesses)
+    )
+
+
+def _same_sets(one: Covers, two: Covers) -> bool:
+    return one.by_side.keys() == two.by_side.keys() and all(
+        np.array_equal(one.by_side[side].minimal, two.by_side[side].minimal) for side in two.by_side
+    )

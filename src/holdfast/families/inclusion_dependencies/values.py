@@ -1,0 +1,66 @@
+"""The values of all tables of a profile, as evidence: discovered, changed by a batch, verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from holdfast.families.inclusion_dependencies import changes, compaction, storage, verify
+from holdfast.families.inclusion_dependencies.changes import Change
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
+from holdfast.families.inclusion_dependencies.n_ary import Batch, Rows, Search
+from holdfast.store.run import Run
+from holdfast.table.change import RowChange
+from holdfast.table.state import Table
+
+
+def discover(run: Run, tables: Mapping[str, Table]) -> Inclusion:
+    """From the rows of all tables."""
+    with run.stage("values"):
+        none = Inclusion.none({name: table.columns for name, table in tables.items()})
+        return _of_rows(run, none, tables)
+
+
+def changed(
+    run: Run, before: Inclusion, change: RowChange, tables: Mapping[str, Table]
+) -> Inclusion:
+    """After a batch: merged with the values of the new rows, those of the deleted ones extracted.
+    ``tables`` are all of them, as they are afterwards."""
+    with run.stage("values"):
+        rows = [Change(change.after, change.added), changes.gone(change.before, change.gone)]
+        after = changes.changed(run.runner, before, rows, run.place, run.options, run.progress)
+        added, gone = (Rows(each.table.columns, each.segments, each.ids) for each in rows)
+        batch = Batch(change.after.name, added, gone)
+        search = _search(run, tables)
+        return changes.with_tuples(search, after, before.tuples, batch, run.progress)
+
+
+def compacted(run: Run, values: Inclusion) -> Inclusion:
+    """With runs merged where there are many."""
+    if not compaction.due(values.runs):
+        return values
+    with run.stage("merge"):
+        return compaction.merged(run.runner, values, run.place, run.options, run.progress)
+
+
+def differences(
+    run: Run, kept: Inclusion, tables: Mapping[str, Table]
+) -> Iterator[tuple[str, str]]:
+    """Where the kept values are not those of the rows: the table, and a sentence about it."""
+    fresh = _of_rows(run, kept.emptied, tables)
+    yield from verify.differences(run.runner, kept, fresh, run.place)
+
+
+def _of_rows(run: Run, none: Inclusion, tables: Mapping[str, Table]) -> Inclusion:
+    rows = [Change(table, table.segments) for table in tables.values()]
+    found = changes.changed(run.runner, none, rows, run.place, run.options, run.progress)
+    return changes.with_tuples(_search(run, tables), found, {}, None, run.progress)
+
+
+def _search(run: Run, tables: Mapping[str, Table]) -> Search:
+    rows = {name: Rows(table.columns, table.segments) for name, table in tables.items()}
+    return Search(run.runner, run.place, run.options, rows)
+
+
+def saved(run: Run, values: Inclusion, before: Inclusion | None) -> Inclusion:
+    """With what changed written to files."""
+    return storage.save(run.store, run.lease, values, before)

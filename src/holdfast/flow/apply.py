@@ -1,0 +1,102 @@
+"""Applying a batch, or checking what it would do: the same steps, up to the commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from holdfast.families.inclusion_dependencies import storage, values
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
+from holdfast.flow.commits import commit
+from holdfast.flow.differences import changes_of, inclusion_changes
+from holdfast.flow.known import Known, form_of
+from holdfast.model.changes import Changes
+from holdfast.model.errors import BatchError
+from holdfast.model.options import Options
+from holdfast.model.progress import Progress
+from holdfast.store import Store
+from holdfast.store.run import Run, about
+from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
+from holdfast.table.state import Table
+from holdfast.tasks.runner import Runner
+
+
+@dataclass(frozen=True)
+class Step:
+    """A table before and after a batch, with the values of all tables."""
+
+    before: Known
+    after: Known
+    values_before: Inclusion | None
+    values_after: Inclusion | None
+
+
+def apply(
+    runner: Runner,
+    store: Store,
+    name: str,
+    batch: Batch,
+    progress: Progress,
+    dry_run: bool = False,
+) -> Changes:
+    """Apply a batch to a table whole, or not at all; or only say what it would do."""
+    with store.writing() as lease:
+        # What this builds on is the version that the lease names, not one that was read before.
+        body = store.read(lease.version)
+        options = Options.from_dict(body["options"])
+        form_of(body, name)
+        if options.insert_only and (batch.deletes is not None or batch.updates is not None):
+            raise BatchError(
+                f"table {name!r}: this profile was made with --insert-only and counts no values, "
+                "so it takes inserts only; profile the tables anew without it to delete or update"
+            )
+        run = Run(runner, store, options, lease, about(progress, name))
+        with run.stage("open"):
+            before = Known.load(store, body, name)
+            held = storage.load(store, body["inclusion"]) if "inclusion" in body else None
+        with run.stage("read"):
+            intake = read_batch(run, before.table, batch)
+        done = store.find_batch(name, batch.batch_id, intake.digest) if batch.batch_id else None
+        if done is not None and not dry_run:
+            return replace(Changes.from_dict(store.read(done["version"])["changes"]), applied=False)
+        others = {each: Table.from_dict(each, form) for each, form in body["tables"].items()}
+        step = _step(run, before, held, intake, others)
+        with run.stage("witnesses"):
+            changes = changes_of(
+                run, step.before, step.after, batch, intake, body["version"], dry_run
+            )
+            changes = replace(
+                changes, **inclusion_changes(step.values_before, step.values_after, options)
+            )
+        if dry_run:
+            return changes
+        after = step.after.compacted(run)
+        found = step.values_after
+        if found is not None:
+            found = values.compacted(run, found)
+        with run.stage("commit"):
+            run.progress("commit")
+            after = after.saved(run, before)
+            if found is not None:
+                found = values.saved(run, found, held)
+            named = {"table": name, "id": batch.batch_id, "digest": intake.digest}
+            changes = replace(changes, version=body["version"] + 1, seconds=run.seconds)
+            facts = {"changes": changes.to_dict()}
+            commit(run, {name: after}, body["tables"], found, named, facts)
+    store.clean()
+    return changes
+
+
+def _step(
+    run: Run,
+    before: Known,
+    held: Inclusion | None,
+    intake: BatchIntake,
+    others: dict[str, Table],
+) -> Step:
+    """Rows first, then pairs, then values."""
+    change = change_rows(run, before.table, intake)
+    after, change = before.changed(run, change)
+    found = held
+    if held is not None:
+        found = values.changed(run, held, change, {**others, after.table.name: after.table})
+    return Step(before, after, held, found)

@@ -1,0 +1,91 @@
+"""What a profile knows of a table: its rows, and what pairs of them show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from holdfast.evidence import storage
+from holdfast.evidence.pairs import PairEvidence
+from holdfast.kernels.cover import MOST, TooMany
+from holdfast.model.errors import InputError, UnknownTableError
+from holdfast.store import Store
+from holdfast.store.run import Run
+from holdfast.table import compaction
+from holdfast.table.batch import estimated
+from holdfast.table.change import RowChange
+from holdfast.table.state import Table
+
+
+@dataclass(frozen=True)
+class Known:
+    """A table in one version."""
+
+    table: Table
+    pairs: PairEvidence | None = None  # None: no kind that is looked for needs pairs of rows
+
+    @staticmethod
+    def load(store: Store, body: dict[str, Any], name: str) -> Known:
+        """A table that a commit stored."""
+        form = form_of(body, name)
+        table = Table.from_dict(name, form)
+        if form["pairs"] is None:
+            return Known(table)
+        return Known(table, storage.load(store, form["pairs"], len(table.columns.names)))
+
+    def changed(self, run: Run, change: RowChange) -> tuple[Known, RowChange]:
+        """After a batch; the change then has the indexes and duplicates that were found."""
+        if self.pairs is None:
+            # Nobody looks for repeated rows then.
+            return Known(replace(change.after, duplicates=0)), change
+        with bounded(self.table.name):
+            pairs, change = self.pairs.changed(run, estimated(run, change))
+        return Known(change.after, pairs), change
+
+    def compacted(self, run: Run) -> Known:
+        """With small segments merged."""
+        table = replace(self.table, segments=tuple(s for s in self.table.segments if s.live))
+        if not compaction.due(table.segments):
+            return replace(self, table=table)
+        with run.stage("merge"):
+            if self.pairs is None:
+                return Known(compaction.merge(run, table, np.empty(0, np.int64))[0])
+            table, moves = compaction.merge(run, table, self.pairs.witness_ids)
+            return Known(table, self.pairs.renumbered(moves))
+
+    def saved(self, run: Run, before: Known | None) -> Known:
+        """With what changed written to files."""
+        if self.pairs is None:
+            return self
+        old = before.pairs if before else None
+        return replace(self, pairs=storage.save(run, self.table, self.pairs, old))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a commit stores."""
+        pairs = None if self.pairs is None else storage.to_dict(self.pairs)
+        return {**self.table.to_dict(), "pairs": pairs}
+
+
+def form_of(body: dict[str, Any], name: str) -> dict[str, Any]:
+    """A table's part of a commit."""
+    if name not in body["tables"]:
+        has = ", ".join(body["tables"])
+        raise UnknownTableError(f"the profile has no table {name!r}; it has {has}")
+    form: dict[str, Any] = body["tables"][name]
+    return form
+
+
+@contextmanager
+def bounded(name: str) -> Iterator[None]:
+    """A table with more minimal sets than anybody can hold is an error that says what to do."""
+    try:
+        yield
+    except TooMany:
+        raise InputError(
+            f"table {name!r} has more than {MOST:,} minimal keys, or left sides of one column; "
+            "search only for short ones, e.g. --max-columns 3"
+        ) from None

@@ -1,0 +1,65 @@
+"""Profiling from nothing: rows become segments, pairs and values become evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast.evidence.pairs import PairEvidence
+from holdfast.families.inclusion_dependencies import values
+from holdfast.flow.commits import commit
+from holdfast.flow.known import Known, bounded
+from holdfast.input.reading import read
+from holdfast.input.row_input import Feed
+from holdfast.model.limits import Limits
+from holdfast.model.options import Options
+from holdfast.model.progress import Progress
+from holdfast.store import Store
+from holdfast.store.run import Run, about
+from holdfast.table.state import Table
+from holdfast.tasks import compaction as tasks
+from holdfast.tasks.runner import Runner
+
+
+def profile(
+    runner: Runner,
+    store: Store,
+    feeds: Mapping[str, Feed],
+    options: Options,
+    progress: Progress,
+) -> int:
+    """Profile tables from nothing and commit them as the first version."""
+    with store.writing() as lease:
+        known: dict[str, Known] = {}
+        seconds: dict[str, dict[str, float]] = {}
+        for name, feed in feeds.items():
+            run = Run(runner, store, options, lease, about(progress, name))
+            with bounded(name):
+                known[name] = _discover(run, _read(run, name, feed)).saved(run, None)
+            seconds[name] = run.seconds
+        run = Run(runner, store, options, lease, progress)
+        found = None
+        if "inds" in options.kinds:
+            found = values.discover(run, {name: each.table for name, each in known.items()})
+            found = values.saved(run, found, None)
+        facts = {"seconds": seconds, "values_seconds": run.seconds}
+        version = commit(run, known, {}, found, None, facts)
+    store.clean()
+    return version
+
+
+def _read(run: Run, name: str, feed: Feed) -> Table:
+    with run.stage("read"):
+        run.progress("read")
+        sketches = run.options.seeks_keys
+        intake = read(run.runner, feed, run.place, 1, run.progress, sketches=sketches)
+        run.progress("read", rows=intake.rows)
+    distinct = tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
+    number = len(intake.segments) + 1
+    return Table(name, intake.columns, feed.source, intake.segments, number, distinct, intake.rows)
+
+
+def _discover(run: Run, table: Table) -> Known:
+    if not run.options.seeks_keys:
+        return Known(table)
+    pairs, table = PairEvidence.discover(run, table, Limits.both(run.options.max_columns))
+    return Known(table, pairs)

@@ -1,0 +1,23 @@
+"""What a batch does to a table's rows, before anything is made of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.table.state import Table
+from holdfast.tasks.segments import Segment
+
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowChange:
+    """A table before and after a batch. Its deleted rows still have their words in ``before``."""
+
+    before: Table
+    after: Table
+    added: tuple[Segment, ...]
+    gone: I64  # ids of the deleted rows

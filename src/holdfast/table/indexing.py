@@ -1,0 +1,70 @@
+"""Building indexes: the sorted columns that look-ups and searches need, in every segment."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels import bitsets
+from holdfast.model.options import Options
+from holdfast.store.run import Run
+from holdfast.table import indexes
+from holdfast.table.placement import shares
+from holdfast.table.state import Table
+from holdfast.tasks import compaction as tasks
+from holdfast.tasks.runner import Call, Runner
+from holdfast.tasks.segments import ROWS
+from holdfast.tasks.view import View
+
+
+def index(run: Run, table: Table, minimal: NDArray[np.uint64], columns: int) -> Table:
+    """Sort the columns that these minimal left sides need and that are not sorted yet.
+
+    Inserts only make left sides longer, so they stay covered. After deletes a new one may have no
+    indexed column: then the choice is made again.
+    """
+    lefts = bitsets.to_flags(bitsets.distinct(minimal), columns)
+    chosen = tuple(name for name in table.indexed if indexes.is_used(name, lefts))
+    if not chosen or not indexes.is_reached(lefts, chosen, table.distinct, table.rows).all():
+        chosen = _chosen(lefts, replace(table, indexed=chosen), run.options)
+    names = (ROWS, *chosen)
+    if any(name not in segment.indexes for segment in table.segments for name in names):
+        run.progress("index", columns=len(chosen))
+    view = table.view(run.store.path, run.options)
+    view = with_indexes(run.runner, view, run.place.prefix, names)
+    segments = tuple(
+        replace(s, indexes={name: s.indexes[name] for name in names}) for s in view.segments
+    )
+    return replace(table, indexed=chosen, segments=segments)
+
+
+def _chosen(lefts: indexes.Sets, table: Table, options: Options) -> tuple[str, ...]:
+    """The indexes that serve these left sides; as far as possible those that there are."""
+    distinct, rows = table.distinct, table.rows
+    missing = lefts[~indexes.is_reached(lefts, table.indexed, distinct, rows)]
+    narrow = missing[~indexes.is_broad(missing, distinct, rows)]
+    quota = 0 if table.indexed else options.index_quota
+    columns = indexes.choose(narrow, distinct, rows, quota)
+    own = indexes.own(missing, distinct, rows, table.indexed)
+    return tuple(dict.fromkeys([*table.indexed, *map(str, columns), *own]))
+
+
+def with_indexes(runner: Runner, view: View, prefix: str, names: Iterable[str]) -> View:
+    """The view with these columns sorted in every segment; one job if any is not yet."""
+    names = tuple(names)
+    lacking = tuple(s for s in view.segments if any(n not in s.indexes for n in names))
+    if not lacking:
+        return view
+    calls: list[Call] = [
+        (tasks.build, tasks.Build(share, prefix, names))
+        for share in shares(replace(view, segments=lacking), runner.tasks)
+    ]
+    built: dict[int, dict[str, str]] = {}
+    for result in runner.run(calls):
+        for parcel in result:
+            built[parcel.facts["number"]] = parcel.facts["indexes"]
+    segments = [replace(s, indexes={**s.indexes, **built.get(s.number, {})}) for s in view.segments]
+    return replace(view, segments=tuple(segments))
