@@ -37,7 +37,8 @@ def walk_through(spark: SparkSession, folder: Path) -> None:
 
     profile = Profile.create(folder / "profile", tables)
     for name in TABLES:
-        print(f"{name}: {' and '.join(f'({key})' for key in profile.keys(name))}")
+        for key in profile.keys(name):
+            print(key)
 
     for day in ("monday", "tuesday", "wednesday"):
         for name in TABLES:
@@ -62,11 +63,11 @@ def report(day: str, change: Changes) -> None:
     if not change.lost and not change.gained:
         print("  the same keys as before")
     for lost in change.lost:
-        print(f"  lost   ({lost.key})" + ("" if lost.broken else ": fewer columns suffice"))
+        print(f"  lost   {lost.key.body}" + ("" if lost.broken else ": fewer columns suffice"))
         for row in lost.witness or ():
             print(f"         {', '.join(str(row[column]) for column in row)}")
     for key in change.gained:
-        print(f"  gained ({key})")
+        print(f"  gained {key.body}")
 
 
 def read(spark: SparkSession, path: Path, like: DataFrame | None = None) -> DataFrame:

@@ -110,7 +110,7 @@ def walk_through_every_job(
     )
     walk.assert_exact()
     wrong = oracle.violations(list(walk.rows), (1,), 2, "equal")
-    assert walk.profile.error("t", ["name"], "seat") == wrong / (20 * 19 // 2)
+    assert walk.profile.error("t: name -> seat") == wrong / (20 * 19 // 2)
 
     # A probe; and as the table has more than doubled, its columns are described anew.
     walk.apply(inserts=make_rows(30, 100))

@@ -3,7 +3,7 @@
 >>> from holdfast import Profile
 >>> profile = Profile.open("shop")  # doctest: +SKIP
 >>> profile.keys("orders")  # doctest: +SKIP
-[Key(columns=('id',))]
+[Key(table='orders', columns=('id',), error=None)]
 """
 
 from __future__ import annotations
@@ -19,10 +19,14 @@ if TYPE_CHECKING:
     from holdfast.model.constraints import (
         Attribute,
         Cluster,
+        DenialConstraint,
         ForeignKey,
+        FunctionalDependency,
         InclusionDependency,
         Key,
         NonKey,
+        NotNull,
+        Predicate,
     )
     from holdfast.model.errors import HoldfastError
     from holdfast.model.options import Options
@@ -33,10 +37,14 @@ _PLACES = {
     "Lost": "model.changes",
     "Attribute": "model.constraints",
     "Cluster": "model.constraints",
+    "DenialConstraint": "model.constraints",
     "ForeignKey": "model.constraints",
+    "FunctionalDependency": "model.constraints",
     "InclusionDependency": "model.constraints",
     "Key": "model.constraints",
     "NonKey": "model.constraints",
+    "NotNull": "model.constraints",
+    "Predicate": "model.constraints",
     "HoldfastError": "model.errors",
     "Options": "model.options",
     "Source": "input.sources",
@@ -46,13 +54,17 @@ __all__ = [
     "Attribute",
     "Changes",
     "Cluster",
+    "DenialConstraint",
     "ForeignKey",
+    "FunctionalDependency",
     "HoldfastError",
     "InclusionDependency",
     "Key",
     "Lost",
     "NonKey",
+    "NotNull",
     "Options",
+    "Predicate",
     "Profile",
     "Source",
     "__version__",

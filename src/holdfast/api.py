@@ -20,6 +20,7 @@ from holdfast.model.constraints import (
     NonKey,
 )
 from holdfast.model.errors import InputError, UnknownTableError
+from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.report.snapshot import (
     Dependencies,
@@ -192,7 +193,7 @@ class Profile:
             return exact
         near = now.approximate_keys
         if max_error != now.details["max_error"]:
-            near = keys_of(self._within(table, max_error), list(now.columns))[1]
+            near = keys_of(self._within(table, max_error), table, list(now.columns))[1]
         return [*exact, *near]
 
     def non_keys(self, table: str) -> list[NonKey]:
@@ -221,7 +222,7 @@ class Profile:
             return found
         if not max_error:
             return [each for each in found if not each.error]
-        return Dependencies(self._within(table, max_error), list(now.columns))
+        return Dependencies(self._within(table, max_error), table, list(now.columns))
 
     def _within(self, table: str, max_error: float) -> pa.Table:
         """All dependencies and approximate keys within a bound, as a file would hold them."""
@@ -232,15 +233,25 @@ class Profile:
         self._counted(table)
         return flow.within(self._store, table, max_error)
 
-    def error(self, table: str, lhs: Sequence[str], rhs: str | None = None) -> float:
-        """The share of row pairs that agree on ``lhs`` and differ in ``rhs``; without ``rhs``,
-        the share that agree on ``lhs``, which is the error of a key."""
+    def error(self, rule: str) -> float:
+        """The share of row pairs that violate a rule, as in ``"people: zip -> city"``: that agree
+        on the left side and differ on the right, or for ``"people: key(id)"`` that agree on it.
+        """
         from holdfast import flow
 
-        left = (lhs,) if isinstance(lhs, str) else tuple(lhs)
-        self._form(table)
+        parsed = parse(rule)
+        if isinstance(parsed, Key):
+            left, right = parsed.columns, None
+        elif isinstance(parsed, FunctionalDependency):
+            left, right = parsed.lhs, parsed.rhs
+        else:
+            raise InputError(
+                f"{parsed}: errors are those of keys and functional dependencies, "
+                "as in 'orders: key(id)' and 'orders: zip -> city'"
+            )
+        self._form(parsed.table)
         with _plain_interrupts():
-            return flow.error(self._running, self._store, table, left, rhs)
+            return flow.error(self._running, self._store, parsed.table, left, right)
 
     def agree_sets(
         self, table: str, since: int | None = None, at: int | None = None

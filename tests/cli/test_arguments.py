@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from holdfast.cli import arguments
-from holdfast.model.constraints import Key
 from holdfast.model.errors import InputError
+from holdfast.model.names import listed
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_catalog_table_is_called_after_its_last_part() -> None:
 
 @pytest.mark.parametrize("columns", [("id",), ("a,b", "c"), ("first name", "`", "x"), ("é", "A.b")])
 def test_a_row_key_is_written_as_keys_are_printed(columns: tuple[str, ...]) -> None:
-    assert arguments.split_columns(str(Key(columns))) == list(columns)
+    assert arguments.split_columns(listed(columns)) == list(columns)
 
 
 @pytest.mark.parametrize("value", ["", ",", "a,,b"])

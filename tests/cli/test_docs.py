@@ -72,36 +72,46 @@ def test_the_json_page_shows_what_is_printed() -> None:
     ]
     pair = (rows[0], rows[1])
     orders = TableSnapshot(
-        "orders", 1000, columns, ("bigint", "string", "date"), (Key(("id",)),),
-        (NonKey(("city", "day"), pair),), 0, (),
+        "orders", 1000, columns, ("bigint", "string", "date"), (Key("orders", ("id",)),),
+        (NonKey("orders", ("city", "day"), pair),), 0, (),
         {"indexed": ["0"], "distinct": [1000.0, 12.0, 31.0], "estimated_at": 1000,
-         "segments": [{}], "evidence": {"way": "counted", "seconds": 0.002, "limit": 60.0,
-         "reason": "asked for"}},
+         "segments": [{}], "pairs": {"choice": {"strategy": "counted", "seconds": 0.002,
+         "limit": 60.0, "reason": "asked for"}, "limits": {"keys": None,
+         "functional_dependencies": None}}},
     )  # fmt: skip
-    hurried = replace(orders, details={"limits": {"keys": 2, "functional_dependencies": 1}})
-    twice = TableSnapshot("log", 9, ("at", "what"), (), (Key(("at",)),), (), 1,
+    hurried = replace(
+        orders, details={"pairs": {"limits": {"keys": 2, "functional_dependencies": 1}}}
+    )
+    twice = TableSnapshot("log", 9, ("at", "what"), (), (Key("log", ("at",)),), (), 1,
         ({"at": 5, "what": "start"},), {})  # fmt: skip
     depending = replace(
-        orders, non_keys=(), functional_dependencies=[FunctionalDependency(("id",), "city")]
+        orders,
+        non_keys=(),
+        functional_dependencies=[FunctionalDependency("orders", ("id",), "city")],
     )
     created = "2026-11-15T08:52:11.123+00:00"
     options = {"kinds": ["keys"], "nulls": "equal", "max_columns": None, "max_error": None,
         "inclusion_nulls": "ignored", "index_quota": 8, "start": "full",
         "keep_rows": True}  # fmt: skip
+    shorter = Lost(Key("orders", ("city", "day")), None, Key("orders", ("city",)))
     changes = Changes(
-        "orders", 4, "2026-11-15", True, 10, 2, 0, 1008, (Key(("id", "day")),),
-        (Lost(Key(("id",)), pair), Lost(Key(("city", "day")), None, Key(("city",)))),
+        "orders", 4, "2026-11-15", True, 10, 2, 0, 1008, (Key("orders", ("id", "day")),),
+        (Lost(Key("orders", ("id",)), pair), shorter),
         1, 0, 0, 0, (), {"read": 0.2, "validate": 0.4},
     )  # fmt: skip
     city, other = Attribute("orders", "city"), Attribute("geo.places", "city")
     shared = Shared((city, other), ("text", "text"), np.array([[10, 10], [10, 40]]))
     tables = {
-        "orders": Facts((Key(("id",)),), {"city": "string"}, 1000),
-        "geo.places": Facts((Key(("city",)),), {"city": "string"}, 40),
+        "orders": Facts((Key("orders", ("id",)),), {"city": "string"}, 1000),
+        "geo.places": Facts((Key("geo.places", ("city",)),), {"city": "string"}, 40),
     }
     contained = Inclusions(shared, tables)
     differs = TableDiff(
-        (Key(("id", "day")),), (Key(("id",)),), (1000, 1008), (), tuple(contained.dependencies())
+        (Key("orders", ("id", "day")),),
+        (Key("orders", ("id",)),),
+        (1000, 1008),
+        (),
+        tuple(contained.dependencies()),
     )
     shown = Snapshot(3, created, options, {"orders": orders})
     page = sections("json.md")

@@ -19,19 +19,23 @@ def shop(in_process: None, run: Run, tmp_path: Path) -> Path:
     people = write(tmp_path, "customers", CUSTOMERS)
     result = run("profile", orders, people, "--into", tmp_path / "shop")
     assert result.code == 0, result.err
-    assert "orders.customer_id ⊆ customers.id" in result.out
+    assert "orders(customer_id) in customers(id)" in result.out
     return tmp_path / "shop"
 
 
 def test_as_json(shop: Path, run: Run) -> None:
     told = json.loads(run("show", shop, "inds", "--format", "json").out)
     assert told["inclusion_dependencies"] == [
-        {"dependent": ["orders.customer_id"], "referenced": ["customers.id"], "coverage": 1.0}
+        {
+            "dependent": {"table": "orders", "columns": ["customer_id"]},
+            "referenced": {"table": "customers", "columns": ["id"]},
+            "coverage": 1.0,
+        }
     ]
     assert "keys" not in told["tables"]["orders"]
     told = json.loads(run("show", shop, "foreign-keys", "--format", "json").out)
     (key,) = told["foreign_keys"]
-    assert key["dependent"] == ["orders.customer_id"]
+    assert key["dependent"] == {"table": "orders", "columns": ["customer_id"]}
     assert 0.8 < key["score"] <= 1
     told = json.loads(run("show", shop, "--table", "customers", "--format", "json").out)
     assert len(told["inclusion_dependencies"]) == len(told["foreign_keys"]) == 1
@@ -39,7 +43,7 @@ def test_as_json(shop: Path, run: Run) -> None:
 
 def test_partial(shop: Path, run: Run) -> None:
     told = run("show", shop, "inds", "--min-coverage", "0.7").out
-    assert "customers.id ⊆ orders.customer_id  (75.0000% of the values)" in told
+    assert "customers(id) in orders(customer_id)  (75.0000% of the values)" in told
     assert run("show", shop, "inds", "--min-coverage", "2").code == 2
 
 
@@ -47,14 +51,18 @@ def test_kept_current(shop: Path, run: Run, tmp_path: Path) -> None:
     new = write(tmp_path, "new", "id,customer_id\n5,11\n")
     checked = run("check", shop, "--table", "orders", "--inserts", new)
     assert checked.code == 0
-    assert "− orders.customer_id ⊆ customers.id" in checked.out
+    assert "− orders(customer_id) in customers(id)" in checked.out
     told = run("apply", shop, "--table", "orders", "--inserts", new, "--format", "json")
     assert json.loads(told.out)["inclusion_dependencies_lost"] == [
-        {"dependent": ["orders.customer_id"], "referenced": ["customers.id"], "coverage": 1.0}
+        {
+            "dependent": {"table": "orders", "columns": ["customer_id"]},
+            "referenced": {"table": "customers", "columns": ["id"]},
+            "coverage": 1.0,
+        }
     ]
     assert "no inclusion dependency" in run("show", shop, "inds").out
-    assert "− orders.customer_id ⊆ customers.id" in run("diff", shop, 1, 2).out
-    assert "orders.customer_id ⊆ customers.id" in run("show", shop, "inds", "--at", 1).out
+    assert "− orders(customer_id) in customers(id)" in run("diff", shop, 1, 2).out
+    assert "orders(customer_id) in customers(id)" in run("show", shop, "inds", "--at", 1).out
     assert run("verify", shop).code == 0
 
 

@@ -86,8 +86,8 @@ def test_everything_fits_the_screen(screen: Screen) -> None:
     pair = (row(columns, "値" * 30), row(columns, "x" * 500))
     wide = table(
         columns,
-        keys=(Key(tuple(columns[:9])),),
-        non_keys=(NonKey(tuple(columns[:30]), pair), NonKey((columns[0],), pair)),
+        keys=(Key("t", tuple(columns[:9])),),
+        non_keys=(NonKey("t", tuple(columns[:30]), pair), NonKey("t", (columns[0],), pair)),
         duplicates=2,
         duplicated=pair[:1],
         details={"indexed": ["0", "1+2"], "distinct": [3.0] * 40, "segments": [{}]},
@@ -95,12 +95,12 @@ def test_everything_fits_the_screen(screen: Screen) -> None:
     page = terminal.Page(screen)
     for verbose in (False, True):
         terminal.show(page, "p", snapshot(wide), verbose=verbose, sizes={"log": 10})
-    lost = Lost(Key(tuple(columns[5:30])), pair)
-    terminal.changes(page, changes(lost=(lost,), gained=(Key(tuple(columns)),)), verbose=True)
+    lost = Lost(Key("t", tuple(columns[5:30])), pair)
+    terminal.changes(page, changes(lost=(lost,), gained=(Key("t", tuple(columns)),)), verbose=True)
     terminal.history(
         page, [Entry(1, "2026-11-15T08:52:11", changes(lost=(lost,)), {}, {"t": 1}, {})]
     )
-    terminal.diff(page, 1, 2, {"t": TableDiff((Key(tuple(columns)),), (), (1, 2))})
+    terminal.diff(page, 1, 2, {"t": TableDiff((Key("t", tuple(columns)),), (), (1, 2))})
     terminal.verification(page, "p", Verification(1, {"t": ("a difference " * 20,)}))
     assert max(map(cell_len, screen.getvalue().splitlines())) <= 60
 
@@ -115,7 +115,7 @@ def test_history_tells_keys_of_distinct_rows_apart(screen: Screen) -> None:
 def test_agree_sets_and_approximate_keys(screen: Screen) -> None:
     page = terminal.Page(screen)
     terminal.agree_sets(page, {"a": [AgreeSet(("x",), 2)], "wide": None})
-    near = table(columns=["x", "y"], approximate_keys=(Key(("x",), 0.25),))
+    near = table(columns=["x", "y"], approximate_keys=(Key("t", ("x",), 0.25),))
     terminal.show(page, "p", snapshot(near))
     told = " ".join(screen.getvalue().split())
     assert "2 pairs x" in told
@@ -125,7 +125,7 @@ def test_agree_sets_and_approximate_keys(screen: Screen) -> None:
 
 def test_the_keys_columns_come_first_and_the_rest_is_counted(screen: Screen) -> None:
     columns = [f"column{c:02}" for c in range(20)]
-    lost = Lost(Key(("column18", "column19")), (row(columns, 1), row(columns, 1)))
+    lost = Lost(Key("t", ("column18", "column19")), (row(columns, 1), row(columns, 1)))
     terminal.changes(terminal.Page(screen), changes(lost=(lost,)))
     lines = screen.getvalue().splitlines()
     header = next(line.split() for line in lines if line.split()[0] == "column18")
@@ -136,14 +136,16 @@ def test_the_keys_columns_come_first_and_the_rest_is_counted(screen: Screen) -> 
 def test_a_pipe_gets_one_line_per_key() -> None:
     columns = [f"a_rather_long_name_{c}" for c in range(40)]
     stream = io.StringIO()
-    terminal.show(terminal.Page(stream), "p", snapshot(table(columns, keys=(Key(tuple(columns)),))))
+    terminal.show(
+        terminal.Page(stream), "p", snapshot(table(columns, keys=(Key("t", tuple(columns)),)))
+    )
     assert "    " + ", ".join(columns) in stream.getvalue().splitlines()
 
 
 def test_the_shortest_first_and_how_many_more(screen: Screen) -> None:
     columns = [f"c{i}" for i in range(30)]
-    keys = [Key((columns[i], columns[i + 1])) for i in range(25)]
-    many = table(columns, keys=(*keys, Key(("c29",))))
+    keys = [Key("t", (columns[i], columns[i + 1])) for i in range(25)]
+    many = table(columns, keys=(*keys, Key("t", ("c29",))))
     terminal.show(terminal.Page(screen), "p", snapshot(many), ["keys"])
     lines = screen.getvalue().splitlines()
     at = lines.index("  26 keys")
@@ -157,7 +159,7 @@ def test_the_shortest_first_and_how_many_more(screen: Screen) -> None:
 def test_values_cannot_take_over_the_screen(screen: Screen) -> None:
     columns = ["a\x1b[2J", "b"]
     pair = ({"a\x1b[2J": "x\r\n\u202e", "b": None}, {"a\x1b[2J": "x\r\n\u202e", "b": "null"})
-    strange = table(columns, name="t\x07", non_keys=(NonKey(("a\x1b[2J",), pair),))
+    strange = table(columns, name="t\x07", non_keys=(NonKey("t", ("a\x1b[2J",), pair),))
     for verbose in (False, True):
         terminal.show(terminal.Page(screen), "p", snapshot(strange), verbose=verbose)
     shown = screen.getvalue()
@@ -167,7 +169,7 @@ def test_values_cannot_take_over_the_screen(screen: Screen) -> None:
 
 
 def test_a_table_of_one_row_has_the_empty_key(screen: Screen) -> None:
-    terminal.show(terminal.Page(screen), "p", snapshot(table(["a"], rows=1, keys=(Key(()),))))
+    terminal.show(terminal.Page(screen), "p", snapshot(table(["a"], rows=1, keys=(Key("t", ()),))))
     assert "    {}\n" in screen.getvalue()
 
 
@@ -189,8 +191,8 @@ def test_json_has_no_numbers_that_json_lacks() -> None:
     ("facts", "breaks"),
     [
         ({}, False),
-        ({"lost": (Lost(Key(("a",))),)}, True),
-        ({"lost": (Lost(Key(("a", "b")), replaced_by=Key(("a",))),)}, False),
+        ({"lost": (Lost(Key("t", ("a",))),)}, True),
+        ({"lost": (Lost(Key("t", ("a", "b")), replaced_by=Key("t", ("a",))),)}, False),
         ({"duplicates": 1}, True),
         ({"duplicates": 2, "duplicates_before": 1}, False),
     ],
@@ -200,8 +202,10 @@ def test_what_breaks_a_key(facts: dict[str, Any], breaks: bool) -> None:
 
 
 def test_shorter_keys_are_not_broken(screen: Screen) -> None:
-    lost = Lost(Key(("a", "b")), replaced_by=Key(("a",)))
-    terminal.changes(terminal.Page(screen), changes(deleted=1, lost=(lost,), gained=(Key(("a",)),)))
+    lost = Lost(Key("t", ("a", "b")), replaced_by=Key("t", ("a",)))
+    terminal.changes(
+        terminal.Page(screen), changes(deleted=1, lost=(lost,), gained=(Key("t", ("a",)),))
+    )
     assert "a, b → a" in screen.getvalue()
     assert "broken" not in screen.getvalue()
 
@@ -212,7 +216,7 @@ def test_duplicates_that_went_away(screen: Screen) -> None:
 
 
 def test_witnesses_without_raw_rows(screen: Screen) -> None:
-    bare = table(["a", "b"], non_keys=(NonKey(("a",), ({"row": 1}, {"row": 4294967297})),))
+    bare = table(["a", "b"], non_keys=(NonKey("t", ("a",), ({"row": 1}, {"row": 4294967297})),))
     terminal.show(terminal.Page(screen), "p", snapshot(bare))
     assert '{"row": 1}' in screen.getvalue()
 

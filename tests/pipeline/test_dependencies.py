@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from holdfast.api import Profile
 from holdfast.evidence import strategy as ways
-from holdfast.model.errors import InputError
+from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.model.errors import InputError, SchemaError, UnknownTableError
 from holdfast.model.options import Options
 from tests import oracle
 from tests.pipeline.batches import batches
@@ -69,7 +70,8 @@ def assert_counted(shop: Shop, rows: Rows, options: Options) -> None:
         } == keys
     left = tuple(range(0, columns, 2))
     wrong = oracle.violations(rows, left, columns - 1, nulls)
-    error = profile.error("t", [names[c] for c in left], names[-1])
+    rule = FunctionalDependency("t", tuple(names[c] for c in left), names[-1])
+    error = profile.error(str(rule))
     assert error == (wrong / pairs if pairs else 0.0)
 
 
@@ -121,14 +123,15 @@ def assert_error(shop: Shop, rows: Rows, nulls: str) -> None:
     columns = shop.columns
     left = tuple(range(0, columns, 2))
     pairs = len(rows) * (len(rows) - 1) // 2
-    names = [f"c{c}" for c in left]
+    names = tuple(f"c{c}" for c in left)
     wrong = oracle.violations(rows, left, columns - 1, nulls)
-    assert profile.error("t", names, f"c{columns - 1}") == (wrong / pairs if pairs else 0.0)
+    rule = FunctionalDependency("t", names, f"c{columns - 1}")
+    assert profile.error(str(rule)) == (wrong / pairs if pairs else 0.0)
     same = sum(
         all(oracle._agree(one[c], two[c], nulls) for c in left)
         for one, two in combinations(rows, 2)
     )
-    assert profile.error("t", names) == (same / pairs if pairs else 0.0)
+    assert profile.error(str(Key("t", names))) == (same / pairs if pairs else 0.0)
 
 
 @law(EXAMPLES)
@@ -172,6 +175,30 @@ def test_bounds_that_make_no_sense(tmp_path: Path) -> None:
             profile.keys("t", bound)
     with pytest.raises(InputError, match="not both"):
         profile.agree_sets("t", since=1, at=1)
+
+
+def test_errors_are_asked_for_as_constraints_are_printed(tmp_path: Path) -> None:
+    rows: Rows = [(1, 1), (1, 2), (2, 2), (3, 3)]
+    shop = Shop(tmp_path / "p", 2, rows, Options(kinds=("keys", "fds")))
+    profile = Profile.open(shop.store.path)
+    assert profile.error("t: c0 -> c1") == profile.error("t : `c0`→c1") == 1 / 6
+    assert profile.error("t: key(c0)") == 1 / 6
+    assert profile.error("t: key()") == 1
+    for each in (*profile.keys("t"), *profile.functional_dependencies("t")):
+        assert each.table == "t"
+        assert profile.error(str(each)) == 0
+    assert [str(each) for each in profile.keys("t")] == ["t: key(c0, c1)"]
+    assert {each.table for each in profile.non_keys("t")} == {"t"}
+    with pytest.raises(InputError, match=r"t: not \(t.c0 = s.c0\): errors are those of keys and"):
+        profile.error("t: not (t.c0 = s.c0)")
+    with pytest.raises(InputError, match=r"t\(c0\) in t\(c1\): errors are those of keys and"):
+        profile.error("t(c0) in t(c1)")
+    with pytest.raises(InputError, match="at character 7"):
+        profile.error("t: c0 c1")
+    with pytest.raises(UnknownTableError, match="no table 'u'"):
+        profile.error("u: key(c0)")
+    with pytest.raises(SchemaError, match="c9"):
+        profile.error("t: key(c9)")
 
 
 def test_more_keys_than_anybody_can_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,11 +163,11 @@ def paper(tmp_path: Path) -> Shops:
 def test_example_1_1(paper: Shops) -> None:
     assert paper.dependencies() == {("r.A", "r.B"), ("r.D", "r.B")}
     told = paper.apply("r", deletes=[("b", "b", "e", "a")], dry_run=True)
-    assert [str(each) for each in told.inclusions_lost] == ["r.A ⊆ r.B"]
+    assert [str(each) for each in told.inclusions_lost] == ["r(A) in r(B)"]
     assert told.inclusions_gained == ()
     told = paper.apply("r", inserts=[("c", "c", "e", "e")])
-    assert [str(each) for each in told.inclusions_lost] == ["r.D ⊆ r.B"]
-    assert [str(each) for each in told.inclusions_gained] == ["r.B ⊆ r.A"]
+    assert [str(each) for each in told.inclusions_lost] == ["r(D) in r(B)"]
+    assert [str(each) for each in told.inclusions_gained] == ["r(B) in r(A)"]
     assert paper.dependencies() == {("r.A", "r.B"), ("r.B", "r.A")}
 
 
@@ -277,7 +277,7 @@ def test_earlier_versions_stay_readable(paper: Shops) -> None:
     paper.apply("r", inserts=[("x", "y", "z", "e")])
     first = snapshot(paper.store, 1).inclusions
     assert first is not None
-    assert {str(each) for each in first.dependencies()} == {"r.A ⊆ r.B", "r.D ⊆ r.B"}
+    assert {str(each) for each in first.dependencies()} == {"r(A) in r(B)", "r(D) in r(B)"}
 
 
 def test_verify_tells_what_differs(paper: Shops) -> None:
@@ -303,11 +303,11 @@ def test_composite_foreign_key(tmp_path: Path) -> None:
     }
     shop = Shops(tmp_path / "p", tables, options)
     assert ("items", (1, 2), "supply", (0, 1)) in shop.wide()
-    assert "(items.B, items.C) → (supply.A, supply.B)" in map(str, shop.now.foreign_keys())
+    assert "items(B, C) in supply(A, B)" in map(str, shop.now.foreign_keys())
     told = shop.apply("items", inserts=[(9, 2, 20)])
-    assert "(items.B, items.C) ⊆ (supply.A, supply.B)" in map(str, told.inclusions_lost)
+    assert "items(B, C) in supply(A, B)" in map(str, told.inclusions_lost)
     told = shop.apply("supply", inserts=[(2, 20)])
-    assert "(items.B, items.C) ⊆ (supply.A, supply.B)" in map(str, told.inclusions_gained)
+    assert "items(B, C) in supply(A, B)" in map(str, told.inclusions_gained)
     shop.apply("supply", deletes=[(1, 20)])
     assert ("items", (1, 2), "supply", (0, 1)) not in shop.wide()
     shop.apply("items", deletes=[row for row in tables["items"][1] if row[1:] == (1, 20)])
@@ -466,10 +466,8 @@ def keep(data: st.DataObject, options: Options, tasks: int, wide: bool, kinds: l
             shop.assert_exact(rows)
             now = shop.dependencies(1.0)
             narrow = [
-                {str(each) for each in some if len(each.dependent) == 1}
+                {tuple(str(a[0]) for a in each.sides) for each in some if len(each.dependent) == 1}
                 for some in (told.inclusions_gained, told.inclusions_lost)
             ]
-            assert narrow == [
-                {f"{a} ⊆ {b}" for a, b in each} for each in (now - before, before - now)
-            ]
+            assert narrow == [now - before, before - now]
         assert flow.verify(shop.runner, shop.store, no_progress).equal

@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
 from holdfast.model.errors import HoldfastError
+from holdfast.model.names import listed
 
 KEYS = Options(kinds=("keys",))
 """What these tests are about is the same for all kinds; keys alone are the quickest."""
@@ -69,8 +70,8 @@ def profile(spark: SparkSession, tmp_path: Path) -> Callable[..., Profile]:
 
 
 def columns(profile: Profile, table: str = "t") -> list[str]:
-    """The minimal keys, each as it is printed."""
-    return [str(key) for key in profile.keys(table)]
+    """The minimal keys, each as it is printed under its table."""
+    return [listed(key.columns) for key in profile.keys(table)]
 
 
 @contextmanager

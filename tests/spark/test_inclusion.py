@@ -41,27 +41,27 @@ def held(profile: Profile) -> set[str]:
 
 
 def test_kept_current_across_tables(spark: SparkSession, shop: Profile, frame: Frame) -> None:
-    assert "orders.customer ⊆ customers.id" in held(shop)
-    assert "(orders.product, orders.size) ⊆ (stock.product, stock.size)" in held(shop)
+    assert "orders(customer) in customers(id)" in held(shop)
+    assert "orders(product, size) in stock(product, size)" in held(shop)
     keys = {str(each): each.score for each in shop.foreign_keys()}
-    assert max(keys, key=lambda each: keys[each]).startswith("(orders.product")
-    assert keys["orders.customer → customers.id"] > 0.5
+    assert max(keys, key=lambda each: keys[each]).startswith("orders(product")
+    assert keys["orders(customer) in customers(id)"] > 0.5
     assert sum(each.values for each in shop.clusters()) == 24 + 5 + 3 + 2 + 3 + 1
 
     told = shop.apply("orders", inserts=frame(ORDERS, (200, 9, 50, 7), (201, 8, 52, 7)))
-    assert "orders.customer ⊆ customers.id" in map(str, told.inclusions_lost)
+    assert "orders(customer) in customers(id)" in map(str, told.inclusions_lost)
     assert sorted(shop.missing_values("orders.customer", "customers.id")) == [8, 9]
     (partial,) = [
         each
         for each in shop.inclusion_dependencies(0.5)
-        if str(each) == "orders.customer ⊆ customers.id"
+        if str(each) == "orders(customer) in customers(id)"
     ]
     assert partial.coverage == pytest.approx(4 / 6)
 
     told = shop.apply("orders", deletes=frame(ORDERS, (200, 9, 50, 7), (201, 8, 52, 7)))
-    assert "orders.customer ⊆ customers.id" in map(str, told.inclusions_gained)
+    assert "orders(customer) in customers(id)" in map(str, told.inclusions_gained)
     shop.apply("stock", deletes=frame(STOCK, (50, 7, 9)))
-    assert "(orders.product, orders.size) ⊆ (stock.product, stock.size)" not in held(shop)
+    assert "orders(product, size) in stock(product, size)" not in held(shop)
     assert shop.verify().equal
 
 

@@ -72,7 +72,7 @@ def test_deletes_that_bring_keys_back(
     kept = profile(frame(SCHEMA, *rows))
     with counted(spark) as jobs:
         told = kept.apply("t", deletes=frame(SCHEMA, *rows[10:]))
-    assert [str(key) for key in told.gained] == ["seat"]
+    assert [str(key) for key in told.gained] == ["t: key(seat)"]
     # One search, and an index for the key that none covers.
     assert jobs.number <= 5
 

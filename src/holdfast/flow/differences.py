@@ -37,6 +37,7 @@ def changes_of(
     dry_run: bool,
 ) -> Changes:
     rows = before.table, after.table
+    name = before.table.name
     facts: dict[str, Any] = {
         "table": rows[0].name,
         "version": version,
@@ -67,12 +68,12 @@ def changes_of(
     told = []
     left = _SHOWN_LOST
     for mask, at in ends:
-        key = key_of(mask, names)
+        key = Key(name, names_of(mask, names))
         if at < 0:
             # It holds, but not as a minimal one: a gained key lies inside it, unless it is longer
             # than what there was time for.
             smaller = gained[((gained & ~mask) == 0).all(axis=1)]
-            instead = key_of(smaller[0], names) if len(smaller) else None
+            instead = Key(name, names_of(smaller[0], names)) if len(smaller) else None
             told.append(Lost(key, replaced_by=instead, unchecked=instead is None))
         else:
             told.append(Lost(key, _pair(evidence, at, text) if left > 0 else None))
@@ -81,16 +82,18 @@ def changes_of(
     kept = bitsets.is_member(*non_keys).sum()
     return Changes(
         **facts,
-        gained=tuple(key_of(mask, names) for mask in gained),
+        gained=tuple(Key(name, names_of(mask, names)) for mask in gained),
         lost=tuple(told),
         non_keys_gained=int(len(non_keys[1]) - kept),
         non_keys_lost=int(len(non_keys[0]) - kept),
         duplicated=tuple(json.loads(text[id_]) for id_ in twice[:1]),
-        **_dependency_changes(*covers, names),
+        **_dependency_changes(name, *covers, names),
     )
 
 
-def _dependency_changes(held: Covers, holds: Covers, names: tuple[str, ...]) -> dict[str, Any]:
+def _dependency_changes(
+    table: str, held: Covers, holds: Covers, names: tuple[str, ...]
+) -> dict[str, Any]:
     """The functional dependencies that came and went: how many, and the shortest of them."""
     if not held.columns or not holds.columns:
         return {}
@@ -104,7 +107,9 @@ def _dependency_changes(held: Covers, holds: Covers, names: tuple[str, ...]) -> 
             masks = mine.minimal[~bitsets.is_member(mine.minimal, others.minimal)]
             counts[what] += len(masks)
             some = masks[:_SHOWN_LOST]
-            sides[what] += [FunctionalDependency(key_of(m, names).columns, right) for m in some]
+            sides[what] += [
+                FunctionalDependency(table, names_of(mask, names), right) for mask in some
+            ]
     told: dict[str, Any] = {f"fds_{what}": count for what, count in counts.items()}
     for what, found in sides.items():
         shortest = sorted(found, key=lambda each: len(each.lhs))[:_SHOWN_LOST]
@@ -134,5 +139,5 @@ def _pair(evidence: Evidence, at: int, text: dict[int, str]) -> tuple[Row, Row]:
     return one, two
 
 
-def key_of(mask: U64, names: tuple[str, ...]) -> Key:
-    return Key(tuple(names[c] for c in bitsets.to_columns(mask[None, :])[0]))
+def names_of(mask: U64, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(names[c] for c in bitsets.to_columns(mask[None, :])[0])

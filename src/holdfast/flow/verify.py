@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.dependencies import KEY
 from holdfast.families.inclusion_dependencies import storage, values
-from holdfast.flow.differences import key_of
+from holdfast.flow.differences import names_of
 from holdfast.flow.known import Known
 from holdfast.kernels import bitsets
 from holdfast.model.changes import Verification
+from holdfast.model.names import listed
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
@@ -89,9 +90,9 @@ def _verify_table(run: Run, kept: Known) -> Iterator[str]:
 def _compare(what: str, mine: U64, fresh: U64, names: tuple[str, ...]) -> Iterator[str]:
     """What the profile should not say, and what it should."""
     for mask in mine[~bitsets.is_member(mine, fresh)]:
-        yield f"the profile has the {what} {key_of(mask, names)}, which the rows do not"
+        yield f"the profile has the {what} {listed(names_of(mask, names))}, which the rows do not"
     for mask in fresh[~bitsets.is_member(fresh, mine)]:
-        yield f"the rows have the {what} {key_of(mask, names)}, which the profile lacks"
+        yield f"the rows have the {what} {listed(names_of(mask, names))}, which the profile lacks"
 
 
 def _same_counts(kept: AgreeSets | None, fresh: AgreeSets | None) -> bool:

@@ -39,14 +39,14 @@ class Lost:
         return form
 
     @staticmethod
-    def from_dict(form: dict[str, Any]) -> Lost:
+    def from_dict(table: str, form: dict[str, Any]) -> Lost:
         """The value that a commit stored."""
         witness = form.get("witness")
         smaller = form.get("replaced_by")
         return Lost(
-            Key(tuple(form["columns"])),
+            Key.from_dict(table, form),
             (witness[0], witness[1]) if witness else None,
-            None if smaller is None else Key(tuple(smaller)),
+            None if smaller is None else Key(table, tuple(smaller)),
             form.get("unchecked", False),
         )
 
@@ -121,22 +121,21 @@ class Changes:
                 "fds_gained", "fds_lost", "seconds",
             )
         }  # fmt: skip
+        table = form["table"]
         return Changes(
             **kept,
-            gained=tuple(Key(tuple(key["columns"])) for key in form["keys_gained"]),
-            lost=tuple(Lost.from_dict(lost) for lost in form["keys_lost"]),
+            gained=tuple(Key.from_dict(table, key) for key in form["keys_gained"]),
+            lost=tuple(Lost.from_dict(table, lost) for lost in form["keys_lost"]),
             duplicated=tuple(form["duplicated"]),
-            dependencies_gained=_dependencies(form["functional_dependencies_gained"]),
-            dependencies_lost=_dependencies(form["functional_dependencies_lost"]),
+            dependencies_gained=_dependencies(table, form["functional_dependencies_gained"]),
+            dependencies_lost=_dependencies(table, form["functional_dependencies_lost"]),
             inclusions_gained=_inclusions(form, "inclusion_dependencies_gained"),
             inclusions_lost=_inclusions(form, "inclusion_dependencies_lost"),
         )
 
 
-def _dependencies(forms: list[dict[str, Any]]) -> tuple[FunctionalDependency, ...]:
-    return tuple(
-        FunctionalDependency(tuple(form["lhs"]), form["rhs"], form["error"]) for form in forms
-    )
+def _dependencies(table: str, forms: list[dict[str, Any]]) -> tuple[FunctionalDependency, ...]:
+    return tuple(FunctionalDependency.from_dict(table, form) for form in forms)
 
 
 def _inclusions(form: dict[str, Any], name: str) -> tuple[InclusionDependency, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from holdfast.model.errors import InputError
+from holdfast.model.names import listed, quoted
 
 Row = dict[str, Any]
 
@@ -15,73 +16,193 @@ HOLDS, REFUTED, EMPTY = range(3)
 """What was found of a candidate for an inclusion of several columns; empty: the left side has no
 tuple without a null."""
 
+Cell = tuple[str, str]
+"""A cell in a predicate: its row, ``t`` or ``s``, and its column."""
 
-def quoted(name: str) -> str:
-    """A column name as it is printed: in backticks where it would be unclear.
-
-    >>> quoted("id"), quoted("first name"), quoted("a.b")
-    ('id', '`first name`', '`a.b`')
-    """
-    if name.isidentifier():
-        return name
-    return "`" + name.replace("`", "``") + "`"
+ROWS = ("t", "s")
+OPERATORS = ("=", "!=", "<", "<=", ">", ">=")
 
 
 @dataclass(frozen=True)
 class Key:
     """Columns on which no two rows agree, and no fewer of them would do.
 
-    >>> str(Key(("id",))), str(Key(()))
-    ('id', '{}')
+    >>> str(Key("orders", ("id",))), str(Key("orders", ())), Key("orders", ("a", "b")).body
+    ('orders: key(id)', 'orders: key()', 'key(a, b)')
     """
 
+    table: str
     columns: tuple[str, ...]
     error: float | None = None  # the share of row pairs that agree on it; None: none does
 
     def __str__(self) -> str:
-        return ", ".join(map(quoted, self.columns)) or "{}"
+        return f"{quoted(self.table)}: {self.body}"
+
+    @property
+    def body(self) -> str:
+        """How it is written under its table's heading."""
+        return f"key({', '.join(map(quoted, self.columns))})"
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+        """The JSON form, which stands under its table's name."""
         form: dict[str, Any] = {"columns": list(self.columns)}
         return form if self.error is None else {**form, "error": self.error}
+
+    @staticmethod
+    def from_dict(table: str, form: dict[str, Any]) -> Key:
+        """The value of a JSON form."""
+        return Key(table, tuple(form["columns"]), form.get("error"))
 
 
 @dataclass(frozen=True)
 class NonKey:
     """Columns on which two rows agree, and with any further column none do."""
 
+    table: str
     columns: tuple[str, ...]
     witness: tuple[Row, Row] | None = None
 
     def __str__(self) -> str:
-        return ", ".join(map(quoted, self.columns)) or "{}"
+        return listed(self.columns)
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+        """The JSON form, which stands under its table's name."""
         witness = list(self.witness) if self.witness else None
         return {"columns": list(self.columns), "witness": witness}
+
+    @staticmethod
+    def from_dict(table: str, form: dict[str, Any]) -> NonKey:
+        """The value of a JSON form."""
+        witness = form["witness"]
+        return NonKey(table, tuple(form["columns"]), (witness[0], witness[1]) if witness else None)
 
 
 @dataclass(frozen=True)
 class FunctionalDependency:
     """Rows that agree on the left side agree on the right, and no fewer columns on the left do.
 
-    >>> str(FunctionalDependency(("zip",), "city"))
-    'zip → city'
+    >>> str(FunctionalDependency("people", ("zip",), "city"))
+    'people: zip -> city'
+    >>> FunctionalDependency("people", (), "planet").body
+    '{} -> planet'
     """
 
+    table: str
     lhs: tuple[str, ...]
     rhs: str
     error: float = 0.0  # the share of row pairs that violate it
 
     def __str__(self) -> str:
-        left = ", ".join(map(quoted, self.lhs)) or "{}"
-        return f"{left} → {quoted(self.rhs)}"
+        return f"{quoted(self.table)}: {self.body}"
+
+    @property
+    def body(self) -> str:
+        """How it is written under its table's heading."""
+        return f"{listed(self.lhs)} -> {quoted(self.rhs)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form, which stands under its table's name."""
+        return {"lhs": list(self.lhs), "rhs": self.rhs, "error": self.error}
+
+    @staticmethod
+    def from_dict(table: str, form: dict[str, Any]) -> FunctionalDependency:
+        """The value of a JSON form."""
+        return FunctionalDependency(table, tuple(form["lhs"]), form["rhs"], form["error"])
+
+
+@dataclass(frozen=True)
+class NotNull:
+    """A column that has a value in every row.
+
+    >>> str(NotNull("orders", "id"))
+    'orders: id not null'
+    """
+
+    table: str
+    column: str
+
+    def __str__(self) -> str:
+        return f"{quoted(self.table)}: {self.body}"
+
+    @property
+    def body(self) -> str:
+        """How it is written under its table's heading."""
+        return f"{quoted(self.column)} not null"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form, which stands under its table's name."""
+        return {"column": self.column}
+
+    @staticmethod
+    def from_dict(table: str, form: dict[str, Any]) -> NotNull:
+        """The value of a JSON form."""
+        return NotNull(table, form["column"])
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A comparison of two cells, of two rows ``t`` and ``s`` or of one of them.
+
+    >>> str(Predicate(("t", "hired"), "<", ("s", "hired")))
+    't.hired < s.hired'
+    """
+
+    left: Cell
+    op: str
+    right: Cell
+
+    def __post_init__(self) -> None:
+        if self.op not in OPERATORS:
+            raise InputError(f"{self.op!r} is no comparison; there are {' '.join(OPERATORS)}")
+        for row, column in (self.left, self.right):
+            if row not in ROWS:
+                raise InputError(f"{row!r}, the row of column {column!r}, has to be t or s")
+
+    def __str__(self) -> str:
+        (row, column), (other_row, other) = self.left, self.right
+        return f"{row}.{quoted(column)} {self.op} {other_row}.{quoted(other)}"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {"lhs": list(self.lhs), "rhs": self.rhs, "error": self.error}
+        return {"left": list(self.left), "op": self.op, "right": list(self.right)}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Predicate:
+        """The value of a JSON form."""
+        (row, column), (other_row, other) = form["left"], form["right"]
+        return Predicate((row, column), form["op"], (other_row, other))
+
+
+@dataclass(frozen=True)
+class DenialConstraint:
+    """No two rows satisfy all the predicates.
+
+    >>> earlier = Predicate(("t", "hired"), "<", ("s", "hired"))
+    >>> str(DenialConstraint("staff", (earlier, Predicate(("t", "id"), ">", ("s", "id")))))
+    'staff: not (t.hired < s.hired and t.id > s.id)'
+    """
+
+    table: str
+    predicates: tuple[Predicate, ...]
+    error: float = 0.0  # the share of ordered row pairs that violate it
+
+    def __str__(self) -> str:
+        return f"{quoted(self.table)}: {self.body}"
+
+    @property
+    def body(self) -> str:
+        """How it is written under its table's heading."""
+        return f"not ({' and '.join(map(str, self.predicates))})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form, which stands under its table's name."""
+        return {"predicates": [each.to_dict() for each in self.predicates], "error": self.error}
+
+    @staticmethod
+    def from_dict(table: str, form: dict[str, Any]) -> DenialConstraint:
+        """The value of a JSON form."""
+        predicates = tuple(map(Predicate.from_dict, form["predicates"]))
+        return DenialConstraint(table, predicates, form["error"])
 
 
 @dataclass(frozen=True)
@@ -95,6 +216,11 @@ class AgreeSet:
         """The JSON form."""
         return {"columns": list(self.columns), "pairs": self.pairs}
 
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> AgreeSet:
+        """The value of a JSON form."""
+        return AgreeSet(tuple(form["columns"]), form["pairs"])
+
 
 Sets = TypeVar("Sets", Key, NonKey, AgreeSet)
 
@@ -102,8 +228,9 @@ Sets = TypeVar("Sets", Key, NonKey, AgreeSet)
 def shortest_first(sets: Iterable[Sets], columns: Sequence[str]) -> list[Sets]:
     """By their number of columns, and those alike in table order.
 
-    >>> [str(key) for key in shortest_first([Key(("b", "a")), Key(("b",)), Key(("a",))], "ab")]
-    ['a', 'b', 'b, a']
+    >>> keys = [Key("t", ("b", "a")), Key("t", ("b",)), Key("t", ("a",))]
+    >>> [key.body for key in shortest_first(keys, "ab")]
+    ['key(a)', 'key(b)', 'key(b, a)']
     """
     place = {name: i for i, name in enumerate(columns)}
     return sorted(sets, key=lambda each: (len(each.columns), [place[c] for c in each.columns]))
@@ -161,15 +288,24 @@ class Cluster:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {"attributes": list(map(str, self.attributes)), "values": self.values}
+        attributes = [[each.table, each.column] for each in self.attributes]
+        return {"attributes": attributes, "values": self.values}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Cluster:
+        """The value of a JSON form."""
+        attributes = (Attribute(table, column) for table, column in form["attributes"])
+        return Cluster(tuple(attributes), form["values"])
 
 
 @dataclass(frozen=True)
 class InclusionDependency:
     """Every value of the dependent columns occurs in the referenced ones, or a share of them does.
 
+    The columns of a side are of one table.
+
     >>> str(InclusionDependency((Attribute("orders", "customer"),), (Attribute("people", "id"),)))
-    'orders.customer ⊆ people.id'
+    'orders(customer) in people(id)'
     """
 
     dependent: tuple[Attribute, ...]
@@ -177,7 +313,7 @@ class InclusionDependency:
     coverage: float = 1.0  # the share of the dependent's distinct values
 
     def __str__(self) -> str:
-        return f"{_side(self.dependent)} ⊆ {_side(self.referenced)}"
+        return f"{_side(self.dependent)} in {_side(self.referenced)}"
 
     @property
     def sides(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
@@ -190,11 +326,10 @@ class InclusionDependency:
 
     @staticmethod
     def from_dict(form: dict[str, Any]) -> InclusionDependency:
-        """The value that a commit stored."""
-        dependent, referenced = (
-            tuple(map(Attribute.parse, form[side])) for side in ("dependent", "referenced")
+        """The value of a JSON form."""
+        return InclusionDependency(
+            _attributes(form["dependent"]), _attributes(form["referenced"]), form["coverage"]
         )
-        return InclusionDependency(dependent, referenced, form["coverage"])
 
 
 @dataclass(frozen=True)
@@ -206,17 +341,35 @@ class ForeignKey:
     score: float
 
     def __str__(self) -> str:
-        return f"{_side(self.dependent)} → {_side(self.referenced)}"
+        return f"{_side(self.dependent)} in {_side(self.referenced)}"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {**_sides(self.dependent, self.referenced), "score": self.score}
 
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> ForeignKey:
+        """The value of a JSON form."""
+        return ForeignKey(
+            _attributes(form["dependent"]), _attributes(form["referenced"]), form["score"]
+        )
+
+
+Constraint = Key | FunctionalDependency | InclusionDependency | NotNull | DenialConstraint
+"""What the grammar can say."""
+
 
 def _side(attributes: tuple[Attribute, ...]) -> str:
-    shown = ", ".join(map(str, attributes))
-    return shown if len(attributes) == 1 else f"({shown})"
+    columns = ", ".join(quoted(each.column) for each in attributes)
+    return f"{quoted(attributes[0].table)}({columns})"
 
 
 def _sides(dependent: tuple[Attribute, ...], referenced: tuple[Attribute, ...]) -> dict[str, Any]:
-    return {"dependent": list(map(str, dependent)), "referenced": list(map(str, referenced))}
+    return {
+        name: {"table": side[0].table, "columns": [each.column for each in side]}
+        for name, side in (("dependent", dependent), ("referenced", referenced))
+    }
+
+
+def _attributes(side: dict[str, Any]) -> tuple[Attribute, ...]:
+    return tuple(Attribute(side["table"], column) for column in side["columns"])

@@ -167,10 +167,10 @@ def _table(
     dependencies = None
     if pairs is not None:
         sets = stored(store, pairs["files"]["sets"])
-        keys, near = keys_of(sets, names)
-        non_keys = _non_keys(store, pairs["files"], names, current)
+        keys, near = keys_of(sets, name, names)
+        non_keys = _non_keys(store, pairs["files"], name, names, current)
         if pairs["choice"]["strategy"] is not None:
-            dependencies = Dependencies(sets, names)
+            dependencies = Dependencies(sets, name, names)
     return TableSnapshot(
         name,
         form["rows"],
@@ -187,7 +187,7 @@ def _table(
 
 
 def _non_keys(
-    store: Store, files: dict[str, str], names: list[str], current: bool
+    store: Store, files: dict[str, str], table: str, names: list[str], current: bool
 ) -> tuple[NonKey, ...]:
     witnesses: dict[tuple[str, ...], tuple[Any, Any]] = {}
     if current:
@@ -197,7 +197,7 @@ def _non_keys(
             if pair[0] is not None and pair[1] is not None:
                 witnesses[columns] = (json.loads(pair[0]), json.loads(pair[1]))
     maximal = columns_of(stored(store, files["non_keys"]).column("mask"), names)
-    return tuple(NonKey(columns, witnesses.get(columns)) for columns in maximal)
+    return tuple(NonKey(table, columns, witnesses.get(columns)) for columns in maximal)
 
 
 def _in_order(row: dict[str, Any], names: list[str]) -> dict[str, Any]:
@@ -205,13 +205,15 @@ def _in_order(row: dict[str, Any], names: list[str]) -> dict[str, Any]:
     return {name: row[name] for name in names} if {*row} == {*names} else row
 
 
-def keys_of(sets: pa.Table, names: list[str]) -> tuple[tuple[Key, ...], tuple[Key, ...]]:
+def keys_of(
+    sets: pa.Table, table: str, names: list[str]
+) -> tuple[tuple[Key, ...], tuple[Key, ...]]:
     """The keys among minimal sets; and those that some pairs violate, within a bound."""
     some = sets.slice(_dependency_count(sets))
     found = zip(
         columns_of(some.column("mask"), names), some.column("error").to_pylist(), strict=True
     )
-    keys = [Key(columns, error or None) for columns, error in found]
+    keys = [Key(table, columns, error or None) for columns, error in found]
     exact = tuple(key for key in keys if key.error is None)
     return exact, tuple(key for key in keys if key.error is not None)
 
@@ -228,8 +230,9 @@ class Dependencies(Sequence[FunctionalDependency]):
     """Functional dependencies, shortest first, made into values one by one: there may be a
     million of them."""
 
-    def __init__(self, kept: pa.Table, names: list[str]) -> None:
+    def __init__(self, kept: pa.Table, table: str, names: list[str]) -> None:
         self._kept = kept.slice(0, _dependency_count(kept))
+        self._table = table
         self._names = names
 
     def __len__(self) -> int:
@@ -248,7 +251,7 @@ class Dependencies(Sequence[FunctionalDependency]):
         start, stop, step = at.indices(len(self))
         some = self._kept.slice(start, max(0, stop - start))
         made = [
-            FunctionalDependency(columns, self._names[right], error)
+            FunctionalDependency(self._table, columns, self._names[right], error)
             for columns, right, error in zip(
                 columns_of(some.column("mask"), self._names),
                 some.column("rhs").to_pylist(),
@@ -264,7 +267,7 @@ class Dependencies(Sequence[FunctionalDependency]):
         new = [sides for sides in self._holding() if sides not in known]
         lefts = _named([mask for mask, _ in new], self._names)
         pairs = zip(lefts, (self._names[right] for _, right in new), strict=True)
-        return tuple(FunctionalDependency(left, right) for left, right in pairs)
+        return tuple(FunctionalDependency(self._table, left, right) for left, right in pairs)
 
     def _holding(self) -> list[tuple[bytes, int]]:
         """Left and right sides as a file holds them, of those without error."""

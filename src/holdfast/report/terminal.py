@@ -23,6 +23,7 @@ from holdfast.model.constraints import (
     Row,
     shortest_first,
 )
+from holdfast.model.names import listed
 from holdfast.report import forms
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.report.text import count, moment, plain, size, value_text
@@ -188,7 +189,7 @@ def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any], ask
     page.line(heading + _limited(table, options, "functional_dependencies"), "", 2)
     for each in shown[: page.limit]:
         error = f"  (violated by {each.error:.3g} of the row pairs)" if each.error else ""
-        page.line(plain(str(each)) + error, "green" if not each.error else "", 4)
+        page.line(plain(each.body) + error, "green" if not each.error else "", 4)
     page.more(len(shown), 4)
 
 
@@ -200,7 +201,7 @@ def agree_sets(page: Page, counted: dict[str, list[AgreeSet] | None]) -> None:
             continue
         page.line(f"{plain(name)}: {count(len(found), 'agree-set')}", "bold")
         for each in sorted(found, key=lambda each: -each.pairs)[: page.limit]:
-            columns = plain(str(Key(each.columns)))
+            columns = plain(listed(each.columns))
             page.line(f"{each.pairs:>16,} {'pair ' if each.pairs == 1 else 'pairs'}  {columns}")
         page.more(len(found))
 
@@ -254,7 +255,7 @@ def _inside(page: Page, table: TableSnapshot) -> None:
         grid = _grid("index", "distinct values", "selectivity")
         for index in indexes:
             share = f"{index['selectivity']:.4g}"
-            name = plain(str(Key(tuple(index["columns"]))))
+            name = plain(listed(index["columns"]))
             grid.add_row(name, f"{index['distinct']:,}", share)
         page.table(grid, 4)
     choice = (table.details.get("pairs") or {}).get("choice", {"strategy": None})
@@ -305,7 +306,8 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
         verb = "would become" if check else "became"
         page.line(f"{count(len(replaced), 'key')} {verb} shorter", indent=2)
         for lost in replaced[: page.limit]:
-            page.line(f"{_set(lost.key)} → {_set(lost.replaced_by or Key(()))}", indent=4)
+            shorter = lost.replaced_by or lost.key
+            page.line(f"{_set(lost.key)} → {_set(shorter)}", indent=4)
         page.more(len(replaced), 4)
     if unchecked:
         left_out = count(len(unchecked), "key")
@@ -336,7 +338,7 @@ def _dependency_changes(page: Page, outcome: Changes | TableDiff) -> None:
         ("−", lost, outcome.dependencies_lost),
     ):
         for each in some[: page.limit]:
-            page.line(f"{sign} {plain(str(each))}", "green" if sign == "+" else "red", 4)
+            page.line(f"{sign} {plain(each.body)}", "green" if sign == "+" else "red", 4)
         page.more(total, 4)
 
 
@@ -463,7 +465,7 @@ def verification(page: Page, path: str, outcome: Verification) -> None:
 
 
 def _set(constraint: Key | NonKey) -> str:
-    return plain(str(constraint))
+    return plain(listed(constraint.columns))
 
 
 def _rows(page: Page, rows: Sequence[Row], first: Sequence[str], indent: int) -> None:

@@ -1,0 +1,236 @@
+"""The grammar of constraints: what a constraint prints is what is read here.
+
+::
+
+    orders: key(a, b)            orders: key()
+    orders: a, b -> c            orders: {} -> c
+    orders: a not null
+    orders: not (t.a = s.a and t.b < s.b)
+    orders(a, b) in customers(c, d)
+
+``docs/semantics.md`` has it in full. A name that is not made of letters, digits and underscores, or
+is a word of the grammar, is in backticks, and a backtick inside is doubled. Whitespace is free.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NoReturn
+
+from holdfast.model.constraints import (
+    OPERATORS,
+    ROWS,
+    Attribute,
+    Cell,
+    Constraint,
+    DenialConstraint,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    NotNull,
+    Predicate,
+)
+from holdfast.model.errors import InputError
+from holdfast.model.names import is_keyword, quoted
+
+__all__ = ["parse", "quoted"]
+
+_NAME, _END = "a name", "the end"
+
+_ALSO = {"→": "->", "⊆": "in", "==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
+"""Other ways to write a symbol."""
+
+_SYMBOL = re.compile(r"->|==|!=|<>|<=|>=|[(){},:.=<>≠≤≥→⊆]")
+_QUOTED = re.compile(r"`((?:[^`]|``)*)`(?!`)")
+
+_SHOWN = 80
+"""So many characters of a text are shown around an error in it."""
+
+
+def parse(text: str) -> Constraint:
+    """The constraint that is written so.
+
+    >>> parse("orders: a, b → c")
+    FunctionalDependency(table='orders', lhs=('a', 'b'), rhs='c', error=0.0)
+    >>> str(parse("`my orders` (a) ⊆ people ( id )"))
+    '`my orders`(a) in people(id)'
+    """
+    reader = _Reader(text)
+    table = reader.name("a table")
+    if reader.next(":", "(") == ":":
+        constraint = _of_one_table(reader, table)
+    else:
+        constraint = _inclusion_dependency(reader, table)
+    reader.next(_END)
+    return constraint
+
+
+def _of_one_table(reader: _Reader, table: str) -> Constraint:
+    if reader.skip("key"):
+        reader.next("(", instead="; a column that is called key goes in backticks")
+        return Key(table, reader.names(")"))
+    if reader.skip("not"):
+        reader.next("(", instead="; a column that is called not goes in backticks")
+        return DenialConstraint(table, _predicates(reader))
+    if reader.skip("{"):
+        reader.next("}")
+        reader.next("->")
+        return FunctionalDependency(table, (), reader.name("a column"))
+    columns = [reader.name("a column, 'key', 'not' or '{}'")]
+    while reader.skip(","):
+        columns.append(reader.name("a column"))
+    if len(columns) == 1 and reader.skip("not"):
+        reader.next("null")
+        return NotNull(table, columns[0])
+    reader.next("->", ",", *(["not null"] if len(columns) == 1 else []))
+    return FunctionalDependency(table, tuple(columns), reader.name("a column"))
+
+
+def _predicates(reader: _Reader) -> tuple[Predicate, ...]:
+    if reader.skip(")"):
+        return ()
+    predicates = [_predicate(reader)]
+    while reader.next("and", ")") == "and":
+        predicates.append(_predicate(reader))
+    return tuple(predicates)
+
+
+def _predicate(reader: _Reader) -> Predicate:
+    left = _cell(reader)
+    operator = reader.next(*OPERATORS)
+    return Predicate(left, operator, _cell(reader))
+
+
+def _cell(reader: _Reader) -> Cell:
+    row = reader.name("a row, t or s", ROWS)
+    reader.next(".")
+    return row, reader.name("a column")
+
+
+def _inclusion_dependency(reader: _Reader, table: str) -> InclusionDependency:
+    dependent = _side(reader, table)
+    reader.next("in")
+    other = reader.name("a table")
+    reader.next("(")
+    referenced = _side(reader, other)
+    if len(dependent) != len(referenced):
+        reader.fail(
+            f"as many columns on both sides: {len(dependent)} on the left, "
+            f"{len(referenced)} on the right",
+            at=reader.last,
+        )
+    return InclusionDependency(dependent, referenced)
+
+
+def _side(reader: _Reader, table: str) -> tuple[Attribute, ...]:
+    columns = reader.names(")", at_least=1)
+    return tuple(Attribute(table, column) for column in columns)
+
+
+@dataclass(frozen=True)
+class _Token:
+    """A word of the text: ``kind`` is a name, a keyword, a symbol or the end."""
+
+    kind: str
+    text: str
+    at: int  # where it begins
+
+
+class _Reader:
+    """Goes through the tokens of a text, one ahead, and says what was expected where."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = self._split()
+        self.last: _Token | None = None
+        self._ahead = next(self._tokens)
+
+    def next(self, *kinds: str, instead: str = "") -> str:
+        """Take a token that has to be of one of these kinds, and say of which it is."""
+        kind = self._ahead.kind
+        if kind not in kinds:
+            self.fail(_either(kinds) + instead)
+        self._take()
+        return kind
+
+    def skip(self, kind: str) -> bool:
+        """Take the token if it is of this kind."""
+        if self._ahead.kind != kind:
+            return False
+        self._take()
+        return True
+
+    def name(self, what: str, only: tuple[str, ...] | None = None) -> str:
+        """Take a name, perhaps one of a few."""
+        token = self._ahead
+        if token.kind != _NAME or (only is not None and token.text not in only):
+            hint = f"; a name goes in backticks: {quoted(token.text)}"
+            self.fail(what + (hint if only is None and is_keyword(token.text) else ""))
+        self._take()
+        return token.text
+
+    def names(self, end: str, at_least: int = 0) -> tuple[str, ...]:
+        """Take names with commas between them, and what ends them."""
+        if not at_least and self.skip(end):
+            return ()
+        names = [self.name("a column" if at_least else f"a column or '{end}'")]
+        while self.next(",", end) == ",":
+            names.append(self.name("a column"))
+        return tuple(names)
+
+    def fail(self, expected: str, at: _Token | None = None) -> NoReturn:
+        """Raise an error that shows where in the text something else was expected."""
+        self._fail(expected, (at or self._ahead).at)
+
+    def _take(self) -> None:
+        self.last = self._ahead
+        if self._ahead.kind != _END:
+            self._ahead = next(self._tokens)
+
+    def _fail(self, expected: str, at: int) -> NoReturn:
+        # What cannot be printed is one character wide too, so that the caret stays below its place.
+        shown = "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in self._text)
+        start = max(0, at - _SHOWN // 2)
+        part = shown[start : start + _SHOWN]
+        raise InputError(
+            f"this is not a constraint; at character {at + 1}, expected {expected}\n"
+            f"  {part}\n"
+            f"  {' ' * (at - start)}^"
+        )
+
+    def _split(self) -> Iterator[_Token]:
+        text, at = self._text, 0
+        while True:
+            while at < len(text) and text[at].isspace():
+                at += 1
+            if at == len(text):
+                break
+            if found := _QUOTED.match(text, at):
+                yield _Token(_NAME, found[1].replace("``", "`"), at)
+                at = found.end()
+            elif found := _SYMBOL.match(text, at):
+                yield _Token(_ALSO.get(found[0], found[0]), found[0], at)
+                at = found.end()
+            else:
+                if not text[at].isidentifier():
+                    self._fail(_instead(text[at]), at)
+                end = at + 1
+                while end < len(text) and f"_{text[end]}".isidentifier():
+                    end += 1
+                word = text[at:end]
+                yield _Token(word.lower() if is_keyword(word) else _NAME, word, at)
+                at = end
+        yield _Token(_END, "", at)
+
+
+def _instead(character: str) -> str:
+    if character == "`":
+        return "a second backtick, which ends the name"
+    return "a name or a symbol; a name that is no plain word goes in backticks"
+
+
+def _either(kinds: tuple[str, ...]) -> str:
+    *others, last = (kind if kind == _END else f"'{kind}'" for kind in kinds)
+    return f"{', '.join(others)} or {last}" if others else last

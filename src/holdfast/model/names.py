@@ -1,0 +1,36 @@
+"""Names of tables and columns as text has them: plain where that is clear, else in backticks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+KEYWORDS = frozenset({"and", "in", "key", "not", "null"})
+"""The words of the grammar, in any case; a table or column called so goes in backticks."""
+
+
+def is_keyword(word: str) -> bool:
+    """
+    >>> is_keyword("NOT"), is_keyword("nothing")
+    (True, False)
+    """
+    return word.lower() in KEYWORDS
+
+
+def quoted(name: str) -> str:
+    """The name, in backticks where it would be unclear.
+
+    >>> quoted("id"), quoted("first name"), quoted("a.b"), quoted("key"), quoted("`")
+    ('id', '`first name`', '`a.b`', '`key`', '````')
+    """
+    if name.isidentifier() and not is_keyword(name):
+        return name
+    return "`" + name.replace("`", "``") + "`"
+
+
+def listed(columns: Iterable[str]) -> str:
+    """Columns with commas between them; the empty set is an answer, too.
+
+    >>> listed(["id", "first name"]), listed([])
+    ('id, `first name`', '{}')
+    """
+    return ", ".join(map(quoted, columns)) or "{}"

@@ -1,0 +1,278 @@
+"""Constraints print and parse alike, whatever tables and columns are called."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from holdfast.model.constraints import (
+    OPERATORS,
+    ROWS,
+    AgreeSet,
+    Attribute,
+    Cluster,
+    Constraint,
+    DenialConstraint,
+    ForeignKey,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    NonKey,
+    NotNull,
+    Predicate,
+)
+from holdfast.model.errors import InputError
+from holdfast.model.grammar import parse
+from holdfast.model.names import KEYWORDS, listed, quoted
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "semantics.md"
+
+HOSTILE = st.sampled_from(
+    ["", " ", "`", "``", "a`", "`a", "a b", "a.b", "1", "1a", "_", "t", "s", "key", "KEY", "In",
+     "not null", "and", "null", "a, b", "a: key(b)", "a -> b", "(", ")", "{}", "->", "→", "\n",
+     "a\nb", "\t", "\x00", "\x1b[2J", "é", "名前", "ﬁ", "K", "Key", "ı", "a·b", "²", "🦀", "\ud800",
+     "\u2028", "\u200b", "--", "'", '"', "\\"]
+)  # fmt: skip
+NAMES = st.one_of(st.sampled_from(["a", "b", "orders"]), HOSTILE, st.text(max_size=6))
+COLUMNS = st.lists(NAMES, max_size=4).map(tuple)
+CELLS = st.tuples(st.sampled_from(ROWS), NAMES)
+PREDICATES = st.builds(Predicate, CELLS, st.sampled_from(OPERATORS), CELLS)
+
+
+@st.composite
+def inclusions(draw: st.DrawFn) -> InclusionDependency:
+    one, two = draw(NAMES), draw(NAMES)
+    columns = draw(st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=4))
+    return InclusionDependency(
+        tuple(Attribute(one, column) for column, _ in columns),
+        tuple(Attribute(two, column) for _, column in columns),
+    )
+
+
+CONSTRAINTS: st.SearchStrategy[Constraint] = st.one_of(
+    st.builds(Key, NAMES, COLUMNS),
+    st.builds(FunctionalDependency, NAMES, COLUMNS, NAMES),
+    st.builds(NotNull, NAMES, NAMES),
+    st.builds(DenialConstraint, NAMES, st.lists(PREDICATES, max_size=4).map(tuple)),
+    inclusions(),
+)
+
+
+@given(CONSTRAINTS)
+@settings(max_examples=1_000, deadline=None)
+def test_what_is_printed_parses_back(constraint: Constraint) -> None:
+    assert parse(str(constraint)) == constraint
+    if not isinstance(constraint, InclusionDependency):
+        assert str(constraint) == f"{quoted(constraint.table)}: {constraint.body}"
+
+
+TOKENS = st.sampled_from(
+    ["orders", "a", "t.", "s.", "t", "`", "``", "`a`", *sorted(KEYWORDS), *OPERATORS, "≠", "≤", "⊆",
+     "→", "->", "<>", "==", "(", ")", "()", "{", "}", "{}", ",", ":", ".", " ", "\n", "-", "1", "é"]
+)  # fmt: skip
+
+
+@given(st.one_of(st.lists(TOKENS, max_size=12).map("".join), st.text(max_size=20)))
+@example("")
+@example("orders: `a")
+@example("`" * 2_001)
+@example("a" * 100_000 + ":")
+@settings(max_examples=1_000, deadline=None)
+def test_any_other_text_is_refused_with_its_place(text: str) -> None:
+    try:
+        parsed = parse(text)
+    except InputError as error:
+        first, shown, caret = str(error).split("\n")
+        assert "expected " in first
+        at = int(re.search(r"at character (\d+)", first)[1])  # type: ignore[index]
+        assert 1 <= at <= len(text) + 1
+        place = caret.index("^")
+        assert caret.isprintable()
+        assert shown.isprintable()
+        if at <= len(text) and text[at - 1].isprintable():
+            assert shown[place] == text[at - 1]
+    else:
+        assert parse(str(parsed)) == parsed
+
+
+T, S = ("t", "a"), ("s", "a")
+
+
+@pytest.mark.parametrize(
+    ("text", "constraint"),
+    [
+        ("orders: key(a, b)", Key("orders", ("a", "b"))),
+        ("orders:KEY( a,b )", Key("orders", ("a", "b"))),
+        ("orders: key()", Key("orders", ())),
+        ("orders: a, b -> c", FunctionalDependency("orders", ("a", "b"), "c")),
+        ("orders: a→c", FunctionalDependency("orders", ("a",), "c")),
+        ("orders: { } -> c", FunctionalDependency("orders", (), "c")),
+        ("orders: o_orderkey not null", NotNull("orders", "o_orderkey")),
+        ("`or``ders`:\n`first name` Not NULL", NotNull("or`ders", "first name")),
+        (
+            "orders(a, b) in customers(c, d)",
+            InclusionDependency(
+                (Attribute("orders", "a"), Attribute("orders", "b")),
+                (Attribute("customers", "c"), Attribute("customers", "d")),
+            ),
+        ),
+        (
+            "orders(a)⊆``(`in`)",
+            InclusionDependency((Attribute("orders", "a"),), (Attribute("", "in"),)),
+        ),
+        ("orders: not ()", DenialConstraint("orders", ())),
+        (
+            "orders: not (t.a <= t.b)",
+            DenialConstraint("orders", (Predicate(T, "<=", ("t", "b")),)),
+        ),
+        (
+            "orders: NOT(t.a=s.a AND t.`x y`>s.`x y`)",
+            DenialConstraint(
+                "orders", (Predicate(T, "=", S), Predicate(("t", "x y"), ">", ("s", "x y")))
+            ),
+        ),
+    ],
+)
+def test_forms(text: str, constraint: Constraint) -> None:
+    assert parse(text) == constraint
+
+
+@pytest.mark.parametrize(
+    ("operators", "meant"),
+    [("= ==", "="), ("!= <> ≠", "!="), ("<", "<"), ("<= ≤", "<="), (">", ">"), (">= ≥", ">=")],
+)
+def test_operators(operators: str, meant: str) -> None:
+    for written in operators.split():
+        parsed = parse(f"orders: not (t.a {written} s.a)")
+        assert str(parsed) == f"orders: not (t.a {meant} s.a)"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "expected"),
+    [
+        ("", 1, "a table"),
+        ("orders", 7, "':' or '('"),
+        ("orders: ", 9, "a column, 'key', 'not' or '{}'"),
+        ("orders: a", 10, "'->', ',' or 'not null'"),
+        ("orders: a, b", 13, "'->' or ','"),
+        ("orders: a, b not null", 14, "'->' or ','"),
+        ("orders: a ~ b", 11, "a name or a symbol"),
+        ("orders: a -> b, c", 15, "the end"),
+        ("orders: key -> a", 13, "'('; a column that is called key goes in backticks"),
+        ("orders: a -> key", 14, "a column; a name goes in backticks: `key`"),
+        ("orders: key(a", 14, "',' or ')'"),
+        ("orders: key(a,)", 15, "a column"),
+        ("orders: {a} -> b", 10, "'}'"),
+        ("orders: first name -> b", 15, "'->', ',' or 'not null'"),
+        ("orders: `a -> b", 9, "a second backtick"),
+        ("orders: not (t.a = 5)", 20, "a name or a symbol"),
+        ("orders: not (t.a = r.a)", 20, "a row, t or s"),
+        ("orders: not (t.a -> s.a)", 18, "'=', '!=', '<', '<=', '>' or '>='"),
+        ("orders: not (t.a = s.a or t.b = s.b)", 24, "'and' or ')'"),
+        ("orders() in customers()", 8, "a column"),
+        ("orders(a, b) in customers(c)", 28, "as many columns on both sides"),
+        ("orders(a) -> customers(b)", 11, "'in'"),
+    ],
+)
+def test_errors_say_where_and_what(text: str, place: int, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        parse(text)
+    assert f"at character {place}, expected {expected}" in str(caught.value)
+    assert str(caught.value).endswith(f"\n  {text}\n  {' ' * (place - 1)}^")
+
+
+def test_the_page_about_the_grammar_shows_it() -> None:
+    section = PAGE.read_text("utf-8").split("## How constraints are written")[1]
+    forms = re.findall(r"^\| `(.+?)` \|", section, flags=re.MULTILINE)
+    assert len(forms) == 9
+    assert [str(parse(form)) for form in forms] == forms
+    (shown,) = re.findall(r"```\n(.*?)\n```", section, flags=re.DOTALL)
+    with pytest.raises(InputError) as caught:
+        parse("people: zip city")
+    assert str(caught.value) == shown
+
+
+def test_a_long_text_is_shown_around_its_error() -> None:
+    with pytest.raises(InputError) as caught:
+        parse("orders: " + "a, " * 1_000 + "-> b")
+    _, shown, caret = str(caught.value).split("\n")
+    assert len(shown) < 100
+    assert shown[caret.index("^") :] == "-> b"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("id", "id"),
+        ("größe", "größe"),
+        ("1st", "`1st`"),
+        ("Key", "`Key`"),
+        ("", "``"),
+        ("`", "````"),
+    ],
+)
+def test_names_are_in_backticks_where_they_are_unclear(name: str, shown: str) -> None:
+    assert quoted(name) == shown
+    assert listed([name, "b"]) == f"{shown}, b"
+
+
+def test_a_predicate_is_one() -> None:
+    with pytest.raises(InputError, match="no comparison"):
+        Predicate(T, "≤", S)
+    with pytest.raises(InputError, match="t or s"):
+        Predicate(("u", "a"), "=", S)
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        Key("orders", ("a", "`")),
+        Key("orders", (), 0.25),
+        NonKey("orders", ("a",)),
+        NonKey("orders", ("a",), ({"a": 1, "b": 2}, {"a": 1, "b": 3})),
+        FunctionalDependency("orders", ("a",), "b", 0.5),
+        NotNull("orders", "a.b"),
+        DenialConstraint("orders", (Predicate(T, "<", S),), 0.125),
+    ],
+)
+def test_json_forms_of_one_table_are_read_back(
+    each: Key | NonKey | FunctionalDependency | NotNull | DenialConstraint,
+) -> None:
+    assert type(each).from_dict("orders", json.loads(json.dumps(each.to_dict()))) == each
+
+
+A, B, C = Attribute("a.b", "c"), Attribute("d", "`e"), Attribute("a.b", "f g")
+
+
+@pytest.mark.parametrize(
+    "each",
+    [
+        AgreeSet(("a",), 7),
+        Cluster((A, B), 3),
+        InclusionDependency((A, C), (B, B), 0.5),
+        ForeignKey((A,), (B,), 0.75),
+        Predicate(T, ">=", S),
+    ],
+)
+def test_other_json_forms_are_read_back(
+    each: AgreeSet | Cluster | InclusionDependency | ForeignKey | Predicate,
+) -> None:
+    assert type(each).from_dict(json.loads(json.dumps(each.to_dict()))) == each
+
+
+def test_json_forms_hold_names_and_nothing_to_be_parsed() -> None:
+    assert InclusionDependency((A,), (B,)).to_dict() == {
+        "dependent": {"table": "a.b", "columns": ["c"]},
+        "referenced": {"table": "d", "columns": ["`e"]},
+        "coverage": 1.0,
+    }
+    assert DenialConstraint("staff", (Predicate(T, "=", S),)).to_dict() == {
+        "predicates": [{"left": ["t", "a"], "op": "=", "right": ["s", "a"]}],
+        "error": 0.0,
+    }
+    assert Cluster((A, B), 3).to_dict() == {"attributes": [["a.b", "c"], ["d", "`e"]], "values": 3}
