@@ -149,7 +149,7 @@ def test_a_table_moves_from_one_way_to_the_other(
         patch.setattr(ways, "expected_seconds", lambda rows, *_: float(rows))
         shop = Shop(Path(path) / "p", kinds, rows, options, tasks)
         for step in range(data.draw(st.integers(2, 4))):
-            way = shop.now.details["evidence"]["way"]
+            way = shop.now.details["pairs"]["choice"]["strategy"]
             if step == 0 or not 5 <= len(rows) <= 7.2:
                 assert way == ("counted" if len(rows) <= 6 else "witnessed")
             shop.assert_exact(rows)

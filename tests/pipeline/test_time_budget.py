@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from holdfast.api import Profile
 from holdfast.cover import deepening
-from holdfast.flow import run
+from holdfast.store import run
 from holdfast.kernels import bitsets
 from holdfast.kernels import cover as kernels
 from holdfast.model.limits import Limits
