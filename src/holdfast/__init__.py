@@ -3,7 +3,7 @@
 >>> from holdfast import Profile
 >>> profile = Profile.open("shop")  # doctest: +SKIP
 >>> profile.keys("orders")  # doctest: +SKIP
-[Key(table='orders', columns=('id',), error=None)]
+[<Key orders: key(id)>]
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
+    from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
     from holdfast.input.sources import Source
-    from holdfast.model.changes import Changes, Lost
+    from holdfast.model.changes import Changes, Entry, Lost, TableDiff, Verification
     from holdfast.model.constraints import (
+        AgreeSet,
         Attribute,
         Cluster,
         DenialConstraint,
@@ -28,13 +30,28 @@ if TYPE_CHECKING:
         NotNull,
         Predicate,
     )
-    from holdfast.model.errors import HoldfastError
+    from holdfast.model.errors import (
+        BatchError,
+        ConflictError,
+        HoldfastError,
+        InputError,
+        SchemaError,
+        SetupError,
+        SourceError,
+        StoreError,
+        UnknownTableError,
+    )
     from holdfast.model.options import Options
+    from holdfast.report.snapshot import Dependencies, Inclusions, Snapshot, TableSnapshot
 
 _PLACES = {
     "Profile": "api",
     "Changes": "model.changes",
+    "Entry": "model.changes",
     "Lost": "model.changes",
+    "TableDiff": "model.changes",
+    "Verification": "model.changes",
+    "AgreeSet": "model.constraints",
     "Attribute": "model.constraints",
     "Cluster": "model.constraints",
     "DenialConstraint": "model.constraints",
@@ -45,20 +62,42 @@ _PLACES = {
     "NonKey": "model.constraints",
     "NotNull": "model.constraints",
     "Predicate": "model.constraints",
+    "BatchError": "model.errors",
+    "ConflictError": "model.errors",
     "HoldfastError": "model.errors",
+    "InputError": "model.errors",
+    "SchemaError": "model.errors",
+    "SetupError": "model.errors",
+    "SourceError": "model.errors",
+    "StoreError": "model.errors",
+    "UnknownTableError": "model.errors",
     "Options": "model.options",
+    "Facts": "references",
+    "Shared": "references",
+    "Dependencies": "report.snapshot",
+    "Inclusions": "report.snapshot",
+    "Snapshot": "report.snapshot",
+    "TableSnapshot": "report.snapshot",
     "Source": "input.sources",
 }
 
 __all__ = [
+    "AgreeSet",
     "Attribute",
+    "BatchError",
     "Changes",
     "Cluster",
+    "ConflictError",
     "DenialConstraint",
+    "Dependencies",
+    "Entry",
+    "Facts",
     "ForeignKey",
     "FunctionalDependency",
     "HoldfastError",
     "InclusionDependency",
+    "Inclusions",
+    "InputError",
     "Key",
     "Lost",
     "NonKey",
@@ -66,7 +105,17 @@ __all__ = [
     "Options",
     "Predicate",
     "Profile",
+    "SchemaError",
+    "SetupError",
+    "Shared",
+    "Snapshot",
     "Source",
+    "SourceError",
+    "StoreError",
+    "TableDiff",
+    "TableSnapshot",
+    "UnknownTableError",
+    "Verification",
     "__version__",
 ]
 

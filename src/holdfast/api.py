@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -19,7 +20,7 @@ from holdfast.model.constraints import (
     Key,
     NonKey,
 )
-from holdfast.model.errors import InputError, UnknownTableError
+from holdfast.model.errors import ConflictError, InputError, StoreError, UnknownTableError
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.report.snapshot import (
@@ -44,22 +45,31 @@ if TYPE_CHECKING:
     from holdfast.tasks.runner import Runner
 
     Rows = DataFrame | Source | str | os.PathLike[str]
+    Session = SparkSession | Callable[[], SparkSession]
 
 Progress = Callable[..., None]
+
+log = logging.getLogger("holdfast")
 
 
 class Profile:
     """The constraints of some tables, kept in a directory.
 
     Rows are given as DataFrames (classic or Spark Connect), paths, or :class:`Source` values.
-    Without a session the active one is used, or a local one is made when it is first needed.
+    Without a session the active one is used, or a local one is made when it is first needed; a
+    function that opens one is called then, too.
     """
 
     def __init__(
-        self, store: Store, session: SparkSession | None = None, progress: Progress | None = None
+        self, store: Store, session: Session | None = None, progress: Progress | None = None
     ) -> None:
         self._store = store
-        self._session = session
+        self._opener: Callable[[], SparkSession] | None = None
+        self._session: SparkSession | None = None
+        if callable(session):
+            self._opener = session
+        else:
+            self._session = session
         self._progress = progress or _silent
         self._runner: Runner | None = None
 
@@ -67,26 +77,29 @@ class Profile:
     def create(
         cls,
         path: str | os.PathLike[str],
-        tables: Mapping[str, Rows],
+        tables: Mapping[str, Rows] | Source | str | os.PathLike[str],
         *,
         options: Options | None = None,
-        session: SparkSession | None = None,
+        session: Session | None = None,
         progress: Progress | None = None,
     ) -> Profile:
-        """Profile tables from nothing, as version 1 of a new profile directory."""
-        from holdfast import flow
+        """Profile tables from nothing, as version 1 of a new profile directory.
 
-        if not tables:
-            raise InputError("give at least one table to profile")
-        profile = cls(Store.create(path), session, progress)
-        feeds = {
-            _table_name(name): profile._feed(rows, f"table {name!r}")
-            for name, rows in tables.items()
+        ``tables`` has the rows of each table by its name; a single path or :class:`Source` is a
+        table called after its file.
+        """
+        # What needs no Spark is told first: a session takes its seconds to start.
+        given = {
+            name: _expected(rows, f"table {name!r}") for name, rows in _by_name(tables).items()
         }
-        runner = profile._running()
-        with _plain_interrupts():
-            told = options or Options()
-            flow.profile(runner, profile._store, feeds, told, profile._progress)
+        with Store.creating(path) as store:
+            profile = cls(store, session, progress)
+            feeds = {name: profile._feed(rows, f"table {name!r}") for name, rows in given.items()}
+            runner = profile._running()
+            from holdfast import flow
+
+            with _plain_interrupts():
+                flow.profile(runner, store, feeds, options or Options(), profile._progress)
         return profile
 
     @classmethod
@@ -94,7 +107,7 @@ class Profile:
         cls,
         path: str | os.PathLike[str],
         *,
-        session: SparkSession | None = None,
+        session: Session | None = None,
         progress: Progress | None = None,
     ) -> Profile:
         """Open a profile directory."""
@@ -104,6 +117,18 @@ class Profile:
     def path(self) -> str:
         """The profile directory."""
         return self._store.path
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables, in alphabetical order."""
+        return tuple(self._store.read()["tables"])
+
+    def __repr__(self) -> str:
+        try:
+            now = f", version {self._store.head()}: {', '.join(self.tables)}"
+        except StoreError:  # what is looked at while something is wrong should not fail, too
+            now = ""
+        return f"<Profile {self.path!r}{now}>"
 
     # Changing
 
@@ -116,14 +141,24 @@ class Profile:
         updates: Rows | None = None,
         row_key: Sequence[str] | None = None,
         batch_id: str | None = None,
+        retries: int = 0,
     ) -> Changes:
         """Apply a batch whole, or raise and change nothing; says what was gained and lost.
 
         Deletes and updates refer to the rows before the batch. Deletes hold whole rows or, with
         ``row_key``, only its columns; updates hold whole new rows, each matching exactly one old
         row in ``row_key``. The same ``batch_id`` with the same content again changes nothing.
+        When another writer commits first, that is a :class:`ConflictError`, or the batch is tried
+        again on top of that version, up to ``retries`` times.
         """
-        return self._change(table, inserts, deletes, updates, row_key, batch_id, dry_run=False)
+        if retries < 0:
+            raise InputError(f"retries cannot be negative, but is {retries}")
+        for attempt in range(1, retries + 1):
+            try:
+                return self._change(table, inserts, deletes, updates, row_key, batch_id)
+            except ConflictError as conflict:
+                log.info("%s (trying again, %d of %d)", conflict, attempt, retries)
+        return self._change(table, inserts, deletes, updates, row_key, batch_id)
 
     def check(
         self,
@@ -154,23 +189,28 @@ class Profile:
         updates: Rows | None,
         row_key: Sequence[str] | None,
         batch_id: str | None,
-        dry_run: bool,
+        dry_run: bool = False,
     ) -> Changes:
+        from holdfast.input.row_input import Columns, expect_batch
+
+        key = (row_key,) if isinstance(row_key, str) else tuple(row_key or ())
+        body = self._store.read()
+        form = self._form(table, body)
+        stored = form["source"]
+        changes = {"inserts": inserts, "deletes": deletes, "updates": updates}
+        given = {
+            kind: _expected(rows, f"the {kind}", stored)
+            for kind, rows in changes.items()
+            if rows is not None
+        }
+        columns = Columns.from_dict(form["columns"])
+        insert_only = Options.from_dict(body["options"]).insert_only
+        expect_batch(table, columns, given, key, batch_id, insert_only)
+        feeds = {kind: self._feed(rows, f"the {kind}", stored) for kind, rows in given.items()}
+        runner = self._running()
         from holdfast import flow
 
-        if isinstance(row_key, str):
-            row_key = [row_key]
-        tables = self._store.read()["tables"]
-        if table not in tables:
-            raise _unknown(table, tables)
-        stored = tables[table]["source"]
-        given = {"inserts": inserts, "deletes": deletes, "updates": updates}
-        feeds = {
-            name: None if rows is None else self._feed(rows, f"the {name}", stored)
-            for name, rows in given.items()
-        }
-        batch = flow.Batch(**feeds, row_key=tuple(row_key or ()), batch_id=batch_id)
-        runner = self._running()
+        batch = flow.Batch(**feeds, row_key=key, batch_id=batch_id)
         with _plain_interrupts():
             return flow.apply(runner, self._store, table, batch, self._progress, dry_run)
 
@@ -294,9 +334,9 @@ class Profile:
             )
         return form
 
-    def _form(self, table: str) -> dict[str, Any]:
-        """A table's part of the commit."""
-        tables = self._store.read()["tables"]
+    def _form(self, table: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+        """A table's part of a commit, the last one's unless told."""
+        tables = (body or self._store.read())["tables"]
         if table not in tables:
             raise _unknown(table, tables)
         form: dict[str, Any] = tables[table]
@@ -322,16 +362,19 @@ class Profile:
         self._inclusions()
         return clusters(self._store, self._store.read()["inclusion"])
 
-    def missing_values(self, dependent: str, referenced: str, limit: int | None = 100) -> list[Any]:
+    def missing_values(
+        self, dependent: Attribute | str, referenced: Attribute | str, limit: int | None = 100
+    ) -> list[Any]:
         """Distinct values of one column that do not occur in another, at most ``limit`` of them.
 
-        Columns are written as ``"orders.customer_id"``; values are as JSON output shows them, and
-        rows by number where the profile keeps no rows.
+        A column is an :class:`Attribute`, as :meth:`foreign_keys` has them, or text such as
+        ``"orders.customer_id"``. Values are as JSON output shows them, and rows by number where
+        the profile keeps no rows.
         """
+        self._inclusions()
+        pair = Attribute.of(dependent), Attribute.of(referenced)
         from holdfast import flow
 
-        self._inclusions()
-        pair = Attribute.parse(dependent), Attribute.parse(referenced)
         runner = self._running()
         with _plain_interrupts():
             return flow.missing_values(runner, self._store, *pair, limit, self._progress)
@@ -368,13 +411,14 @@ class Profile:
         old, new = before.tables, after.tables
         return {
             name: TableDiff(
-                tuple(key for key in new[name].keys if key not in set(old[name].keys)),
-                tuple(key for key in old[name].keys if key not in set(new[name].keys)),
+                _more_keys(new[name], old[name]),
+                _more_keys(old[name], new[name]),
                 (old[name].rows, new[name].rows),
                 _others(after, before, name),
                 _others(before, after, name),
                 _more_dependencies(new[name], old[name]),
                 _more_dependencies(old[name], new[name]),
+                (old[name].duplicates, new[name].duplicates),
             )
             for name in new
             if name in old
@@ -401,25 +445,22 @@ class Profile:
 
     def _spark(self) -> SparkSession:
         if self._session is None:
-            from holdfast.spark.session import open_session
+            if self._opener is None:
+                from holdfast.spark.session import open_session
 
-            self._session = open_session()
+                self._opener = open_session
+            self._session = self._opener()
         return self._session
 
-    def _feed(self, rows: Rows, label: str, stored: dict[str, Any] | None = None) -> Feed:
-        if isinstance(rows, str | os.PathLike):
-            rows = Source(os.fspath(rows))
+    def _feed(
+        self, rows: DataFrame | Source, label: str, stored: dict[str, Any] | None = None
+    ) -> Feed:
         if isinstance(rows, Source):
             from holdfast.spark.source import from_source
 
             return from_source(self._spark(), rows, stored)
         from holdfast.spark.source import from_frame
 
-        if not hasattr(rows, "mapInArrow"):
-            raise InputError(
-                f"{label}: expected a Spark DataFrame, a path or a Source, "
-                f"not {type(rows).__name__}"
-            )
         if self._session is None:
             # The caller's DataFrame knows its session, which may not be the active one.
             self._session = rows.sparkSession
@@ -433,10 +474,50 @@ def _plain_interrupts() -> AbstractContextManager[None]:
     return plain_interrupts()
 
 
-def _table_name(name: str) -> str:
-    if not name:
-        raise InputError("a table needs a name")
-    return name
+def _expected(rows: Rows, label: str, stored: dict[str, Any] | None = None) -> DataFrame | Source:
+    """Rows that can be read, as far as that can be told without Spark."""
+    if isinstance(rows, str | os.PathLike):
+        rows = Source(os.fspath(rows))
+    if isinstance(rows, Source):
+        rows.expect(stored)
+    elif not hasattr(rows, "mapInArrow"):
+        kind = type(rows)
+        given = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+        # Other libraries have DataFrames too, and Spark makes its own of theirs.
+        hint = "; make it one with spark.createDataFrame(…)" if hasattr(rows, "columns") else ""
+        raise InputError(
+            f"{label}: expected a Spark DataFrame, a path or a Source, not a {given}{hint}"
+        )
+    return rows
+
+
+def _by_name(tables: Mapping[str, Rows] | Source | str | os.PathLike[str]) -> dict[str, Rows]:
+    """Tables by their names; a file on its own is named after itself."""
+    if isinstance(tables, str | os.PathLike):
+        tables = Source(os.fspath(tables))
+    if isinstance(tables, Source):
+        return {tables.name: tables}
+    if not isinstance(tables, Mapping):
+        raise InputError(
+            f"expected the tables by name, as in {{'orders': rows}}, or one path or Source, "
+            f"not a {type(tables).__name__}"
+        )
+    if not tables:
+        raise InputError("give at least one table to profile")
+    names: list[Any] = list(tables)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"a table needs a name, and {name!r} is none")
+    return dict(tables)
+
+
+def _more_keys(one: TableSnapshot, two: TableSnapshot) -> tuple[Key, ...]:
+    """The keys that only the first version of a table has; of its distinct rows, where both
+    versions have repeated ones."""
+    if one.duplicates and not two.duplicates:
+        return ()
+    known = set(two.keys) if bool(one.duplicates) == bool(two.duplicates) else set()
+    return tuple(key for key in one.keys if key not in known)
 
 
 def _more_dependencies(one: TableSnapshot, two: TableSnapshot) -> tuple[FunctionalDependency, ...]:

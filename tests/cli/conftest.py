@@ -79,7 +79,11 @@ def in_process(monkeypatch: pytest.MonkeyPatch, sessions: list[tuple[Any, ...]])
         columns = Columns.of(table.column_names, types, table.schema.types)
         return Feed(label, columns, table.rename_columns(columns.schema.names))
 
-    monkeypatch.setattr(Profile, "_running", lambda _: InProcess())
+    def running(profile: Profile) -> InProcess:
+        profile._spark()
+        return InProcess()
+
+    monkeypatch.setattr(Profile, "_running", running)
     monkeypatch.setattr(Profile, "_feed", feed)
 
 

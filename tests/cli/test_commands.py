@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import __version__
+from holdfast import Profile, __version__
 from holdfast.model.changes import Verification
 from tests.cli.conftest import ORDERS, Run, write
 
@@ -112,6 +112,25 @@ def test_apply_tells_what_broke_and_shows_the_rows(run: Run, shop: Path, tmp_pat
     assert again.out == "orders: batch 'b1' was applied before, as version 2; nothing to do\n"
 
 
+def test_check_of_a_batch_that_was_applied(run: Run, shop: Path, tmp_path: Path) -> None:
+    """So that ``check && apply`` can be run again, whatever the batch broke."""
+    batch = write(tmp_path, "new", BREAKING)
+    arguments = (shop, "--table", "orders", "--inserts", batch, "--batch-id", "b1")
+    assert run("check", *arguments).code == 1
+    assert run("apply", *arguments).code == 0
+    again = run("check", *arguments)
+    assert again == (0, "orders: batch 'b1' was applied before, as version 2; nothing to do\n", "")
+    form = json.loads(run("check", *arguments, "--format", "json").out)
+    assert (form["breaks"], form["applied"], form["applied_before"]) == (False, False, True)
+    assert form == {
+        **json.loads(run("apply", *arguments, "--format", "json").out), "breaks": False
+    }  # fmt: skip
+    write(tmp_path, "new", HARMLESS)
+    other = run("check", *arguments)
+    assert (other.code, other.out) == (2, "")
+    assert "was already used for other rows" in other.err
+
+
 def test_apply_json(run: Run, shop: Path, tmp_path: Path) -> None:
     batch = write(tmp_path, "new", BREAKING)
     told = run("apply", shop, "--table", "orders", "--inserts", batch, "--format", "json").out
@@ -160,6 +179,52 @@ def test_a_repeated_row_leaves_no_key(run: Run, shop: Path, tmp_path: Path) -> N
     assert orders["duplicates"] == 1
     assert orders["duplicated"][0]["id"] == 1
     assert "of distinct rows" in run("history", shop).out
+
+
+def test_a_file_that_is_loaded_twice_breaks_every_key(run: Run, shop: Path, tmp_path: Path) -> None:
+    def diff(one: int, two: int) -> dict[str, Any]:
+        told = run("diff", shop, one, two, "--format", "json").out
+        form: dict[str, Any] = json.loads(told)["tables"]["orders"]
+        return form
+
+    before = Profile.open(shop).keys("orders")
+    batch = write(tmp_path, "orders", ORDERS)
+    arguments = (shop, "--table", "orders", "--inserts", batch)
+    checked = run("check", *arguments)
+    assert checked.code == 1
+    assert f"{len(before)} keys would break, only because rows are repeated\n    id" in checked.out
+    told = json.loads(run("apply", *arguments, "--format", "json").out)
+    assert {tuple(key["columns"]) for key in told["keys_lost"]} == {key.columns for key in before}
+    for lost in told["keys_lost"]:
+        assert (lost["broken"], lost["duplicated"]) == (True, True)
+        one, two = lost["witness"]
+        assert one == two
+    profile = Profile.open(shop)
+    changes = profile.history()[1].changes
+    assert changes is not None
+    assert [lost.key for lost in changes.broken] == list(before)
+
+    text = run("diff", shop, 1, 2).out
+    assert f"no key any more: 4 rows repeat another row\n  {len(before)} keys lost\n" in text
+    assert "the same keys" not in text
+    assert profile.diff(1, 2)["orders"].lost == tuple(before)
+    assert diff(1, 2)["duplicates"] == [0, 4]
+    assert {"columns": ["id"]} in diff(1, 2)["keys_lost"]
+    assert diff(1, 2)["keys_gained"] == []
+
+    # More of the same: what is told then is of the distinct rows.
+    run("apply", *arguments)
+    text = run("diff", shop, 2, 3).out
+    assert "no key: 4 → 8 rows repeat another row\n  of the distinct rows:\n  the same" in text
+    for _ in range(2):
+        result = run("apply", shop, "--table", "orders", "--deletes", batch, "--format", "json")
+    assert {"columns": ["id"]} in json.loads(result.out)["keys_gained"]
+    assert json.loads(result.out)["keys_lost"] == []
+    assert "no row repeats another one any more (4 did): keys hold again" in (
+        run("diff", shop, 2, 5).out
+    )
+    assert diff(2, 5)["keys_gained"] == diff(1, 2)["keys_lost"]
+    assert "the same keys" in run("diff", shop, 1, 5).out
 
 
 def test_history_and_diff(run: Run, shop: Path, tmp_path: Path) -> None:
@@ -230,6 +295,7 @@ def test_options_reach_the_profile_and_the_session(
 
     def create(path: Path, tables: Any, *, options: Any, **rest: Any) -> None:
         made.extend([tables, options])
+        rest["session"]()
         raise KeyboardInterrupt
 
     monkeypatch.setattr("holdfast.api.Profile.create", create)

@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from holdfast.api import Profile
+from holdfast.input.sources import Source
 from holdfast.model.errors import SetupError
 from holdfast.store import Store
 from tests.cli.conftest import ORDERS, Run, write
@@ -77,6 +79,115 @@ def test_a_directory_that_is_taken_is_told_before_spark_starts(
     assert not sessions
 
 
+def wrong_profiles(folder: Path) -> list[tuple[list[Any], str]]:
+    """Arguments of profile beside --into, and what is wrong with them."""
+    (folder / "nothing").touch()
+    return [
+        (["missing.csv"], "missing.csv: no such file or folder"),
+        (["orders.csv", "b=missing/"], "missing/: cannot tell the format"),
+        (["orders.csv", "b=missing/", "--format", "parquet"], "missing/: no such file or folder"),
+        (["x=none-*.csv"], "none-*.csv: no file or folder matches"),
+        (["nothing"], "nothing: cannot tell the format"),
+        (["orders.csv", "--max-error", "7"], "max_error"),
+    ]
+
+
+def test_what_is_wrong_with_a_profile_is_told_before_spark_starts(
+    run: Run, sessions: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, "orders", ORDERS)
+    cases = wrong_profiles(tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    for arguments, said in cases:
+        result = run("profile", *arguments, "--into", "new/p")
+        assert (result.code, result.out) == (2, "")
+        assert said in one_line(result.err)
+    result = run("profile", "orders.csv", "--into", "orders.csv/p")
+    assert result.code == 2
+    assert "orders.csv" in one_line(result.err)
+    assert "cannot be written" in result.err
+    assert not sessions
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_told_before_spark_starts(
+    run: Run, sessions: list[Any], tmp_path: Path
+) -> None:
+    rows = write(tmp_path, "orders", ORDERS)
+    (tmp_path / "closed").mkdir(mode=0o500)
+    result = run("profile", rows, "--into", tmp_path / "closed" / "p")
+    assert result.code == 2
+    assert "cannot be written" in one_line(result.err)
+    assert not sessions
+
+
+@pytest.mark.parametrize("command", ["apply", "check"])
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--table", "order", "--inserts", "orders.csv"], "did you mean 'orders'?"),
+        (["--table", "orders", "--inserts", "missing.csv"], "missing.csv: no such file"),
+        (["--table", "orders", "--updates", "orders.csv"], "updates need --row-key"),
+        (
+            ["--table", "orders", "--updates", "orders.csv", "--row-key", "number"],
+            "has no column 'number'",
+        ),
+        (
+            ["--table", "orders", "--inserts", "orders.csv", "--row-key", "id"],
+            "leave --row-key out",
+        ),
+        (["--table", "orders", "--inserts", "orders.csv", "--batch-id", ""], "batch id is empty"),
+        (["--table", "orders", "--inserts", "orders.csv", "--batch-id", " "], "batch id is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_batch_is_told_before_spark_starts(
+    run: Run,
+    shop: Path,
+    sessions: list[Any],
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    arguments: list[str],
+    said: str,
+) -> None:
+    def read(*_: Any) -> None:
+        pytest.fail("nothing is to be read")
+
+    sessions.clear()
+    monkeypatch.chdir(shop.parent)
+    monkeypatch.setattr("holdfast.api.Profile._feed", read)
+    monkeypatch.setattr("holdfast.api.Profile._running", read)
+    result = run(command, "shop", *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert said in one_line(result.err)
+    assert not sessions
+    assert Store.open(shop).head() == 1
+
+
+@pytest.mark.parametrize("existing", [False, True])
+def test_a_first_profile_that_fails_leaves_nothing(
+    run: Run, in_process: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, existing: bool
+) -> None:
+    rows = write(tmp_path, "orders", ORDERS)
+    into = tmp_path / "a" / "b"
+    if existing:
+        into.mkdir(parents=True)
+    before = sorted(tmp_path.rglob("*"))
+
+    def fail(*_: Any, **__: Any) -> None:
+        assert (into / "holdfast.json").exists()
+        raise SetupError("Spark needs Java 17")
+
+    for where in ("holdfast.api.Profile._running", "holdfast.flow.commits.Store.publish"):
+        with monkeypatch.context() as patch:
+            patch.setattr(where, fail)
+            result = run("profile", rows, "--into", into)
+        assert (result.code, result.err) == (2, "error: Spark needs Java 17\n")
+        assert sorted(tmp_path.rglob("*")) == before
+    assert run("profile", rows, "--into", into).code == 0
+
+
 def test_a_batch_needs_a_change(run: Run, shop: Path) -> None:
     result = run("apply", shop, "--table", "orders")
     assert result.code == 2
@@ -132,6 +243,45 @@ def test_unexpected_errors_leave_a_log(
     monkeypatch.setenv("HOLDFAST_DEBUG", "1")
     with pytest.raises(TypeError, match="a bug"):
         run("history", shop)
+
+
+@pytest.mark.parametrize(("rivals", "retries", "code"), [(1, 0, 75), (2, 1, 75), (2, 2, 0)])
+def test_a_lost_race_can_be_tried_again(
+    run: Run, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    rivals: int, retries: int, code: int,
+) -> None:  # fmt: skip
+    """Other writers commit just before us, so often."""
+    publish = Store.publish
+    header = ORDERS.splitlines()[0]
+    mine = write(tmp_path, "new", f"{header}\n5,5,2026-01-05,Eve,\n")
+    left = [
+        write(tmp_path, f"rival-{n}", f"{header}\n{n},1,1,x,\n") for n in range(90, 90 + rivals)
+    ]
+
+    def late(store: Store, *arguments: Any) -> int:
+        if left:
+            rival = left.pop()
+            with monkeypatch.context() as patch:
+                patch.setattr(Store, "publish", publish)
+                Profile.open(shop).apply("orders", inserts=Source(str(rival)))
+        return publish(store, *arguments)
+
+    monkeypatch.setattr(Store, "publish", late)
+    batch = ("apply", shop, "--table", "orders", "--inserts", mine, "--retries", retries)
+    result = run(*batch)
+    assert result.code == code
+    if code:
+        assert "another writer committed version" in one_line(result.err)
+    assert Store.open(shop).head() == 1 + rivals + (not code)
+    monkeypatch.setattr(Store, "publish", publish)
+    assert run("verify", shop).code == 0
+
+
+def test_retries_are_counted_from_0(run: Run, shop: Path) -> None:
+    batch = ("apply", shop, "--table", "orders", "--inserts", shop.parent / "orders.csv")
+    result = run(*batch, "--retries", "-1")
+    assert result.code == 2
+    assert "retries cannot be negative" in one_line(result.err)
 
 
 def test_interrupted_before_and_after_the_commit(
@@ -201,3 +351,31 @@ def test_a_terminal_without_unicode(shop: Path) -> None:
             check=False,
         )
         assert (result.returncode, result.stderr) == (0, b"")
+
+
+def test_a_profile_under_a_scheme_is_refused_by_every_command(
+    run: Run, sessions: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = write(tmp_path, "orders", ORDERS)
+    there = "s3://bucket/shop"
+    for arguments in (
+        ["profile", rows, "--into", there],
+        ["apply", there, "--table", "orders", "--inserts", rows],
+        ["check", there, "--table", "orders", "--inserts", rows],
+        ["show", there],
+        ["history", there],
+        ["diff", there, 1, 2],
+        ["verify", there],
+    ):
+        result = run(*arguments)
+        assert (result.code, result.out) == (2, "")
+        assert f"{there}: a profile is kept on a file system" in one_line(result.err)
+    assert not sessions
+    assert list(tmp_path.iterdir()) == [rows]
+
+
+def test_a_file_scheme_is_a_path(run: Run, shop: Path) -> None:
+    result = run("show", f"file://{shop}")
+    assert result.code == 0
+    assert result.out == run("show", f"{shop}/").out

@@ -9,6 +9,10 @@ import pytest
 
 from tests.cli.conftest import Run, write
 
+SIDES = {
+    "dependent": {"table": "orders", "columns": ["customer_id"]},
+    "referenced": {"table": "customers", "columns": ["id"]},
+}
 ORDERS = "id,customer_id\n1,7\n2,7\n3,8\n4,9\n"
 CUSTOMERS = "id,name\n7,Ann\n8,Bob\n9,Cid\n10,Dan\n"
 
@@ -25,17 +29,11 @@ def shop(in_process: None, run: Run, tmp_path: Path) -> Path:
 
 def test_as_json(shop: Path, run: Run) -> None:
     told = json.loads(run("show", shop, "inds", "--format", "json").out)
-    assert told["inclusion_dependencies"] == [
-        {
-            "dependent": {"table": "orders", "columns": ["customer_id"]},
-            "referenced": {"table": "customers", "columns": ["id"]},
-            "coverage": 1.0,
-        }
-    ]
+    assert told["inclusion_dependencies"] == [{**SIDES, "coverage": 1.0}]
     assert "keys" not in told["tables"]["orders"]
     told = json.loads(run("show", shop, "foreign-keys", "--format", "json").out)
     (key,) = told["foreign_keys"]
-    assert key["dependent"] == {"table": "orders", "columns": ["customer_id"]}
+    assert {name: key[name] for name in SIDES} == SIDES
     assert 0.8 < key["score"] <= 1
     told = json.loads(run("show", shop, "--table", "customers", "--format", "json").out)
     assert len(told["inclusion_dependencies"]) == len(told["foreign_keys"]) == 1
@@ -53,13 +51,7 @@ def test_kept_current(shop: Path, run: Run, tmp_path: Path) -> None:
     assert checked.code == 0
     assert "− orders(customer_id) in customers(id)" in checked.out
     told = run("apply", shop, "--table", "orders", "--inserts", new, "--format", "json")
-    assert json.loads(told.out)["inclusion_dependencies_lost"] == [
-        {
-            "dependent": {"table": "orders", "columns": ["customer_id"]},
-            "referenced": {"table": "customers", "columns": ["id"]},
-            "coverage": 1.0,
-        }
-    ]
+    assert json.loads(told.out)["inclusion_dependencies_lost"] == [{**SIDES, "coverage": 1.0}]
     assert "no inclusion dependency" in run("show", shop, "inds").out
     assert "− orders(customer_id) in customers(id)" in run("diff", shop, 1, 2).out
     assert "orders(customer_id) in customers(id)" in run("show", shop, "inds", "--at", 1).out

@@ -71,7 +71,7 @@ def test_the_same_batch_again_is_a_no_op(shop: Shop) -> None:
         {"inserts": []},
         {"deletes": [(1, 1, 0)]},
         {"inserts": [(5, 1, 0)], "deletes": [(1, 1, 0)]},
-        {"inserts": [(5, 1, 0)], "row_key": ("c0",)},
+        {"inserts": [(5, 1, 0)], "deletes": [], "row_key": ("c0",)},
         {"updates": [(1, 1, 0)], "row_key": ("c0",)},
     ],
 )

@@ -214,7 +214,7 @@ def test_dependencies_of_wide_tables_are_found_when_they_are_named(tmp_path: Pat
     rows: Rows = [tuple(i % (c + 2) for c in range(41)) for i in range(6)]
     shop = Shop(tmp_path / "a", 41, rows)
     assert shop.now.functional_dependencies is None
-    assert "more than 40 columns" in shop.now.details["evidence"]["reason"]
+    assert "more than 40 columns" in shop.now.details["pairs"]["choice"]["reason"]
     with pytest.raises(InputError, match="more than 40 columns"):
         Profile.open(shop.store.path).functional_dependencies("t")
     named = Shop(tmp_path / "b", 41, rows, Options(kinds=("keys", "fds"), max_columns=1))

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from holdfast.api import Profile
 from holdfast.cover import deepening
-from holdfast.store import run
 from holdfast.kernels import bitsets
 from holdfast.kernels import cover as kernels
 from holdfast.model.limits import Limits
 from holdfast.model.options import Options
 from holdfast.report import forms
+from holdfast.store import run
 from tests import oracle
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import KINDS, Shop, folder, small_limits

@@ -62,8 +62,10 @@ def test_missing_file(shop: Profile, tmp_path: Path) -> None:
     for name in ("none.csv", "none.parquet"):
         with refused(shop, SourceError, f"{name}: no such file"):
             insert(shop, tmp_path / name)
-    with refused(shop, SourceError, "*.json", "cannot read"):
+    with refused(shop, SourceError, "*.json: no file or folder matches"):
         insert(shop, tmp_path / "*.json")
+    with refused(shop, SourceError, "{a,b}.json", "cannot read"):
+        insert(shop, tmp_path / "{a,b}.json")
     with refused(shop, InputError, "rows.xyz", "--input-format"):
         insert(shop, tmp_path / "rows.xyz")
 

@@ -279,3 +279,69 @@ def test_nothing_executable_is_loaded() -> None:
             # The version of the installed package is all that is asked of importlib.
             assert not forbidden & {name for name in names if name != "importlib.metadata"}, path
             assert not {name.split(".")[0] for name in names} & (forbidden - {"importlib"}), path
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "s3://bucket/p", "s3a://bucket/p", "gs://bucket/p", "abfss://box@account/p", "S3://b/p",
+        "hdfs://host:8020/p", "http://host/p", "dbfs:/p", "s3:", Path("s3://bucket/p"),
+        "file://host/p", "file:",
+    ],
+)  # fmt: skip
+def test_a_profile_is_not_kept_under_a_scheme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str | Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for use in (Store.create, Store.open):
+        with pytest.raises(StoreError, match=r"a profile is kept on a file system, not under") as e:
+            use(path)
+        assert str(path) in str(e.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_scheme_is_a_path(tmp_path: Path) -> None:
+    for number, scheme in enumerate(("file:", "file://", "FILE://")):
+        store = Store.create(f"{scheme}{tmp_path}/{number}")
+        assert store.path == str(tmp_path / str(number))
+        commit(store)
+        assert Store.open(f"{scheme}{tmp_path}/{number}").head() == 1
+        assert Store.open(Path(f"{scheme}{tmp_path}/{number}")).head() == 1
+
+
+def test_a_colon_alone_is_no_scheme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("12:30", "a:b", "./s3:/p", str(tmp_path / "s3:" / "q")):
+        assert Store.create(name).path == str(tmp_path / name)
+
+
+def test_what_has_no_version_in_the_end_is_not_left(tmp_path: Path) -> None:
+    root = tmp_path / "a" / "b"
+    with pytest.raises(FileExistsError), Store.creating(root) as store:
+        Path(store.path, "holdfast.json").touch(exist_ok=False)
+    assert not list(tmp_path.iterdir())
+    with Store.creating(root) as store:
+        commit(store)
+    assert check_exact(Store.open(root)) == 1
+
+
+def test_a_version_stays_whatever_happens_after_it(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), Store.creating(tmp_path / "p") as store:
+        commit(store) / 0
+    assert check_exact(Store.open(tmp_path / "p")) == 1
+
+
+def test_what_another_first_run_uses_stays(tmp_path: Path) -> None:
+    """Two first runs into one directory: one fails, before or while the other one writes."""
+    for number, late in enumerate((False, True)):
+        root = tmp_path / str(number)
+        with Store.creating(root) as other:
+            if late:
+                with pytest.raises(ValueError, match="failed"), Store.creating(root):
+                    raise ValueError("failed")
+            with other.writing() as lease:
+                if not late:
+                    with pytest.raises(ValueError, match="failed"), Store.creating(root):
+                        raise ValueError("failed")
+                other.publish({"files": [], "keep": []}, lease)
+        assert Store.open(root).head() == 1

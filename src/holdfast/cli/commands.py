@@ -77,7 +77,7 @@ _KINDS = "What to look for: keys, fds, inds, with commas; by default all."
 _SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TABLE=DDL'."
 _ROW_KEY = "Columns that name one row, with commas; `a,b` in backticks is one column."
 
-Directory = Annotated[Path, typer.Argument(metavar="DIR", help="The profile directory.")]
+Directory = Annotated[str, typer.Argument(metavar="DIR", help="The profile directory.")]
 Version = Annotated[int, typer.Argument(help="A version.")]
 Table = Annotated[str, _flag("--table", "The table that changes.", "NAME")]
 OneTable = Annotated[str | None, _flag("--table", "Only this table.", "NAME")]
@@ -100,6 +100,9 @@ Updates = Annotated[
 RowKey = Annotated[str | None, _flag("--row-key", _ROW_KEY, "COLUMNS")]
 BatchId = Annotated[
     str | None, _flag("--batch-id", "A batch with this id is applied only once.", "ID")
+]
+Retries = Annotated[
+    int, _flag("--retries", "How often to try again when another writer commits first.", "N")
 ]
 Master = Annotated[str | None, _spark_flag("--master", "Spark's master.", "URL")]
 Remote = Annotated[str | None, _spark_flag("--remote", "A Spark Connect server.", "URL")]
@@ -131,7 +134,7 @@ def profile(
         list[str],
         typer.Argument(metavar="SOURCE", help="PATH or NAME=PATH; else named after the file."),
     ],
-    into: Annotated[Path, _flag("--into", "A new directory.", "DIR")],
+    into: Annotated[str, _flag("--into", "A new directory.", "DIR")],
     formats: Formats = None,
     input_format: InputFormat = None,
     option: ReaderOptions = None,
@@ -188,7 +191,7 @@ def profile(
 
     output, source_format = arguments.split_formats(formats, input_format)
     options = Options(
-        kinds=tuple(kind.strip() for kind in kinds.split(",")) if kinds is not None else (),
+        kinds=() if kinds is None else kinds,
         nulls=nulls,
         max_columns=max_columns,
         time_budget=time_budget,
@@ -220,12 +223,11 @@ def profile(
         for name, path in named.items()
     }
     spark = _spark(master, remote, conf)
-    _expect_new(into)
     with _committing(into):
         with _progress(quiet) as progress:
             from holdfast.api import Profile
 
-            session = spark(progress)
+            session = functools.partial(spark, progress)
             made = Profile.create(into, tables, options=options, session=session, progress=progress)
         parts = ["keys", "fds", "inds", "foreign_keys"]
         _show(made, into, made.snapshot(), output, parts, everything, verbose)
@@ -241,6 +243,7 @@ def apply(
     updates: Updates = None,
     row_key: RowKey = None,
     batch_id: BatchId = None,
+    retries: Retries = 0,
     formats: Formats = None,
     input_format: InputFormat = None,
     option: ReaderOptions = None,
@@ -262,7 +265,7 @@ def apply(
     with _committing(directory):
         with _progress(quiet) as progress:
             opened = _open(directory, spark, progress)
-            outcome = opened.apply(table, **batch, row_key=key, batch_id=batch_id)
+            outcome = opened.apply(table, **batch, row_key=key, batch_id=batch_id, retries=retries)
         if output == Output.JSON:
             _print_json(outcome.to_dict())
         else:
@@ -424,7 +427,7 @@ def verify(
         _print_json(outcome.to_dict())
     else:
         page = terminal.Page(sys.stdout, everything=everything)
-        terminal.verification(page, str(directory), outcome)
+        terminal.verification(page, _shown(directory), outcome)
     return 0 if outcome.equal else FOUND
 
 
@@ -477,21 +480,12 @@ def _spark(
 
 
 def _open(
-    directory: Path, spark: Callable[[Progress | None], Any], progress: Progress | None
+    directory: str, spark: Callable[[Progress | None], Any], progress: Progress | None
 ) -> Profile:
     from holdfast.api import Profile
 
-    # A wrong directory is told at once, before Spark takes its seconds to start.
-    Profile.open(directory)
-    return Profile.open(directory, session=spark(progress), progress=progress)
-
-
-def _expect_new(directory: Path) -> None:
-    """Refuse a directory that is taken before Spark takes its seconds to start."""
-    from holdfast.store import Store
-
-    if directory.is_dir() and any(directory.iterdir()):
-        Store.create(directory)
+    session = functools.partial(spark, progress)
+    return Profile.open(directory, session=session, progress=progress)
 
 
 @contextmanager
@@ -511,7 +505,7 @@ def _progress(quiet: bool) -> Iterator[Progress | None]:
 
 
 @contextmanager
-def _committing(directory: Path) -> Iterator[None]:
+def _committing(directory: str) -> Iterator[None]:
     """Tell an interrupted user truly whether a version was committed."""
     before = _head(directory)
     try:
@@ -522,7 +516,7 @@ def _committing(directory: Path) -> Iterator[None]:
         raise
 
 
-def _head(directory: Path) -> int:
+def _head(directory: str) -> int:
     from holdfast.store import Store
 
     try:
@@ -533,7 +527,7 @@ def _head(directory: Path) -> int:
 
 def _show(
     opened: Profile,
-    directory: Path,
+    directory: str,
     found: Snapshot,
     output: str,
     parts: Sequence[str],
@@ -547,7 +541,14 @@ def _show(
         _print_json(forms.show(found, parts, verbose=verbose, sizes=sizes))
     else:
         page = terminal.Page(sys.stdout, everything=everything)
-        terminal.show(page, str(directory), found, parts, verbose=verbose, sizes=sizes)
+        terminal.show(page, _shown(directory), found, parts, verbose=verbose, sizes=sizes)
+
+
+def _shown(directory: str) -> str:
+    """A profile directory as results name it."""
+    from holdfast.store import local_path
+
+    return str(Path(local_path(directory)))
 
 
 def _print_json(form: dict[str, Any]) -> None:

@@ -9,8 +9,8 @@ from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.flow.commits import commit
 from holdfast.flow.differences import changes_of, inclusion_changes
 from holdfast.flow.known import Known, form_of
+from holdfast.input.row_input import Columns, expect_batch
 from holdfast.model.changes import Changes
-from holdfast.model.errors import BatchError
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
@@ -43,12 +43,8 @@ def apply(
         # What this builds on is the version that the lease names, not one that was read before.
         body = store.read(lease.version)
         options = Options.from_dict(body["options"])
-        form_of(body, name)
-        if options.insert_only and (batch.deletes is not None or batch.updates is not None):
-            raise BatchError(
-                f"table {name!r}: this profile was made with --insert-only and counts no values, "
-                "so it takes inserts only; profile the tables anew without it to delete or update"
-            )
+        columns = Columns.from_dict(form_of(body, name)["columns"])
+        expect_batch(name, columns, batch.given, batch.row_key, batch.batch_id, options.insert_only)
         run = Run(runner, store, options, lease, about(progress, name))
         with run.stage("open"):
             before = Known.load(store, body, name)
@@ -56,8 +52,10 @@ def apply(
         with run.stage("read"):
             intake = read_batch(run, before.table, batch)
         done = store.find_batch(name, batch.batch_id, intake.digest) if batch.batch_id else None
-        if done is not None and not dry_run:
-            return replace(Changes.from_dict(store.read(done["version"])["changes"]), applied=False)
+        if done is not None:
+            # A check says the same as the batch itself: there is nothing left to be done.
+            then = Changes.from_dict(store.read(done["version"])["changes"])
+            return replace(then, applied=False, applied_before=True)
         others = {each: Table.from_dict(each, form) for each, form in body["tables"].items()}
         step = _step(run, before, held, intake, others)
         with run.stage("witnesses"):

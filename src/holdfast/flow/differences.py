@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.dependencies import Covers
-from holdfast.cover.evidence import Evidence
 from holdfast.families.inclusion_dependencies import clusters as inclusion_clusters
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.flow.known import Known
@@ -58,6 +58,12 @@ def changes_of(
     old, new = covers[0].keys.minimal, covers[1].keys.minimal
     lost = old[~bitsets.is_member(old, new)]
     gained = new[~bitsets.is_member(new, old)]
+    # Where rows are repeated no set of columns is a key, whatever the distinct rows have.
+    first_repeated = rows[1].duplicates > 0 and not rows[0].duplicates
+    if first_repeated:
+        lost, gained = old, new[:0]
+    elif rows[0].duplicates and not rows[1].duplicates:
+        lost, gained = old[:0], new
     names = rows[0].columns.names
     ends = [(mask, evidence.against(mask)) for mask in lost]
     shown = [at for _, at in ends if at >= 0][:_SHOWN_LOST]
@@ -69,14 +75,18 @@ def changes_of(
     left = _SHOWN_LOST
     for mask, at in ends:
         key = Key(name, names_of(mask, names))
-        if at < 0:
+        if at < 0 and first_repeated:
+            told.append(Lost(key, _rows(twice, text) if left > 0 else None, duplicated=True))
+            left -= 1
+        elif at < 0:
             # It holds, but not as a minimal one: a gained key lies inside it, unless it is longer
             # than what there was time for.
             smaller = gained[((gained & ~mask) == 0).all(axis=1)]
             instead = Key(name, names_of(smaller[0], names)) if len(smaller) else None
             told.append(Lost(key, replaced_by=instead, unchecked=instead is None))
         else:
-            told.append(Lost(key, _pair(evidence, at, text) if left > 0 else None))
+            pair = evidence.witnesses[at, 0]
+            told.append(Lost(key, _rows(pair, text) if left > 0 else None))
             left -= 1
     non_keys = covers[0].keys.evidence, covers[1].keys.evidence
     kept = bitsets.is_member(*non_keys).sum()
@@ -134,8 +144,8 @@ def inclusion_changes(
     }
 
 
-def _pair(evidence: Evidence, at: int, text: dict[int, str]) -> tuple[Row, Row]:
-    one, two = (json.loads(text[int(id_)]) for id_ in evidence.witnesses[at, 0])
+def _rows(pair: Iterable[int], text: dict[int, str]) -> tuple[Row, Row]:
+    one, two = (json.loads(text[int(id_)]) for id_ in pair)
     return one, two
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
-from holdfast.model.errors import SchemaError
+from holdfast.model.errors import BatchError, SchemaError
 
 
 @dataclass(frozen=True)
@@ -107,3 +108,39 @@ def fitted(feed: Feed, table: str, expected: Columns) -> Feed:
         order=() if order == tuple(range(len(order))) else order,
         guessed=False,
     )
+
+
+def expect_batch(
+    table: str,
+    columns: Columns,
+    given: Collection[str],
+    row_key: Sequence[str] = (),
+    batch_id: str | None = None,
+    insert_only: bool = False,
+) -> None:
+    """An error for a batch that cannot be meant, whatever its rows are.
+
+    ``given`` has the kinds of changes that it has: inserts, deletes, updates.
+    """
+    if not given:
+        raise BatchError("an empty batch: give inserts, deletes or updates")
+    if batch_id is not None and not batch_id.strip():
+        raise BatchError(
+            "the batch id is empty, so the batch could not be known again; give --batch-id a name "
+            "that is the batch's own, or leave it out to apply the rows as a new batch every time"
+        )
+    if insert_only and set(given) != {"inserts"}:
+        raise BatchError(
+            f"table {table!r}: this profile was made with --insert-only and counts no values, "
+            "so it takes inserts only; profile the tables anew without it to delete or update"
+        )
+    if "updates" in given and not row_key:
+        raise BatchError("updates need --row-key: the columns that tell which row is meant")
+    if row_key and set(given) == {"inserts"}:
+        raise BatchError(
+            "--row-key says which rows deletes and updates mean, but there are inserts alone, "
+            "which add every row as a new one; give the rows as --updates to replace those with "
+            "the same key, or leave --row-key out"
+        )
+    for name in row_key:
+        columns.place(name, table)

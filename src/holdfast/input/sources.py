@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlparse
 
-from holdfast.model.errors import InputError
+from holdfast.model.errors import InputError, SourceError
 
 FORMATS = {
     ".csv": "csv",
@@ -76,6 +79,29 @@ class Source:
             return self.delimiter
         return "\t" if ".tsv" in Path(self.path).suffixes else ","
 
+    def expect(self, stored: dict[str, Any] | None = None) -> None:
+        """An error for what is wrong with it and can be told without Spark.
+
+        ``stored`` says how the table's first rows were read, if this is a batch.
+        """
+        as_before = (stored or {}).get("format")
+        if as_before in (None, "dataframe"):
+            _ = self.kind  # later batches may leave it to the stored one
+        if "table" in (self.format, as_before) or not is_local(self.path):
+            return
+        path = local_file(self.path)
+        if any(c in self.path for c in "*?[{") and not path.exists():
+            # Python's patterns mean what Spark's do as long as they have nothing but * and ?.
+            top = Path(path.anchor)
+            found = top.glob(str(path.relative_to(top)))
+            if not re.search(r"[\[{\\]", self.path) and not any(found):
+                raise SourceError(f"{self.path}: no file or folder matches")
+            return
+        if not path.exists():
+            raise SourceError(f"{self.path}: no such file or folder")
+        if not os.access(path, os.R_OK):
+            raise SourceError(f"{self.path}: cannot be read (permission denied)")
+
     def stored(self) -> dict[str, Any]:
         """How it was read, for later batches."""
         return {
@@ -87,3 +113,13 @@ class Source:
             "delimiter": self.separator,
             "header": self.header,
         }
+
+
+def is_local(path: str) -> bool:
+    """Whether a path is one of this machine's, or of what is mounted on it."""
+    return urlparse(path).scheme in ("", "file") or not re.match(r"^[a-z][a-z0-9+.-]+:", path)
+
+
+def local_file(path: str) -> Path:
+    """A local path without its scheme."""
+    return Path(re.sub(r"^file:/+", "/", path))

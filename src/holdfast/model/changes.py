@@ -14,13 +14,21 @@ class Lost:
 
     Either rows broke it (``witness``: two rows that agree on it), or fewer columns now suffice
     (``replaced_by``: a key inside it, gained by the same batch), or there was no time to tell
-    (``unchecked``: it is longer than what a time budget left time for).
+    (``unchecked``: it is longer than what a time budget left time for). ``duplicated``: it broke
+    only because rows are there twice; without the repeated ones its columns still tell them apart.
     """
 
     key: Key
     witness: tuple[Row, Row] | None = None
     replaced_by: Key | None = None
     unchecked: bool = False
+    duplicated: bool = False
+
+    def __repr__(self) -> str:
+        why = "broken by repeated rows" if self.duplicated else "broken"
+        if not self.broken:
+            why = "unchecked" if self.replaced_by is None else f"replaced by {self.replaced_by}"
+        return f"Lost({self.key}; {why})"
 
     @property
     def broken(self) -> bool:
@@ -36,6 +44,8 @@ class Lost:
             form["replaced_by"] = list(self.replaced_by.columns)
         if self.unchecked:
             form["unchecked"] = True
+        if self.duplicated:
+            form["duplicated"] = True
         return form
 
     @staticmethod
@@ -48,12 +58,18 @@ class Lost:
             (witness[0], witness[1]) if witness else None,
             None if smaller is None else Key(table, tuple(smaller)),
             form.get("unchecked", False),
+            form.get("duplicated", False),
         )
 
 
 @dataclass(frozen=True)
 class Changes:
-    """The outcome of :meth:`Profile.apply` and :meth:`Profile.check`."""
+    """The outcome of :meth:`Profile.apply` and :meth:`Profile.check`.
+
+    Keys are those that hold, so none where rows are repeated: the batch that brings the first
+    repeated row loses all of them. In a table with repeated rows before and after, they are those
+    of its distinct rows.
+    """
 
     table: str
     version: int  # the version that now holds; for a check, the one it was checked against
@@ -77,10 +93,19 @@ class Changes:
     fds_lost: int = 0
     inclusions_gained: tuple[InclusionDependency, ...] = ()
     inclusions_lost: tuple[InclusionDependency, ...] = ()
+    applied_before: bool = False  # a batch with this id was; the rest is what it did then
+
+    def __repr__(self) -> str:
+        done = "applied" if self.applied else "applied before" if self.applied_before else "checked"
+        sizes = {"inserted": self.inserted, "deleted": self.deleted, "updated": self.updated}
+        sizes |= {"keys gained": len(self.gained), "keys lost": len(self.lost)}
+        sizes |= {"repeated rows": self.duplicates}
+        told = ", ".join(f"{what} {size:,}" for what, size in sizes.items() if size)
+        return f"<Changes of {self.table!r}, {done}, version {self.version}: {told or 'none'}>"
 
     @property
     def broken(self) -> tuple[Lost, ...]:
-        """The lost keys that rows violate."""
+        """The lost keys that rows violate, repeated ones among them."""
         return tuple(lost for lost in self.lost if lost.broken)
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,6 +115,7 @@ class Changes:
             "version": self.version,
             "batch_id": self.batch_id,
             "applied": self.applied,
+            "applied_before": self.applied_before,
             "inserted": self.inserted,
             "deleted": self.deleted,
             "updated": self.updated,
@@ -131,6 +157,7 @@ class Changes:
             dependencies_lost=_dependencies(table, form["functional_dependencies_lost"]),
             inclusions_gained=_inclusions(form, "inclusion_dependencies_gained"),
             inclusions_lost=_inclusions(form, "inclusion_dependencies_lost"),
+            applied_before=form.get("applied_before", False),
         )
 
 
@@ -153,6 +180,10 @@ class Entry:
     keys: dict[str, int]  # minimal keys per table, of its distinct rows
     duplicates: dict[str, int]  # rows that repeat another one, per table
 
+    def __repr__(self) -> str:
+        what = "first profile" if self.changes is None else repr(self.changes)
+        return f"<Entry of version {self.version}, {self.created}, {what}>"
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {
@@ -168,7 +199,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class TableDiff:
-    """What differs between two versions of a table."""
+    """What differs between two versions of a table.
+
+    Keys are those that hold, so none where rows are repeated; where they are in both versions,
+    keys are those of the distinct rows.
+    """
 
     gained: tuple[Key, ...]
     lost: tuple[Key, ...]
@@ -177,6 +212,12 @@ class TableDiff:
     inclusions_lost: tuple[InclusionDependency, ...] = ()
     dependencies_gained: tuple[FunctionalDependency, ...] = ()  # those without error
     dependencies_lost: tuple[FunctionalDependency, ...] = ()
+    duplicates: tuple[int, int] = (0, 0)  # rows that repeat another one
+
+    def __repr__(self) -> str:
+        one, two = self.rows
+        keys = f"keys gained {len(self.gained):,}, lost {len(self.lost):,}"
+        return f"<TableDiff: rows {one:,} → {two:,}, {keys}>"
 
     @property
     def fds_gained(self) -> int:
@@ -192,6 +233,7 @@ class TableDiff:
         """The JSON form."""
         return {
             "rows": list(self.rows),
+            "duplicates": list(self.duplicates),
             "keys_gained": [key.to_dict() for key in self.gained],
             "keys_lost": [key.to_dict() for key in self.lost],
             "functional_dependencies_gained": [each.to_dict() for each in self.dependencies_gained],

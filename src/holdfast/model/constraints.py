@@ -43,6 +43,9 @@ class Key:
         """How it is written under its table's heading."""
         return f"key({', '.join(map(quoted, self.columns))})"
 
+    def __repr__(self) -> str:
+        return f"<Key {self}{'' if self.error is None else f', error {self.error:.3g}'}>"
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, which stands under its table's name."""
         form: dict[str, Any] = {"columns": list(self.columns)}
@@ -64,6 +67,9 @@ class NonKey:
 
     def __str__(self) -> str:
         return listed(self.columns)
+
+    def __repr__(self) -> str:
+        return f"<NonKey {self}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, which stands under its table's name."""
@@ -99,6 +105,9 @@ class FunctionalDependency:
     def body(self) -> str:
         """How it is written under its table's heading."""
         return f"{listed(self.lhs)} -> {quoted(self.rhs)}"
+
+    def __repr__(self) -> str:
+        return f"<FunctionalDependency {self}{_error(self.error)}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, which stands under its table's name."""
@@ -194,6 +203,9 @@ class DenialConstraint:
         """How it is written under its table's heading."""
         return f"not ({' and '.join(map(str, self.predicates))})"
 
+    def __repr__(self) -> str:
+        return f"<DenialConstraint {self}{_error(self.error)}>"
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, which stands under its table's name."""
         return {"predicates": [each.to_dict() for each in self.predicates], "error": self.error}
@@ -211,6 +223,9 @@ class AgreeSet:
 
     columns: tuple[str, ...]
     pairs: int
+
+    def __repr__(self) -> str:
+        return f"<AgreeSet {listed(self.columns)}, pairs {self.pairs:,}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -265,6 +280,18 @@ class Attribute:
             )
         return Attribute(*(_undotted(name) for name in found.groups()))
 
+    @staticmethod
+    def of(given: Attribute | str) -> Attribute:
+        """The attribute that is meant: one, or how it prints."""
+        if isinstance(given, Attribute):
+            return given
+        if isinstance(given, str):
+            return Attribute.parse(given)
+        raise InputError(
+            f"{given!r} is not a column of a table; give an Attribute, such as "
+            "foreign_key.dependent[0], or text, such as 'orders.customer_id'"
+        )
+
 
 def _dotted(name: str) -> str:
     if "." in name or "`" in name:
@@ -285,6 +312,9 @@ class Cluster:
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.attributes))
+
+    def __repr__(self) -> str:
+        return f"<Cluster {self}, values {self.values:,}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -315,6 +345,10 @@ class InclusionDependency:
     def __str__(self) -> str:
         return f"{_side(self.dependent)} in {_side(self.referenced)}"
 
+    def __repr__(self) -> str:
+        partly = f", coverage {self.coverage:.6g}" if self.coverage < 1 else ""
+        return f"<InclusionDependency {self}{partly}>"
+
     @property
     def sides(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
         """What it is about, whatever its coverage."""
@@ -343,6 +377,9 @@ class ForeignKey:
     def __str__(self) -> str:
         return f"{_side(self.dependent)} in {_side(self.referenced)}"
 
+    def __repr__(self) -> str:
+        return f"<ForeignKey {self}, score {self.score:.3g}>"
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {**_sides(self.dependent, self.referenced), "score": self.score}
@@ -365,6 +402,7 @@ def _side(attributes: tuple[Attribute, ...]) -> str:
 
 
 def _sides(dependent: tuple[Attribute, ...], referenced: tuple[Attribute, ...]) -> dict[str, Any]:
+    """The JSON form of both sides; the columns of a side are of one table."""
     return {
         name: {"table": side[0].table, "columns": [each.column for each in side]}
         for name, side in (("dependent", dependent), ("referenced", referenced))
@@ -373,3 +411,7 @@ def _sides(dependent: tuple[Attribute, ...], referenced: tuple[Attribute, ...]) 
 
 def _attributes(side: dict[str, Any]) -> tuple[Attribute, ...]:
     return tuple(Attribute(side["table"], column) for column in side["columns"])
+
+
+def _error(share: float) -> str:
+    return f", error {share:.3g}" if share else ""

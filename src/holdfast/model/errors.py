@@ -11,7 +11,8 @@
     └── SetupError              Java, Spark or the workers' Python are not what we need
 
 Each message names the table, column, row or file, says what was expected and what to do.
-The command line turns all of them into one line and exit code 2.
+The command line turns all of them into one line and exit code 2, or 75 for a ConflictError: the
+same command can succeed if it is run again.
 """
 
 from __future__ import annotations

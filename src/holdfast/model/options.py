@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -20,9 +21,11 @@ class Options:
 
     >>> Options(nulls="unequal").nulls
     'unequal'
+    >>> Options(kinds="keys, fds").kinds
+    ('keys', 'fds')
     """
 
-    kinds: tuple[str, ...] = ()  # without any, all of them
+    kinds: Sequence[str] = ()  # or text, with commas; without any, all of them
     nulls: str = "equal"  # or "unequal": a null differs from every null, as in SQL's UNIQUE
     wide_fds: bool | None = None  # fds of wide tables too; None: if they are named in the kinds
     evidence: str = "auto"  # or "counted", "witnessed": how functional dependencies are known
@@ -39,6 +42,8 @@ class Options:
     keep_rows: bool = True  # without raw rows witnesses are shown by row id
 
     def __post_init__(self) -> None:
+        named = self.kinds.split(",") if isinstance(self.kinds, str) else self.kinds
+        object.__setattr__(self, "kinds", tuple(kind.strip() for kind in named))
         if self.wide_fds is None:
             object.__setattr__(self, "wide_fds", "fds" in self.kinds)
         if not self.kinds:

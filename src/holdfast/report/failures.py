@@ -13,11 +13,11 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.model.errors import HoldfastError
+from holdfast.model.errors import ConflictError, HoldfastError
 from holdfast.report.text import plain
 
-# docs/cli.md lists them; 70 and 141 are what sysexits.h and shells use.
-FOUND, BAD_INPUT, UNEXPECTED, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 130, 141
+# docs/cli.md lists them; 70, 75 and 141 are what sysexits.h and shells use.
+FOUND, BAD_INPUT, UNEXPECTED, TRY_AGAIN, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 75, 130, 141
 
 
 def exit_code(function: Callable[[], int]) -> int:
@@ -36,7 +36,7 @@ def exit_code(function: Callable[[], int]) -> int:
             return INTERRUPTED
         if isinstance(error, HoldfastError):
             _say(f"error: {error}")
-            return BAD_INPUT
+            return TRY_AGAIN if isinstance(error, ConflictError) else BAD_INPUT
         if _debugging():
             raise
         first = (str(error).splitlines() or [""])[0]

@@ -75,6 +75,8 @@ def check(outcome: Changes) -> Form:
 
 def breaks(outcome: Changes) -> bool:
     """Whether a key stops being one: rows violate it, or a row is there twice now."""
+    if outcome.applied_before:
+        return False
     return bool(outcome.broken) or (outcome.duplicates > 0 and not outcome.duplicates_before)
 
 

@@ -32,6 +32,9 @@ from holdfast.store.codecs import stored
 KEY_SIDE = -1
 """The right side that stands for keys in a file of dependencies."""
 
+_REPR_SHOWN = 3
+"""How many of a long list its repr shows."""
+
 
 @dataclass(frozen=True)
 class TableSnapshot:
@@ -55,6 +58,15 @@ class TableSnapshot:
         pairs = self.details.get("pairs")
         return Limits.from_dict(pairs["limits"]) if pairs else Limits()
 
+    def __repr__(self) -> str:
+        fds = self.functional_dependencies
+        found = {"rows": self.rows, "columns": len(self.columns), "keys": len(self.keys)}
+        found |= {"non-keys": len(self.non_keys)}
+        found |= {} if fds is None else {"functional dependencies": len(fds)}
+        found |= {"repeated rows": self.duplicates} if self.duplicates else {}
+        told = ", ".join(f"{what} {size:,}" for what, size in found.items())
+        return f"<TableSnapshot {self.name!r}: {told}>"
+
 
 @dataclass(frozen=True)
 class Inclusions:
@@ -65,6 +77,9 @@ class Inclusions:
     wide: tuple[InclusionDependency, ...] = ()  # those of several columns
     min_coverage: float = 1.0
     empty_columns: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Inclusions: columns {len(self.shared.attributes):,}, tables {len(self.tables)}>"
 
     def dependencies(self, min_coverage: float | None = None) -> list[InclusionDependency]:
         """The inclusion dependencies, the highest coverage first."""
@@ -86,6 +101,10 @@ class Snapshot:
     options: dict[str, Any]
     tables: dict[str, TableSnapshot]
     inclusions: Inclusions | None = None  # None: not looked for
+
+    def __repr__(self) -> str:
+        tables = ", ".join(f"{name} (rows {each.rows:,})" for name, each in self.tables.items())
+        return f"<Snapshot of version {self.version}, {self.created}: {tables}>"
 
 
 def snapshot(store: Store, version: int | None = None) -> Snapshot:
@@ -237,6 +256,10 @@ class Dependencies(Sequence[FunctionalDependency]):
 
     def __len__(self) -> int:
         return int(self._kept.num_rows)
+
+    def __repr__(self) -> str:
+        shown = [*map(repr, self[:_REPR_SHOWN]), *(["…"] if len(self) > _REPR_SHOWN else [])]
+        return f"<Dependencies, {len(self):,} in all: [{', '.join(shown)}]>"
 
     @overload
     def __getitem__(self, at: int) -> FunctionalDependency: ...

@@ -280,7 +280,7 @@ def _settings(page: Page, options: dict[str, Any], sizes: dict[str, int]) -> Non
 def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool = False) -> None:
     """What a batch did, or with ``check`` would do."""
     table = plain(outcome.table)
-    if not outcome.applied and not check:
+    if outcome.applied_before:
         batch = plain(outcome.batch_id or "")
         page.line(
             f"{table}: batch {batch!r} was applied before, as version {outcome.version}; "
@@ -292,7 +292,9 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
     after = f"{rows} then" if check else f"{rows} now"
     page.line(f"{table}, {what}: {_batch(outcome)}; {after}", "bold")
     _duplicates_changed(page, outcome, check)
-    broken = sorted(outcome.broken, key=lambda lost: len(lost.key.columns))
+    broken = [lost for lost in outcome.broken if not lost.duplicated]
+    broken.sort(key=lambda lost: len(lost.key.columns))
+    repeated = [lost.key for lost in outcome.broken if lost.duplicated]
     replaced = [lost for lost in outcome.lost if lost.replaced_by is not None]
     unchecked = [lost for lost in outcome.lost if lost.unchecked]
     if broken:
@@ -302,6 +304,9 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
         for lost in broken[: page.limit]:
             _broken(page, lost)
         page.more(len(broken), 4)
+    if repeated:
+        verb = "would break" if check else "broken"
+        _keys_lost(page, repeated, f"{verb}, only because rows are repeated")
     if replaced:
         verb = "would become" if check else "became"
         page.line(f"{count(len(replaced), 'key')} {verb} shorter", indent=2)
@@ -357,6 +362,14 @@ def _broken(page: Page, lost: Lost) -> None:
         _rows(page, lost.witness, lost.key.columns, 6)
 
 
+def _keys_lost(page: Page, keys: Sequence[Key], verb: str) -> None:
+    if keys:
+        page.line(f"{count(len(keys), 'key')} {verb}", "red", 2)
+        for key in sorted(keys, key=lambda key: len(key.columns))[: page.limit]:
+            page.line(_set(key), "red", 4)
+        page.more(len(keys), 4)
+
+
 def _gained(page: Page, keys: Sequence[Key], verb: str) -> None:
     if keys:
         page.line(f"{count(len(keys), 'key')} {verb}", "green", 2)
@@ -370,18 +383,26 @@ def _duplicates_changed(page: Page, outcome: Changes, check: bool) -> None:
     if now:
         was = "" if before in (0, now) else f" ({before:,} before)"
         _duplicates(page, now, outcome.duplicated, would=check, was=was)
-        if outcome.lost or outcome.gained:
+        if before and (outcome.lost or outcome.gained):
             page.line("of the distinct rows:", indent=2)
     elif before:
-        verb = "would repeat" if check else "repeats"
-        page.line(f"no row {verb} another one any more ({before:,} did): keys hold again", "", 2)
+        page.line(f"{_none_repeats(before, would=check)}: keys hold again", "", 2)
+
+
+def _none_repeats(before: int, *, would: bool = False) -> str:
+    verb = "would repeat" if would else "repeats"
+    return f"no row {verb} another one any more ({before:,} did)"
+
+
+def _repeating(number: int, *, would: bool = False) -> str:
+    verb = "would repeat" if would else "repeats" if number == 1 else "repeat"
+    return f"{count(number, 'row')} {verb} another row"
 
 
 def _duplicates(
     page: Page, number: int, rows: Sequence[Row], *, would: bool = False, was: str = ""
 ) -> None:
-    repeat = "would repeat" if would else "repeats" if number == 1 else "repeat"
-    page.line(f"no key: {count(number, 'row')} {repeat} another row{was}", "red", 2)
+    page.line(f"no key: {_repeating(number, would=would)}{was}", "red", 2)
     if rows:
         _rows(page, rows[: page.limit], (), 4)
 
@@ -436,13 +457,17 @@ def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
     for name, table in tables.items():
         page.line()
         page.line(f"{plain(name)}: {table.rows[0]:,} → {count(table.rows[1], 'row')}", "bold")
-        if table.lost:
-            page.line(f"{count(len(table.lost), 'key')} lost", "red", 2)
-            for key in sorted(table.lost, key=lambda key: len(key.columns))[: page.limit]:
-                page.line(_set(key), "red", 4)
-            page.more(len(table.lost), 4)
+        before, after = table.duplicates
+        if before and after:
+            page.line(f"no key: {before:,} → {_repeating(after)}", "red", 2)
+            page.line("of the distinct rows:", indent=2)
+        elif after:
+            page.line(f"no key any more: {_repeating(after)}", "red", 2)
+        elif before:
+            page.line(f"{_none_repeats(before)}: keys hold again", indent=2)
+        _keys_lost(page, table.lost, "lost")
         _gained(page, table.gained, "gained")
-        if not table.lost and not table.gained:
+        if not table.lost and not table.gained and bool(before) == bool(after):
             page.line("the same keys", indent=2)
         if table.dependencies_gained or table.dependencies_lost:
             _dependency_changes(page, table)

@@ -1,1 +1,31 @@
 """The only folder that imports pyspark: sessions, sources, and placing tasks on workers."""
+
+from __future__ import annotations
+
+import re
+
+from holdfast.model.errors import SetupError
+
+OLDEST = (4, 1)
+"""The oldest PySpark that has what is used here."""
+
+_INSTALL = "install one with: pip install 'holdfast[local]'"
+
+
+def _expect_pyspark() -> None:
+    """Said here, before any module of this folder imports from it, in one sentence."""
+    needed = f"PySpark {'.'.join(map(str, OLDEST))} or newer"
+    try:
+        import pyspark
+    except ImportError as missing:
+        raise SetupError(
+            f"Holdfast needs {needed}, and there is none ({missing}); {_INSTALL}"
+        ) from missing
+    found = re.match(r"(\d+)\.(\d+)", pyspark.__version__)
+    if found and (int(found[1]), int(found[2])) < OLDEST:
+        raise SetupError(
+            f"Holdfast needs {needed}, but {pyspark.__file__} is {pyspark.__version__}; {_INSTALL}"
+        )
+
+
+_expect_pyspark()

@@ -55,6 +55,17 @@ def open_session(
 
     Under ``spark-submit``, or with ``SPARK_REMOTE`` set, that session is used.
     """
+    try:
+        return _open(master, remote, conf)
+    except ImportError as missing:
+        # PySpark comes without what only its Connect client needs.
+        raise SetupError(
+            f"Spark Connect needs packages that are not there ({missing}); "
+            "install them with: pip install 'holdfast[connect]'"
+        ) from missing
+
+
+def _open(master: str | None, remote: str | None, conf: Mapping[str, str] | None) -> SparkSession:
     settings = dict(conf or {})
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
     active = SparkSession.getActiveSession()

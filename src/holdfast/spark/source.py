@@ -7,12 +7,10 @@ session's settings. Columns go by position everywhere: names are ours, Spark see
 from __future__ import annotations
 
 import gzip
-import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -21,7 +19,7 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
 from holdfast.input.row_input import Columns, Feed
-from holdfast.input.sources import Source
+from holdfast.input.sources import Source, is_local, local_file
 from holdfast.model.errors import InputError, SchemaError, SourceError
 from holdfast.spark import jobs
 from holdfast.spark.types import arrow_type, carried
@@ -51,8 +49,7 @@ def from_source(
             header=stored["header"],
             schema=stored["schema"],
         )
-    if source.kind != "table":
-        _check_path(source)
+    source.expect(stored)
     if source.kind == "csv":
         return _csv(session, source)
     return _other(session, source, first=stored is None)
@@ -72,30 +69,10 @@ def _positional(frame: DataFrame, kinds: list[t.DataType]) -> DataFrame:
     return named.select(*carry)
 
 
-def _is_local(path: str) -> bool:
-    return urlparse(path).scheme in ("", "file") or not re.match(r"^[a-z][a-z0-9+.-]+:", path)
-
-
-def _local(path: str) -> Path:
-    return Path(path.removeprefix("file://") if path.startswith("file:") else path)
-
-
-def _check_path(source: Source) -> None:
-    if not _is_local(source.path):
-        return
-    path = _local(source.path)
-    if any(c in source.path for c in "*?[{") and not path.exists():
-        return
-    if not path.exists():
-        raise SourceError(f"{source.path}: no such file or folder")
-    if not os.access(path, os.R_OK):
-        raise SourceError(f"{source.path}: cannot be read (permission denied)")
-
-
 def _for_spark(path: str) -> str:
     """A path that Spark takes literally, even with characters that its patterns use."""
-    if _is_local(path) and _local(path).exists():
-        return re.sub(r"([\\\[\]{}*?])", r"\\\1", str(_local(path).absolute()))
+    if is_local(path) and local_file(path).exists():
+        return re.sub(r"([\\\[\]{}*?])", r"\\\1", str(local_file(path).absolute()))
     return path
 
 
@@ -171,8 +148,8 @@ def _header(session: SparkSession, source: Source) -> list[str]:
 
 
 def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]:
-    path = _local(source.path)
-    if _is_local(source.path) and path.exists():
+    path = local_file(source.path)
+    if is_local(source.path) and path.exists():
         files = [path] if path.is_file() else sorted(
             each for each in path.rglob("*")
             if each.is_file() and not _hidden(each.relative_to(path))

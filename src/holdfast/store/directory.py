@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import secrets
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,29 @@ _FOLDERS = ("log", "data", "leases")
 _SYNC_THREADS = 8
 
 _log = logging.getLogger("holdfast")
+
+# A path object has made one slash of two. A letter alone is no scheme but a drive.
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/|$)")
+
+
+def local_path(path: str | os.PathLike[str]) -> str:
+    """A profile directory as a path of a file system; an error when it lies anywhere else.
+
+    >>> local_path("shop"), local_path("file:///data/shop"), local_path("./s3:/shop")
+    ('shop', '/data/shop', './s3:/shop')
+    """
+    given = os.fspath(path)
+    found = _SCHEME.match(given)
+    if found is None:
+        return given
+    rest = given[found.end() :]
+    if found[1].lower() == "file" and rest and not re.match(r"//[^/]", rest):
+        return "/" + rest.lstrip("/")
+    raise StoreError(
+        f"{given}: a profile is kept on a file system, not under {found[0]!r}. Give the path of "
+        "a folder that the driver and all executors see, such as a mounted one; rows can be read "
+        "from anywhere that Spark reads."
+    )
 
 
 class Store:
@@ -55,7 +79,7 @@ class Store:
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Store:
         """Make a profile directory, or finish one whose first run was cut short."""
-        root = os.path.abspath(path)
+        root = os.path.abspath(local_path(path))
         if os.path.exists(root) and not os.path.isdir(root):
             raise StoreError(f"{root}: this is a file. Choose a new or empty directory.")
         with files.disk_errors(root):
@@ -82,9 +106,27 @@ class Store:
         return cls(root)
 
     @classmethod
+    @contextmanager
+    def creating(cls, path: str | os.PathLike[str]) -> Iterator[Store]:
+        """Make a profile directory for a first version; without one nothing of it is left."""
+        root = os.path.abspath(local_path(path))
+        made = _missing_folders(root)
+        try:
+            store = cls.create(root)
+        except BaseException:
+            _remove_empty(made)
+            raise
+        try:
+            yield store
+        except BaseException:
+            _remove_unfinished(root)
+            _remove_empty(made)
+            raise
+
+    @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Store:
         """Open a profile that has at least one version."""
-        root = os.path.abspath(path)
+        root = os.path.abspath(local_path(path))
         if not os.path.isdir(root):
             what = "this is a file, not" if os.path.exists(root) else "there is no"
             raise StoreError(
@@ -141,6 +183,10 @@ class Store:
             _make_folders(self.path)
         try:
             lease.take(self.head)
+            if not lease.version and not os.path.exists(os.path.join(self.path, _MARKER)):
+                # Another first run failed, and took it away before it could see our lease.
+                with files.disk_errors(self.path):
+                    _write_marker(self.path)
             yield lease
         finally:
             try:
@@ -337,6 +383,43 @@ def _make_folders(root: str) -> None:
         os.makedirs(os.path.join(root, name), exist_ok=True)
     if missing:
         files.sync_directory(root)
+
+
+def _missing_folders(root: str) -> list[str]:
+    """The folders that are not there up to and with the root, the innermost first."""
+    missing = []
+    while not os.path.lexists(root):
+        missing.append(root)
+        root = os.path.dirname(root)
+    return missing
+
+
+def _remove_empty(folders: Sequence[str]) -> None:
+    for folder in folders:
+        try:
+            os.rmdir(folder)
+        except OSError as error:
+            _log.debug("%s stays: %s", folder, error)
+
+
+def _remove_unfinished(root: str) -> None:
+    """Take away what ``create`` made, unless there is a version or somebody at work."""
+    marker = os.path.join(root, _MARKER)
+    aside = os.path.join(root, files.temporary_name(secrets.token_hex(6)))
+    try:
+        # The marker is first: who takes a lease after that sees that it is gone, and writes it.
+        os.rename(marker, aside)
+    except OSError as error:
+        _log.debug("%s stays: %s", marker, error)
+        return
+    try:
+        for name in ("leases", "log", "data"):
+            os.rmdir(os.path.join(root, name))
+    except OSError as error:
+        _log.debug("%s stays: %s", root, error)
+        os.replace(aside, marker)
+        return
+    os.unlink(aside)
 
 
 def _write_marker(root: str) -> None:

@@ -9,7 +9,6 @@ import numpy as np
 
 from holdfast.input.reading import read
 from holdfast.input.row_input import Feed, fitted
-from holdfast.model.errors import BatchError
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange
 from holdfast.table.matching import Requests, find_rows, with_deleted
@@ -28,6 +27,12 @@ class Batch:
     updates: Feed | None = None
     row_key: tuple[str, ...] = ()
     batch_id: str | None = None
+
+    @property
+    def given(self) -> list[str]:
+        """The kinds of changes that it has."""
+        kinds = {"inserts": self.inserts, "deletes": self.deletes, "updates": self.updates}
+        return [kind for kind, feed in kinds.items() if feed is not None]
 
 
 @dataclass(frozen=True)
@@ -62,8 +67,6 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
         added, inserted = intake.segments, intake.rows
         digests.append(f"inserts={intake.fingerprint}")
     if batch.updates is not None:
-        if not key:
-            raise BatchError("updates need --row-key: the columns that tell which row is meant")
         feed = fitted(batch.updates, table.name, table.columns)
         intake = read(run.runner, feed, run.place, number + len(added), run.progress, table.indexed)
         added += intake.segments
@@ -80,8 +83,6 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
         places = columns if wanted is table.columns else tuple(range(len(columns)))
         requests.append(Requests("delete", feed.label, wanted, intake.segments, columns, places))
         digests.append(f"deletes={intake.fingerprint}")
-    if not digests:
-        raise BatchError("an empty batch: give inserts, deletes or updates")
     if batch.row_key:
         digests.append(f"key={json.dumps(batch.row_key)}")
     return BatchIntake(added, inserted, updated, tuple(requests), " ".join(digests))

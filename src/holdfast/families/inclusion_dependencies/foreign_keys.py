@@ -23,6 +23,9 @@ class Shared:
     families: tuple[str, ...]
     values: I64
 
+    def __repr__(self) -> str:
+        return f"<Shared: columns {len(self.attributes):,}>"
+
     def inclusion_dependencies(
         self, min_coverage: float = 1.0, empty_columns: bool = False
     ) -> list[InclusionDependency]:

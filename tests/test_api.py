@@ -1,0 +1,239 @@
+"""What a user of the Python API meets: names, what they print, and what arguments mean."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+import holdfast
+from holdfast import (
+    Attribute,
+    HoldfastError,
+    InclusionDependency,
+    InputError,
+    Key,
+    Lost,
+    Options,
+    Profile,
+    Source,
+    flow,
+)
+from holdfast.model import errors
+from holdfast.model.progress import no_progress
+from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
+from tests.pipeline.tables import text_feed
+
+ORDERS = [("1", "7"), ("2", "7"), ("3", "8"), ("4", "9")]
+CUSTOMERS = [("7", "Ann"), ("8", "Bob"), ("10", "Cid")]
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profile:
+    """Orders and customers, of whom one is missing."""
+    feeds = {
+        "orders": text_feed(["id", "customer_id"], ORDERS),
+        "customers": text_feed(["id", "name"], CUSTOMERS),
+    }
+    store = Store.create(tmp_path / "shop")
+    options = Options(min_coverage=0.5)
+    flow.profile(InProcess(), store, feeds, options, no_progress)
+    batch = flow.Batch(inserts=text_feed(["id", "customer_id"], ORDERS[:1]), batch_id="again")
+    flow.apply(InProcess(), store, "orders", batch, no_progress)
+    monkeypatch.setattr(Profile, "_running", lambda _: InProcess())
+    return Profile.open(tmp_path / "shop")
+
+
+# Names
+
+
+def mentioned(annotation: Any) -> Iterator[type]:
+    """The classes of ours in an annotation."""
+    if inspect.isclass(annotation) and annotation.__module__.startswith("holdfast."):
+        yield annotation
+    for part in get_args(annotation):
+        yield from mentioned(part)
+
+
+def members(owner: type) -> Iterator[Any]:
+    """The annotations of what a value of a class gives: fields, properties, results of methods."""
+    scope = {**vars(sys.modules[owner.__module__]), "pa": pa}
+    told: list[Any] = []
+    for name, member in vars(owner).items():
+        if name.startswith("_"):
+            continue
+        function = member.fget if isinstance(member, property) else member
+        function = getattr(function, "__func__", function)  # of class and static methods
+        if inspect.isfunction(function):
+            told.append(function.__annotations__["return"])
+    if dataclasses.is_dataclass(owner):
+        told += [field.type for field in dataclasses.fields(owner)]
+    for annotation in told:
+        yield eval(annotation, scope) if isinstance(annotation, str) else annotation
+
+
+def returned() -> set[type]:
+    """Every class of ours that Profile gives, or that is part of what it gives."""
+    found: set[type] = set()
+    left: list[type] = [Profile]
+    while left:
+        owner = left.pop()
+        if owner not in found:
+            found.add(owner)
+            left += [each for annotation in members(owner) for each in mentioned(annotation)]
+    return found
+
+
+def test_what_is_returned_can_be_imported() -> None:
+    found = returned()
+    names = {each.__name__ for each in found}
+    assert {"Changes", "Lost", "Snapshot", "TableSnapshot", "Dependencies", "Attribute"} <= names
+    for each in found:
+        assert each.__name__ in holdfast.__all__, each
+        assert getattr(holdfast, each.__name__) is each
+
+
+def test_what_is_raised_can_be_imported() -> None:
+    raised = {
+        name: each
+        for name, each in vars(errors).items()
+        if inspect.isclass(each) and issubclass(each, HoldfastError)
+    }
+    assert len(raised) > 5
+    for name, each in raised.items():
+        assert name in holdfast.__all__
+        assert getattr(holdfast, name) is each
+
+
+def test_the_public_names_exist() -> None:
+    for name in holdfast.__all__:
+        assert getattr(holdfast, name) is not None
+
+
+# What is printed
+
+
+def test_the_tables_of_a_profile(shop: Profile) -> None:
+    assert shop.tables == ("customers", "orders")
+
+
+def test_values_can_be_read_where_they_are_looked_at(shop: Profile) -> None:
+    assert repr(shop) == f"<Profile {shop.path!r}, version 2: customers, orders>"
+    now = shop.snapshot()
+    assert repr(now).startswith("<Snapshot of version 2, 2")
+    assert repr(now).endswith(": customers (rows 3), orders (rows 5)>")
+    orders = repr(now.tables["orders"])
+    assert orders.startswith("<TableSnapshot 'orders': rows 5, columns 2, keys 1, non-keys 1, ")
+    assert orders.endswith(", repeated rows 1>")
+    assert repr(now.inclusions) == "<Inclusions: columns 4, tables 2>"
+    first, second = shop.history()
+    assert "version 1" in repr(first)
+    assert "first profile" in repr(first)
+    told = "<Changes of 'orders', applied, version 2: inserted 1, keys lost 1, repeated rows 1>"
+    assert repr(second.changes) == told
+    assert told in repr(second)
+    assert second.changes is not None
+    assert repr(second.changes.lost) == "(Lost(id; broken by repeated rows),)"
+    diff = shop.diff(1, 2)
+    assert repr(diff["orders"]) == "<TableDiff: rows 4 → 5, keys gained 0, lost 1>"
+    assert repr(shop.keys("customers")) == "[<Key customers: key(id)>, <Key customers: key(name)>]"
+    (fd,) = shop.functional_dependencies("orders")
+    assert repr(fd) == "<FunctionalDependency orders: id -> customer_id>"
+    assert repr(shop.functional_dependencies("orders")) == f"<Dependencies, 1 in all: [{fd!r}]>"
+    (non_key,) = shop.non_keys("orders")
+    assert repr(non_key) == "<NonKey customer_id>"
+    assert repr(shop.foreign_keys()[0]).startswith("<ForeignKey orders(customer_id) in customers(id), ")
+    partly = [each for each in shop.inclusion_dependencies() if each.coverage < 1]
+    assert "InclusionDependency(orders.customer_id ⊆ customers.id; coverage 0.666667)" in map(
+        repr, partly
+    )
+    assert ", values " in repr(shop.clusters()[0])
+    assert repr(Key("t", ("a", "first name"), 0.25)) == "<Key t: key(a, `first name`), error 0.25>"
+    replaced = Lost(Key(("a", "b")), replaced_by=Key(("a",)))
+    assert repr(replaced) == "Lost(a, b; replaced by a)"
+
+
+def test_a_profile_that_is_gone_can_be_looked_at(shop: Profile) -> None:
+    shutil.rmtree(shop.path)
+    assert repr(Profile(Store(shop.path))) == f"<Profile {shop.path!r}>"
+
+
+def test_nothing_that_is_returned_prints_the_whole_profile(shop: Profile) -> None:
+    for value in (shop, shop.snapshot(), *shop.snapshot().tables.values(), *shop.history()):
+        assert len(repr(value)) < 250
+        assert "\n" not in repr(value)
+
+
+def test_inclusions_of_earlier_commits_are_read() -> None:
+    attributes = (Attribute("a.b", "x"), Attribute("a.b", "y")), (Attribute("c", "z"),) * 2
+    value = InclusionDependency(*attributes, 0.5)
+    early = {"dependent": ["`a.b`.x", "`a.b`.y"], "referenced": ["c.z", "c.z"], "coverage": 0.5}
+    assert InclusionDependency.from_dict(early) == value
+    assert InclusionDependency.from_dict(value.to_dict()) == value
+
+
+# Arguments
+
+
+def test_missing_values_takes_what_foreign_keys_gives(shop: Profile) -> None:
+    key = shop.foreign_keys()[0]
+    assert shop.missing_values(key.dependent[0], key.referenced[0]) == ["9"]
+    assert shop.missing_values("orders.customer_id", "customers.id") == ["9"]
+    with pytest.raises(InputError, match=r"give an Attribute, such as foreign_key.dependent\[0\]"):
+        shop.missing_values(key.dependent, key.referenced)  # type: ignore[arg-type]
+
+
+def test_kinds_can_be_text() -> None:
+    assert Options(kinds="keys").kinds == ("keys",)
+    assert Options(kinds="keys, inds") == Options(kinds=["keys", "inds"])
+    assert Options(kinds="keys,fds").wide_fds
+    with pytest.raises(InputError, match="unknown kind 'dreams'"):
+        Options(kinds="keys,dreams")
+    with pytest.raises(InputError, match="unknown kind ''"):
+        Options(kinds="")
+
+
+@pytest.mark.parametrize("make", [str, Path, lambda path: Source(str(path))])
+def test_one_file_is_a_table_named_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any
+) -> None:
+    path = tmp_path / "orders.csv"
+    path.touch()
+    feed = text_feed(["id", "customer_id"], ORDERS)
+    monkeypatch.setattr(Profile, "_running", lambda _: InProcess())
+    monkeypatch.setattr(Profile, "_feed", lambda *_: feed)
+    assert Profile.create(tmp_path / "p", make(path)).tables == ("orders",)
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({}, "at least one table"),
+        ([], "expected the tables by name, as in {'orders': rows}, .*not a list"),
+        (["a.csv"], "expected the tables by name"),
+        (pd.DataFrame({"a": [1]}), "expected the tables by name.*not a DataFrame"),
+        ({"": "a.csv"}, "a table needs a name"),
+        ({1: "a.csv"}, "a table needs a name, and 1 is none"),
+        ({"t": pd.DataFrame({"a": [1]})}, r"not a pandas.DataFrame; make it one with spark.create"),
+        ({"t": [(1, 2)]}, "table 't': expected a Spark DataFrame, a path or a Source"),
+        ({"t": None}, "table 't': expected a Spark DataFrame, a path or a Source"),
+    ],
+)
+def test_what_cannot_be_profiled(tmp_path: Path, tables: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        Profile.create(tmp_path / "p", tables)
+    assert not (tmp_path / "p").exists()
+
+
+def test_a_pandas_frame_is_no_batch(shop: Profile) -> None:
+    with pytest.raises(InputError, match=r"the inserts: .*not a pandas.DataFrame; make it one"):
+        shop.apply("orders", inserts=pd.DataFrame({"id": ["5"]}))
