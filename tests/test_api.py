@@ -151,7 +151,9 @@ def test_values_can_be_read_where_they_are_looked_at(shop: Profile) -> None:
     assert repr(shop.functional_dependencies("orders")) == f"<Dependencies, 1 in all: [{fd!r}]>"
     (non_key,) = shop.non_keys("orders")
     assert repr(non_key) == "<NonKey customer_id>"
-    assert repr(shop.foreign_keys()[0]).startswith("<ForeignKey orders(customer_id) in customers(id), ")
+    assert repr(shop.foreign_keys()[0]).startswith(
+        "<ForeignKey orders(customer_id) in customers(id), "
+    )
     partly = [each for each in shop.inclusion_dependencies() if each.coverage < 1]
     assert "InclusionDependency(orders.customer_id ⊆ customers.id; coverage 0.666667)" in map(
         repr, partly

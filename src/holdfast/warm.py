@@ -16,6 +16,7 @@ from holdfast.input.row_input import Columns, Feed
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
+from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.runner import InProcess
 
 
@@ -53,7 +54,7 @@ def _rows(start: int, end: int) -> Feed:
         for i in range(start, end)
     ]
     columns = Columns.of(list(types), [str(each) for each in types.values()], list(types.values()))
-    return Feed("rows", columns, _lines(lines), lines=",")
+    return Feed("rows", columns, _lines(lines), lines=Dialect(escape="\\", nulls=("NA",)))
 
 
 def _digits(columns: int, end: int, start: int = 0) -> Feed:
@@ -64,7 +65,7 @@ def _digits(columns: int, end: int, start: int = 0) -> Feed:
         for i in range(start, end)
     ]
     text = Columns.of(names, ["string"] * columns, [pa.string()] * columns)
-    return Feed("digits", text, _lines(lines), lines=",", guessed=True)
+    return Feed("digits", text, _lines(lines), lines=Dialect(), guessed=True)
 
 
 def _lines(lines: list[str]) -> pa.Table:

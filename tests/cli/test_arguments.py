@@ -58,3 +58,12 @@ def test_row_keys_that_are_none(value: str) -> None:
 def test_a_schema_may_hold_an_equals_sign() -> None:
     assert arguments.split_schemas(["`a=b` int"], ["t"]) == {"t": "`a=b` int"}
     assert arguments.split_schemas(["t=`a=b` int"], ["t", "u"]) == {"t": "`a=b` int"}
+
+
+def test_options_of_cells_are_for_the_csv_among_the_sources() -> None:
+    cells = arguments.cell_options(None, "\\", None, ["NA"])
+    assert cells == {"escape": "\\", "null_values": ("NA",)}
+    paths = ["a.csv", "b.parquet", "folder"]
+    assert [bool(arguments.for_csv(cells, path, paths, None)) for path in paths] == [1, 0, 1]
+    with pytest.raises(InputError, match=r"b\.parquet: parquet has no escape"):
+        arguments.batch_sources("b.parquet", None, None, None, {}, cells)

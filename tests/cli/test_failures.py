@@ -379,3 +379,25 @@ def test_a_file_scheme_is_a_path(run: Run, shop: Path) -> None:
     result = run("show", f"file://{shop}")
     assert result.code == 0
     assert result.out == run("show", f"{shop}/").out
+
+
+@pytest.mark.parametrize(
+    ("option", "given"),
+    [(option, given) for option in ("delimiter", "escape") for given in ("", ";;", "é", "\n")],
+)
+def test_characters_that_are_none(
+    run: Run, sessions: list[Any], tmp_path: Path, option: str, given: str
+) -> None:
+    for command in (
+        ("profile", "t.csv", "--into", tmp_path / "p"),
+        ("check", tmp_path, "--table", "t", "--inserts", "t.csv"),
+    ):
+        result = run(*command, f"--{option}", given)
+        assert (result.code, sessions) == (2, [])
+        assert f"t.csv: the {option} must be one ASCII character" in one_line(result.err)
+
+
+def test_encodings_that_are_none(run: Run, sessions: list[Any], tmp_path: Path) -> None:
+    result = run("profile", "t.csv", "--into", tmp_path / "p", "--encoding", "utf-9")
+    assert (result.code, sessions) == (2, [])
+    assert result.err.startswith("error: t.csv: unknown encoding 'utf-9'; expected a name such as")

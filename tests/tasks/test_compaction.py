@@ -38,10 +38,11 @@ def written(root: Path, numbers: range, first: int = 1) -> list[Segment]:
     ]
     spec = Ingest(str(root), PREFIX, SCHEMA, ("a", "b"), indexes=(ROWS, "0"))
     batches = pa.table(cells, schema=SCHEMA).to_batches(max_chunksize=6)
+    *parcels, _counts = ingest(iter(batches), spec)
     return [
         Segment(first + k, p.facts["rows"], p.facts["rows"], p.facts["words"], p.facts["raw"],
                 None, p.facts["indexes"])
-        for k, p in enumerate(ingest(iter(batches), spec))
+        for k, p in enumerate(parcels)
     ]  # fmt: skip
 
 

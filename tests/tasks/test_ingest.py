@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from holdfast.tasks import ingest as module
+from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
 from holdfast.tasks.result import Parcel, unpack
@@ -52,6 +54,16 @@ def segment(parcel: Parcel, number: int = 1) -> Segment:
     )
 
 
+def ingested(batches: Iterator[pa.RecordBatch], told: Ingest) -> list[Parcel]:
+    """All parcels but the last, which says that every record became a row."""
+    *parcels, last = ingest(batches, told)
+    counts = last.facts["counts"]
+    assert counts["rows"] == sum(each.facts["rows"] for each in parcels if "words" in each.facts)
+    if not any(each.facts.get("trouble") or each.facts.get("misfit") for each in parcels):
+        assert counts["records"] == counts["rows"]
+    return parcels
+
+
 def lines(texts: list[str], origins: list[int | None] | None = None) -> pa.RecordBatch:
     return pa.record_batch(
         [
@@ -71,7 +83,7 @@ def test_segments_hold_the_rows(
     monkeypatch.setattr(module, "_RAW_BATCH", 2)
     rows = table(17)
     told = spec(tmp_path, indexes=(ROWS, "0", "1"))
-    segments = [segment(p) for p in ingest(iter(rows.to_batches(max_chunksize=chunk)), told)]
+    segments = [segment(p) for p in ingested(iter(rows.to_batches(max_chunksize=chunk)), told)]
     assert [s.rows for s in segments] == [size] * (17 // size) + [17 % size or size][: 17 % size]
     start = 0
     for each in segments:
@@ -92,13 +104,13 @@ def test_segments_hold_the_rows(
 
 
 def test_no_rows_are_no_segment(tmp_path: Path) -> None:
-    assert list(ingest(iter(table(0).to_batches()), spec(tmp_path))) == []
-    assert list(ingest(iter([]), spec(tmp_path))) == []
+    assert list(ingested(iter(table(0).to_batches()), spec(tmp_path))) == []
+    assert list(ingested(iter([]), spec(tmp_path))) == []
     assert list((tmp_path / "data").iterdir()) == []
 
 
 def test_without_raw_rows(tmp_path: Path) -> None:
-    (parcel,) = ingest(iter(table(4).to_batches()), spec(tmp_path, keep_raw=False))
+    (parcel,) = ingested(iter(table(4).to_batches()), spec(tmp_path, keep_raw=False))
     assert parcel.facts["raw"] is None
     with pytest.raises(ValueError, match="keeps no raw rows"):
         read_raw(tmp_path, segment(parcel), np.array([0]))
@@ -110,7 +122,7 @@ def test_fingerprints_do_not_depend_on_partitions(tmp_path: Path) -> None:
     def total(*parts: pa.Table) -> list[int]:
         sums = np.zeros(2, np.uint64)
         for part in parts:
-            for parcel in ingest(iter(part.to_batches()), spec(tmp_path)):
+            for parcel in ingested(iter(part.to_batches()), spec(tmp_path)):
                 sums += parcel.arrays["fingerprint"]
         return sums.tolist()
 
@@ -119,7 +131,7 @@ def test_fingerprints_do_not_depend_on_partitions(tmp_path: Path) -> None:
 
 
 def test_sketches_estimate_columns(tmp_path: Path) -> None:
-    (parcel,) = ingest(iter(table(100).to_batches()), spec(tmp_path, sketches=True))
+    (parcel,) = ingested(iter(table(100).to_batches()), spec(tmp_path, sketches=True))
     counts = [len(np.unique(row)) for row in parcel.arrays["sketch"]]
     assert counts == [51, 3, 100]
 
@@ -127,20 +139,20 @@ def test_sketches_estimate_columns(tmp_path: Path) -> None:
 def test_columns_in_another_order(tmp_path: Path) -> None:
     rows = table(6)
     mixed = rows.select(["c2", "c0", "c1"])
-    (parcel,) = ingest(iter(mixed.to_batches()), spec(tmp_path, order=(1, 2, 0)))
-    (straight,) = ingest(iter(rows.to_batches()), spec(tmp_path))
+    (parcel,) = ingested(iter(mixed.to_batches()), spec(tmp_path, order=(1, 2, 0)))
+    (straight,) = ingested(iter(rows.to_batches()), spec(tmp_path))
     one, two = segment(parcel), segment(straight)
     assert np.array_equal(map_words(tmp_path, one), map_words(tmp_path, two))
 
 
 def test_lines(tmp_path: Path) -> None:
-    told = spec(tmp_path, lines=",", header=True)
+    told = spec(tmp_path, lines=Dialect(), header=True)
     batches = [
         lines(["c0,c1,c2", "1,x,0.5", ',"y,""z""",'], [7, 7, 7]),
         lines(["2,w,1"]),
         lines(["c0,c1,c2", "3,v,2"], [9, 9]),
     ]
-    (parcel,) = ingest(iter(batches), told)
+    (parcel,) = ingested(iter(batches), told)
     shown = read_raw(tmp_path, segment(parcel), np.arange(4)).to_pylist()
     assert [tuple(row.values()) for row in shown] == [
         (1, "x", 0.5),
@@ -151,8 +163,8 @@ def test_lines(tmp_path: Path) -> None:
 
 
 def test_lines_in_another_order(tmp_path: Path) -> None:
-    told = spec(tmp_path, lines=",", order=(2, 0, 1))
-    (parcel,) = ingest(iter([lines(["0.5,1,x"])]), told)
+    told = spec(tmp_path, lines=Dialect(), order=(2, 0, 1))
+    (parcel,) = ingested(iter([lines(["0.5,1,x"])]), told)
     (row,) = read_raw(tmp_path, segment(parcel), np.arange(1)).to_pylist()
     assert tuple(row.values()) == (1, "x", 0.5)
 
@@ -164,9 +176,9 @@ def test_lines_in_another_order(tmp_path: Path) -> None:
 def test_a_bad_line_is_reported_and_nothing_else_is_written(
     tmp_path: Path, line: str, kind: str, column: str | None
 ) -> None:
-    told = spec(tmp_path, lines=",")
+    told = spec(tmp_path, lines=Dialect())
     batches = iter([lines(["1,x,2"]), lines(["1,x,2", line]), lines(["4,x,2"])])
-    (parcel,) = ingest(batches, told)
+    (parcel,) = ingested(batches, told)
     trouble = parcel.facts["trouble"]
     assert (trouble["kind"], trouble["column"], trouble["line"]) == (kind, column, line)
     assert next(batches, None) is None  # the rest was read
@@ -174,28 +186,32 @@ def test_a_bad_line_is_reported_and_nothing_else_is_written(
 
 def test_a_corrupt_record_is_reported(tmp_path: Path) -> None:
     rows = table(2).append_column("_corrupt", pa.array([None, "{oops"]))
-    (parcel,) = ingest(iter(rows.to_batches()), spec(tmp_path, corrupt=True))
+    rows = rows.append_column("_origin", pa.array([8, 6]))
+    (parcel,) = ingested(iter(rows.to_batches()), spec(tmp_path, corrupt=True))
     assert parcel.facts["trouble"]["line"] == "{oops"
+    assert parcel.facts["trouble"]["origin"] == 6
 
 
 def test_types_are_guessed_from_all_lines(tmp_path: Path) -> None:
-    told = spec(tmp_path, lines=",", header=True)
+    told = spec(tmp_path, lines=Dialect(), header=True)
     batches = [lines(["c0,c1,c2", "1,x,1", "2,y,1.5"], [1, 1, 1]), lines(["3,,2"])]
     (parcel,) = infer(iter(batches), told)
     assert len(parcel.facts["votes"]) == 3
-    guessed = spec(tmp_path, lines=",", header=True, guessed=True)
-    votes, written = ingest(iter(batches), guessed)
-    assert votes.facts == {**parcel.facts, "fits": True}
+    guessed = spec(tmp_path, lines=Dialect(), header=True, guessed=True)
+    votes, written = ingested(iter(batches), guessed)
+    assert votes.facts == parcel.facts
+    assert votes.facts["misfit"] is None
     assert written.facts["rows"] == 3
     # Types that do not fit: only the votes come back.
     narrow = pa.schema([("c0", pa.int64()), ("c1", pa.int64()), ("c2", pa.int64())])
-    wrong = spec(tmp_path, schema=narrow, lines=",", header=True, guessed=True)
-    (votes,) = ingest(iter(batches), wrong)
-    assert votes.facts == {**parcel.facts, "fits": False}
+    wrong = spec(tmp_path, schema=narrow, lines=Dialect(), header=True, guessed=True)
+    (votes,) = ingested(iter(batches), wrong)
+    assert votes.facts["votes"] == parcel.facts["votes"]
+    assert votes.facts["misfit"]["line"] == "1,x,1"
 
 
 def test_deleting_more_rows_keeps_those_that_were_deleted(tmp_path: Path) -> None:
-    (parcel,) = ingest(iter(table(20).to_batches()), spec(tmp_path))
+    (parcel,) = ingested(iter(table(20).to_batches()), spec(tmp_path))
     one = with_dead(tmp_path, segment(parcel), np.array([3, 19]), "data/dead-0123456789ab-1")
     two = with_dead(tmp_path, one, np.array([0]), "data/dead-0123456789ab-2")
     assert (one.live, two.live) == (18, 17)

@@ -13,16 +13,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.tasks.dialect import Dialect, canonical
 from holdfast.tasks.encode import UnsupportedType
 from holdfast.tasks.text import (
     VOTES,
     Trouble,
     arrow_type,
+    count,
+    decoded,
     header,
     infer,
     infer_lines,
     join,
     parse,
+    plain,
     records,
     settle,
 )
@@ -287,7 +291,7 @@ def test_other_delimiters(delimiter: str) -> None:
     assert parse(lines, text_schema(2), delimiter).to_pylist() == [
         {"c0": "1,5", "c1": f"a{delimiter}b"}
     ]
-    assert header(f"a{delimiter}b,c", delimiter) == ["a", "b,c"]
+    assert header(f"a{delimiter}b,c", Dialect(delimiter)) == ["a", "b,c"]
 
 
 def kind_of(cell: str) -> str:
@@ -426,3 +430,126 @@ def test_records_keep_line_breaks_inside_quotes() -> None:
     unclosed = parse(records(b'1,2\n1,"a\n2,b\n'), text_schema(2))
     assert isinstance(unclosed, Trouble)
     assert (unclosed.row, unclosed.line) == (1, '1,"a\n2,b')
+
+
+# Dialects
+
+SPARK = Dialect(escape="\\")
+
+
+def plain_of(cell: str, dialect: Dialect) -> str:
+    """The slow twin: one well-formed cell as RFC 4180 has it."""
+    told = cell
+    if cell.startswith('"'):
+        e = re.escape(dialect.escape or '"')
+        told = re.sub(f'{e}("|{e})|""', lambda m: m[1] or '"', cell[1:-1], flags=re.DOTALL)
+        cell = '"' + told.replace('"', '""') + '"'
+    return '""' if told and told in dialect.nulls else cell
+
+
+def escaped_cells(escape: str, nulls: tuple[str, ...]) -> st.SearchStrategy[str]:
+    e = re.escape(escape)
+    quoted = st.from_regex(f'"([{e}ab,N\\n]|{e}["{e}]|"")*"', fullmatch=True)
+    # An escape right before the closing quote would not close it.
+    whole = quoted.filter(
+        lambda cell: re.fullmatch(f'"([^"{e}]|{e}["{e}]|{e}(?!["{e}])|"")*"', cell) is not None
+    )
+    bare = st.text(f"{escape}ab N", max_size=4)
+    return st.one_of(bare, whole, st.sampled_from([*nulls, f'"{nulls[0]}"', "", '""']))
+
+
+@pytest.mark.parametrize("escape", ["\\", "^"])
+@given(data=st.data())
+@settings(deadline=None, max_examples=200)
+def test_other_dialects_become_plain(escape: str, data: st.DataObject) -> None:
+    dialect = Dialect(escape=escape, nulls=("N", "a,b", 'a"b', "\n"))
+    cells = escaped_cells(escape, dialect.nulls[:1])
+    rows = data.draw(st.lists(st.lists(cells, min_size=2, max_size=2), max_size=5))
+    end = data.draw(st.sampled_from(["\n", "\r\n"]))
+    lines = [",".join(row) + end for row in rows]
+    expected = [",".join(plain_of(cell, dialect) for cell in row) + end for row in rows]
+    found = plain(pa.array(lines, pa.string()), dialect)
+    assert [line.decode() for line in found.to_pylist()] == expected
+    # A whole file is written anew like its records.
+    whole = plain(pa.array(["".join(lines)], pa.string()), dialect)
+    assert whole[0].as_py().decode() == "".join(expected)
+    assert len(records(whole[0].as_buffer())) == len(rows)
+
+
+def test_csv_as_spark_writes_it() -> None:
+    lines = [
+        r'1,"he said \"no\""', r"2,a\b", r'3,"a\\,b"', "4,x\\", r'5,"x,\\"', r'8,"\\\""',
+        r'10,"\"q"',
+    ]  # fmt: skip
+    parsed = parse(plain(lines_of(*lines), SPARK), text_schema(2))
+    assert isinstance(parsed, pa.RecordBatch)
+    assert parsed.column(1).to_pylist() == [
+        'he said "no"', "a\\b", "a\\,b", "x\\", "x,\\", '\\"', '"q',
+    ]  # fmt: skip
+
+
+def test_malformed_lines_of_another_dialect_stay_malformed() -> None:
+    for line in ('1,"open', '1,"x\\"', '1,"x" y', '1,x"y', '1,\\"x'):
+        found = plain(lines_of(line), Dialect(escape="\\", nulls=("x", "1")))
+        assert isinstance(parse(found, text_schema(2)), Trouble), line
+
+
+def test_nulls_keep_their_line() -> None:
+    """A null in a table of one column must not make an empty line, which would be skipped."""
+    found = plain(lines_of("-", "x", "", '"-"', "-\r"), Dialect(nulls=("-",)))
+    assert count(found) == 4
+    assert parse(found, text_schema(1)).column(0).to_pylist() == [None, "x", None, None]
+    schema = pa.schema([("n", pa.int64())])
+    assert parse(plain(lines_of("1", "NA"), Dialect(nulls=("NA",))), schema).num_rows == 2
+
+
+@pytest.mark.parametrize(
+    "encoding", ["latin-1", "cp1252", "ascii", "shift_jis", "gb18030", "big5", "euc_kr"]
+)
+def test_lines_in_other_encodings(encoding: str) -> None:
+    texts = [
+        "a,b\n",
+        "\n",
+        {"ascii": "c"}.get(encoding, "é" if "1" in encoding else "中") + ",|\r\n",
+    ]
+    if encoding == "gb18030":
+        texts.append("é\U0001f600\n")
+    assert Dialect(encoding=encoding).by_lines
+    lines = pa.array([text.encode(encoding) for text in texts])
+    assert [line.decode() for line in decoded(lines, encoding).to_pylist()] == texts
+    assert decoded(lines.slice(1, 1), encoding).to_pylist() == [b"\n"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "cp500", "utf-7"])
+def test_files_in_encodings_without_lines(encoding: str) -> None:
+    assert not Dialect(encoding=encoding).by_lines
+    told = "a,é\nb,c\n" if encoding == "cp500" else "a,ਊ\nb,c\n"
+    file = pa.array([told.encode(encoding)])
+    assert decoded(file, encoding)[0].as_py().decode() == told
+
+
+def test_bytes_that_are_no_text() -> None:
+    lines = pa.array([b"a,b\n", b"c,caf\xe9\n", b"d,e\n"])
+    found = decoded(lines, "ascii")
+    assert isinstance(found, Trouble)
+    assert (found.row, found.line, found.expected) == (1, "c,caf\ufffd", "text in ascii")
+    file = pa.array(["a,b\nc,".encode("utf-16-le") + b"\x00\xdc" + "d\n".encode("utf-16-le")])
+    found = decoded(file, "utf-16-le")
+    assert isinstance(found, Trouble)
+    assert (found.number, found.line) == (2, "c,\ufffdd")
+
+
+@pytest.mark.parametrize("given", ["", ";;", "é", '"', "\n", "\0"])
+def test_delimiters_that_are_none(given: str) -> None:
+    with pytest.raises(ValueError, match="delimiter must be one ASCII character"):
+        Dialect(given)
+    with pytest.raises(ValueError, match="escape must be one ASCII character"):
+        Dialect(escape=given)
+
+
+def test_names_of_encodings() -> None:
+    assert canonical("L1") == canonical("latin-1") == "iso8859-1"
+    assert canonical("UTF8") == canonical("utf-8-sig") == "utf-8"
+    for name in ("utf-9", "base64", "", "a\0b"):
+        with pytest.raises(ValueError, match="unknown encoding"):
+            canonical(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
+from typing import TypedDict
 
 from holdfast.input.sources import Source
 from holdfast.model.errors import InputError
@@ -96,18 +97,55 @@ def split_columns(value: str | None) -> list[str] | None:
     return names
 
 
+class CellOptions(TypedDict, total=False):
+    """How the cells of CSV are written, as far as it was told."""
+
+    delimiter: str
+    escape: str
+    encoding: str
+    null_values: tuple[str, ...]
+
+
+def cell_options(
+    delimiter: str | None, escape: str | None, encoding: str | None, nulls: Sequence[str] | None
+) -> CellOptions:
+    """Those that were given."""
+    found: CellOptions = {}
+    if delimiter is not None:
+        found["delimiter"] = delimiter
+    if escape is not None:
+        found["escape"] = escape
+    if encoding is not None:
+        found["encoding"] = encoding
+    if nulls:
+        found["null_values"] = tuple(nulls)
+    return found
+
+
+def for_csv(
+    cells: CellOptions, path: str, paths: Sequence[str], source_format: str | None
+) -> CellOptions:
+    """What was told of cells, for the sources that are CSV; if none is, that is refused."""
+    maybe = [each for each in paths if Source(each, source_format).may_be_csv]
+    return cells if path in maybe or not maybe else {}
+
+
 def batch_sources(
     inserts: str | None,
     deletes: str | None,
     updates: str | None,
     source_format: str | None,
     options: dict[str, str],
+    cells: CellOptions,
 ) -> dict[str, Source | None]:
     """The changes of a batch, read like the table's own rows unless a format is given."""
     given = {"inserts": inserts, "deletes": deletes, "updates": updates}
     if not any(given.values()):
         raise InputError("there is no change: give --inserts, --deletes or --updates")
+    paths = [path for path in given.values() if path is not None]
     return {
-        kind: None if path is None else Source(path, source_format, options)
+        kind: None
+        if path is None
+        else Source(path, source_format, options, **for_csv(cells, path, paths, source_format))
         for kind, path in given.items()
     }

@@ -90,6 +90,18 @@ ReaderOptions = Annotated[
     list[str] | None,
     _source_flag("--option", "An option of Spark's reader. Repeatable.", "KEY=VALUE"),
 ]
+Delimiter = Annotated[str | None, _source_flag("--delimiter", "Between cells.", "CHAR")]
+Escape = Annotated[
+    str | None,
+    _source_flag("--escape", "Before a quote inside quotes, such as a backslash.", "CHAR"),
+]
+Encoding = Annotated[
+    str | None, _source_flag("--encoding", "Of CSV, such as latin-1; else UTF-8.", "NAME")
+]
+NullValues = Annotated[
+    list[str] | None,
+    _source_flag("--null-value", "A cell that means null, such as NA. Repeatable.", "TEXT"),
+]
 Inserts = Annotated[str | None, _flag("--inserts", "New rows.", "SOURCE")]
 Deletes = Annotated[
     str | None, _flag("--deletes", "Rows to remove: whole, or the row key's columns.", "SOURCE")
@@ -141,7 +153,10 @@ def profile(
     schema: Annotated[list[str] | None, _source_flag("--schema", _SCHEMA, "DDL")] = None,
     all_text: Annotated[bool, _source_flag("--all-text", "Read every column as text.")] = False,
     multi_line: Annotated[bool, _source_flag("--multi-line", "Cells may hold newlines.")] = False,
-    delimiter: Annotated[str | None, _source_flag("--delimiter", "Between cells.", "CHAR")] = None,
+    delimiter: Delimiter = None,
+    escape: Escape = None,
+    encoding: Encoding = None,
+    null_value: NullValues = None,
     no_header: Annotated[bool, _source_flag("--no-header", "The first line is a row.")] = False,
     kinds: Annotated[str | None, _flag("--kinds", _KINDS, "KINDS")] = None,
     nulls: Annotated[str, _flag("--nulls", "How two nulls compare.", "equal|unequal")] = "equal",
@@ -209,6 +224,7 @@ def profile(
     named = arguments.name_tables(sources, source_format)
     schemas = arguments.split_schemas(schema, list(named))
     reader_options = arguments.pairs(option, "--option")
+    cells = arguments.cell_options(delimiter, escape, encoding, null_value)
     tables = {
         name: Source(
             path,
@@ -217,8 +233,8 @@ def profile(
             schemas.get(name),
             all_text=all_text,
             multi_line=multi_line,
-            delimiter=delimiter,
             header=not no_header,
+            **arguments.for_csv(cells, path, list(named.values()), source_format),
         )
         for name, path in named.items()
     }
@@ -247,6 +263,10 @@ def apply(
     formats: Formats = None,
     input_format: InputFormat = None,
     option: ReaderOptions = None,
+    delimiter: Delimiter = None,
+    escape: Escape = None,
+    encoding: Encoding = None,
+    null_value: NullValues = None,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -259,7 +279,8 @@ def apply(
 
     output, source_format = arguments.split_formats(formats, input_format)
     options = arguments.pairs(option, "--option")
-    batch = arguments.batch_sources(inserts, deletes, updates, source_format, options)
+    cells = arguments.cell_options(delimiter, escape, encoding, null_value)
+    batch = arguments.batch_sources(inserts, deletes, updates, source_format, options, cells)
     key = arguments.split_columns(row_key)
     spark = _spark(master, remote, conf)
     with _committing(directory):
@@ -286,6 +307,10 @@ def check(
     formats: Formats = None,
     input_format: InputFormat = None,
     option: ReaderOptions = None,
+    delimiter: Delimiter = None,
+    escape: Escape = None,
+    encoding: Encoding = None,
+    null_value: NullValues = None,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -298,7 +323,8 @@ def check(
 
     output, source_format = arguments.split_formats(formats, input_format)
     options = arguments.pairs(option, "--option")
-    batch = arguments.batch_sources(inserts, deletes, updates, source_format, options)
+    cells = arguments.cell_options(delimiter, escape, encoding, null_value)
+    batch = arguments.batch_sources(inserts, deletes, updates, source_format, options, cells)
     key = arguments.split_columns(row_key)
     spark = _spark(master, remote, conf)
     with _progress(quiet) as progress:

@@ -69,14 +69,17 @@ def read(
             with _watched(place, progress):
                 parcels = runner.read(ingest, feed.rows, spec)
     for parcel in parcels:
-        if "trouble" in parcel.facts:
-            raise _error(feed, parcel.facts["trouble"])
+        if found := parcel.facts.get("trouble") or parcel.facts.get("misfit"):
+            raise _error(feed, found)
     written = [parcel for parcel in parcels if "words" in parcel.facts]
     segments = tuple(_segment(first_number + i, each.facts) for i, each in enumerate(written))
     total = np.zeros(2, np.uint64)
     for parcel in written:
         total += parcel.arrays["fingerprint"]
     rows = sum(segment.rows for segment in segments)
+    _expect_all(
+        feed, [parcel.facts["counts"] for parcel in parcels if "counts" in parcel.facts], rows
+    )
     return Intake(columns, segments, f"{rows}:{total[0]:016x}{total[1]:016x}", written)
 
 
@@ -161,29 +164,60 @@ def _check_types(feed: Feed, columns: Columns) -> None:
         ) from None
 
 
-def _error(feed: Feed, trouble: dict[str, Any]) -> SourceError:
-    """A sentence that names the file, the line and the column, and says what was expected."""
-    where = feed.label
-    number = _line_number(feed.label, trouble["line"])
-    if number:
-        where += f", line {number}"
-    column = f", column {trouble['column']!r}" if trouble["column"] else ""
-    hint = ""
-    if trouble["kind"] == "line" and feed.lines and not feed.whole:
-        hint = " (cells with line breaks need --multi-line)" if '"' in trouble["line"] else ""
-    what = "malformed line" if trouble["kind"] == "line" else "unfit cell"
+def _expect_all(feed: Feed, counts: list[dict[str, Any]], rows: int) -> None:
+    """Every record became a row: each task's, and all of them together.
+
+    What is wrong with a cell is told before. This is for what nobody thought of: an error, and
+    never a table with fewer rows than were given.
+    """
+    for each in counts:
+        if each["rows"] != each["records"]:
+            raise _lost(feed.file(each["origin"]) or feed.label, each["records"], each["rows"])
+    records = sum(each["records"] for each in counts)
+    if records != rows:
+        raise _lost(feed.label, records, rows)
+
+
+def _lost(where: str, records: int, rows: int) -> SourceError:
     return SourceError(
-        f"{where}{column}: {what}, expected {trouble['expected']}{hint}: {trouble['line']!r}"
+        f"{where}: {records:,} records were read, but {rows:,} rows written; nothing was kept. "
+        "This is an error in Holdfast: please report it with the file"
     )
 
 
-def _line_number(path: str, line: str) -> int | None:
+def _error(feed: Feed, trouble: dict[str, Any]) -> SourceError:
+    """A sentence that names the file, the line and the column, and says what was expected."""
+    where = feed.file(trouble["origin"]) or feed.label
+    number = trouble["number"] or _line_number(feed, where, trouble["line"])
+    if number:
+        where += f", line {number}"
+    column = f", column {trouble['column']!r}" if trouble["column"] else ""
+    what = "malformed line" if trouble["kind"] == "line" else "unfit cell"
+    expected = f"{trouble['expected']}{_hint(feed, trouble)}"
+    return SourceError(f"{where}{column}: {what}, expected {expected}: {trouble['line']!r}")
+
+
+def _hint(feed: Feed, trouble: dict[str, Any]) -> str:
+    """The option that may help, if the trouble looks like one that it is for."""
+    if feed.lines is None:
+        return ""
+    if trouble["expected"].startswith("text in"):
+        return " (--encoding says how the text is encoded)"
+    if trouble["kind"] == "line" and '\\"' in trouble["line"] and feed.lines.escape is None:
+        return " (quotes with a backslash before them need --escape '\\')"
+    if trouble["kind"] == "line" and '"' in trouble["line"] and not feed.whole:
+        return " (cells with line breaks need --multi-line)"
+    return ""
+
+
+def _line_number(feed: Feed, path: str, line: str) -> int | None:
     """Where a line is in a file that can be opened here; rows on workers do not know."""
     file = Path(path)
-    if not line or not file.is_file() or file.suffix in {".gz", ".bz2", ".zst"}:
+    if not line or feed.whole or not file.is_file() or file.suffix in {".gz", ".bz2", ".zst"}:
         return None
-    with file.open(encoding="utf-8", errors="replace") as lines:
+    encoding = feed.lines.encoding if feed.lines else "utf-8"
+    with file.open(encoding=encoding, errors="replace", newline="\n") as lines:
         for number, each in enumerate(lines, 1):
-            if each.rstrip("\r\n")[:200] == line:
+            if each.removeprefix("\ufeff").rstrip("\r\n")[:200] == line:
                 return number
     return None

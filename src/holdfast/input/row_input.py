@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
 
 from holdfast.model.errors import BatchError, SchemaError
+from holdfast.tasks.dialect import Dialect
 
 
 @dataclass(frozen=True)
@@ -65,12 +66,13 @@ class Feed:
     columns: Columns
     rows: Any
     source: dict[str, Any] = field(default_factory=dict)  # format and options, stored with a table
-    lines: str | None = None
+    lines: Dialect | None = None  # how the rows' lines are written, if they come as lines
     header: bool = False
     whole: bool = False
     corrupt: bool = False
     guessed: bool = False
     order: tuple[int, ...] = ()  # the table's column for each of the feed's, if they differ
+    file: Callable[[int], str | None] = lambda _: None  # the name of the file with an origin
 
     def typed(self, columns: Columns) -> Feed:
         """The same rows, read as these columns."""

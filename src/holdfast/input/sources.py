@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 
 from holdfast.model.errors import InputError, SourceError
+from holdfast.tasks.dialect import UTF_8, Dialect, canonical
 
 FORMATS = {
     ".csv": "csv",
@@ -41,6 +42,23 @@ class Source:
     multi_line: bool = False
     delimiter: str | None = None
     header: bool = True
+    escape: str | None = None  # before a quote inside quotes; '"' or nothing: quotes are doubled
+    encoding: str | None = None  # UTF-8 unless told
+    null_values: tuple[str, ...] | None = None  # cells that mean null, besides the empty one
+
+    def __post_init__(self) -> None:
+        told = {
+            "escape": self.escape,
+            "encoding": self.encoding,
+            "null value": self.null_values,
+        }
+        given = [name for name, value in told.items() if value is not None]
+        if given and not self.may_be_csv:
+            raise InputError(f"{self.path}: {self.kind} has no {given[0]}; that is for CSV")
+        try:
+            self.dialect  # noqa: B018  refused before anything is read
+        except ValueError as wrong:
+            raise InputError(f"{self.path}: {wrong}") from None
 
     @property
     def name(self) -> str:
@@ -59,13 +77,8 @@ class Source:
     @property
     def kind(self) -> str:
         """The format, as given or as the file's name tells."""
-        if self.format:
-            return self.format
-        for suffix in reversed(Path(self.path).suffixes):
-            if suffix in FORMATS:
-                return FORMATS[suffix]
-            if suffix not in _COMPRESSED:
-                break
+        if found := self.format or self._named_kind:
+            return found
         known = ", ".join(sorted(set(FORMATS.values())))
         raise InputError(
             f"{self.path}: cannot tell the format from the name; say --input-format ({known}, "
@@ -73,10 +86,24 @@ class Source:
         )
 
     @property
+    def may_be_csv(self) -> bool:
+        """Whether the format is CSV, or not told yet."""
+        return (self.format or self._named_kind or "csv") == "csv"
+
+    @property
+    def _named_kind(self) -> str | None:
+        for suffix in reversed(Path(self.path).suffixes):
+            if suffix in FORMATS:
+                return FORMATS[suffix]
+            if suffix not in _COMPRESSED:
+                break
+        return None
+
+    @property
     def separator(self) -> str:
         """What stands between the cells of a line."""
         if self.delimiter is not None:
-            return self.delimiter
+            return "\t" if self.delimiter == r"\t" else self.delimiter
         return "\t" if ".tsv" in Path(self.path).suffixes else ","
 
     def expect(self, stored: dict[str, Any] | None = None) -> None:
@@ -102,6 +129,43 @@ class Source:
         if not os.access(path, os.R_OK):
             raise SourceError(f"{self.path}: cannot be read (permission denied)")
 
+    @property
+    def dialect(self) -> Dialect:
+        """How the lines of a text file are written."""
+        return Dialect(
+            self.separator,
+            None if self.escape == '"' else self.escape,
+            canonical(self.encoding or UTF_8),
+            tuple(each for each in self.null_values or () if each),
+        )
+
+    def like(self, stored: dict[str, Any]) -> Source:
+        """The same rows, read like a table's first ones in all that is not told of them."""
+        kind = self.format or self._named_kind or stored["format"]
+        if kind == "dataframe":
+            return self
+        if kind != stored["format"]:
+            return replace(self, format=kind)
+        found = replace(
+            self,
+            format=kind,
+            options={**stored["options"], **self.options},
+            all_text=stored["all_text"],
+            multi_line=stored["multi_line"] or self.multi_line,
+            header=stored["header"],
+            schema=stored["schema"],
+        )
+        if kind != "csv":
+            return found
+        nulls = stored.get("null_values")
+        return replace(
+            found,
+            delimiter=self.delimiter or stored["delimiter"],
+            escape=self.escape or stored.get("escape"),
+            encoding=self.encoding or stored.get("encoding"),
+            null_values=tuple(nulls) if self.null_values is None and nulls else self.null_values,
+        )
+
     def stored(self) -> dict[str, Any]:
         """How it was read, for later batches."""
         return {
@@ -112,6 +176,9 @@ class Source:
             "multi_line": self.multi_line,
             "delimiter": self.separator,
             "header": self.header,
+            "escape": self.dialect.escape,
+            "encoding": self.dialect.encoding,
+            "null_values": list(self.dialect.nulls),
         }
 
 

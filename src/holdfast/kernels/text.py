@@ -145,6 +145,120 @@ def record_starts(data: Data, starts: NDArray[np.int64]) -> int:
 
 
 @kernel
+def plain(
+    data: Data,
+    starts: NDArray[Any],
+    delimiter: int,
+    escape: int,
+    nulls: Data,
+    null_starts: NDArray[np.int64],
+    out: Data,
+    out_starts: NDArray[np.int64],
+) -> int:
+    """Write lines anew as RFC 4180 has them; returns the number of bytes written.
+
+    Inside quotes an escaped quote becomes a doubled one and an escaped escape a single one; a cell
+    whose text is one of ``nulls`` (with their quotes doubled) becomes ``""``. Everything else is
+    copied, also what is malformed. An escape of -1 is none. ``out`` has twice the room of ``data``:
+    only a null of one byte grows. A "line" may be a whole file.
+    """
+    size = 0
+    for line in range(starts.size - 1):
+        out_starts[line] = size
+        at = np.int64(starts[line])
+        end = np.int64(starts[line + 1])
+        while at < end:
+            cell = size
+            quoted = data[at] == _QUOTE
+            if quoted:
+                size, at, closed = _plain_quoted(data, at, end, escape, out, size)
+            first = cell + 1 if quoted else cell
+            last = size - 1
+            rest = at
+            while at < end and data[at] != delimiter and data[at] != _LF:
+                out[size] = data[at]
+                size += 1
+                at += 1
+            tail = 1 if at < end and data[at] == _LF and at > rest and data[at - 1] == _CR else 0
+            if not quoted:
+                last = size - tail
+            elif not closed or at - rest != tail:
+                last = -1  # malformed: to be refused as it stands
+            if last > first and _among(out, first, last, nulls, null_starts):
+                out[cell] = _QUOTE
+                out[cell + 1] = _QUOTE
+                size = cell + 2
+                if tail:
+                    out[size] = _CR
+                    size += 1
+            if at < end:
+                out[size] = data[at]
+                size += 1
+                at += 1
+    out_starts[starts.size - 1] = size
+    return size
+
+
+@kernel
+def _plain_quoted(
+    data: Data, at: int, end: int, escape: int, out: Data, size: int
+) -> tuple[int, int, bool]:
+    """Copy a quoted cell: where writing and reading are then, and whether the quote was closed."""
+    out[size] = _QUOTE
+    size += 1
+    at += 1
+    while at < end:
+        byte = data[at]
+        follows = data[at + 1] if at + 1 < end else 0
+        if byte == escape and (follows == _QUOTE or follows == escape):
+            if follows == _QUOTE:
+                out[size] = _QUOTE
+                size += 1
+            out[size] = follows
+            size += 1
+            at += 2
+        elif byte == _QUOTE and follows == _QUOTE:
+            out[size] = _QUOTE
+            out[size + 1] = _QUOTE
+            size += 2
+            at += 2
+        else:
+            out[size] = byte
+            size += 1
+            at += 1
+            if byte == _QUOTE:
+                return size, at, True
+    return size, at, False
+
+
+@kernel
+def _among(data: Data, begin: int, end: int, texts: Data, starts: NDArray[np.int64]) -> bool:
+    """Whether some bytes are one of several texts."""
+    for i in range(starts.size - 1):
+        first = starts[i]
+        if starts[i + 1] - first == end - begin:
+            same = True
+            for k in range(end - begin):
+                if data[begin + k] != texts[first + k]:
+                    same = False
+                    break
+            if same:
+                return True
+    return False
+
+
+@kernel
+def count(data: Data, starts: NDArray[Any]) -> int:
+    """How many lines have any text."""
+    filled = 0
+    for line in range(starts.size - 1):
+        at = np.uint64(starts[line])
+        if _line_end(data, at, np.uint64(starts[line + 1])) > at:
+            filled += 1
+    return filled
+
+
+@kernel
 def _digits(data: Data, at: int, end: int) -> int:
     """Where the digits that begin at ``at`` end."""
     while at < end and data[at] >= _ZERO and data[at] <= _NINE:

@@ -7,10 +7,14 @@ session's settings. Columns go by position everywhere: names are ours, Spark see
 from __future__ import annotations
 
 import gzip
+import io
+import logging
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -24,8 +28,13 @@ from holdfast.model.errors import InputError, SchemaError, SourceError
 from holdfast.spark import jobs
 from holdfast.spark.types import arrow_type, carried
 from holdfast.tasks import text
+from holdfast.tasks.dialect import UTF_8
 
 _CORRUPT = "__holdfast_corrupt_record"
+_DELIMITERS = (",", ";", "\t", "|")
+_LONGEST_HEADER = 1 << 20
+
+log = logging.getLogger("holdfast")
 
 
 def from_frame(frame: DataFrame, label: str) -> Feed:
@@ -39,16 +48,8 @@ def from_source(
     session: SparkSession, source: Source, stored: dict[str, Any] | None = None
 ) -> Feed:
     """A file, folder or table. ``stored`` says how the table's first rows were read."""
-    if stored and stored.get("format") == source.kind:
-        source = replace(
-            source,
-            options={**stored["options"], **source.options},
-            all_text=stored["all_text"],
-            multi_line=stored["multi_line"] or source.multi_line,
-            delimiter=source.delimiter or stored["delimiter"],
-            header=stored["header"],
-            schema=stored["schema"],
-        )
+    if stored:
+        source = source.like(stored)
     source.expect(stored)
     if source.kind == "csv":
         return _csv(session, source)
@@ -83,27 +84,68 @@ def _csv(session: SparkSession, source: Source) -> Feed:
     for name in source.options:
         raise InputError(
             f"{source.path}: CSV takes no Spark option ({name!r} was given); "
-            "use --delimiter, --schema, --all-text, --multi-line or --no-header"
+            "use --delimiter, --escape, --encoding, --null-value, --schema, --all-text, "
+            "--multi-line or --no-header"
         )
-    names = _header(session, source)
+    lines = _first_lines(session, source)
+    source = _with_delimiter(source, lines)
+    dialect = source.dialect
+    whole = source.multi_line or not dialect.by_lines
+    names = _header(source, lines)
     columns, guessed = _csv_columns(session, source, names)
     # Folders are looked through and lines end as where headers are looked for.
     reader = session.read.option("recursiveFileLookup", "true").option("lineSep", "\n")
-    read = reader.text(_for_spark(source.path), wholetext=source.multi_line)
-    origin = f.when(f.col("_metadata.file_block_start") == 0, f.xxhash64("_metadata.file_path"))
-    line: Column = f.col("value")
-    if not source.multi_line:
-        line = f.concat(line, f.lit("\n"))
+    read = reader.text(_for_spark(source.path), wholetext=whole)
+    # A file is an even number, plus one in its first block, which begins with its header.
+    start = f.when(f.col("_metadata.file_block_start") == 0, 1).otherwise(0).cast("long")
+    origin = _origin(f.col("_metadata.file_path")).bitwiseOR(start)
+    line = f.col("value").cast("binary")  # the bytes as they are, whatever they encode
+    if not whole:
+        line = f.concat(line, f.lit(b"\n"))
     return Feed(
         source.path,
         columns,
         read.select(line.alias("line"), origin.alias("origin")),
         source.stored(),
-        lines=source.separator,
+        lines=dialect,
         header=source.header,
-        whole=source.multi_line,
+        whole=whole,
         guessed=guessed,
+        file=lambda origin: _file(session, source, origin),
     )
+
+
+def _origin(path: Column) -> Column:
+    """An even number for a file: its name would cost more than many a line."""
+    return f.xxhash64(path).bitwiseAND(f.lit(-2))
+
+
+def _file(session: SparkSession, source: Source, origin: int) -> str | None:
+    """The file that an origin stands for. Asked when something is wrong; no file is opened."""
+    if not origin:
+        return None
+    if is_local(source.path) and local_file(source.path).is_file():
+        return source.path
+    files = session.read.format("binaryFile").option("recursiveFileLookup", "true")
+    path = f.col("_metadata.file_path")
+    found = jobs.collect(
+        session,
+        lambda: (
+            files.load(_for_spark(source.path))
+            .where(_origin(path) == origin)
+            .select(path.alias("path"))
+            .limit(1)
+        ),
+    )
+    if not found:
+        return None
+    name = unquote(found[0]["path"])
+    if not is_local(name):
+        return name
+    name = re.sub("^file:/+", "/", name)
+    folder = str(local_file(source.path).absolute())
+    inside = local_file(source.path).is_dir() and name.startswith(folder.rstrip("/") + "/")
+    return str(Path(source.path) / os.path.relpath(name, folder)) if inside else name
 
 
 def _csv_columns(session: SparkSession, source: Source, names: list[str]) -> tuple[Columns, bool]:
@@ -123,11 +165,29 @@ def _csv_columns(session: SparkSession, source: Source, names: list[str]) -> tup
     return Columns.of(names, ["string"] * count, [pa.string()] * count), not source.all_text
 
 
-def _header(session: SparkSession, source: Source) -> list[str]:
+def _with_delimiter(source: Source, lines: list[tuple[str, str]]) -> Source:
+    """The source with another usual delimiter, if the header is one column without it."""
+    if source.delimiter is not None or not source.header or not lines:
+        return source
+    _, line = lines[0]
+
+    def columns(delimiter: str) -> int:
+        found = text.header(line, replace(source, delimiter=delimiter).dialect)
+        return 0 if isinstance(found, text.Trouble) else len(found)
+
+    found = max([source.separator, *_DELIMITERS], key=columns)  # the first of the best
+    if columns(source.separator) > 1 or columns(found) < 2:
+        return source
+    shown = "tabs" if found == "\t" else repr(found)
+    log.warning("%s: cells are separated by %s", source.path, shown)
+    return replace(source, delimiter=found)
+
+
+def _header(source: Source, lines: list[tuple[str, str]]) -> list[str]:
     """The column names: every file's own header, which must all be alike."""
     first: list[str] | None = None
-    for label, line in _first_lines(session, source):
-        found = text.header(line, source.separator)
+    for label, line in lines:
+        found = text.header(line, source.dialect)
         if isinstance(found, text.Trouble):
             if source.header:
                 raise SourceError(
@@ -155,10 +215,21 @@ def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]
             if each.is_file() and not _hidden(each.relative_to(path))
         )  # fmt: skip
         if all(each.suffix in ("", ".csv", ".tsv", ".txt", ".gz") for each in files):
-            lines = [(str(each), _first_line(each, source.multi_line)) for each in files]
+            lines = [(str(each), _first_line(each, source)) for each in files]
             return [(label, line) for label, line in lines if line is not None]
-    rows = jobs.collect(session, lambda: session.read.text(_for_spark(source.path)).limit(1))
-    return [(source.path, row["value"]) for row in rows]
+    reader = session.read.option("lineSep", "\n")
+    whole = not source.dialect.by_lines
+    start = f.substring(f.col("value").cast("binary"), 1, _LONGEST_HEADER)
+    rows = jobs.collect(
+        session,
+        lambda: (
+            reader.text(_for_spark(source.path), wholetext=whole)
+            .select(start.alias("line"))
+            .limit(1)
+        ),
+    )
+    found = [_first_text(io.BytesIO(bytes(row["line"])), source) for row in rows]
+    return [(source.path, line) for line in found if line is not None]
 
 
 def _hidden(path: Path) -> bool:
@@ -166,16 +237,36 @@ def _hidden(path: Path) -> bool:
     return any(part.startswith(("_", ".")) for part in path.parts)
 
 
-def _first_line(path: Path, multi_line: bool) -> str | None:
+def _first_line(path: Path, source: Source) -> str | None:
     """The first record of a file; None if it is empty."""
+    encoding = source.dialect.encoding
     try:
         with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-            line = file.readline(1 << 20)
-            while multi_line and line.count(b'"') % 2 and (more := file.readline(1 << 20)):
-                line += more
-            return line.decode("utf-8-sig").rstrip("\r\n") if line else None
-    except (OSError, EOFError, UnicodeDecodeError) as failure:
-        raise SourceError(f"{path}: cannot be read as UTF-8 text ({failure})") from failure
+            return _first_text(file, source)
+    except (OSError, EOFError, UnicodeError) as failure:
+        name = encoding.upper() if encoding == UTF_8 else encoding
+        hint = "; --encoding says how it is encoded" if isinstance(failure, UnicodeError) else ""
+        raise SourceError(f"{path}: cannot be read as {name} text ({failure}){hint}") from failure
+
+
+def _first_text(file: Any, source: Source) -> str | None:
+    """The first record, decoded by itself: what is wrong behind it has a line of its own."""
+    dialect = source.dialect
+    escaped = re.escape(dialect.escape) + "." if dialect.escape else '""'
+    # Bytes that are no text stay recognisable, where a line cannot be found without decoding.
+    encoding = "latin-1" if dialect.by_lines else dialect.encoding
+    with io.TextIOWrapper(file, encoding, "replace", newline="\n") as lines:
+        line = lines.readline(_LONGEST_HEADER)
+        while source.multi_line and re.sub(escaped, "", line).count('"') % 2:
+            more = lines.readline(_LONGEST_HEADER)
+            if not more:
+                break
+            line += more
+    if dialect.by_lines:
+        line = line.encode("latin-1").decode(dialect.encoding)
+    elif "\ufffd" in line:
+        raise UnicodeError("the first line is not text in this encoding")
+    return line.removeprefix("\ufeff").rstrip("\r\n") if line else None
 
 
 def _ddl(session: SparkSession, ddl: str) -> t.StructType:
@@ -240,5 +331,16 @@ def _other(session: SparkSession, source: Source, first: bool) -> Feed:
         stored["schema"] = ", ".join(
             f"`{each.name.replace('`', '``')}` {each.dataType.simpleString()}" for each in data
         )
+    if corrupt:
+        file_path = frame.metadataColumn("_metadata")["file_path"]
+        frame = frame.select("*", _origin(file_path))
+        fields = frame.schema.fields
     rows = _positional(frame, [each.dataType for each in fields])
-    return Feed(source.path, columns, rows, stored, corrupt=corrupt)
+    return Feed(
+        source.path,
+        columns,
+        rows,
+        stored,
+        corrupt=corrupt,
+        file=lambda origin: _file(session, source, origin),
+    )

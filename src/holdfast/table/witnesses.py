@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.tasks.segments import Segment, read_raw
@@ -29,11 +30,27 @@ def rows_as_text(
             shown.update((int(id_), json.dumps({"row": int(id_)})) for id_ in mine)
             continue
         table = read_raw(Path(root), segment, mine - segment.base)
-        columns = [column.to_pylist() for column in table.columns]
+        columns = [_cells(column) for column in table.columns]
         for id_, cells in zip(mine.tolist(), zip(*columns, strict=True), strict=True):
             row = {name: plain(cell) for name, cell in zip(names, cells, strict=True)}
             shown[id_] = json.dumps(row, ensure_ascii=False)
     return shown
+
+
+def _cells(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column. Spark's texts may hold bytes that are no UTF-8: shown as U+FFFD."""
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError:
+        return [_cell(cell) for cell in column]
+
+
+def _cell(cell: pa.Scalar) -> Any:
+    try:
+        return cell.as_py()
+    except UnicodeDecodeError:
+        whole = isinstance(cell, pa.StringScalar)
+        return str(cell.as_buffer(), "utf-8", "replace") if whole else "\ufffd"
 
 
 def plain(value: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
 from holdfast.tasks import encode, text
+from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import ROWS, build_indexes, row_codes, unique, write_words
 
@@ -32,6 +33,9 @@ _REPORT_SECONDS = 0.5
 _RAW_BATCH = 4_096
 """Raw rows that are decompressed to show one."""
 
+NOWHERE = 0
+"""The origin of rows that come from no file, or from one that is not known."""
+
 
 @dataclass(frozen=True)
 class Ingest:
@@ -44,137 +48,218 @@ class Ingest:
     indexes: tuple[str, ...] = (ROWS,)
     keep_raw: bool = True
     sketches: bool = False
-    lines: str | None = None  # the delimiter, where rows come as lines of text
+    lines: Dialect | None = None  # how they are written, where rows come as lines of text
     header: bool = False
     whole: bool = False  # a "line" is a whole file, whose cells may hold newlines
-    corrupt: bool = False  # a last column holds the text of records that could not be read
+    corrupt: bool = False  # two more columns: the text of unreadable records, and their origin
     order: tuple[int, ...] = ()  # where the file's columns go, if not in the table's order
     guessed: bool = False  # the types were inferred from a sample: report what would fit instead
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """Some records without the header, and where they come from."""
+
+    told: pa.Array  # one by one, in UTF-8
+    records: pa.Array  # the same as RFC 4180 has them
+    origins: NDArray[np.int64]  # of each record, or one for all
+    whole: bool
+
+    def trouble(self, found: text.Trouble, spec: Ingest) -> Parcel:
+        """A report of what is wrong with one of the records, as it stands in its file."""
+        number = None
+        if self.whole:
+            # The records are parts of their file's one buffer: what lies before can be counted.
+            _, offsets, buffer = self.told.buffers()
+            start = np.frombuffer(offsets, np.int64)[self.told.offset + found.row]
+            before = np.frombuffer(buffer, np.uint8)[:start]
+            number = int(np.count_nonzero(before == ord("\n"))) + 1
+        line = text.line_of(self.told, found.row)
+        origin = int(self.origins[found.row if self.origins.size > 1 else 0])
+        return _trouble(replace(found, line=line, number=number), spec, origin)
+
+
+class _Tally:
+    """The records that a task was given, counted before anything is done with them."""
+
+    def __init__(self) -> None:
+        self.records = 0
+        self.origins: set[int] = set()
+
+    def add(self, records: int, origins: NDArray[np.int64]) -> None:
+        self.records += records
+        if len(self.origins) < 2:  # enough to know whether it was one file
+            self.origins.update(int(each) & ~1 for each in origins[[0, -1]])
+
+    def parcel(self, rows: int) -> Parcel:
+        origin = self.origins.pop() if len(self.origins) == 1 else NOWHERE
+        return Parcel({"counts": {"records": self.records, "rows": rows, "origin": origin}})
+
+
 def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[Parcel]:
-    """Write the rows of one partition."""
+    """Write the rows of one partition; at the end say how many came and how many were written."""
     writer = _Writer(spec)
-    rows = _parsed(batches, spec) if spec.lines else _checked(batches, spec)
+    tally = _Tally()
+    rows = _parsed(batches, spec, tally) if spec.lines else _checked(batches, spec, tally)
     for item in rows:
         if isinstance(item, Parcel):
             yield item
-            if not item.facts.get("fits"):
+            if item.facts.get("trouble") or item.facts.get("misfit"):
                 writer.abandon()
         elif item.num_rows:
             yield from writer.add(item)
     yield from writer.close()
+    yield tally.parcel(writer.written)
 
 
 def split_header(
-    batches: Iterator[pa.RecordBatch], spec: Ingest
-) -> Iterator[pa.Array | text.Trouble]:
-    """Lines without the header lines, which must all be alike.
+    batches: Iterator[pa.RecordBatch], spec: Ingest, dialect: Dialect
+) -> Iterator[Chunk | Parcel]:
+    """Records without the header lines, which must all be alike; or a report of what is wrong.
 
-    ``origin`` is set for the lines of a file's first block, so the first line with a new origin is
-    that file's header. With ``whole`` every "line" is a file, which is cut into records here.
+    ``origin`` is an even number for each file, plus one in the file's first block. So the first
+    line with a new odd origin is that file's header. With ``whole`` every "line" is a file, which
+    is cut into records here.
     """
-    last: int | None = None
+    last = NOWHERE
     for batch in batches:
-        lines, origins = batch.column(0), batch.column(1)
+        lines = batch.column(0)
+        origins = batch.column(1).fill_null(NOWHERE).to_numpy()
         if spec.whole:
-            for file in lines:
-                records = text.records(file.as_buffer())
-                if spec.header and len(records):
-                    yield from _unlike(records[0], spec)
-                    records = records.slice(1)
-                yield records
+            for row, origin in enumerate(origins):
+                yield from _split_file(lines.slice(row, 1), int(origin), spec, dialect)
             continue
-        if spec.header and origins.null_count < len(origins):
-            keep = np.ones(len(lines), np.bool_)
-            for i, origin in enumerate(origins.to_pylist()):
-                if origin is not None and origin != last:
-                    last = origin
-                    keep[i] = False
-                    yield from _unlike(lines[i], spec)
-            if not keep.all():
-                lines = lines.filter(pa.array(keep))
-        yield lines
+        told = text.decoded(lines, dialect.encoding)
+        if isinstance(told, text.Trouble):
+            yield _trouble(replace(told, number=None), spec, int(origins[told.row]))
+            continue
+        if spec.header:
+            before = np.concatenate((np.array([last]), origins[:-1]))
+            heads = (origins != before) & (origins % 2 == 1)
+            last = int(origins[-1]) if origins.size else last
+            for head in np.flatnonzero(heads).tolist():
+                yield from _unlike(told[head], int(origins[head]), spec, dialect)
+            if heads.any():
+                told, origins = told.filter(pa.array(~heads)), origins[~heads]
+        if len(told):
+            yield Chunk(told, text.plain(told, dialect), origins, False)
 
 
-def _unlike(line: pa.Scalar, spec: Ingest) -> Iterator[text.Trouble]:
+def _split_file(
+    file: pa.Array, origin: int, spec: Ingest, dialect: Dialect
+) -> Iterator[Chunk | Parcel]:
+    """The records of one file."""
+    whole = text.decoded(file, dialect.encoding)
+    if isinstance(whole, text.Trouble):
+        yield _trouble(whole, spec, origin)
+        return
+    # Escaped quotes would hide where a record ends; what is null is looked for in the rows alone.
+    unescaped = text.plain(whole, replace(dialect, nulls=()))
+    told = text.records(text.unmarked(unescaped[0].as_buffer()))
+    if spec.header and len(told):
+        yield from _unlike(told[0], origin, spec, replace(dialect, escape=None))
+        told = told.slice(1)
+    if len(told):
+        plain = text.plain(told, replace(dialect, escape=None))
+        yield Chunk(told, plain, np.array([origin]), True)
+
+
+def _unlike(line: pa.Scalar, origin: int, spec: Ingest, dialect: Dialect) -> Iterator[Parcel]:
     """A header that would put cells into other columns than the one that was looked at."""
     names = [spec.names[c] for c in spec.order or range(len(spec.names))]
     told = line.as_buffer().to_pybytes().decode("utf-8", "replace").rstrip("\r\n")
-    if text.header(told, spec.lines or ",") != names:
+    if text.header(told, dialect) != names:
         expected = f"the header {', '.join(names)}"
-        yield text.Trouble("line", told[:200], None, expected, 0)
+        yield _trouble(text.Trouble("line", told[:200], None, expected, 0, number=1), spec, origin)
 
 
 def infer(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[Parcel]:
     """The narrowest type of every column in this share of the lines."""
-    votes = _Votes(spec)
-    for chunk in split_header(batches, spec):
-        trouble = chunk if isinstance(chunk, text.Trouble) else votes.add(chunk)
+    dialect = spec.lines or Dialect()
+    votes = _Votes(spec, dialect)
+    for chunk in split_header(batches, spec, dialect):
+        trouble = chunk if isinstance(chunk, Parcel) else votes.add(chunk)
         if trouble is not None:
-            yield _trouble(trouble, spec)
+            yield trouble
             return
-    yield votes.parcel(True)
+    yield votes.parcel(None)
 
 
-def _parsed(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[pa.RecordBatch | Parcel]:
+def _parsed(
+    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
+) -> Iterator[pa.RecordBatch | Parcel]:
     """Typed rows from lines; after the first trouble only reports.
 
     Where the types were guessed from a sample, every line also votes, so that the result is the
-    same as if all of them had been looked at first.
+    same as if all of them had been looked at first. A cell that does not fit the guess is told
+    with the votes: if these settle on the guess all the same, it is unfit, and not the guess.
     """
+    dialect = spec.lines or Dialect()
     schema = pa.schema([spec.schema.field(c) for c in spec.order or range(len(spec.names))])
     back = [spec.order.index(c) for c in range(len(spec.order))]
-    lines = split_header(batches, spec)
-    votes = _Votes(spec)
-    fits = True
-    for chunk in lines:
-        trouble = chunk if isinstance(chunk, text.Trouble) else None
-        if trouble is None and spec.guessed:
-            trouble = votes.add(chunk)
-        if trouble is None and fits:
-            parsed = text.parse(chunk, schema, spec.lines or ",")
-            if not isinstance(parsed, text.Trouble):
-                yield parsed.select(back) if back else parsed
-                continue
-            fits = False
-            if not (spec.guessed and parsed.kind == "cell"):
-                trouble = parsed
+    chunks = split_header(batches, spec, dialect)
+    votes = _Votes(spec, dialect)
+    misfit: Parcel | None = None
+    for chunk in chunks:
+        trouble = chunk if isinstance(chunk, Parcel) else None
+        if isinstance(chunk, Chunk):
+            tally.add(text.count(chunk.told), chunk.origins)
+            if spec.guessed:
+                trouble = votes.add(chunk)
+            if trouble is None and misfit is None:
+                parsed = text.parse(chunk.records, schema, dialect.delimiter)
+                if not isinstance(parsed, text.Trouble):
+                    yield parsed.select(back) if back else parsed
+                    continue
+                found = chunk.trouble(parsed, spec)
+                if spec.guessed and parsed.kind == "cell":
+                    misfit = found
+                else:
+                    trouble = found
         if trouble is not None:
-            yield _trouble(trouble, spec)
-            for _ in lines:  # the rest is read, not used: leaving early would cost the worker
+            yield trouble
+            for _ in chunks:  # the rest is read, not used: leaving early would cost the worker
                 pass
             return
     if spec.guessed:
-        yield votes.parcel(fits)
+        yield votes.parcel(misfit)
 
 
 class _Votes:
     """What types would fit the lines seen so far."""
 
-    def __init__(self, spec: Ingest) -> None:
+    def __init__(self, spec: Ingest, dialect: Dialect) -> None:
         self._spec = spec
+        self._delimiter = dialect.delimiter
         self._votes = ["null"] * len(spec.names)
 
-    def add(self, chunk: pa.Array) -> text.Trouble | None:
-        found = text.infer_lines(chunk, len(self._votes), self._spec.lines or ",")
+    def add(self, chunk: Chunk) -> Parcel | None:
+        found = text.infer_lines(chunk.records, len(self._votes), self._delimiter)
         if isinstance(found, text.Trouble):
-            return found
+            return chunk.trouble(found, self._spec)
         self._votes = [text.join(a, b) for a, b in zip(self._votes, found, strict=True)]
         return None
 
-    def parcel(self, fits: bool) -> Parcel:
-        return Parcel({"votes": self._votes, "fits": fits})
+    def parcel(self, misfit: Parcel | None) -> Parcel:
+        told = misfit.facts["trouble"] if misfit else None
+        return Parcel({"votes": self._votes, "misfit": told})
 
 
-def _checked(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[pa.RecordBatch | Parcel]:
+def _checked(
+    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
+) -> Iterator[pa.RecordBatch | Parcel]:
     """Rows that came typed, in the table's types; unreadable records become a report."""
     width = len(spec.names)
     for batch in batches:
+        origins = np.array([NOWHERE])
+        if spec.corrupt:
+            origins = batch.column(width + 1).fill_null(NOWHERE).to_numpy()
+        tally.add(batch.num_rows, origins)
         if spec.corrupt and batch.column(width).null_count < batch.num_rows:
-            line = batch.column(width).drop_null()[0].as_py()
-            wrong = text.Trouble("line", line[:200], None, "a record of the table's types", 0)
-            yield _trouble(wrong, spec)
+            row = int(np.flatnonzero(batch.column(width).is_valid())[0])
+            line = batch.column(width)[row].as_buffer().to_pybytes().decode("utf-8", "replace")
+            wrong = text.Trouble("line", line[:200], None, "a record of the table's types", row)
+            yield _trouble(wrong, spec, int(origins[row]))
             for _ in batches:
                 pass
             return
@@ -184,7 +269,7 @@ def _checked(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[pa.Rec
         yield pa.record_batch(columns, schema=spec.schema)
 
 
-def _trouble(trouble: text.Trouble, spec: Ingest) -> Parcel:
+def _trouble(trouble: text.Trouble, spec: Ingest, origin: int) -> Parcel:
     name = None
     if trouble.column is not None:
         place = spec.order[trouble.column] if spec.order else trouble.column
@@ -196,6 +281,8 @@ def _trouble(trouble: text.Trouble, spec: Ingest) -> Parcel:
                 "line": trouble.line,
                 "column": name,
                 "expected": trouble.expected,
+                "origin": int(origin) & ~1,
+                "number": trouble.number,
             }
         }
     )
@@ -210,6 +297,7 @@ class _Writer:
         self._layout = encode.layout(spec.schema)
         self._shape = evidence.shape(list(self._layout.widths), True)
         self._closed = False
+        self.written = 0
         self._read = 0
         self._told = time.monotonic()
         self._report = self._root / unique(spec.prefix, "progress")
@@ -279,6 +367,7 @@ class _Writer:
         if self._sketches:
             arrays["sketch"] = self._sketches.hashes
         facts = {"words": path, "raw": self._raw_path, "rows": self._rows, "indexes": built}
+        self.written += self._rows
         self._start()
         return Parcel(facts, arrays)
 

@@ -1,8 +1,9 @@
 """Lines of CSV to typed rows, and to the types that hold their cells exactly.
 
-RFC 4180 in UTF-8: quotes are doubled, there is no escape character, spaces belong to the cell,
-and an empty cell, quoted or not, is null in every column. Lines without any text are skipped,
-also in a table of one column, where a null is therefore written as ``""``.
+Lines in another dialect are first made :func:`plain`, which is RFC 4180 in UTF-8: quotes are
+doubled, there is no escape character, spaces belong to the cell, and an empty cell, quoted or not,
+is null in every column. Lines without any text are skipped, also in a table of one column, where a
+null is therefore written as ``""``.
 
 Bad data is returned as a :class:`Trouble`, never raised. PyArrow converts the cells; a kernel
 refuses first what PyArrow would accept by guessing: lines merged by an open quote, text behind
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import product
 from typing import Any, Literal
@@ -26,6 +27,7 @@ import pyarrow.types as at
 from numpy.typing import NDArray
 
 from holdfast.kernels import text as kernels
+from holdfast.tasks.dialect import UTF_8, Dialect
 from holdfast.tasks.encode import UnsupportedType
 
 VOTES = (
@@ -64,6 +66,7 @@ _CALENDAR = tuple(
     pa.scalar(edge, pa.timestamp("us")).value for edge in (datetime.min, datetime.max)
 )
 _BOM = b"\xef\xbb\xbf"
+_PLAIN = Dialect()
 _TRUE, _FALSE = (
     ["".join(letters) for letters in product(*((c, c.upper()) for c in word))]
     for word in ("true", "false")
@@ -86,6 +89,7 @@ class Trouble:
     expected: str
     row: int
     found: str = ""
+    number: int | None = None  # of the line, if the record is a file of many
 
 
 @dataclass(frozen=True)
@@ -218,14 +222,16 @@ def check_types(schema: pa.Schema) -> None:
         _form(field)
 
 
-def header(line: str, delimiter: str = ",") -> list[str] | Trouble:
+def header(line: str, dialect: Dialect = _PLAIN) -> list[str] | Trouble:
     """The column names of a header line.
 
     >>> header('id,"a ""b"" c"')
     ['id', 'a "b" c']
     """
-    _validate(delimiter)
+    delimiter = dialect.delimiter
     line = line.removeprefix("\ufeff").rstrip("\r\n")
+    if dialect.escape:
+        line = plain(pa.array([line]), replace(dialect, nulls=()))[0].as_py().decode()
     try:
         names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
     except csv.Error:
@@ -244,6 +250,92 @@ def header(line: str, delimiter: str = ",") -> list[str] | Trouble:
                 "line", line[:_SHOWN], column, "every column name to occur once", 0, name
             )
     return names
+
+
+def decoded(lines: pa.Array, encoding: str) -> pa.Array | Trouble:
+    """The same lines in UTF-8; bytes that are no text in their encoding are a trouble.
+
+    >>> decoded(pa.array([b"caf\\xe9\\n"]), "latin-1")[0].as_py().decode()
+    'café\\n'
+    """
+    if encoding == UTF_8:
+        return lines
+    text = _lines(lines, ",")
+    begin, end = int(text.starts[0]), int(text.starts[-1])
+    buffer = text.buffer.slice(begin, end - begin)
+    try:
+        told = pa.py_buffer(str(buffer, encoding).encode())
+    except UnicodeError as failure:
+        at = begin + (failure.start if isinstance(failure, UnicodeDecodeError) else 0)
+        row = int(np.searchsorted(text.starts, at, "right")) - 1
+        return _undecoded(text, row, at, encoding)
+    if len(text) == 1:
+        starts = np.array([0, told.size], np.int64)
+    else:
+        breaks = np.flatnonzero(np.frombuffer(told, np.uint8) == ord("\n")) + 1
+        starts = np.concatenate((np.zeros(1, np.int64), breaks))
+    if len(starts) != len(text.starts):
+        raise ValueError(f"lines were lost or won in decoding them from {encoding}")
+    return _binary(told, starts)
+
+
+def plain(lines: pa.Array, dialect: Dialect) -> pa.Array:
+    """Lines in UTF-8 as RFC 4180 has them: quotes doubled instead of escaped, nulls empty.
+
+    >>> spark = Dialect(escape="\\\\", nulls=("NA",))
+    >>> plain(pa.array(['NA,"a \\\\"b\\\\" c"\\n']), spark)[0].as_py()
+    b'"","a ""b"" c"\\n'
+    """
+    nulls = [each.replace('"', '""').encode() for each in dialect.nulls]
+    if dialect.escape is None and not nulls:
+        return lines
+    text = _lines(lines, dialect.delimiter)
+    begin, end = int(text.starts[0]), int(text.starts[-1])
+    out = np.empty((2 if nulls else 1) * (end - begin), np.uint8)
+    starts = np.empty(len(text.starts), np.int64)
+    size = kernels.plain(
+        text.data,
+        text.starts,
+        ord(dialect.delimiter),
+        -1 if dialect.escape is None else ord(dialect.escape),
+        np.frombuffer(b"".join(nulls), np.uint8),
+        np.cumsum([0, *map(len, nulls)], dtype=np.int64),
+        out,
+        starts,
+    )
+    return _binary(pa.py_buffer(out[:size]), starts)
+
+
+def count(lines: pa.Array) -> int:
+    """How many of some lines are records: a line without any text is none."""
+    text = _lines(lines, ",")
+    return int(kernels.count(text.data, text.starts))
+
+
+def line_of(lines: pa.Array, row: int) -> str:
+    """A line in UTF-8 as messages show it."""
+    return _lines(lines, ",").text(row)
+
+
+def _undecoded(text: _Lines, row: int, at: int, encoding: str) -> Trouble:
+    """What is no text in its encoding, at a byte of a line that may be a whole file."""
+    first, last = int(text.starts[row]), int(text.starts[row + 1])
+    before = str(text.buffer.slice(first, at - first), encoding, "replace")
+    behind = str(text.buffer.slice(at, min(last - at, 4 * _SHOWN)), encoding, "replace")
+    shown = before[before.rfind("\n") + 1 :] + behind.split("\n")[0].rstrip("\r")
+    return Trouble(
+        "line", shown[:_SHOWN], None, f"text in {encoding}", row, number=before.count("\n") + 1
+    )
+
+
+def _binary(buffer: pa.Buffer, starts: NDArray[np.int64]) -> pa.Array:
+    offsets = pa.py_buffer(np.ascontiguousarray(starts, np.int64))
+    return pa.Array.from_buffers(pa.large_binary(), len(starts) - 1, [None, offsets, buffer])
+
+
+def unmarked(file: pa.Buffer) -> pa.Buffer:
+    """A file in UTF-8 without the byte order mark before its text."""
+    return file.slice(3) if file.slice(0, min(3, file.size)).to_pybytes() == _BOM else file
 
 
 def records(text: bytes | pa.Buffer) -> pa.LargeStringArray:

@@ -1,0 +1,155 @@
+"""No record is lost on the way in: all become rows, or the file is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.input import reading
+from holdfast.input.reading import Intake, Place
+from holdfast.input.row_input import Columns, Feed
+from holdfast.model.errors import SourceError
+from holdfast.model.progress import no_progress
+from holdfast.tasks import ingest as task
+from holdfast.tasks.dialect import Dialect
+from holdfast.tasks.result import Parcel
+from holdfast.tasks.runner import InProcess
+
+REFUSED = [
+    b"caf\xe9", b"\xff", b"\x80", b"\xc3", b"\xc0\xaf",  # not UTF-8: cut off, too long
+    b"\xed\xa0\x80", b"\xed\xb0\x80x", b"\xf4\x90\x80\x80",  # surrogates, and beyond Unicode
+    b"\xff\xfe1\x00", b"a\rb", b'"', b'a"b', b'"a"b',
+]  # fmt: skip
+READ = [
+    b"\xef\xbb\xbf", b"\xef\xbb\xbfx",  # byte order marks, here a cell's own
+    b"\0", b"a\0b", b'"\0"', b"\x1a", b"\x0b", b"\x0c",
+    b"\xc2\x85", b"\xe2\x80\xa8", b"\r", b'"a\rb"', b'""', b"\\", b" ", b"\t", b"",
+    b"1", b"-", b"007", b"2.5", b"true", b"2020-01-01", b"plain",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+    root = tmp_path_factory.mktemp("reading")
+    (root / "data").mkdir()
+    return Place(str(root), "data/*-0123456789ab-")
+
+
+def lines(cells: list[tuple[bytes, ...]], guessed: bool = True, **how: Any) -> Feed:
+    told = [b",".join(row) + b"\n" for row in cells]
+    names = [f"n{i}" for i in range(len(cells[0]))]
+    columns = Columns.of(names, ["string"] * len(names), [pa.string()] * len(names))
+    table = pa.table({"line": pa.array(told), "origin": pa.nulls(len(told), pa.int64())})
+    return Feed("odd.csv", columns, table, lines=Dialect(**how), guessed=guessed)
+
+
+def read(feed: Feed, place: Place) -> Intake:
+    return reading.read(InProcess(2), feed, place, 1, no_progress)
+
+
+def test_one_byte_that_is_no_text_does_not_lose_the_file(place: Place) -> None:
+    """The types settle as first guessed, so that nothing is read again."""
+    with pytest.raises(SourceError, match=r"odd\.csv, column 'n1': unfit cell.*UTF-8.*--encoding"):
+        read(lines([(b"1", b"caf\xe9"), (b"2", b"plain")]), place)
+    assert read(lines([(b"1", b"caf\xe9"), (b"2", b"x")], encoding="latin-1"), place).rows == 2
+
+
+def rows(feed: Feed, place: Place) -> int | None:
+    """How many rows were read; None if the file was refused for what a line or cell is."""
+    try:
+        return read(feed, place).rows
+    except SourceError as wrong:
+        told = str(wrong)
+    assert "odd.csv" in told
+    assert "malformed line" in told or "unfit cell" in told
+    return None
+
+
+@pytest.mark.parametrize("guessed", [True, False])
+@pytest.mark.parametrize("guess_rows", [1, 2_000])
+@pytest.mark.parametrize("odd", [*READ, *REFUSED], ids=repr)
+def test_rows_are_counted_whatever_the_bytes(
+    place: Place, odd: bytes, guess_rows: int, guessed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "_GUESS_ROWS", guess_rows)
+    found = rows(lines([(b"1", b"x"), (b"2", odd), (b"3", b"4")], guessed), place)
+    assert found == (None if odd in REFUSED else 3)
+
+
+ODD = st.sampled_from([*READ, *REFUSED])
+
+
+@given(
+    st.lists(st.tuples(ODD | st.binary(max_size=4), ODD), min_size=1),
+    st.sampled_from([{}, {"escape": "\\"}, {"nulls": ("1", "plain")}, {"encoding": "cp1252"}]),
+    st.booleans(),
+)
+@settings(deadline=None, max_examples=200)
+def test_rows_are_counted_whatever_the_dialect(
+    place: Place, cells: list[tuple[bytes, bytes]], how: dict[str, Any], guessed: bool
+) -> None:
+    cells = [tuple(cell.replace(b"\n", b"").replace(b",", b"") for cell in row) for row in cells]
+    assert rows(lines(cells, guessed, **how), place) in (None, len(cells))
+
+
+def _losing(batches: Iterator[pa.RecordBatch], spec: Any) -> Iterator[Parcel]:
+    """A task that forgets a row, as one with a mistake in it might."""
+    told = task.ingest(batches, spec)
+    for parcel in told:
+        if "words" in parcel.facts:
+            parcel.facts["rows"] -= 1
+        yield parcel
+
+
+def test_a_row_that_gets_lost_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed = lines([(b"1", b"x"), (b"2", b"y")])
+    monkeypatch.setattr(reading, "ingest", _losing)
+    with pytest.raises(SourceError, match=r"odd\.csv: 2 records were read, but 0 rows written"):
+        read(feed, place)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_a_row_that_is_not_written_is_an_error(
+    place: Place, typed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever the source: the writer of a task drops a batch, and its file is named."""
+    columns = Columns.of(["n"], ["bigint"], [pa.int64()])
+    numbers = pa.table({"c0": pa.array([1, 2, 3])})
+    feed = Feed("typed.parquet", columns, numbers) if typed else lines([(b"1",), (b"x",)])
+    monkeypatch.setattr(task._Writer, "add", lambda *_: iter(()))
+    with pytest.raises(SourceError, match=r"(typed\.parquet|odd\.csv): . records were read, but 0"):
+        read(feed, place)
+
+
+def test_rows_are_counted_again_when_they_are_read_again(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The guess is wrong, and the second reading is the one that loses something."""
+    monkeypatch.setattr(reading, "_GUESS_ROWS", 1)
+    feed = lines([(b"1",), (b"x",)])
+    assert read(feed, place).rows == 2
+    parse = task.text.parse
+
+    def lossy(records: pa.Array, schema: pa.Schema, delimiter: str) -> Any:
+        found = parse(records, schema, delimiter)
+        return found.slice(1) if schema.types == [pa.string()] else found
+
+    monkeypatch.setattr(task.text, "parse", lossy)
+    with pytest.raises(SourceError, match="1 records were read, but 0 rows written"):
+        read(feed, place)
+
+
+def test_a_line_is_found_in_its_file(place: Place, tmp_path: Path) -> None:
+    file = tmp_path / "part.csv"
+    file.write_bytes(b"\xef\xbb\xbf1,a\rb\n\n2,caf\xe9\n")
+    feed = lines([(b"2", b"caf\xe9")])
+    feed = replace(feed, file=lambda origin: str(file) if origin == 0 else None)
+    with pytest.raises(SourceError, match=r"part\.csv, line 3, column 'n1'"):
+        read(feed, place)

@@ -1,0 +1,46 @@
+"""Where rows come from, as a caller says it, and as a later batch takes it over."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.input.sources import Source
+from holdfast.model.errors import InputError
+
+FIRST = Source(
+    "first/", format="csv", delimiter=";", header=False, escape="\\", encoding="latin-1",
+    null_values=("NA", ""), multi_line=True, all_text=True,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"), [(None, ","), (";", ";"), (r"\t", "\t"), ("\t", "\t"), ("t", "t")]
+)
+def test_delimiters(given: str | None, meant: str) -> None:
+    assert Source("a.csv", delimiter=given).separator == meant
+    assert Source("a.tsv").separator == "\t"
+
+
+def test_a_batch_is_read_like_the_first_rows() -> None:
+    stored = FIRST.stored()
+    later = Source("second/").like(stored)
+    assert later.dialect == FIRST.dialect
+    assert later.stored() == stored
+    other = Source("new.txt", delimiter="|", escape='"', encoding="UTF8", null_values=("",))
+    dialect = other.like(stored).dialect
+    assert (dialect.delimiter, dialect.escape) == ("|", None)
+    assert (dialect.encoding, dialect.nulls) == ("utf-8", ())
+    assert Source("new.parquet").like(stored).stored()["all_text"] is False
+
+
+def test_a_batch_like_rows_of_other_kinds() -> None:
+    old = {
+        k: v for k, v in FIRST.stored().items() if k not in ("escape", "encoding", "null_values")
+    }
+    assert Source("second/").like(old).dialect.encoding == "utf-8"
+    table = Source("main.orders", format="table").stored()
+    assert Source("main.more").like(table).kind == "table"
+    with pytest.raises(InputError, match="cannot tell the format"):
+        _ = Source("second/").like({"format": "dataframe"}).kind
+    with pytest.raises(InputError, match="second/: table has no null value"):
+        Source("second/", null_values=("NA",)).like(table)
