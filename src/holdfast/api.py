@@ -179,7 +179,7 @@ class Profile:
 
         runner = self._running()
         with _plain_interrupts():
-            return flow.verify(runner, self._store, self._progress)
+            return self._store.retried(lambda: flow.verify(runner, self._store, self._progress))
 
     def _change(
         self,
@@ -211,8 +211,12 @@ class Profile:
         from holdfast import flow
 
         batch = flow.Batch(**feeds, row_key=key, batch_id=batch_id)
-        with _plain_interrupts():
+
+        def run() -> Changes:
             return flow.apply(runner, self._store, table, batch, self._progress, dry_run)
+
+        with _plain_interrupts():
+            return self._store.retried(run) if dry_run else run()
 
     # Asking
 
@@ -271,7 +275,7 @@ class Profile:
         if not 0 <= max_error <= 1:
             raise InputError(f"max_error must be from 0 to 1, not {max_error}")
         self._counted(table)
-        return flow.within(self._store, table, max_error)
+        return self._store.retried(lambda: flow.within(self._store, table, max_error))
 
     def error(self, rule: str) -> float:
         """The share of row pairs that violate a rule, as in ``"people: zip -> city"``: that agree
@@ -291,7 +295,9 @@ class Profile:
             )
         self._form(parsed.table)
         with _plain_interrupts():
-            return flow.error(self._running, self._store, parsed.table, left, right)
+            return self._store.retried(
+                lambda: flow.error(self._running, self._store, parsed.table, left, right)
+            )
 
     def agree_sets(
         self, table: str, since: int | None = None, at: int | None = None
@@ -300,39 +306,23 @@ class Profile:
         with ``since`` only those whose number changed after that version, with the change."""
         if since is not None and at is not None:
             raise InputError("give since or at, not both")
-        form = self._counted(table)
+        self._counted(table)
         if since is not None:
-            return changed_agree_sets(self._store, form, self._later(table, since))
-        return agree_sets(self._store, form, [] if at is None else self._later(table, at))
-
-    def _later(self, table: str, version: int) -> list[dict[str, Any]]:
-        """A table's part of the commits after a version that changed it, all of them counted."""
-        bodies = self._store.summaries()
-        if not 1 <= version <= len(bodies):
-            raise InputError(f"there is no version {version}; there are 1 to {len(bodies)}")
-        kept = {b["version"]: b["tables"][table]["pairs"]["files"] for b in bodies[version - 1 :]}
-        if without := [each for each, files in kept.items() if "agree" not in files]:
-            raise InputError(
-                f"the pairs of rows of {table!r} were not counted in version {without[-1]}; "
-                f"ask for version {without[-1] + 1} or later"
-            )
-        later = [body for body in bodies[version:] if body["changes"]["table"] == table]
-        return [body["tables"][table] for body in later]
+            return changed_agree_sets(self._store, table, since)
+        return agree_sets(self._store, table, at)
 
     def counts_pairs(self, table: str) -> bool:
         """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
         pairs = self._form(table)["pairs"]
         return pairs is not None and "agree" in pairs["files"]
 
-    def _counted(self, table: str) -> dict[str, Any]:
-        """A table's part of the commit, if it has counted pairs."""
-        form = self._form(table)
+    def _counted(self, table: str) -> None:
+        """See that a table has counted pairs."""
         if not self.counts_pairs(table):
             raise InputError(
                 f"the profile does not count the pairs of rows of {table!r}; "
                 "profile it with --kinds keys,fds --evidence counted"
             )
-        return form
 
     def _form(self, table: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
         """A table's part of a commit, the last one's unless told."""
@@ -360,7 +350,7 @@ class Profile:
         """The sets of columns that have values in common which no other column has, with how
         many: every value belongs to one. Those of most values first."""
         self._inclusions()
-        return clusters(self._store, self._store.read()["inclusion"])
+        return clusters(self._store)
 
     def missing_values(
         self, dependent: Attribute | str, referenced: Attribute | str, limit: int | None = 100
@@ -377,7 +367,9 @@ class Profile:
 
         runner = self._running()
         with _plain_interrupts():
-            return flow.missing_values(runner, self._store, *pair, limit, self._progress)
+            return self._store.retried(
+                lambda: flow.missing_values(runner, self._store, *pair, limit, self._progress)
+            )
 
     def _inclusions(self) -> Inclusions:
         found = self.snapshot().inclusions

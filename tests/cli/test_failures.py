@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import os
 import subprocess
@@ -14,7 +15,7 @@ import pytest
 from holdfast.api import Profile
 from holdfast.input.sources import Source
 from holdfast.model.errors import SetupError
-from holdfast.store import Store
+from holdfast.store import Store, leases
 from tests.cli.conftest import ORDERS, Run, write
 
 
@@ -401,3 +402,40 @@ def test_encodings_that_are_none(run: Run, sessions: list[Any], tmp_path: Path) 
     result = run("profile", "t.csv", "--into", tmp_path / "p", "--encoding", "utf-9")
     assert (result.code, sessions) == (2, [])
     assert result.err.startswith("error: t.csv: unknown encoding 'utf-9'; expected a name such as")
+
+
+@pytest.mark.parametrize(
+    ("command", "kind"),
+    [("show", "sets"), ("show", "inclusions"), ("check", "words"), ("apply", "index"),
+     ("verify", "raw"), ("verify", "values")],
+)  # fmt: skip
+def test_a_damaged_file(run: Run, shop: Path, tmp_path: Path, command: str, kind: str) -> None:
+    for path in (shop / "data").glob(f"{kind}-*"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 32
+        path.write_bytes(content)
+    more = ["--table", "orders", "--inserts", write(tmp_path, "more", ORDERS)]
+    result = run(command, shop, *(more if command in ("check", "apply") else []))
+    assert (result.code, result.out) == (2, "")
+    assert f"{shop}/data/{kind}-" in one_line(result.err)
+    assert "this data file is damaged" in result.err
+    assert "holdfast profile SOURCE... --into" in result.err
+    assert Store.open(shop).head() == 1
+
+
+@pytest.mark.parametrize("command", ["show", "history", "diff", "check", "verify"])
+def test_a_read_only_profile(
+    run: Run, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EACCES, "Permission denied")
+
+    one_more = ORDERS.splitlines()[0] + "\n5,1,2026-01-01,Cy,\n"
+    more = ["--table", "orders", "--inserts", write(tmp_path, "more", one_more)]
+    arguments = {"check": more, "diff": [1, 1]}.get(command, [])
+    expected = run(command, shop, *arguments)
+    assert expected.code == 0, expected.err
+    before = sorted((path, path.stat().st_mtime_ns) for path in shop.rglob("*"))
+    monkeypatch.setattr(leases, "open", refuse, raising=False)
+    assert run(command, shop, *arguments)[:2] == expected[:2]
+    assert sorted((path, path.stat().st_mtime_ns) for path in shop.rglob("*")) == before

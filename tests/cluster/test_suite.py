@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from holdfast import Profile
+from holdfast.model.errors import SetupError
 from tests import suites
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
@@ -18,3 +22,24 @@ def test_frames(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_files(spark: SparkSession, tmp_path: Path) -> None:
     suites.walk_through_files(spark, tmp_path)
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_executors_with_another_disk_under_the_profiles_path(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    """Under one path every process finds its own folder here, as on machines without a shared
+    disk; there may be a profile's folders in it, too."""
+    monkeypatch.chdir(tmp_path)
+    path = Path("/proc/self/cwd") / tmp_path.name
+
+    def make(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        (path / "data").mkdir(parents=True, exist_ok=True)
+        yield from batches
+
+    if there:
+        spark.range(0, 8, 1, 8).mapInArrow(make, "id long").collect()
+    rows = spark.range(100).repartition(4)
+    with pytest.raises(SetupError, match=f"{path}/data: the worker on .* does not see a file"):
+        Profile.create(path, {"t": rows}, session=spark)
+    assert not list((tmp_path / tmp_path.name / "data").iterdir())

@@ -10,7 +10,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date
@@ -36,9 +36,9 @@ from holdfast.table import compaction as upkeep
 from holdfast.table import indexes, placement
 from holdfast.table.witnesses import plain
 from holdfast.tasks import evidence as evidence_tasks
-from holdfast.tasks import ingest
+from holdfast.tasks import ingest, sealed
 from holdfast.tasks.runner import InProcess, Runner
-from holdfast.tasks.segments import live_positions
+from holdfast.tasks.segments import live_positions, map_arrays, write_arrays
 from tests import oracle
 from tests.strategies import Rows
 
@@ -240,6 +240,23 @@ class Shop:
             assert {*kept.indexed, "rows"} == set(segment.indexes)
 
 
+def rewrite(
+    store: Store, relative: str, change: Callable[[dict[str, np.ndarray[Any, Any]]], None]
+) -> str:
+    """A version more, with the arrays of one file changed and nothing else, as if a task had
+    written the wrong ones; where they are."""
+    arrays, facts = map_arrays(Path(store.path) / relative)
+    copies = {name: array.copy() for name, array in arrays.items()}
+    change(copies)
+    with store.writing() as lease:
+        body = store.read()
+        made = write_arrays(Path(store.path), lease.new_path("changed", "arrow"), copies, **facts)
+        for name in ("version", "parent", "run", "created"):
+            del body[name]
+        store.publish(json.loads(json.dumps(body).replace(relative, made)), lease)
+    return made
+
+
 def folder() -> tempfile.TemporaryDirectory[str]:
     """A folder for one example: in memory where there is such a place, for speed."""
     memory = Path("/dev/shm")
@@ -285,4 +302,5 @@ def small_limits(
         empty = evidence.findings
         patch.setattr(evidence, "findings", lambda words: empty(words, findings))
         patch.setattr(files, "sync_file", lambda _path: None)
+        patch.setattr(sealed, "flush", lambda _descriptor: None)
         yield patch

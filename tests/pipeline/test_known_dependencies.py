@@ -24,7 +24,7 @@ def dependencies(now: TableSnapshot) -> set[tuple[frozenset[str], str]]:
 
 
 def counted(store: Store) -> dict[tuple[str, ...], int]:
-    return {each.columns: each.pairs for each in agree_sets(store, store.read()["tables"]["t"])}
+    return {each.columns: each.pairs for each in agree_sets(store, "t")}
 
 
 @pytest.mark.parametrize(

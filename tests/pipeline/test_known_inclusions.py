@@ -70,7 +70,7 @@ def test_web_tables_about_planets(tmp_path: Path) -> None:
     assert {(str(each.dependent[0]), str(each.referenced[0])) for each in found} == {
         tuple(each) for each in known["inclusion_dependencies"]
     }
-    counted = sum(each.values for each in clusters(store, store.read()["inclusion"]))
+    counted = sum(each.values for each in clusters(store))
     cells = {cell for feed in feeds.values() for c in feed.rows.columns for cell in c.to_pylist()}
     assert counted == len(cells - {None})
 

@@ -163,8 +163,7 @@ def test_a_run_that_died_after_its_commit(store: Store) -> None:
     lease = Lease(f"{store.path}/leases", "write")
     lease.take(store.head)
     store.publish(fill(store, lease), lease)
-    stray = lease.new_path("evidence", "bin")
-    store.write(stray, b"")
+    stray = store.write(lease.new_path("evidence", "bin"), b"")
     expire(store, lease)
     assert store.clean() == sorted([stray, f"leases/{lease.run}.dead"])
     assert check_exact(store) == 1

@@ -16,9 +16,8 @@ def content(version: int, kind: str) -> bytes:
 def fill(store: Store, lease: Lease, batch_id: str | None = None) -> dict[str, Any]:
     """Write the files of the lease's version; a body that names them."""
     version = lease.version + 1
-    rows, keys = lease.new_path("rows", "bin"), lease.new_path("keys", "json")
-    store.write(rows, content(version, "rows"))
-    store.write(keys, content(version, "keys"))
+    rows = store.write(lease.new_path("rows", "bin"), content(version, "rows"))
+    keys = store.write(lease.new_path("keys", "json"), content(version, "keys"))
     batch = {"table": "orders", "id": batch_id, "digest": f"digest {version}"}
     return {"batch": batch, "files": [rows, keys], "keep": [keys], "says": version}
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from holdfast.tasks import ingest as module
+from holdfast.tasks import segments as files
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
@@ -80,7 +81,7 @@ def test_segments_hold_the_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, chunk: int
 ) -> None:
     monkeypatch.setattr(module, "SEGMENT_ROWS", size)
-    monkeypatch.setattr(module, "_RAW_BATCH", 2)
+    monkeypatch.setattr(files, "RAW_BATCH", 2)
     rows = table(17)
     told = spec(tmp_path, indexes=(ROWS, "0", "1"))
     segments = [segment(p) for p in ingested(iter(rows.to_batches(max_chunksize=chunk)), told)]

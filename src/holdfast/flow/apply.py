@@ -39,7 +39,7 @@ def apply(
     dry_run: bool = False,
 ) -> Changes:
     """Apply a batch to a table whole, or not at all; or only say what it would do."""
-    with store.writing() as lease:
+    with store.trying() if dry_run else store.writing() as lease:
         # What this builds on is the version that the lease names, not one that was read before.
         body = store.read(lease.version)
         options = Options.from_dict(body["options"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +23,18 @@ from holdfast.store import Store
 from holdfast.store.run import Run, about
 from holdfast.table.placement import shares
 from holdfast.tasks import check as check_tasks
+from holdfast.tasks.result import error_of
 from holdfast.tasks.runner import Runner
+from holdfast.tasks.sealed import seal_of, together
 
 U64 = NDArray[np.uint64]
 
 
 def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
     """Profile the current rows from scratch and compare."""
-    with store.writing() as lease:
+    with store.trying() as lease:
         body = store.read(lease.version)
+        _verify_files(runner, store, body)
         # However long the search takes: it goes as far as what it is compared with.
         options = replace(Options.from_dict(body["options"]), time_budget=None)
         kept: dict[str, Known] = {}
@@ -47,6 +51,28 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
                 differences[name].append(sentence)
     found = {name: tuple(sentences) for name, sentences in differences.items()}
     return Verification(body["version"], found)
+
+
+def _verify_files(runner: Runner, store: Store, body: dict[str, Any]) -> None:
+    """Check every data file that a version names, in one job, and those that stay of the versions
+    before it; an error that names all that are damaged, because what else would be found comes
+    from them."""
+    names = sorted({*body["files"], *body["keep"]})
+    piles: list[list[str]] = [[] for _ in range(max(1, min(runner.tasks, len(names))))]
+    for name in sorted(names, key=lambda each: -_size(each)):
+        min(piles, key=lambda pile: sum(map(_size, pile))).append(name)
+    calls = [(check_tasks.check_files, check_tasks.Files(store.path, tuple(p))) for p in piles]
+    parcels = [parcel for result in runner.run(calls) for parcel in result]
+    wrong = [error_of(facts) for parcel in parcels for facts in parcel.facts["wrong"]]
+    earlier = {name for old in range(1, body["version"]) for name in store.read(old)["keep"]}
+    wrong += store.damaged(sorted(earlier.difference(names)))
+    if wrong:
+        raise together(wrong)
+
+
+def _size(name: str) -> int:
+    seal = seal_of(name)
+    return seal.size if seal else 0
 
 
 def _verify_table(run: Run, kept: Known) -> Iterator[str]:

@@ -89,9 +89,9 @@ def _watched(place: Place, progress: Progress) -> Iterator[None]:
     done = threading.Event()
 
     def watch() -> None:
-        pattern = place.prefix.replace("*", "progress") + "*"
+        reports = Path(place.root, place.prefix.replace("*", "progress") + "*")
         while not done.wait(_WATCH_SECONDS):
-            counts = [file.read_text() for file in Path(place.root).glob(pattern)]
+            counts = [file.read_text() for file in reports.parent.glob(reports.name)]
             if rows := sum(int(count) for count in counts if count):
                 progress("read", rows=rows)
 

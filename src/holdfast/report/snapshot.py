@@ -25,6 +25,7 @@ from holdfast.model.constraints import (
     NonKey,
     shortest_first,
 )
+from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 from holdfast.store import Store
 from holdfast.store.codecs import stored
@@ -109,8 +110,12 @@ class Snapshot:
 
 def snapshot(store: Store, version: int | None = None) -> Snapshot:
     """Everything that a version says. Witnesses are those of the current version only."""
+    return store.ask(lambda asked: _snapshot(store, asked, version is None), version)
+
+
+def _snapshot(store: Store, version: int, last: bool) -> Snapshot:
     body = store.read(version)
-    current = version is None or version == store.head()
+    current = last or version == store.head()
     tables = {
         name: _table(store, name, form, body["options"], current)
         for name, form in body["tables"].items()
@@ -163,8 +168,12 @@ def _wide(
     )
 
 
-def clusters(store: Store, form: dict[str, Any]) -> list[Cluster]:
+def clusters(store: Store) -> list[Cluster]:
     """The clusters of the current version, those of most values first."""
+    return store.ask(lambda version: _clusters(store, store.read(version)["inclusion"]))
+
+
+def _clusters(store: Store, form: dict[str, Any]) -> list[Cluster]:
     attributes = [Attribute(table, column) for table, column in form["attributes"]]
     kept = stored(store, form["clusters"])
     sets = _members(kept.column("mask").to_pylist(), len(attributes))
@@ -324,25 +333,40 @@ def _members(masks: list[bytes], atoms: int) -> list[list[int]]:
     return [picked[lo:hi] for lo, hi in zip(starts, ends, strict=True)]
 
 
-def agree_sets(
-    store: Store, form: dict[str, Any], later: list[dict[str, Any]] | None = None
-) -> list[AgreeSet]:
-    """All agree-sets of a table with their numbers of pairs, shortest first; with the ``later``
-    versions of the table, as they were before those."""
-    total = _pairs(store, form["pairs"]["files"]["agree"], "pairs", form)
-    for columns, change in _recounted(store, later or []).items():
-        total[columns] = total.get(columns, 0) - change
-    return _agree_sets(total, form)
+def agree_sets(store: Store, table: str, at: int | None = None) -> list[AgreeSet]:
+    """All agree-sets of a table with their numbers of pairs, shortest first, now or ``at`` a
+    version."""
+
+    def answer(version: int) -> list[AgreeSet]:
+        form = store.read(version)["tables"][table]
+        # Only the last version's numbers are kept, and what every batch changed.
+        changes = _recounted(store, table, version if at is None else at, version)
+        total = _pairs(store, form["pairs"]["files"]["agree"], "pairs", form)
+        for columns, change in changes.items():
+            total[columns] = total.get(columns, 0) - change
+        return _agree_sets(total, form)
+
+    return store.ask(answer)
 
 
-def changed_agree_sets(
-    store: Store, form: dict[str, Any], later: list[dict[str, Any]]
-) -> list[AgreeSet]:
-    """How the numbers of pairs changed over some versions of a table."""
-    return _agree_sets(_recounted(store, later), form)
+def changed_agree_sets(store: Store, table: str, since: int) -> list[AgreeSet]:
+    """How the numbers of pairs of a table changed after a version."""
+    form = store.read()["tables"][table]
+    return _agree_sets(_recounted(store, table, since, store.head()), form)
 
 
-def _recounted(store: Store, forms: list[dict[str, Any]]) -> dict[tuple[str, ...], int]:
+def _recounted(store: Store, table: str, since: int, last: int) -> dict[tuple[str, ...], int]:
+    """How batches changed the numbers of pairs, all of which were counted."""
+    if not 1 <= since <= last:
+        raise InputError(f"there is no version {since}; there are 1 to {last}")
+    bodies = [store.read(version) for version in range(since, last + 1)]
+    files = {body["version"]: body["tables"][table]["pairs"]["files"] for body in bodies}
+    if without := [version for version, each in files.items() if "agree" not in each]:
+        raise InputError(
+            f"the pairs of rows of {table!r} were not counted in version {without[-1]}; "
+            f"ask for version {without[-1] + 1} or later"
+        )
+    forms = [body["tables"][table] for body in bodies[1:] if body["changes"]["table"] == table]
     total: dict[tuple[str, ...], int] = {}
     for form in forms:
         for columns, change in _pairs(

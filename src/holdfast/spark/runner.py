@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -11,12 +14,25 @@ from pyspark.sql import DataFrame, SparkSession
 from holdfast.spark.jobs import collect
 from holdfast.spark.session import is_own
 from holdfast.spark.workers import prepare, settle
+from holdfast.store import disk_errors
+from holdfast.tasks import shared
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import Parcel, unpack
+from holdfast.tasks.result import Parcel, checked, guarded, unpack
 from holdfast.tasks.runner import Call, Reader
+
+Batches = Iterator[pa.RecordBatch]
 
 _RESULT = "item long, facts string, arrays binary"
 _DEFAULT_TASKS = 8
+_ANSWER = -1
+"""The item of a worker's answer about the shared folder."""
+
+
+class Trial(NamedTuple):
+    """How the paths of tokens begin, and the token that the driver left."""
+
+    prefix: str
+    token: str
 
 
 class SparkRunner:
@@ -25,59 +41,102 @@ class SparkRunner:
     def __init__(self, session: SparkSession, tasks: int | None = None) -> None:
         self.session = session
         self.tasks = tasks or _cores(session)
+        self._tokens: str | None = None
         if not is_own(session):
             prepare(session, self.tasks)
+
+    def sharing(self, prefix: str) -> SparkRunner:
+        """The same session; every job tries whether workers see the folder as we do.
+
+        Those of a local session of our own do.
+        """
+        if is_own(self.session):
+            return self
+        runner = copy.copy(self)
+        runner._tokens = prefix
+        return runner
 
     def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
         """Run every call, dealt out to about as many tasks as run at once."""
         if not calls:
             return []
         count = min(self.tasks, len(calls))
-        work = _dealt(calls, count)
         results: list[list[Parcel]] = [[] for _ in calls]
-        for item, parcel in self._collect(
-            lambda: self.session.range(0, count, 1, count).mapInArrow(work, _RESULT)
-        ):
+
+        def frame(trial: Trial | None) -> DataFrame:
+            work = _dealt(calls, count, trial)
+            return self.session.range(0, count, 1, count).mapInArrow(work, _RESULT)
+
+        for item, parcel in self._collect(frame):
             results[item].append(parcel)
         return results
 
     def read(self, task: Reader, rows: DataFrame, spec: Ingest) -> list[Parcel]:
         """Run a task over every partition of a DataFrame, in one action."""
-        return [parcel for _, parcel in self._collect(lambda: _over(task, rows, spec))]
+        found = self._collect(lambda trial: _over(task, rows, spec, trial))
+        return [parcel for _, parcel in found]
 
     def head(self, task: Reader, rows: DataFrame, spec: Ingest, count: int) -> list[Parcel]:
         """Run a task over the first rows."""
-        found = self._collect(lambda: _over(task, rows.limit(count), spec))
+        found = self._collect(lambda trial: _over(task, rows.limit(count), spec, trial))
         return [parcel for _, parcel in found]
 
-    def _collect(self, frame: Callable[[], DataFrame]) -> list[tuple[int, Parcel]]:
+    def _collect(self, frame: Callable[[Trial | None], DataFrame]) -> list[tuple[int, Parcel]]:
         """The parcels of a job: small by construction, whatever the table's size."""
-        rows = collect(self.session, frame)
-        return [(row["item"], unpack(row["facts"], bytes(row["arrays"]))) for row in rows]
+        with self._trial() as trial:
+            rows = collect(self.session, lambda: frame(trial))
+            told = [(row["item"], unpack(row["facts"], bytes(row["arrays"]))) for row in rows]
+            if trial:
+                answers = [parcel.facts for item, parcel in told if item == _ANSWER]
+                shared.compare(trial.token, answers)
+        checked(parcel for _, parcel in told)
+        return [(item, parcel) for item, parcel in told if item != _ANSWER]
+
+    @contextmanager
+    def _trial(self) -> Iterator[Trial | None]:
+        if self._tokens is None:
+            yield None
+            return
+        with disk_errors(self._tokens):
+            trial = Trial(self._tokens, shared.leave(self._tokens))
+        try:
+            yield trial
+        finally:
+            shared.remove(trial.token)
 
 
-def _dealt(
-    calls: Sequence[Call], count: int
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _dealt(calls: Sequence[Call], count: int, trial: Trial | None) -> Callable[[Batches], Batches]:
+    def dealt(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for item in range(number, len(calls), count):
                     task, told = calls[item]
-                    for parcel in task(told):
-                        yield _row(item, parcel)
+                    yield from _rows(item, task(told))
                     settle(task)
 
-    return work
+    return lambda batches: _tried(trial, dealt(batches))
 
 
-def _over(task: Reader, rows: DataFrame, spec: Ingest) -> DataFrame:
-    def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for parcel in task(batches, spec):
-            yield _row(0, parcel)
+def _over(task: Reader, rows: DataFrame, spec: Ingest, trial: Trial | None) -> DataFrame:
+    def over(batches: Batches) -> Batches:
+        yield from _rows(0, task(batches, spec))
         settle(task)
 
-    return rows.mapInArrow(work, _RESULT)
+    return rows.mapInArrow(lambda batches: _tried(trial, over(batches)), _RESULT)
+
+
+def _tried(trial: Trial | None, work: Batches) -> Batches:
+    """On a worker: the work, if the folder is the one that the driver sees."""
+    answer = shared.answer(*trial) if trial else None
+    if answer is not None:
+        yield _row(_ANSWER, Parcel(answer))
+    if answer is None or answer["sees"]:
+        yield from work
+
+
+def _rows(item: int, parcels: Iterator[Parcel]) -> Batches:
+    for parcel in guarded(parcels):
+        yield _row(item, parcel)
 
 
 def _row(item: int, parcel: Parcel) -> pa.RecordBatch:

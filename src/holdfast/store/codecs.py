@@ -18,14 +18,12 @@ def write(store: Store, lease: Lease, kind: str, table: pa.Table) -> str:
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(sink, table.schema, options=options) as writer:
         writer.write_table(table)
-    path = lease.new_path(kind, "arrow")
-    store.write(path, sink.getvalue())
-    return path
+    return store.write(lease.new_path(kind, "arrow"), sink.getvalue())
 
 
 def stored(store: Store, path: str) -> pa.Table:
     """What an Arrow file of a profile holds."""
-    return pa.ipc.open_file(pa.memory_map(store.file(path))).read_all()
+    return pa.ipc.open_file(pa.py_buffer(store.content(path))).read_all()
 
 
 def masks_of(matrix: U64) -> pa.Array:

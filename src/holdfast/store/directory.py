@@ -15,22 +15,30 @@ import logging
 import os
 import re
 import secrets
-from collections.abc import Iterator, Sequence
+import tempfile
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from holdfast.model.errors import BatchError, ConflictError, StoreError
+from holdfast.model.errors import BatchError, ConflictError, MissingFileError, StoreError
 from holdfast.store import batches, clean, files
 from holdfast.store.leases import Lease
 from holdfast.store.log import Body, Log, encode
+from holdfast.tasks import sealed
+from holdfast.tasks.sealed import Seal, seal_of, sealed_name
+
+T = TypeVar("T")
 
 FORMAT = 1
 _OLDEST_FORMAT = 1
 _MARKER = "holdfast.json"
 _FOLDERS = ("log", "data", "leases")
 _SYNC_THREADS = 8
+_RETRIES = 20
 
 _log = logging.getLogger("holdfast")
 
@@ -64,8 +72,7 @@ class Store:
     >>> import tempfile
     >>> store = Store.create(tempfile.mkdtemp())
     >>> with store.writing() as lease:
-    ...     path = lease.new_path("keys", "json")
-    ...     store.write(path, b"[]")
+    ...     path = store.write(lease.new_path("keys", "json"), b"[]")
     ...     store.publish({"batch": None, "files": [path], "keep": [path]}, lease)
     1
     >>> store.read()["version"]
@@ -196,6 +203,21 @@ class Store:
                 lease.release()
 
     @contextmanager
+    def trying(self) -> Iterator[Lease]:
+        """Work on top of the last version without publishing: like a writer where the directory
+        can be written, else as a reader whose files go to a temporary folder."""
+        with ExitStack() as stack:
+            try:
+                lease = stack.enter_context(self.writing())
+            except StoreError as error:
+                if not files.is_refused(error):
+                    raise
+                folder = tempfile.TemporaryDirectory(prefix="holdfast-")
+                lease = stack.enter_context(self.reading())
+                lease.folder = stack.enter_context(folder)
+            yield lease
+
+    @contextmanager
     def reading(self, version: int | None = None) -> Iterator[Lease]:
         """Be a reader of a version, the last one unless told: its files stay until the end."""
         if version is not None:
@@ -207,6 +229,34 @@ class Store:
         finally:
             lease.release()
 
+    def ask(self, question: Callable[[int], T], version: int | None = None) -> T:
+        """Ask a version, the last one unless told, something that its files answer; they are
+        held meanwhile."""
+
+        def asked() -> T:
+            with self.reading(version) as lease:
+                return question(lease.version)
+
+        return self.retried(asked)
+
+    def retried(self, read: Callable[[], T]) -> T:
+        """Do something that reads a version's files; again when they gave way to a newer one's.
+
+        That happens where no lease can be written, so that nothing holds the files until they
+        are opened.
+        """
+        for _ in range(_RETRIES):
+            head = self.head()
+            try:
+                return read()
+            except MissingFileError:
+                if self.head() == head:
+                    raise
+        raise ConflictError(
+            f"{self.path}: new versions are committed faster than this profile can be read "
+            "without a lease, which cannot be written here; run again."
+        )
+
     def file(self, relative: str) -> str:
         """The path of a data file; nothing outside the data folder is ever reached."""
         parts = relative.split("/")
@@ -214,11 +264,27 @@ class Store:
             raise StoreError(f"{self.path}: {relative!r} is not the name of a data file.")
         return os.path.join(self.path, *parts)
 
-    def write(self, relative: str, data: bytes | bytearray | memoryview) -> None:
-        """Write a new data file. Publishing a version that names it flushes it."""
+    def write(self, relative: str, data: bytes | bytearray | memoryview) -> str:
+        """Write a new data file; its path, which has a seal more than the one that was asked for.
+
+        Publishing a version that names it flushes it.
+        """
+        self.file(relative)
+        content = memoryview(data).cast("B")
+        relative = sealed_name(relative, Seal(len(content), zlib.crc32(content)))
         path = self.file(relative)
         with files.disk_errors(path):
-            files.write_new(path, data)
+            files.write_new(path, content)
+        return relative
+
+    def content(self, relative: str) -> bytes:
+        """What a data file holds; an error that names it when it is damaged or not there."""
+        return sealed.read(Path(self.file(relative)))
+
+    def damaged(self, names: Iterable[str]) -> list[StoreError]:
+        """What is wrong with some data files."""
+        found = (sealed.damage(Path(self.file(relative))) for relative in names)
+        return [error for error in found if error]
 
     def publish(self, body: Body, lease: Lease) -> int:
         """Commit a version: all of it, flushed and for good, or an error and nothing.
@@ -267,38 +333,30 @@ class Store:
         for relative in {*body["files"], *body["keep"]}:
             named = files.data_name(relative.split("/")[1])
             kind = named.kind if named else "other"
-            sizes[kind] = sizes.get(kind, 0) + self._size(relative)
+            sizes[kind] = sizes.get(kind, 0) + _seal(relative).size
         with os.scandir(self._commits.directory) as entries:
             sizes["log"] = sum(entry.stat().st_size for entry in entries)
         return sizes
 
-    def _size(self, relative: str) -> int:
-        path = self.file(relative)
-        try:
-            return os.stat(path).st_size
-        except FileNotFoundError as error:
-            raise StoreError(
-                f"{path}: this data file is missing. Restore it from a copy, or rebuild the "
-                "profile: holdfast profile SOURCE... --into NEW_DIRECTORY"
-            ) from error
-
     def _add_block(self, body: Body, lease: Lease) -> None:
         first, content = batches.block(self._commits, self.path, body)
-        relative = lease.new_path("batches", "jsonl")
-        self.write(relative, content)
+        relative = self.write(lease.new_path("batches", "jsonl"), content)
         body["batches"] = {"file": relative, "first": first}
         body["files"] = [*body["files"], relative]
         body["keep"] = [*body["keep"], relative]
 
     def _flush(self, names: Sequence[str], run: str) -> None:
-        """See that all files are there, and flush this run's and their names."""
+        """See that all files are there, and whole, and flush this run's and their names."""
+        sealed.flushed()
         mine: set[str] = set()
         folders: set[str] = set()
         for relative in set(names):
-            self._size(relative)
+            path = self.file(relative)
+            (_, size, _), expected = sealed.stamp(Path(path)), _seal(relative).size
+            if size != expected:
+                raise sealed.damaged(Path(path), f"it has {size} bytes, not {expected}")
             named = files.data_name(relative.split("/")[1])
             if named is not None and named.run == run:
-                path = self.file(relative)
                 mine.add(path)
                 folders.update(_folders_between(self.path, path))
         # At the same time, because the file system then flushes them together.
@@ -335,10 +393,20 @@ def _folders_between(root: str, path: str) -> Iterator[str]:
         yield path
 
 
+def _seal(relative: str) -> Seal:
+    """The size and checksum in the name of a data file, which all that are committed have."""
+    seal = seal_of(relative)
+    if seal is None:
+        raise ValueError(f"{relative!r} does not end with a size and a checksum")
+    return seal
+
+
 def _check_names(body: Body) -> None:
     for name in ("files", "keep"):
         if not isinstance(body.get(name), list):
             raise ValueError(f"a version needs a list of {name}")
+        for relative in body[name]:
+            _seal(relative)
     for relative in body["keep"]:
         named = files.data_name(relative.removeprefix("data/"))
         if named is None or named.kind not in files.KEPT_KINDS:
@@ -366,12 +434,12 @@ def _check_format(root: str) -> None:
         ) from error
     if found > FORMAT:
         raise StoreError(
-            f"{root}: written by a newer Holdfast (format {found}, this one reads {FORMAT}): "
+            f"{marker}: written by a newer Holdfast (format {found}, this one reads {FORMAT}): "
             "upgrade holdfast."
         )
     if found < _OLDEST_FORMAT:
         raise StoreError(
-            f"{root}: written by an older Holdfast (format {found}, this one reads {FORMAT}): "
+            f"{marker}: written by an older Holdfast (format {found}, this one reads {FORMAT}): "
             "rebuild it: holdfast profile SOURCE... --into NEW_DIRECTORY"
         )
 

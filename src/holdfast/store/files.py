@@ -20,12 +20,16 @@ from holdfast.model.errors import StoreError
 # Kinds that hold what every version found. They outlive the rows they were found in.
 KEPT_KINDS = ("sets", "non_keys", "recount", "batches", "inclusions", "tuples")
 
+DATA = "data"
+"""The folder of the data files."""
+
 _KIND = r"[a-z][a-z0-9_]*"
 _RUN = r"[0-9a-f]{12}"
 _DATA = re.compile(rf"({_KIND})-({_RUN})-.+", re.DOTALL)
 _TEMPORARY = re.compile(rf"\.tmp-({_RUN})")
 _LEASE = re.compile(rf"({_RUN})\.(?:json|dead)")
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _NO_DIRECTORY_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF)
 
@@ -47,11 +51,11 @@ def data_name(name: str) -> DataName | None:
     return DataName(match[1], match[2]) if match else None
 
 
-def data_prefix(kind: str, run: str) -> str:
+def data_prefix(kind: str, run: str, folder: str = DATA) -> str:
     """The beginning of the relative paths of one run's data files of one kind."""
     if not re.fullmatch(_KIND, kind):
         raise ValueError(f"a kind of data file is lower-case letters, digits and _, not {kind!r}")
-    return f"data/{kind}-{run}-"
+    return f"{folder}/{kind}-{run}-"
 
 
 def temporary_name(run: str) -> str:
@@ -95,6 +99,11 @@ def disk_errors(path: str | os.PathLike[str]) -> Iterator[None]:
             f"{where}: cannot be written ({error.strerror or error}); nothing was committed, the "
             "last version is unchanged."
         ) from error
+
+
+def is_refused(error: StoreError) -> bool:
+    """Whether something could not be written because we may not write there."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _REFUSED
 
 
 def write_new(path: str, data: bytes | bytearray | memoryview) -> None:

@@ -21,6 +21,7 @@ from typing import Literal, NamedTuple
 
 from holdfast.model.errors import ConflictError, StoreError
 from holdfast.store.files import (
+    DATA,
     data_prefix,
     disk_errors,
     entries,
@@ -40,7 +41,8 @@ class Lease:
     """One run's claim on the files it writes and on the version it reads.
 
     ``run`` is its unique id, ``version`` the version that it reads, ``committed`` the version
-    that it published, if it has.
+    that it published, if it has. ``folder`` is where its files go: an absolute path when that is
+    not in the profile.
     """
 
     def __init__(self, directory: str, mode: Mode) -> None:
@@ -48,6 +50,7 @@ class Lease:
         self.mode = mode
         self.version = 0
         self.committed: int | None = None
+        self.folder = DATA
         self._directory = directory
         self._path = os.path.join(directory, f"{self.run}.json")
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -57,7 +60,12 @@ class Lease:
 
     def prefix(self, kind: str) -> str:
         """The beginning of the relative paths of this run's files of a kind."""
-        return data_prefix(kind, self.run)
+        return data_prefix(kind, self.run, self.folder)
+
+    @property
+    def pattern(self) -> str:
+        """The same for all kinds, with a star in the kind's place."""
+        return f"{self.folder}/*-{self.run}-"
 
     def new_path(self, kind: str, suffix: str) -> str:
         """A relative path that nothing else uses: ``data/<kind>-<run>-<counter>.<suffix>``."""
@@ -111,8 +119,8 @@ class Lease:
             self._held = os.path.exists(self._path)
             if self.mode == "write":
                 raise
-            # Reading must work on a read-only or full disk, where nobody is likely to clean.
-            _log.warning("reading without a lease: %s", error)
+            # Reading must work on a read-only or full disk; see Store.ask.
+            _log.debug("reading without a lease: %s", error)
             return
         self._held = True
 

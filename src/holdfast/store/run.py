@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from holdfast.model.limits import Time
@@ -41,10 +42,15 @@ class Run:
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Tasks must see what this run writes."""
+        tokens = Path(self.store.path) / self.lease.prefix("token")
+        self.runner = self.runner.sharing(str(tokens))
+
     @property
     def place(self) -> Place:
         """Where this run writes."""
-        return Place(self.store.path, f"data/*-{self.lease.run}-", self.options.keep_rows)
+        return Place(self.store.path, self.lease.pattern, self.options.keep_rows)
 
     @cached_property
     def time(self) -> Time:

@@ -12,8 +12,16 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.evidence import pair_mask
 from holdfast.tasks.encode import encode, layout
-from holdfast.tasks.result import Parcel
-from holdfast.tasks.segments import Segment, index_codes, live_positions, map_arrays, map_words
+from holdfast.tasks.result import Parcel, told
+from holdfast.tasks.sealed import damage
+from holdfast.tasks.segments import (
+    Segment,
+    index_codes,
+    live_positions,
+    map_arrays,
+    map_words,
+    open_raw,
+)
 from holdfast.tasks.view import View
 
 
@@ -26,12 +34,26 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Files:
+    """Check that these files are whole."""
+
+    root: str
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Witnesses:
     """Check that the ``k``-th pair of rows shows the ``k``-th mask."""
 
     view: View
     masks: NDArray[np.uint64]
     pairs: NDArray[np.int64]
+
+
+def check_files(item: Files) -> Iterator[Parcel]:
+    """The errors of those that are not."""
+    found = [damage(Path(item.root, name)) for name in item.names]
+    yield Parcel({"wrong": [told(error) for error in found if error]})
 
 
 def check(item: Check) -> Iterator[Parcel]:
@@ -80,7 +102,7 @@ def check_witnesses(item: Witnesses) -> Iterator[Parcel]:
 
 
 def _encodes(item: Check, segment: Segment, words: NDArray[np.uint64]) -> bool:
-    reader = pa.ipc.open_file(pa.memory_map(str(item.view.path / str(segment.raw))))
+    reader = open_raw(item.view.path, segment)
     start = 0
     for number in range(reader.num_record_batches):
         batch = reader.get_batch(number)

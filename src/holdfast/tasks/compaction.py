@@ -13,11 +13,13 @@ from holdfast.kernels import index
 from holdfast.tasks.ingest import Sketches
 from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import (
+    RawRows,
     Segment,
     build_indexes,
     live_positions,
     map_arrays,
     map_words,
+    open_raw,
     unique,
     write_words,
 )
@@ -79,9 +81,8 @@ def describe(item: Describe) -> Iterator[Parcel]:
 def merge(item: Merge) -> Iterator[Parcel]:
     """Write the merged segment."""
     view = item.view
-    blocks, sizes, where = [], [], []
-    raw = unique(item.prefix, "raw") if view.segments[0].raw else None
-    writer = None
+    blocks, where = [], []
+    raw: RawRows | None = None
     start = 0
     for segment in view.segments:
         live = live_positions(view.path, segment)
@@ -89,16 +90,15 @@ def merge(item: Merge) -> Iterator[Parcel]:
         asked = item.ids[item.ids >> 32 == segment.number] - segment.base
         where.append(np.searchsorted(live, asked) + start + (item.number << 32))
         start += live.size
-        if raw:
-            writer = writer or _raw_writer(view, segment, raw)
-            sizes += _copy_raw(view, segment, live, writer)
-    if writer is not None:
-        writer.close()
+        if segment.raw:
+            reader = open_raw(view.path, segment)
+            raw = raw or RawRows(view.path, item.prefix, reader.schema)
+            _copy_raw(view, segment, live, reader, raw)
+    copied, sizes = (raw.seal(), raw.sizes) if raw else (None, [])
     words = np.concatenate(blocks)
-    path = unique(item.prefix, "words")
-    write_words(view.path / path, words, sizes)
+    path = write_words(view.path, unique(item.prefix, "words"), words, sizes)
     built = build_indexes(view.path, item.prefix, words, view.shape, item.indexes)
-    merged = Segment(item.number, start, start, path, raw, None, built)
+    merged = Segment(item.number, start, start, path, copied, None, built)
     order = [item.ids[item.ids >> 32 == segment.number] for segment in view.segments]
     yield Parcel(
         {"segment": merged.to_dict()},
@@ -106,19 +106,11 @@ def merge(item: Merge) -> Iterator[Parcel]:
     )
 
 
-def _raw_writer(view: View, segment: Segment, path: str) -> pa.ipc.RecordBatchFileWriter:
-    schema = pa.ipc.open_file(pa.memory_map(str(view.path / str(segment.raw)))).schema
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    return pa.ipc.new_file(str(view.path / path), schema, options=options)
-
-
 def _copy_raw(
-    view: View, segment: Segment, live: I64, writer: pa.ipc.RecordBatchFileWriter
-) -> list[int]:
-    """Append the living raw rows; the sizes of the batches written."""
-    reader = pa.ipc.open_file(pa.memory_map(str(view.path / str(segment.raw))))
+    view: View, segment: Segment, live: I64, reader: pa.ipc.RecordBatchFileReader, raw: RawRows
+) -> None:
+    """Append the living raw rows."""
     sizes = map_arrays(view.path / segment.words)[1]["raw_batches"]
-    written = []
     start = 0
     for number, size in enumerate(sizes):
         lo, hi = np.searchsorted(live, [start, start + size])
@@ -126,10 +118,8 @@ def _copy_raw(
             batch = reader.get_batch(number)
             if hi - lo < size:
                 batch = batch.take(pa.array(live[lo:hi] - start))
-            writer.write_batch(batch)
-            written.append(int(hi - lo))
+            raw.add(batch)
         start += size
-    return written
 
 
 def estimate(parcels: list[Parcel]) -> list[float]:

@@ -20,7 +20,14 @@ from holdfast.kernels import evidence, index
 from holdfast.tasks import encode, text
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.result import Parcel
-from holdfast.tasks.segments import ROWS, build_indexes, row_codes, unique, write_words
+from holdfast.tasks.segments import (
+    ROWS,
+    RawRows,
+    build_indexes,
+    row_codes,
+    unique,
+    write_words,
+)
 
 U64 = NDArray[np.uint64]
 
@@ -29,9 +36,6 @@ SEGMENT_ROWS = 1 << 20
 
 _REPORT_SECONDS = 0.5
 """How often a task says how far it is, once it has been at work for longer than that."""
-
-_RAW_BATCH = 4_096
-"""Raw rows that are decompressed to show one."""
 
 NOWHERE = 0
 """The origin of rows that come from no file, or from one that is not known."""
@@ -305,10 +309,8 @@ class _Writer:
 
     def _start(self) -> None:
         self._words: U64 = np.empty((0, self._layout.total), np.uint64)
-        self._sizes: list[int] = []
         self._rows = 0
-        self._raw: Any = None
-        self._raw_path: str | None = None
+        self._raw: RawRows | None = None
         self._sketches = Sketches(self._shape) if self._spec.sketches else None
 
     def abandon(self) -> None:
@@ -343,30 +345,22 @@ class _Writer:
         if self._rows and not self._closed:
             yield self._finish()
         elif self._raw is not None:
-            self._raw.close()
+            self._raw.abandon()
 
     def _write_raw(self, piece: pa.RecordBatch) -> None:
         if self._raw is None:
-            self._raw_path = unique(self._spec.prefix, "raw")
-            options = pa.ipc.IpcWriteOptions(compression="lz4")
-            path = str(self._root / self._raw_path)
-            self._raw = pa.ipc.new_file(path, self._spec.schema, options=options)
-        for start in range(0, piece.num_rows, _RAW_BATCH):
-            part = piece.slice(start, _RAW_BATCH)
-            self._raw.write_batch(part)
-            self._sizes.append(part.num_rows)
+            self._raw = RawRows(self._root, self._spec.prefix, self._spec.schema)
+        self._raw.add(piece)
 
     def _finish(self) -> Parcel:
-        if self._raw is not None:
-            self._raw.close()
+        raw, sizes = (self._raw.seal(), self._raw.sizes) if self._raw else (None, [])
         words = self._words
-        path = unique(self._spec.prefix, "words")
-        write_words(self._root / path, words, self._sizes)
+        path = write_words(self._root, unique(self._spec.prefix, "words"), words, sizes)
         built = build_indexes(self._root, self._spec.prefix, words, self._shape, self._spec.indexes)
         arrays: dict[str, NDArray[Any]] = {"fingerprint": index.fingerprint(row_codes(words))}
         if self._sketches:
             arrays["sketch"] = self._sketches.hashes
-        facts = {"words": path, "raw": self._raw_path, "rows": self._rows, "indexes": built}
+        facts = {"words": path, "raw": raw, "rows": self._rows, "indexes": built}
         self.written += self._rows
         self._start()
         return Parcel(facts, arrays)

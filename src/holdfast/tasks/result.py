@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+from holdfast.model import errors
+from holdfast.model.errors import HoldfastError
+from holdfast.tasks.sealed import flushed
 
 SCHEMA = pa.schema([("facts", pa.string()), ("arrays", pa.binary())])
 """The columns of every task's result."""
@@ -30,6 +35,37 @@ class Parcel:
             chunks.append(np.ascontiguousarray(array).tobytes())
         facts = json.dumps({"facts": self.facts, "arrays": described})
         return pa.record_batch([[facts], [b"".join(chunks)]], schema=SCHEMA)
+
+
+def told(error: HoldfastError) -> dict[str, str]:
+    """An error as facts."""
+    return {"kind": type(error).__name__, "message": str(error)}
+
+
+def error_of(facts: dict[str, str]) -> HoldfastError:
+    """The error that facts tell of."""
+    kind: type[HoldfastError] = getattr(errors, facts["kind"])
+    return kind(facts["message"])
+
+
+def guarded(parcels: Iterator[Parcel]) -> Iterator[Parcel]:
+    """What a task sends back, once the files that it wrote are flushed; an error of ours as the
+    last parcel, because Spark would run the task again and then bury the message in its own."""
+    try:
+        for parcel in parcels:
+            flushed()
+            yield parcel
+    except HoldfastError as error:
+        yield Parcel({"failed": told(error)})
+
+
+def checked(parcels: Iterable[Parcel]) -> list[Parcel]:
+    """What tasks sent back, on the driver; their error, if one failed."""
+    kept = list(parcels)
+    for parcel in kept:
+        if "failed" in parcel.facts:
+            raise error_of(parcel.facts["failed"])
+    return kept
 
 
 def unpack(facts: str, arrays: bytes) -> Parcel:

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import Parcel, unpack
+from holdfast.tasks.result import Parcel, checked, guarded, unpack
 
 Call = tuple[Callable[[Any], Iterator[Parcel]], Any]
 """A task and what it is told."""
@@ -18,11 +18,15 @@ Reader = Callable[[Iterator[pa.RecordBatch], Ingest], Iterator[Parcel]]
 
 
 class Runner(Protocol):
-    """Runs tasks somewhere and brings back their parcels."""
+    """Runs tasks somewhere and brings back their parcels; or raises the error of one."""
 
     @property
     def tasks(self) -> int:
         """How many tasks run at once."""
+
+    def sharing(self, prefix: str) -> Runner:
+        """A runner of tasks that write where paths begin so: they see one folder, or it is an
+        error."""
 
     def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
         """Run every call, in one job; the parcels of each, in order."""
@@ -40,9 +44,13 @@ class InProcess:
     def __init__(self, tasks: int = 2) -> None:
         self.tasks = tasks
 
+    def sharing(self, _prefix: str) -> Runner:
+        """All tasks are in this process."""
+        return self
+
     def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
         """Run every call."""
-        return [[_copy(parcel) for parcel in task(item)] for task, item in calls]
+        return [checked(map(_copy, guarded(task(item)))) for task, item in calls]
 
     def read(self, task: Reader, rows: pa.Table, spec: Ingest) -> list[Parcel]:
         """Run a task over the rows, in as many partitions as there are tasks."""
@@ -50,12 +58,12 @@ class InProcess:
         parcels = []
         for start in range(0, max(1, rows.num_rows), size):
             batches = rows.slice(start, size).to_batches()
-            parcels += [_copy(parcel) for parcel in task(iter(batches), spec)]
+            parcels += checked(map(_copy, guarded(task(iter(batches), spec))))
         return parcels
 
     def head(self, task: Reader, rows: pa.Table, spec: Ingest, count: int) -> list[Parcel]:
         """Run a task over the first rows."""
-        return list(task(iter(rows.slice(0, count).to_batches()), spec))
+        return checked(guarded(task(iter(rows.slice(0, count).to_batches()), spec)))
 
 
 def _copy(parcel: Parcel) -> Parcel:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import encode
 from holdfast.kernels import index as kernels
 from holdfast.kernels.evidence import Shape
+from holdfast.tasks.sealed import Sink, mapped, stamp
 
 U64 = NDArray[np.uint64]
 
@@ -31,6 +32,9 @@ ROWS = "rows"
 
 _CUTS = 256
 """Codes at even distances that an index tells about itself."""
+
+RAW_BATCH = 4_096
+"""Raw rows that are decompressed to show one."""
 
 _NO_ROWS = np.empty(0, np.uint8)
 
@@ -70,34 +74,44 @@ class Segment:
 
 
 def unique(prefix: str, kind: str) -> str:
-    """A file name that no other task, retry or run will use; ``prefix`` comes from the lease."""
+    """A file name that no other task, retry or run will use; ``prefix`` comes from the lease.
+
+    It is sealed in the end (:mod:`holdfast.tasks.sealed`).
+    """
     return f"{prefix.replace('*', kind)}{uuid.uuid4().hex[:12]}.arrow"
 
 
-def write_arrays(path: Path, arrays: dict[str, NDArray[Any]], **facts: Any) -> None:
-    """Write arrays of one length as a memory-mappable Arrow file, with facts in its schema."""
+def write_arrays(root: Path, path: str, arrays: dict[str, NDArray[Any]], **facts: Any) -> str:
+    """Write arrays of one length as a memory-mappable Arrow file, with facts in its schema; the
+    path that it has in the end."""
     batch = pa.record_batch([pa.array(a) for a in arrays.values()], names=list(arrays))
     schema = batch.schema.with_metadata({"holdfast": json.dumps(facts)})
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+    sink = Sink(root, path)
+    with pa.ipc.new_file(sink, schema) as writer:
         writer.write_batch(pa.record_batch(batch.columns, schema=schema))
+    return sink.seal()
+
+
+def map_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    """The arrays of a file, mapped, and its facts."""
+    return _arrays(path, stamp(path))
 
 
 # Files never change once they are named, so a worker may keep its maps from task to task.
 @lru_cache(maxsize=512)
-def map_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
-    """The arrays of a file, mapped, and its facts."""
-    reader = pa.ipc.open_file(pa.memory_map(str(path)))
-    batch = reader.get_batch(0)
+def _arrays(
+    path: Path, _stamp: tuple[int, int, int]
+) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+    batch = pa.ipc.open_file(mapped(path)).get_batch(0)
     facts = json.loads((batch.schema.metadata or {}).get(b"holdfast", b"{}"))
     columns = zip(batch.schema.names, batch.columns, strict=True)
     return {name: column.to_numpy(zero_copy_only=True) for name, column in columns}, facts
 
 
-def write_words(path: Path, words: U64, raw_batches: list[int]) -> None:
+def write_words(root: Path, path: str, words: U64, raw_batches: list[int]) -> str:
     """Write a segment's encoded rows; ``raw_batches`` are the sizes of its raw file's batches."""
-    write_arrays(
-        path, {"words": words.reshape(-1)}, shape=list(words.shape), raw_batches=raw_batches
-    )
+    facts = {"shape": list(words.shape), "raw_batches": raw_batches}
+    return write_arrays(root, path, {"words": words.reshape(-1)}, **facts)
 
 
 def map_words(root: Path, segment: Segment) -> U64:
@@ -123,21 +137,21 @@ def live_positions(root: Path, segment: Segment) -> NDArray[np.int64]:
 
 
 def with_dead(root: Path, segment: Segment, positions: NDArray[np.int64], path: str) -> Segment:
-    """The segment with more rows deleted; writes the new bitmap to ``path``."""
+    """The segment with more rows deleted; writes the new bitmap to ``path``, then sealed."""
     bits = np.zeros(segment.rows, np.uint8)
     if segment.dead is not None:
         bits = np.unpackbits(map_dead(root, segment), count=segment.rows, bitorder="little")
     bits[positions] = 1
-    write_arrays(root / path, {"dead": np.packbits(bits, bitorder="little")})
+    path = write_arrays(root, path, {"dead": np.packbits(bits, bitorder="little")})
     return replace(segment, live=segment.rows - int(bits.sum()), dead=path)
 
 
-def write_index(root: Path, path: str, codes: U64) -> None:
+def write_index(root: Path, path: str, codes: U64) -> str:
     """Write a column in sorted order."""
     sorted_codes, positions = kernels.sort(codes)
     # The driver cuts columns into ranges by these, without touching the codes themselves.
     cuts = sorted_codes[:: max(1, len(codes) // _CUTS)].tolist()
-    write_arrays(root / path, {"codes": sorted_codes, "positions": positions}, cuts=cuts)
+    return write_arrays(root, path, {"codes": sorted_codes, "positions": positions}, cuts=cuts)
 
 
 def build_indexes(
@@ -146,8 +160,8 @@ def build_indexes(
     """Write the named indexes of a segment and say where they are."""
     built = {}
     for name in names:
-        built[name] = unique(prefix, "index")
-        write_index(root, built[name], index_codes(words, name, shape))
+        path = unique(prefix, "index")
+        built[name] = write_index(root, path, index_codes(words, name, shape))
     return built
 
 
@@ -195,13 +209,45 @@ def look_up(root: Path, segment: Segment, name: str, codes: U64) -> tuple[Any, A
     return lo, hi, arrays["positions"]
 
 
-def read_raw(root: Path, segment: Segment, positions: NDArray[np.int64]) -> pa.Table:
-    """Raw rows at ``positions``, in that order."""
+class RawRows:
+    """Writes the raw file of a segment, a batch of at most 4,096 rows at a time."""
+
+    def __init__(self, root: Path, prefix: str, schema: pa.Schema) -> None:
+        self._sink = Sink(root, unique(prefix, "raw"))
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        self._writer = pa.ipc.new_file(self._sink, schema, options=options)
+        self.sizes: list[int] = []
+
+    def add(self, rows: pa.RecordBatch) -> None:
+        """Append rows."""
+        for start in range(0, rows.num_rows, RAW_BATCH):
+            part = rows.slice(start, RAW_BATCH)
+            self._writer.write_batch(part)
+            self.sizes.append(part.num_rows)
+
+    def seal(self) -> str:
+        """End the file; its path."""
+        self._writer.close()
+        return self._sink.seal()
+
+    def abandon(self) -> None:
+        """Close the file, which nobody will read."""
+        self._writer.close()
+        self._sink.close()
+
+
+def open_raw(root: Path, segment: Segment) -> pa.ipc.RecordBatchFileReader:
+    """The raw rows of a segment, batch by batch."""
     if segment.raw is None:
         raise ValueError(f"segment {segment.number} keeps no raw rows")
+    return pa.ipc.open_file(mapped(root / segment.raw))
+
+
+def read_raw(root: Path, segment: Segment, positions: NDArray[np.int64]) -> pa.Table:
+    """Raw rows at ``positions``, in that order."""
     facts = map_arrays(root / segment.words)[1]
     ends = np.cumsum(facts["raw_batches"])
-    reader = pa.ipc.open_file(pa.memory_map(str(root / segment.raw)))
+    reader = open_raw(root, segment)
     which = np.searchsorted(ends, positions, "right")
     taken: dict[int, pa.RecordBatch] = {}
     for number in np.unique(which):

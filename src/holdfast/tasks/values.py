@@ -446,7 +446,6 @@ def look(item: Look) -> Iterator[Parcel]:
 def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> Parcel:
     if not len(entries):
         return Parcel({"part": None, "entries": 0})
-    path = unique(prefix, "values")
     arrays: dict[str, NDArray[Any]] = {
         "code": np.ascontiguousarray(entries[:, 0]),
         "rest": np.ascontiguousarray(entries[:, 1]),
@@ -454,7 +453,7 @@ def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) ->
     }
     if frequencies:
         arrays["count"] = entries[:, 3].astype(np.int64)
-    write_arrays(root / path, arrays)
+    path = write_arrays(root, unique(prefix, "values"), arrays)
     return Parcel({"part": path, "entries": len(entries)})
 
 

@@ -1,0 +1,217 @@
+"""Damaged files: every command says what it said before, or names the file and what to do."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast import Profile
+from holdfast.flow import pipeline
+from holdfast.input.row_input import Feed
+from holdfast.model.errors import StoreError
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
+from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
+from holdfast.tasks.segments import map_arrays
+from tests.pipeline.tables import KINDS, Shop, feed, folder, small_limits
+from tests.strategies import Rows
+
+ROWS: Rows = [(i, i % 6, i // 6 % 4, i % 3 or None) for i in range(48)]
+OTHERS: Rows = [(i, i % 6) for i in range(12)]
+KIND = [KINDS[0], KINDS[0], KINDS[0], KINDS[5]]
+OPTIONS = Options(evidence="counted", max_error=0.1, max_arity=2)
+MORE: Rows = [(100, 1, 1, 0), (101, 1, 1, 0), (0, 5, 3, 1)]
+
+Answer = Callable[[Path], Any]
+
+
+def batch() -> pipeline.Batch:
+    """Touches old rows through every index, and takes some of them away."""
+    return pipeline.Batch(inserts=feed(KIND, MORE), deletes=feed(KIND, ROWS[4:7]))
+
+
+def feeds() -> dict[str, Feed]:
+    return {"t": feed(KIND, ROWS), "others": feed(2, OTHERS)}
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A profile of two tables and three versions, with a file of every kind."""
+    path = tmp_path_factory.mktemp("damage") / "p"
+    with small_limits(divide=0):
+        store, runner = Store.create(path), InProcess(2)
+        pipeline.discover(runner, store, feeds(), OPTIONS, no_progress)
+        changes = {"inserts": feed(KIND, [(60, 1, 2, 0)]), "deletes": feed(KIND, ROWS[:3])}
+        pipeline.apply(runner, store, "t", pipeline.Batch(**changes), no_progress)
+        more = pipeline.Batch(inserts=feed(2, [(50, 50)]), batch_id="more")
+        pipeline.apply(runner, store, "others", more, no_progress)
+        kinds = {name.split("/")[1].split("-")[0] for name in store.read()["files"]}
+        assert kinds == {
+            "words", "raw", "index", "dead", "keys", "cover", "evidence", "agree", "fds",
+            "recount", "values", "clusters", "inclusions", "tuples",
+        }  # fmt: skip
+    return path
+
+
+def show(path: Path) -> Any:
+    asked = Profile.open(path)
+    found = asked.snapshot()
+    tables = [
+        (each.keys, each.non_keys, list(each.functional_dependencies or ()), each.approximate_keys)
+        for each in found.tables.values()
+    ]
+    inclusions = [str(each) for each in asked.inclusion_dependencies()]
+    sets = [asked.agree_sets("t"), asked.agree_sets("t", at=1)]
+    history = [entry.to_dict() for entry in asked.history()]
+    return tables, inclusions, asked.clusters(), sets, history, asked.diff(1, 3)
+
+
+def change(path: Path, dry_run: bool) -> Any:
+    store = Store.open(path)
+    told = pipeline.apply(InProcess(2), store, "t", batch(), no_progress, dry_run)
+    form = told.to_dict()
+    return {name: form[name] for name in form if name not in ("seconds", "version")}
+
+
+def check(path: Path) -> Any:
+    return change(path, dry_run=True)
+
+
+def apply(path: Path) -> Any:
+    told = change(path, dry_run=False)
+    assert Store.open(path).head() == 4
+    return told
+
+
+def verify(path: Path) -> Any:
+    return pipeline.verify(InProcess(2), Store.open(path), no_progress)
+
+
+def missing(path: Path) -> Any:
+    pair = (pipeline.Attribute("t", "c0"), pipeline.Attribute("others", "c0"))
+    return pipeline.missing_values(InProcess(2), Store.open(path), *pair, None, no_progress)
+
+
+ANSWERS: list[Answer] = [show, check, apply, verify, missing]
+
+
+def damages(content: bytes) -> Iterator[bytes]:
+    """The content cut short, lengthened, and with single bits flipped, all over it."""
+    yield b""
+    yield content[: len(content) // 2]
+    yield content[:-1]
+    yield content + b"\0"
+    for k in range(6):
+        flipped = bytearray(content)
+        at = (len(content) - 1) * k // 5
+        flipped[at] ^= 1 << (3 * k % 8)
+        yield bytes(flipped)
+
+
+def overwrite(path: Path, content: bytes) -> None:
+    path.unlink()  # what is mapped in this process stays as it was
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+def test_any_damaged_file_is_named(profile: Path, answer: Answer) -> None:
+    with folder() as place, small_limits(divide=0):
+        path = Path(place) / "p"
+
+        def copied() -> None:
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.copytree(profile, path)
+
+        copied()
+        expected = answer(path)
+        copied()
+        errors: list[tuple[str, str]] = []
+        for file in sorted(each for each in path.rglob("*") if each.is_file()):
+            content = file.read_bytes()
+            for damaged in damages(content):
+                overwrite(file, damaged)
+                try:
+                    assert answer(path) == expected, file
+                except StoreError as error:
+                    errors.append((str(file), str(error)))
+                    continue
+                if answer is apply:
+                    copied()
+                if not damaged:
+                    break  # it is not even opened
+            overwrite(file, content)
+        assert not changed(path, profile)
+    assert len(errors) > 50
+    for file_, said in errors:
+        assert file_ in said
+        assert re.search("holdfast profile|upgrade holdfast", said)
+        assert "cannot be written" not in said
+
+
+def changed(path: Path, profile: Path) -> set[str]:
+    """The names of files that were not there before, or are gone."""
+    names = [{str(file.relative_to(each)) for file in each.rglob("*")} for each in (path, profile)]
+    return names[0] ^ names[1]
+
+
+def test_verify_checks_every_file(profile: Path, tmp_path: Path) -> None:
+    """Those of earlier versions too; several at once are all named."""
+    shutil.copytree(profile, tmp_path / "p")
+    store = Store.open(tmp_path / "p")
+    files = sorted((tmp_path / "p" / "data").iterdir())
+    named = {name for version in (1, 2, 3) for name in store.read(version)["keep"]}
+    assert {f"data/{file.name}" for file in files} == named | set(store.read()["files"])
+    for file in files:
+        content = bytearray(file.read_bytes())
+        content[len(content) // 3] ^= 4
+        overwrite(file, bytes(content))
+        with pytest.raises(StoreError, match=re.escape(str(file))):
+            verify(tmp_path / "p")
+        content[len(content) // 3] ^= 4
+        overwrite(file, bytes(content))
+    files[0].unlink()
+    overwrite(files[-1], b"")
+    with pytest.raises(StoreError) as caught:
+        verify(tmp_path / "p")
+    assert f"{files[0]}: this data file is missing" in str(caught.value)
+    assert f"{files[-1]}: this data file is damaged: it has 0 bytes, not" in str(caught.value)
+
+
+def test_one_bit_of_an_index_hides_no_violation(tmp_path: Path) -> None:
+    """The key {id} breaks when id 500 comes again; a look-up in the index would not find it."""
+    shop = Shop(tmp_path / "p", 2, [(i, i % 7) for i in range(1000)])
+    (segments,) = [table["segments"] for table in shop.store.read()["tables"].values()]
+    (index,) = [s["indexes"]["0"] for s in segments if s["number"] == 500 // s["rows"] + 1]
+    path = Path(shop.store.path, index)
+    arrays, _ = map_arrays(path)
+    (place,) = np.flatnonzero(arrays["codes"] == 500)
+    content = bytearray(path.read_bytes())
+    at = content.index(arrays["codes"].tobytes()) + 8 * int(place)
+    assert int.from_bytes(content[at : at + 8], "little") == 500
+    content[at] ^= 1
+    path.write_bytes(content)  # in place, as a disk does it
+    with pytest.raises(StoreError, match=re.escape(f"{path}: this data file is damaged")):
+        shop.apply(inserts=[(500, 3)])
+    assert shop.store.head() == 1
+    content[at] ^= 1
+    path.write_bytes(content)
+    told = shop.apply(inserts=[(500, 8)])
+    assert [str(lost.key) for lost in told.broken] == ["c0"]
+
+
+def test_a_file_that_changes_after_it_was_checked(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 2, [(i, i % 7) for i in range(20)])
+    shop.apply(inserts=[(20, 0)], dry_run=True)
+    words = Path(shop.store.path, shop.store.read()["tables"]["t"]["segments"][0]["words"])
+    content = bytearray(words.read_bytes())
+    content[-1] ^= 1
+    overwrite(words, bytes(content))
+    with pytest.raises(StoreError, match=re.escape(str(words))):
+        shop.apply(inserts=[(20, 0)])
