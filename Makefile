@@ -1,11 +1,12 @@
 # Every target makes the environment it needs the first time, and works offline after that.
 #   make demo         a sample shop, profiled, with two batches
-#   make test         everything; make test-fast: what needs no Java; make test-lowest: PySpark 4.1
+#   make test         everything but the law on many tables, which make test-long tries
+#   make test-fast    what needs no Java, in a minute; make test-lowest: on PySpark 4.1
 #   make lint format bench clean
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-fast test-lowest lint format bench clean
+.PHONY: demo test test-fast test-long test-lowest lint format bench clean
 
 # A Spark, a Python path or a server that belongs to something else must not leak in.
 unexport SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE SPARK_MASTER MASTER PYSPARK_SUBMIT_ARGS
@@ -41,13 +42,17 @@ demo: $(READY)
 
 # A process can hold one kind of Spark session, so the two other kinds get one each.
 test: $(READY)
-	.venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM)" --ignore=tests/cluster --ignore=tests/connect
+	.venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not long" --ignore=tests/cluster --ignore=tests/connect
 	$(call TESTING,.venv) pytest tests $(SPREAD) -m spark --ignore=tests/cluster --ignore=tests/connect
 	$(call TESTING,.venv) pytest tests/cluster
 	$(call TESTING,.venv) pytest tests/connect
 
 test-fast: $(READY)
-	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-10} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow" --ignore=tests/cluster --ignore=tests/connect
+	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-10} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow and not long" --ignore=tests/cluster --ignore=tests/connect
+
+# HOLDFAST_EXAMPLES says how many tables.
+test-long: $(READY)
+	.venv/bin/pytest tests $(SPREAD) -m long --ignore=tests/cluster --ignore=tests/connect
 
 test-lowest: $(LOWEST)
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests $(SPREAD) -m spark --ignore=tests/cluster --ignore=tests/connect

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 import typer
 
 from holdfast.cli import app
+from tests.steps import run_steps
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -96,28 +93,6 @@ def test_every_decision_is_listed() -> None:
         assert all(f"**{part}.**" in text for part in ("Context", "Decision", "Consequence"))
 
 
-# All steps in one process, because most of the time that a command takes is Spark's start.
-STEPS = """
-import contextlib, io, json, sys
-from holdfast.cli import main
-
-told = []
-for step in json.load(sys.stdin):
-    printed, code = io.StringIO(), 0
-    with contextlib.redirect_stdout(printed):
-        if isinstance(step, str):
-            exec(step)
-        else:
-            sys.argv = step
-            try:
-                main()
-            except SystemExit as exit_:
-                code = exit_.code or 0
-    told.append([printed.getvalue(), code])
-json.dump(told, sys.stdout)
-"""
-
-
 @pytest.mark.spark
 @pytest.mark.slow
 def test_the_readme_shows_what_happens(tmp_path: Path) -> None:
@@ -129,18 +104,7 @@ def test_the_readme_shows_what_happens(tmp_path: Path) -> None:
     (program,) = blocks(README, "python")
     printed = README.split(program)[1].split("```\n")[2]
 
-    done = subprocess.run(
-        [sys.executable, "-c", STEPS],
-        cwd=tmp_path,
-        input=json.dumps([*(shlex.split(command) for command, _ in steps), program]),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
+    told, errors = run_steps(tmp_path, [*(shlex.split(command) for command, _ in steps), program])
     expected = [(shown, int(" check " in command)) for command, shown in steps] + [(printed, 0)]
     for (out, code), (shown, expected_code) in zip(told, expected, strict=True):
-        assert (MOMENT.sub("", out), code) == (MOMENT.sub("", shown), expected_code), done.stderr
+        assert (MOMENT.sub("", out), code) == (MOMENT.sub("", shown), expected_code), errors

@@ -407,7 +407,7 @@ class Profile:
                 _more_keys(old[name], new[name]),
                 (old[name].rows, new[name].rows),
                 _others(after, before, name),
-                _others(before, after, name),
+                _left(after, _others(before, after, name)),
                 _more_dependencies(new[name], old[name]),
                 _more_dependencies(old[name], new[name]),
                 (old[name].duplicates, new[name].duplicates),
@@ -528,6 +528,12 @@ def _others(one: Snapshot, two: Snapshot, table: str) -> tuple[InclusionDependen
         for each in one.inclusions.dependencies()
         if each.dependent[0].table == table and each.sides not in known
     )
+
+
+def _left(one: Snapshot, lost: tuple[InclusionDependency, ...]) -> tuple[InclusionDependency, ...]:
+    """Lost inclusion dependencies with what a version has left of them."""
+    shared = one.inclusions.shared if one.inclusions else None
+    return tuple(shared.lost(each) for each in lost) if shared else lost
 
 
 def _share(min_coverage: float | None) -> float | None:

@@ -14,7 +14,14 @@ import typer
 from holdfast.cli import app
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
 from holdfast.model.changes import Changes, Entry, Lost, TableDiff, Verification
-from holdfast.model.constraints import AgreeSet, Attribute, FunctionalDependency, Key, NonKey
+from holdfast.model.constraints import (
+    AgreeSet,
+    Attribute,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    NonKey,
+)
 from holdfast.report import forms
 from holdfast.report.snapshot import Inclusions, Snapshot, TableSnapshot
 
@@ -111,7 +118,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
         (Key("orders", ("id",)),),
         (1000, 1008),
         (),
-        tuple(contained.dependencies()),
+        (InclusionDependency((city,), (other,), 0.8),),
     )
     shown = Snapshot(3, created, options, {"orders": orders})
     page = sections("json.md")

@@ -41,7 +41,7 @@ def test_as_json(shop: Path, run: Run) -> None:
 
 def test_partial(shop: Path, run: Run) -> None:
     told = run("show", shop, "inds", "--min-coverage", "0.7").out
-    assert "customers(id) in orders(customer_id)  (75.0000% of the values)" in told
+    assert "customers(id) in orders(customer_id)  (75% of the values)" in told
     assert run("show", shop, "inds", "--min-coverage", "2").code == 2
 
 
@@ -51,7 +51,7 @@ def test_kept_current(shop: Path, run: Run, tmp_path: Path) -> None:
     assert checked.code == 0
     assert "− orders(customer_id) in customers(id)" in checked.out
     told = run("apply", shop, "--table", "orders", "--inserts", new, "--format", "json")
-    assert json.loads(told.out)["inclusion_dependencies_lost"] == [{**SIDES, "coverage": 1.0}]
+    assert json.loads(told.out)["inclusion_dependencies_lost"] == [{**SIDES, "coverage": 0.75}]
     assert "no inclusion dependency" in run("show", shop, "inds").out
     assert "− orders(customer_id) in customers(id)" in run("diff", shop, 1, 2).out
     assert "orders(customer_id) in customers(id)" in run("show", shop, "inds", "--at", 1).out

@@ -21,7 +21,8 @@ ROOT = Path(__file__).parents[2]
 )
 def test_kernels_and_a_share_of_the_law(variable: str, examples: str) -> None:
     command = [
-        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow",
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
+        "-m", "not slow and not long",
         "tests/kernels", "tests/tasks/test_upkeep.py", "tests/pipeline/test_law.py",
         # Interpreted, 64-bit arithmetic that is meant to wrap around warns that it does.
         "-W", "ignore:overflow encountered:RuntimeWarning",

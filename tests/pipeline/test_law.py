@@ -115,7 +115,7 @@ def test_kept_equals_fresh(data: st.DataObject, options: Options, tasks: int) ->
     small_tables(data, options, tasks, 14, 5)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("nulls", ["equal", "unequal"])
 @law(4 * EXAMPLES)
 @given(data=st.data(), options=OPTIONS, tasks=st.integers(1, 3))

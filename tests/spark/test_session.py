@@ -228,17 +228,18 @@ def test_an_interrupt_cancels_our_jobs_only(spark: SparkSession, tmp_path: Path)
 def test_an_interrupt_between_jobs_leaves_the_callers_alone(
     spark: SparkSession, frame: Make, tmp_path: Path
 ) -> None:
-    begun = tmp_path / "begun"
+    begun, over = tmp_path / "begun", tmp_path / "over"
     theirs: list[Any] = []
 
-    def slow(batches: Any) -> Any:
+    def waiting(batches: Any) -> Any:
         for batch in batches:
             begun.touch()
-            time.sleep(3)
+            while not over.exists():
+                time.sleep(0.05)
             yield batch
 
     def other() -> None:
-        theirs.extend(spark.range(0, 1, 1, 1).mapInArrow(slow, "id long").collect())
+        theirs.extend(spark.range(0, 1, 1, 1).mapInArrow(waiting, "id long").collect())
 
     def interrupt(stage: str, **_: Any) -> None:
         if stage == "commit":
@@ -251,8 +252,11 @@ def test_an_interrupt_between_jobs_leaves_the_callers_alone(
     kept = Profile.open(tmp_path / "p", session=spark, progress=interrupt)
     thread = threading.Thread(target=other)
     thread.start()
-    with pytest.raises(KeyboardInterrupt):
-        kept.apply("t", inserts=frame("id int", (2,)))
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            kept.apply("t", inserts=frame("id int", (2,)))
+    finally:
+        over.touch()
     thread.join()
     assert [row["id"] for row in theirs] == [0]
     assert kept.snapshot().version == 1

@@ -59,8 +59,7 @@ def test_a_lease_is_kept_fresh(store: Store, monkeypatch: pytest.MonkeyPatch) ->
     with store.writing() as lease:
         expire(store, lease)
         path = Path(store.path, "leases", f"{lease.run}.json")
-        deadline = time.monotonic() + 5
-        while time.time() - path.stat().st_mtime > 60 and time.monotonic() < deadline:
+        while time.time() - path.stat().st_mtime > 60:
             time.sleep(0.01)
         assert [held.alive for held in leases.held(f"{store.path}/leases")] == [True]
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
 
 import typer
+import typer.core
 
 from holdfast.cli import arguments
 from holdfast.model.errors import StoreError, UnknownTableError
@@ -28,9 +29,31 @@ if TYPE_CHECKING:
     from holdfast.report.progress import Progress
     from holdfast.report.snapshot import Snapshot
 
+
+class _PlainFlags:
+    """Help that shows no type for a flag: there is no value to give."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for each in parameters:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return parameters
+
+
+class _Command(_PlainFlags, typer.core.TyperCommand):
+    pass
+
+
+class _Group(_PlainFlags, typer.core.TyperGroup):
+    pass
+
+
 app = typer.Typer(
     name="holdfast",
-    help="Finds the keys that hold in tables, and keeps them true as rows arrive, change and go.",
+    cls=_Group,
+    help="Finds the keys, foreign keys, functional and inclusion dependencies that hold in tables, "
+    "and keeps them current as rows arrive, change and go.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -78,7 +101,8 @@ _SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TAB
 _ROW_KEY = "Columns that name one row, with commas; `a,b` in backticks is one column."
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="The profile directory.")]
-Version = Annotated[int, typer.Argument(help="A version.")]
+FromVersion = Annotated[int, typer.Argument(metavar="A", help="The version to start from.")]
+ToVersion = Annotated[int, typer.Argument(metavar="B", help="The version to end with.")]
 Table = Annotated[str, _flag("--table", "The table that changes.", "NAME")]
 OneTable = Annotated[str | None, _flag("--table", "Only this table.", "NAME")]
 OutputFormat = Annotated[Output, _flag("--format", "How results are printed.")]
@@ -136,7 +160,7 @@ def command(function: Callable[P, int]) -> Callable[P, None]:
         if code:
             raise typer.Exit(code)
 
-    app.command()(run)
+    app.command(cls=_Command)(run)
     return run
 
 
@@ -341,7 +365,7 @@ def check(
 @command
 def show(
     directory: Directory,
-    part: Annotated[Part | None, typer.Argument(help="Only these.")] = None,
+    part: Annotated[Part | None, typer.Argument(metavar="PART", help="Only these.")] = None,
     table: OneTable = None,
     at: Annotated[int | None, _flag("--at", "An earlier version.", "VERSION")] = None,
     min_coverage: Annotated[
@@ -353,7 +377,7 @@ def show(
     quiet: Quiet = False,  # noqa: ARG001  every command takes it
     verbose: Verbose = False,
 ) -> int:
-    """Show what a profile knows: keys, non-keys with two rows that agree on them, and more."""
+    """Show what a profile knows: keys and non-keys, dependencies, foreign keys."""
     from dataclasses import replace
 
     from holdfast.api import Profile
@@ -413,14 +437,14 @@ def history(
 @command
 def diff(
     directory: Directory,
-    a: Version,
-    b: Version,
+    a: FromVersion,
+    b: ToVersion,
     output: OutputFormat = Output.TEXT,
     everything: All = False,
     quiet: Quiet = False,  # noqa: ARG001
     verbose: Verbose = False,  # noqa: ARG001
 ) -> int:
-    """Show which keys were gained and lost from version A to version B."""
+    """Show which keys and dependencies were gained and lost from version A to version B."""
     from holdfast.api import Profile
     from holdfast.report import forms, terminal
 

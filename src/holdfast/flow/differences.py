@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from holdfast.cover.dependencies import Covers
 from holdfast.families.inclusion_dependencies import clusters as inclusion_clusters
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
+from holdfast.families.inclusion_dependencies.foreign_keys import Shared
 from holdfast.flow.known import Known
 from holdfast.kernels import bitsets
 from holdfast.model.changes import Changes, Lost
@@ -130,7 +131,7 @@ def _dependency_changes(
 def inclusion_changes(
     before: Inclusion | None, after: Inclusion | None, options: Options
 ) -> dict[str, Any]:
-    """The inclusion dependencies that came and went, whatever their coverage was."""
+    """The inclusion dependencies that came, and those that went with what is left of them."""
     if before is None or after is None or before is after:
         return {}
     lists: list[dict[Any, InclusionDependency]] = [
@@ -138,9 +139,12 @@ def inclusion_changes(
         for values in (before, after)
     ]
     old, new = lists
+    shared = Shared(after.attributes, after.families, after.overlaps)
     return {
         "inclusions_gained": tuple(each for sides, each in new.items() if sides not in old),
-        "inclusions_lost": tuple(each for sides, each in old.items() if sides not in new),
+        "inclusions_lost": tuple(
+            shared.lost(each) for sides, each in old.items() if sides not in new
+        ),
     }
 
 

@@ -3,11 +3,16 @@
 Compiled code is cached on disk, because a fresh Python worker would otherwise spend seconds
 compiling. Numba raises at import when its cache folder cannot be written, so an unwritable
 place falls back to a folder under the system's temporary directory.
+
+Numba does not look at bounds checks when it takes code from a cache, so code with them has a cache
+of its own; neither kind is ever taken for the other.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +22,9 @@ import numba
 from numba import config
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+BOUNDS = os.environ.get("HOLDFAST_BOUNDS") == "1"
+"""Whether kernels are compiled with bounds checks, for tests."""
 
 
 def _writable_cache() -> None:
@@ -39,14 +47,34 @@ def _writable_cache() -> None:
         config.CACHE_DIR = spare
 
 
+def _cache_with_bounds() -> bool:
+    """Point Numba at the cache for code with bounds checks; False: there is no place for one.
+
+    It is named after the kernels' sources: Numba looks only at the file that a kernel is in, not
+    at those of the kernels that it calls, and a check of old code would be none.
+    """
+    sources = sorted(Path(__file__).parent.glob("*.py"))
+    if not sources:
+        return False  # sent to a worker in a zip, where Numba chooses the folder
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
+    above = Path(config.CACHE_DIR or Path(__file__).with_name("__pycache__"))
+    folder = above / f"bounds-{digest}"
+    if not folder.exists():
+        for outdated in above.glob("bounds-*"):
+            shutil.rmtree(outdated, ignore_errors=True)
+        folder.mkdir(parents=True, exist_ok=True)
+    config.CACHE_DIR = str(folder)
+    return True
+
+
 _writable_cache()
+_CACHED = not BOUNDS or _cache_with_bounds()
 
 
 def kernel(function: F) -> F:
     """Compile a kernel: nopython, cached, without the interpreter lock.
 
-    ``HOLDFAST_BOUNDS=1`` compiles with bounds checks (and without the cache), for tests.
+    ``HOLDFAST_BOUNDS=1`` compiles with bounds checks, for tests.
     """
-    bounds = os.environ.get("HOLDFAST_BOUNDS") == "1"
-    compiled: Any = numba.njit(cache=not bounds, nogil=True, boundscheck=bounds)(function)
+    compiled: Any = numba.njit(cache=_CACHED, nogil=True, boundscheck=BOUNDS)(function)
     return cast("F", compiled)

@@ -332,7 +332,9 @@ class Cluster:
 class InclusionDependency:
     """Every value of the dependent columns occurs in the referenced ones, or a share of them does.
 
-    The columns of a side are of one table.
+    The columns of a side are of one table. Of one that a change lost, the coverage is what the
+    change left of it: None where that is not known (several columns), or where there are no values
+    any more.
 
     >>> str(InclusionDependency((Attribute("orders", "customer"),), (Attribute("people", "id"),)))
     'orders(customer) in people(id)'
@@ -340,13 +342,14 @@ class InclusionDependency:
 
     dependent: tuple[Attribute, ...]
     referenced: tuple[Attribute, ...]
-    coverage: float = 1.0  # the share of the dependent's distinct values
+    coverage: float | None = 1.0  # the share of the dependent's distinct values
 
     def __str__(self) -> str:
         return f"{_side(self.dependent)} in {_side(self.referenced)}"
 
     def __repr__(self) -> str:
-        partly = f", coverage {self.coverage:.6g}" if self.coverage < 1 else ""
+        known = self.coverage is not None and self.coverage < 1
+        partly = f", coverage {self.coverage:.6g}" if known else ""
         return f"<InclusionDependency {self}{partly}>"
 
     @property
@@ -373,6 +376,7 @@ class ForeignKey:
     dependent: tuple[Attribute, ...]
     referenced: tuple[Attribute, ...]
     score: float
+    coverage: float = 1.0  # the share of the dependent's distinct values
 
     def __str__(self) -> str:
         return f"{_side(self.dependent)} in {_side(self.referenced)}"
@@ -382,7 +386,8 @@ class ForeignKey:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {**_sides(self.dependent, self.referenced), "score": self.score}
+        sides = _sides(self.dependent, self.referenced)
+        return {**sides, "score": self.score, "coverage": self.coverage}
 
     @staticmethod
     def from_dict(form: dict[str, Any]) -> ForeignKey:

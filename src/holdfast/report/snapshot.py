@@ -11,7 +11,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared, foreign_keys
+from holdfast.families.inclusion_dependencies.foreign_keys import (
+    Facts,
+    Shared,
+    foreign_keys,
+    highest_first,
+)
 from holdfast.model.constraints import (
     EMPTY,
     HOLDS,
@@ -86,7 +91,7 @@ class Inclusions:
         """The inclusion dependencies, the highest coverage first."""
         least = self.min_coverage if min_coverage is None else min_coverage
         found = self.shared.inclusion_dependencies(least, self.empty_columns)
-        return sorted([*found, *self.wide], key=lambda each: -each.coverage)
+        return highest_first([*found, *self.wide])
 
     def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
         """The foreign keys, the likeliest first."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any, TextIO
+from typing import Any
 
 from rich.cells import cell_len
-from rich.console import Console
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -25,15 +22,10 @@ from holdfast.model.constraints import (
 )
 from holdfast.model.names import listed
 from holdfast.report import forms
+from holdfast.report.page import GAP, cell, figures
+from holdfast.report.page import Page as Page
 from holdfast.report.snapshot import Snapshot, TableSnapshot
-from holdfast.report.text import count, moment, plain, size, value_text
-
-SHOWN = 20
-"""How many of a list are shown unless all are asked for."""
-
-_WIDTH_WITHOUT_TERMINAL = 100
-_WIDEST_CELL = 32
-_GAP = 2
+from holdfast.report.text import count, moment, plain, share, size, value_text
 
 _NULLS = {
     "equal": "Two nulls count as equal.",
@@ -45,48 +37,6 @@ _INCLUSION_NULLS = {
     "ignored": "A null need not occur on the right side.",
     "values": "A null is a value: it has to occur on the right side, too.",
 }
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        # Rich would exit with 1, which says that a check found something.
-        raise BrokenPipeError
-
-
-class Page:
-    """Where results go, and how many of a list are shown."""
-
-    def __init__(self, stream: TextIO, *, everything: bool = False) -> None:
-        terminal = stream.isatty()
-        width = None if terminal or "COLUMNS" in os.environ else _WIDTH_WITHOUT_TERMINAL
-        self.console = _Console(
-            file=stream, width=width, highlight=False, markup=False, emoji=False
-        )
-        self.limit = None if everything else SHOWN
-        # A file or a pipe gets a set per line, whatever its length, so that it can be searched.
-        self._soft = not terminal
-
-    def line(self, text: str | Text = "", style: str = "", indent: int = 0) -> None:
-        """One line, or on a terminal as many as it needs, indented alike."""
-        if self._soft:
-            line = Text(" " * indent).append(text) if text else Text()
-            self.console.print(line, style=style or None, soft_wrap=True)
-        else:
-            padded = Padding(Text.assemble(text), (0, 0, 0, indent), expand=False)
-            self.console.print(padded, style=style or None)
-
-    def table(self, table: Table, indent: int) -> None:
-        """A table, cut to the width of the screen."""
-        with self.console.capture() as printed:
-            self.console.print(Padding(table, (0, 0, 0, indent)))
-        # Without the spaces that fill each line.
-        lines = [line.rstrip(" ") for line in printed.get().splitlines()]
-        self.console.file.write("\n".join([*lines, ""]))
-
-    def more(self, total: int, indent: int = 2) -> None:
-        """Say how many of a list were left out."""
-        if self.limit is not None and total > self.limit:
-            self.line(f"… and {total - self.limit:,} more (--all shows them)", "dim", indent)
 
 
 _FEW_DEPENDENCIES = 10_000
@@ -104,8 +54,10 @@ def show(
 ) -> None:
     """A version of a profile."""
     page.line(f"{path}, version {snapshot.version} of {moment(snapshot.created)} UTC")
-    page.line(_NULLS[snapshot.options["nulls"]], "dim")
-    for table in snapshot.tables.values():
+    of_tables = [part for part in parts if part in forms.TABLE_PARTS]
+    if of_tables:
+        page.line(_NULLS[snapshot.options["nulls"]], "dim")
+    for table in snapshot.tables.values() if of_tables or verbose else ():
         page.line()
         rows, columns = count(table.rows, "row"), count(len(table.columns), "column")
         page.line(f"{plain(table.name)}: {rows}, {columns}", "bold")
@@ -116,7 +68,7 @@ def show(
         if "non_keys" in parts and forms.seeks_keys(snapshot.options):
             _non_keys(page, table, snapshot.options, verbose)
         if "fds" in parts and table.functional_dependencies is not None:
-            _dependencies(page, table, snapshot.options, asked=len(parts) == 1)
+            _dependencies(page, table, snapshot.options)
         elif "fds" in parts and forms.is_left_out(table, snapshot.options):
             why = table.details["pairs"]["choice"]["reason"]
             page.line(f"functional dependencies were not searched for: {why} (--kinds)", "", 2)
@@ -141,17 +93,26 @@ def _inclusions(page: Page, found: Sequence[InclusionDependency], options: dict[
     page.line(heading if found else "no inclusion dependency", "bold")
     page.line(_INCLUSION_NULLS[options["inclusion_nulls"]], "dim", 2)
     for each in found[: page.limit]:
-        share = "" if each.coverage == 1 else f"  ({each.coverage:.4%} of the values)"
-        page.line(plain(str(each)) + share, "green" if each.coverage == 1 else "", 2)
+        page.line(plain(str(each)) + _covered(each), "green" if each.coverage == 1 else "", 2)
     page.more(len(found))
 
 
 def _foreign_keys(page: Page, found: Sequence[ForeignKey]) -> None:
     page.line()
     page.line(count(len(found), "foreign key") if found else "no foreign key", "bold")
+    if found:
+        page.line("The score says how likely each is meant as one: 0 to 1.", "dim", 2)
     for each in found[: page.limit]:
-        page.line(f"{each.score:.2f}  {plain(str(each))}", "green", 2)
+        line = f"{each.score:.2f}  {plain(str(each))}{_covered(each)}"
+        page.line(line, "green" if each.coverage == 1 else "", 2, hang=6)
     page.more(len(found))
+
+
+def _covered(each: InclusionDependency | ForeignKey, still: str = "") -> str:
+    """How many of the dependent's values are contained, where it is not all of them."""
+    if each.coverage is None or each.coverage == 1:
+        return ""
+    return f"  ({still}{share(each.coverage)} of the values)"
 
 
 def _keys(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
@@ -170,8 +131,8 @@ def _keys(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
         page.more(len(near), 4)
 
 
-def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any], asked: bool) -> None:
-    """The functional dependencies; those of keys only if nothing else was ``asked`` for."""
+def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any]) -> None:
+    """The functional dependencies; those that a key implies are counted unless all are shown."""
     found = table.functional_dependencies or ()
     heading = count(len(found), "functional dependency", "functional dependencies")
     if not found:
@@ -180,12 +141,14 @@ def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any], ask
     if len(found) <= _FEW_DEPENDENCIES:
         # What a key determines is everything: worth a number, but not a line each.
         keys = {key.columns for key in table.keys}
-        shown = [each for each in found if each.lhs not in keys]
-        if len(shown) < len(found):
-            implied = "all" if not shown else f"{len(found) - len(shown):,}"
+        near = {key.columns for key in table.approximate_keys}
+        others = [each for each in found if each.lhs not in (keys | near if each.error else keys)]
+        if len(others) < len(found):
+            implied = "all" if not others else f"{len(found) - len(others):,}"
             heading += f", {implied} with a key on the left"
-        if page.limit is None or asked:
-            shown = found
+            if page.limit is not None:
+                heading += " (--all shows them)"
+                shown = others
     page.line(heading + _limited(table, options, "functional_dependencies"), "", 2)
     for each in shown[: page.limit]:
         error = f"  (violated by {each.error:.3g} of the row pairs)" if each.error else ""
@@ -195,14 +158,17 @@ def _dependencies(page: Page, table: TableSnapshot, options: dict[str, Any], ask
 
 def agree_sets(page: Page, counted: dict[str, list[AgreeSet] | None]) -> None:
     """Agree-sets, those of most pairs first; None: the pairs of a table are not counted."""
-    for name, found in counted.items():
+    for place, (name, found) in enumerate(counted.items()):
+        if place:
+            page.line()
         if found is None:
             page.line(f"{plain(name)}: pairs of rows are not counted", "bold")
             continue
         page.line(f"{plain(name)}: {count(len(found), 'agree-set')}", "bold")
+        most = max((len(f"{each.pairs:,}") for each in found), default=0)
         for each in sorted(found, key=lambda each: -each.pairs)[: page.limit]:
-            columns = plain(listed(each.columns))
-            page.line(f"{each.pairs:>16,} {'pair ' if each.pairs == 1 else 'pairs'}  {columns}")
+            pairs = f"{each.pairs:>{most},} {'pair ' if each.pairs == 1 else 'pairs'}  "
+            page.line(pairs + plain(listed(each.columns)), indent=2, hang=len(pairs))
         page.more(len(found))
 
 
@@ -214,16 +180,39 @@ def _non_keys(page: Page, table: TableSnapshot, options: dict[str, Any], verbose
         for non_key in found[: page.limit]:
             page.line(_set(non_key), "yellow", 4)
             if non_key.witness:
-                _rows(page, non_key.witness, non_key.columns, 6)
+                page.rows(non_key.witness, non_key.columns, 6)
     elif found:
-        seen = any(non_key.witness for non_key in found[: page.limit])
-        grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), show_header=seen)
-        grid.add_column("columns", style="yellow", header_style="dim", overflow="fold")
-        grid.add_column("shared by two rows", header_style="dim", no_wrap=True, ratio=1)
-        for non_key in found[: page.limit]:
-            grid.add_row(_set(non_key), _shared(non_key))
-        page.table(grid, 4)
+        _with_shared(page, found[: page.limit], 4)
     page.more(len(found), 4)
+
+
+def _with_shared(page: Page, found: Sequence[NonKey], indent: int) -> None:
+    """Non-keys beside what two rows share or, where the names would leave too little room for
+    that, above it. Names are shown whole, values as far as they fit."""
+    sets = [_set(non_key) for non_key in found]
+    shared = [_shared(non_key) for non_key in found]
+    room = page.console.width - indent
+    names = max(map(cell_len, ["columns", *sets]))
+    values = max(each.cell_len for each in shared)
+    beside = names + GAP + values <= room or names <= room // 3
+    left = room - (names + GAP if beside else 2 * GAP)
+    for each in shared:
+        each.truncate(max(1, left), overflow="ellipsis")
+    if not values:
+        for columns in sets:
+            page.line(columns, "yellow", indent)
+    elif beside:
+        grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+        grid.add_column("columns", style="yellow", no_wrap=True)
+        grid.add_column("shared by two rows", no_wrap=True)
+        for columns, cells in zip(sets, shared, strict=True):
+            grid.add_row(columns, cells)
+        page.table(grid, indent)
+    else:
+        page.line("columns, and what two rows share in them", "dim", indent)
+        for columns, cells in zip(sets, shared, strict=True):
+            page.line(columns, "yellow", indent)
+            page.line(cells, "", indent + 2 * GAP)
 
 
 def _limited(table: TableSnapshot, options: dict[str, Any], part: str) -> str:
@@ -243,8 +232,8 @@ def _shared(non_key: NonKey) -> Text:
         return Text("")
     row = non_key.witness[0]
     if not all(column in row for column in non_key.columns):
-        return Text(" and ").join(_cell(each) for each in non_key.witness)
-    return Text(" | ").join(_cell(row[column]) for column in non_key.columns)
+        return Text(" and ").join(cell(each) for each in non_key.witness)
+    return Text(" | ").join(cell(row[column]) for column in non_key.columns)
 
 
 def _inside(page: Page, table: TableSnapshot) -> None:
@@ -252,7 +241,7 @@ def _inside(page: Page, table: TableSnapshot) -> None:
     segments = len(table.details.get("segments", ()))
     page.line(f"{count(segments, 'segment')}, {count(len(indexes), 'index', 'indexes')}", indent=2)
     if indexes:
-        grid = _grid("index", "distinct values", "selectivity")
+        grid = figures("index", "distinct values", "selectivity")
         for index in indexes:
             share = f"{index['selectivity']:.4g}"
             name = plain(listed(index["columns"]))
@@ -352,14 +341,14 @@ def _inclusion_changes(page: Page, outcome: Changes | TableDiff) -> None:
     page.line(f"inclusion dependencies: {len(gained):,} gained, {len(lost):,} lost", "", 2)
     for sign, style, some in (("−", "red", lost), ("+", "green", gained)):
         for each in some[: page.limit]:
-            page.line(f"{sign} {plain(str(each))}", style, 4)
+            page.line(f"{sign} {plain(str(each))}{_covered(each, 'still ')}", style, 4)
         page.more(len(some), 4)
 
 
 def _broken(page: Page, lost: Lost) -> None:
     page.line(_set(lost.key), "red", 4)
     if lost.witness:
-        _rows(page, lost.witness, lost.key.columns, 6)
+        page.rows(lost.witness, lost.key.columns, 6)
 
 
 def _keys_lost(page: Page, keys: Sequence[Key], verb: str) -> None:
@@ -404,7 +393,7 @@ def _duplicates(
 ) -> None:
     page.line(f"no key: {_repeating(number, would=would)}{was}", "red", 2)
     if rows:
-        _rows(page, rows[: page.limit], (), 4)
+        page.rows(rows[: page.limit], (), 4)
 
 
 def _batch(outcome: Changes) -> str:
@@ -419,36 +408,49 @@ def _batch(outcome: Changes) -> str:
 
 def history(page: Page, entries: Sequence[Entry]) -> None:
     """The versions, oldest first; the latest ones when there are many."""
-    grid = _grid("version", "when (UTC)", "table", "batch", "rows changed", "rows", "keys")
+    grid = figures("version", "when (UTC)", "table", "batch", "rows changed", "rows", "keys")
     for column in (1, 2, 3, 4):
         grid.columns[column].justify = "left"
+    for column in (0, 1, 5):
+        grid.columns[column].no_wrap = True
     latest = entries if page.limit is None else entries[-page.limit :]
     if len(latest) < len(entries):
         hidden = len(entries) - len(latest)
         page.line(f"… {hidden:,} earlier (--all shows them)", "dim")
     for entry in latest:
-        grid.add_row(str(entry.version), moment(entry.created), *_event(entry))
+        version = str(entry.version), moment(entry.created)[: len("2026-11-15 08:52")]
+        for event in _events(entry):
+            grid.add_row(*version, *event)
+            version = "", ""  # told on the first of its lines
     page.table(grid, 0)
+    if any(any(entry.duplicates.values()) for entry in latest):
+        page.line("0 (n): a row repeats another one; the distinct rows have n keys", "dim")
 
 
-def _event(entry: Entry) -> tuple[str, str, str, str, str]:
+def _events(entry: Entry) -> list[tuple[str, str, str, str, str]]:
+    """What a version did: a batch to one table, or the first profile to each."""
     happened = entry.changes
     if happened is None:
-        tables = list(entry.tables)
-        name = plain(tables[0]) if len(tables) == 1 else count(len(tables), "table")
-        rows, all_keys = sum(entry.tables.values()), sum(entry.keys.values())
-        distinct = sum(n for table, n in entry.keys.items() if entry.duplicates[table])
-        told = f"{all_keys - distinct:,}"
-        if distinct:
-            told += f" ({distinct:,} of distinct rows)"
-        return name, "", "first profile", f"{rows:,}", told
-    keys_now = f"{entry.keys[happened.table]:,}"
-    if happened.duplicates:
-        keys_now = f"0 ({keys_now} of distinct rows)"
-    elif happened.gained or happened.lost:
-        keys_now += f" (+{len(happened.gained):,} −{len(happened.lost):,})"
+        return [
+            (
+                plain(table),
+                "",
+                "first profile",
+                f"{rows:,}",
+                _key_count(entry.keys[table], entry.duplicates[table]),
+            )
+            for table, rows in entry.tables.items()
+        ]
+    keys = _key_count(entry.keys[happened.table], happened.duplicates)
+    if not happened.duplicates and (happened.gained or happened.lost):
+        keys += f" (+{len(happened.gained):,} −{len(happened.lost):,})"
     batch = plain(happened.batch_id or "")
-    return plain(happened.table), batch, _batch(happened), f"{happened.rows:,}", keys_now
+    return [(plain(happened.table), batch, _batch(happened), f"{happened.rows:,}", keys)]
+
+
+def _key_count(keys: int, duplicates: int) -> str:
+    """How many keys a table has: none where a row repeats another one."""
+    return f"0 ({keys:,})" if duplicates else f"{keys:,}"
 
 
 def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
@@ -491,41 +493,3 @@ def verification(page: Page, path: str, outcome: Verification) -> None:
 
 def _set(constraint: Key | NonKey) -> str:
     return plain(listed(constraint.columns))
-
-
-def _rows(page: Page, rows: Sequence[Row], first: Sequence[str], indent: int) -> None:
-    """Rows side by side, the given columns first; what does not fit is counted."""
-    names = list(dict.fromkeys([*first, *(name for row in rows for name in row)]))
-    names = [name for name in names if any(name in row for row in rows)]
-    room = page.console.width - indent
-    fitting: list[str] = []
-    for name in names:
-        cells = [plain(name), *(_cell(row.get(name)).plain for row in rows)]
-        room -= min(max(map(cell_len, cells)), _WIDEST_CELL) + _GAP
-        if fitting and room + _GAP < 0:
-            break
-        fitting.append(name)
-    grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="bold")
-    for name in fitting:
-        style = "bold underline" if name in first else "bold"
-        header = Text(plain(name), style)
-        grid.add_column(header, header_style="", no_wrap=True, max_width=_WIDEST_CELL)
-    for row in rows:
-        grid.add_row(*(_cell(row.get(name)) for name in fitting))
-    page.table(grid, indent)
-    if hidden := names[len(fitting) :]:
-        of_these = sum(name in first for name in hidden)
-        note = f", {of_these:,} of them of this set" if of_these else ""
-        page.line(f"… and {count(len(hidden), 'more column')}{note}", "dim", indent)
-
-
-def _grid(*headings: str) -> Table:
-    """A table whose first column is text and whose others are numbers."""
-    grid = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
-    for place, heading in enumerate(headings):
-        grid.add_column(heading, justify="right" if place else "left", overflow="fold")
-    return grid
-
-
-def _cell(value: Any) -> Text:
-    return Text(value_text(value), "" if value is not None else "dim italic")

@@ -38,6 +38,18 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def share(number: float) -> str:
+    """A share of a whole, in so many digits that nearly all or nearly none of it is told from it.
+
+    >>> share(0.1), share(2 / 3), share(0.9999996), share(0.0)
+    ('10%', '66.7%', '99.99996%', '0%')
+    """
+    digits = 1
+    while 0 < number < 1 and digits < 12 and float(f"{number:.{digits + 2}f}") in (0, 1):
+        digits += 1
+    return f"{number:.{digits}%}".replace(f".{'0' * digits}%", "%")
+
+
 def moment(created: str) -> str:
     """
     >>> moment("2026-11-15T08:52:11.123+00:00")

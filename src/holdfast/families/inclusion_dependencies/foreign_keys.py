@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 
 import numpy as np
@@ -44,7 +44,21 @@ class Shared:
             InclusionDependency((self.attributes[a],), (self.attributes[b],), float(coverage[a, b]))
             for a, b in zip(*np.nonzero(held), strict=True)
         ]
-        return sorted(found, key=lambda each: -each.coverage)
+        return highest_first(found)
+
+    def lost(self, dependency: InclusionDependency) -> InclusionDependency:
+        """What is left of a dependency that held before: the coverage that it has here."""
+        coverage = None
+        if len(dependency.dependent) == 1:
+            a, b = (self.attributes.index(side[0]) for side in dependency.sides)
+            own = int(self.values[a, a])
+            coverage = float(self.values[a, b] / own) if own else None
+        return replace(dependency, coverage=coverage)
+
+
+def highest_first(found: Iterable[InclusionDependency]) -> list[InclusionDependency]:
+    """By their coverage."""
+    return sorted(found, key=lambda each: -(each.coverage or 0.0))
 
 
 @dataclass(frozen=True)
@@ -97,7 +111,8 @@ def foreign_keys(
         keyed = any(set(key.columns) == {a.column for a in left} for key in own.keys)
         if keyed and names < 0.8 and all(shared.families[b] == "number" for _, b in pairs):
             score /= 2
-        found.append(ForeignKey(left, right, round(each.coverage * score, 4)))
+        coverage = each.coverage or 0.0
+        found.append(ForeignKey(left, right, round(coverage * score, 4), coverage))
     return sorted(found, key=lambda each: (-each.score, str(each)))
 
 

@@ -1,0 +1,123 @@
+"""Where results go: lines and tables that are never wider than the screen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.segment import Segment
+from rich.table import Table
+from rich.text import Text
+
+from holdfast.model.constraints import Row
+from holdfast.report.text import count, plain, value_text
+
+SHOWN = 20
+"""How many of a list are shown unless all are asked for."""
+
+GAP = 2
+"""Between the columns of a table, and by how much what belongs to a line is indented."""
+
+_WIDTH_WITHOUT_TERMINAL = 100
+_WIDEST_CELL = 32
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        # Rich would exit with 1, which says that a check found something.
+        raise BrokenPipeError
+
+
+class Page:
+    """Where results go, and how many of a list are shown."""
+
+    def __init__(self, stream: TextIO, *, everything: bool = False) -> None:
+        terminal = stream.isatty()
+        width = None if terminal or "COLUMNS" in os.environ else _WIDTH_WITHOUT_TERMINAL
+        self.console = _Console(
+            file=stream, width=width, highlight=False, markup=False, emoji=False
+        )
+        self.limit = None if everything else SHOWN
+        # A file or a pipe gets a set per line, whatever its length, so that it can be searched.
+        self._soft = not terminal
+
+    def line(
+        self, text: str | Text = "", style: str = "", indent: int = 0, hang: int = GAP
+    ) -> None:
+        """One line, or on a terminal as many as it needs: all but the first are indented by
+        ``hang`` more, so that they are not taken for lines of their own."""
+        whole = Text.assemble(text)
+        room = max(1, self.console.width - indent)
+        parts = [whole]
+        if whole and not self._soft and whole.cell_len > room:
+            parts = list(whole.wrap(self.console, max(1, room - hang)))
+        for place, part in enumerate(parts):
+            part.rstrip()
+            before = " " * (indent + hang if place else indent)
+            printed = Text(before).append(part) if part else Text()
+            self.console.print(printed, style=style or None, soft_wrap=True)
+
+    def table(self, table: Table, indent: int) -> None:
+        """A table, cut to the width of the screen."""
+        options = self.console.options.update(width=max(1, self.console.width - indent))
+        for line in self.console.render_lines(table, options, pad=False):
+            printed = Text(" " * indent)
+            for text, style in _without_filling(line):
+                printed.append(text, style)
+            self.console.print(printed, soft_wrap=True)
+
+    def more(self, total: int, indent: int = 2) -> None:
+        """Say how many of a list were left out."""
+        if self.limit is not None and total > self.limit:
+            self.line(f"… and {total - self.limit:,} more (--all shows them)", "dim", indent)
+
+    def rows(self, rows: Sequence[Row], first: Sequence[str], indent: int) -> None:
+        """Rows side by side, the given columns first; what does not fit is counted."""
+        names = list(dict.fromkeys([*first, *(name for row in rows for name in row)]))
+        names = [name for name in names if any(name in row for row in rows)]
+        room = self.console.width - indent
+        fitting: list[str] = []
+        for name in names:
+            cells = [plain(name), *(cell(row.get(name)).plain for row in rows)]
+            room -= min(max(map(cell_len, cells)), _WIDEST_CELL) + GAP
+            if fitting and room + GAP < 0:
+                break
+            fitting.append(name)
+        grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+        for name in fitting:
+            style = "bold underline" if name in first else "bold"
+            header = Text(plain(name), style)
+            grid.add_column(header, header_style="", no_wrap=True, max_width=_WIDEST_CELL)
+        for row in rows:
+            grid.add_row(*(cell(row.get(name)) for name in fitting))
+        self.table(grid, indent)
+        if hidden := names[len(fitting) :]:
+            of_these = sum(name in first for name in hidden)
+            note = f", {of_these:,} of them of this set" if of_these else ""
+            self.line(f"… and {count(len(hidden), 'more column')}{note}", "dim", indent)
+
+
+def _without_filling(line: list[Segment]) -> list[tuple[str, Any]]:
+    """The parts of a line without the spaces that fill it to the right."""
+    parts = [(segment.text, segment.style or "") for segment in line]
+    while parts and not parts[-1][0].strip(" "):
+        parts.pop()
+    if parts:
+        parts[-1] = (parts[-1][0].rstrip(" "), parts[-1][1])
+    return parts
+
+
+def figures(*headings: str) -> Table:
+    """A table whose first column is text and whose others are numbers."""
+    made = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+    for place, heading in enumerate(headings):
+        made.add_column(heading, justify="right" if place else "left", overflow="fold")
+    return made
+
+
+def cell(value: Any) -> Text:
+    """A value of a row."""
+    return Text(value_text(value), "" if value is not None else "dim italic")

@@ -1,0 +1,199 @@
+"""What a terminal of 80 columns shows, and what is said to whom who asks for one thing only."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
+from holdfast.model.changes import Entry
+from holdfast.model.constraints import (
+    Attribute,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    NonKey,
+)
+from holdfast.report import terminal
+from holdfast.report.snapshot import Inclusions, Snapshot
+from tests.cli.conftest import Run, write
+from tests.cli.test_report import OPTIONS, Screen, changes, row, snapshot, table
+
+ORDERS = "id,customer_id\n1,7\n2,7\n3,8\n4,9\n"
+CUSTOMERS = "id,name\n7,Ann\n8,Bob\n9,Cid\n10,Dan\n"
+
+
+@pytest.fixture
+def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
+    """A terminal of 80 columns."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "xterm")
+    return Screen()
+
+
+@pytest.fixture
+def shop(in_process: None, run: Run, tmp_path: Path) -> Path:
+    orders = write(tmp_path, "orders", ORDERS)
+    people = write(tmp_path, "customers", CUSTOMERS)
+    result = run("profile", orders, people, "--into", tmp_path / "shop")
+    assert result.code == 0, result.err
+    return tmp_path / "shop"
+
+
+@pytest.mark.parametrize("value", ["v", "a longer value", "x" * 500])
+@pytest.mark.parametrize("width", [2, 6, 13])
+def test_the_names_of_non_keys_are_shown_whole(screen: Screen, width: int, value: str) -> None:
+    columns = [f"some_column_{c}" for c in range(width)]
+    pair = (row(columns, value), row(columns, value))
+    wide = table(columns, non_keys=(NonKey(tuple(columns), pair),))
+    terminal.show(terminal.Page(screen), "p", snapshot(wide), ["non_keys"])
+    shown = screen.getvalue()
+    # No name is broken in two, whatever stands beside or below it.
+    words = set(re.findall(r"[\w…]+", shown))
+    assert {*columns} <= words
+    assert value[:10] in shown
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+def test_a_wrapped_set_is_not_taken_for_two(screen: Screen) -> None:
+    columns = [f"some_column_{c}" for c in range(10)]
+    two = table(columns, keys=(Key(tuple(columns[:9])), Key(tuple(columns[1:]))))
+    terminal.show(terminal.Page(screen), "p", snapshot(two), ["keys"])
+    lines = screen.getvalue().splitlines()
+    starts = [line for line in lines if line.startswith("    some")]
+    assert len(starts) == 2
+    assert sum(line.startswith("      some") for line in lines) >= 2
+    assert all(line == line.rstrip() for line in lines)
+
+
+def test_blank_lines_stand_between_tables(screen: Screen) -> None:
+    one, two = table(["a"], keys=(Key(("a",)),)), table(["b"], name="u", keys=(Key(("b",)),))
+    shown = Snapshot(1, "2026-11-15T08:52:11", OPTIONS, {"t": one, "u": two})
+    terminal.show(terminal.Page(screen), "p", shown, ["keys"])
+    assert "\n\nt: 3 rows" in screen.getvalue()
+    assert "    a\n\nu: 3 rows" in screen.getvalue()
+
+
+def test_only_the_foreign_keys(shop: Path, run: Run) -> None:
+    told = run("show", shop, "foreign-keys").out
+    assert "4 rows" not in told
+    assert "Two nulls" not in told
+    assert "1 foreign key\n" in told
+    assert "orders.customer_id → customers.id" in told
+    assert "4 rows" not in run("show", shop, "inds").out
+    assert "orders: 4 rows" in run("show", shop, "inds", "--verbose").out
+
+
+def dependent(**facts: Any) -> Snapshot:
+    found = (
+        FunctionalDependency(("id",), "city"),
+        FunctionalDependency(("id",), "land"),
+        FunctionalDependency(("city",), "land"),
+        *facts.pop("found", ()),
+    )
+    known = table(
+        ["id", "city", "land"], keys=(Key(("id",)),), functional_dependencies=found, **facts
+    )
+    return snapshot(known, kinds=["keys", "fds"])
+
+
+@pytest.mark.parametrize("parts", [["fds"], ["keys", "fds", "inds", "foreign_keys"]])
+def test_what_a_key_implies_is_counted(screen: Screen, parts: list[str]) -> None:
+    terminal.show(terminal.Page(screen), "p", dependent(), parts)
+    told = screen.getvalue()
+    assert "  3 functional dependencies, 2 with a key on the left (--all shows them)\n" in told
+    assert "    city → land\n" in told
+    assert "id →" not in told
+    terminal.show(terminal.Page(screen, everything=True), "p", dependent(), parts)
+    told = screen.getvalue().removeprefix(told)
+    assert "  3 functional dependencies, 2 with a key on the left\n    id → city\n" in told
+
+
+def test_what_an_approximate_key_implies_is_counted(screen: Screen) -> None:
+    near = (FunctionalDependency(("city",), "id", 0.1), FunctionalDependency(("land",), "id", 0.2))
+    shown = dependent(found=near, approximate_keys=(Key(("city",), 0.1),))
+    terminal.show(terminal.Page(screen), "p", shown, ["fds"])
+    told = screen.getvalue()
+    assert "5 functional dependencies, 3 with a key on the left" in told
+    assert "city → land\n" in told
+    assert "land → id  (violated by 0.2 of the row pairs)" in told
+    assert "city → id" not in told
+
+
+def test_history_tells_each_table(screen: Screen) -> None:
+    rows = {"customers": 151, "order_items": 1_798}
+    first = Entry(
+        1, "2026-11-15T08:52:11", None, rows, {"customers": 2, "order_items": 3},
+        {"customers": 0, "order_items": 4},
+    )  # fmt: skip
+    batch = changes(table="customers", inserted=21, rows=172, batch_id="tuesday")
+    then = Entry(2, "2026-11-16T08:52:11", batch, rows, {"customers": 2, "order_items": 3}, {})
+    terminal.history(terminal.Page(screen), [first, then])
+    lines = screen.getvalue().splitlines()
+    words = [line.split() for line in lines]
+    (one,) = [line for line in words if "customers" in line and line[0] == "1"]
+    (two,) = [line for line in words if line and line[0] == "order_items"]
+    assert one[:5] == ["1", "2026-11-15", "08:52", "customers", "first"]
+    assert one[-2:] == ["151", "2"]
+    assert two[-4:] == ["profile", "1,798", "0", "(3)"]
+    # A date is never broken in two.
+    assert sum("2026-11-16 08:52" in line for line in lines) == 1
+
+
+@pytest.mark.parametrize(
+    "command", [[], ["profile"], ["apply"], ["check"], ["show"], ["history"], ["diff"], ["verify"]]
+)
+def test_help_shows_no_type_of_a_flag(run: Run, command: list[str]) -> None:
+    told = run(*command, "--help").out
+    assert "--help" in told
+    assert "bool" not in told.lower()
+
+
+def test_help_speaks_of_all_constraints(run: Run) -> None:
+    told = " ".join(re.sub(r"[│╭╮╰╯─]", " ", run("--help").out).split())
+    assert "Finds the keys, foreign keys, functional and inclusion dependencies" in told
+    assert "diff Show which keys and dependencies were gained and lost" in told
+
+
+def test_what_is_left_of_an_inclusion_that_breaks(shop: Path, run: Run, tmp_path: Path) -> None:
+    new = write(tmp_path, "new", "id,customer_id\n5,11\n")
+    arguments = (shop, "--table", "orders", "--inserts", new)
+    told = run("check", *arguments)
+    line = "    − orders.customer_id ⊆ customers.id  (still 75% of the values)\n"
+    assert line in told.out
+    for command in ("check", "apply"):
+        form = json.loads(run(command, *arguments, "--format", "json").out)
+        assert [each["coverage"] for each in form["inclusion_dependencies_lost"]] == [0.75]
+    assert line in run("diff", shop, 1, 2).out
+    (version,) = json.loads(run("history", shop, "--format", "json").out)["versions"][1:]
+    assert version["changes"]["inclusion_dependencies_lost"][0]["coverage"] == 0.75
+
+
+def test_what_is_left_where_nothing_is() -> None:
+    a, b = Attribute("t", "a"), Attribute("u", "b")
+    emptied = Shared((a, b), ("text", "text"), np.array([[0, 0], [0, 3]]))
+    assert emptied.lost(InclusionDependency((a,), (b,))).coverage is None
+    assert emptied.lost(InclusionDependency((a, a), (b, b))).coverage is None
+
+
+def test_partial_foreign_keys_have_their_coverage(screen: Screen) -> None:
+    a, b = Attribute("orders", "customer_id"), Attribute("customers", "id")
+    shared = Shared((a, b), ("number", "number"), np.array([[10_000, 9_999], [9_999, 20_000]]))
+    facts = {
+        "orders": Facts((), {"customer_id": "bigint"}, 20_000),
+        "customers": Facts((Key(("id",)),), {"id": "bigint"}, 20_000),
+    }
+    partial = Inclusions(shared, facts, min_coverage=0.9)
+    assert [each.to_dict()["coverage"] for each in partial.foreign_keys()] == [0.9999]
+    terminal.show(
+        terminal.Page(screen), "p",
+        Snapshot(1, "2026-11-15T08:52:11", OPTIONS, {"orders": table(["customer_id"])}, partial),
+        ["foreign_keys"],
+    )  # fmt: skip
+    told = screen.getvalue()
+    assert "orders.customer_id → customers.id  (99.99% of the values)\n" in told
