@@ -180,7 +180,7 @@ def test_a_first_profile_that_fails_leaves_nothing(
         assert (into / "holdfast.json").exists()
         raise SetupError("Spark needs Java 17")
 
-    for where in ("holdfast.api.Profile._running", "holdfast.flow.commits.Store.publish"):
+    for where in ("holdfast.api.Profile._running", "holdfast.store.directory.Store.publish"):
         with monkeypatch.context() as patch:
             patch.setattr(where, fail)
             result = run("profile", rows, "--into", into)

@@ -259,11 +259,11 @@ def test_progress_stops_when_the_block_fails() -> None:
 
 def test_a_depth_that_a_time_budget_ended_at_is_said(screen: Screen) -> None:
     """For keys and for left sides each, apart from what was asked for."""
-    found = [FunctionalDependency(("a",), "b")]
+    found = [FunctionalDependency("t", ("a",), "b")]
     deep = table(
         ["a", "b", "c", "d"],
         functional_dependencies=found,
-        details={"limits": {"keys": 3, "functional_dependencies": 1}},
+        details={"pairs": {"limits": {"keys": 3, "functional_dependencies": 1}}},
     )
     options = {"kinds": ["keys", "fds"], "time_budget": 30.0, "max_columns": 3}
     terminal.show(terminal.Page(screen), "p", snapshot(deep, **options))

@@ -50,7 +50,7 @@ def shop(in_process: None, run: Run, tmp_path: Path) -> Path:
 def test_the_names_of_non_keys_are_shown_whole(screen: Screen, width: int, value: str) -> None:
     columns = [f"some_column_{c}" for c in range(width)]
     pair = (row(columns, value), row(columns, value))
-    wide = table(columns, non_keys=(NonKey(tuple(columns), pair),))
+    wide = table(columns, non_keys=(NonKey("t", tuple(columns), pair),))
     terminal.show(terminal.Page(screen), "p", snapshot(wide), ["non_keys"])
     shown = screen.getvalue()
     # No name is broken in two, whatever stands beside or below it.
@@ -62,7 +62,7 @@ def test_the_names_of_non_keys_are_shown_whole(screen: Screen, width: int, value
 
 def test_a_wrapped_set_is_not_taken_for_two(screen: Screen) -> None:
     columns = [f"some_column_{c}" for c in range(10)]
-    two = table(columns, keys=(Key(tuple(columns[:9])), Key(tuple(columns[1:]))))
+    two = table(columns, keys=(Key("t", tuple(columns[:9])), Key("t", tuple(columns[1:]))))
     terminal.show(terminal.Page(screen), "p", snapshot(two), ["keys"])
     lines = screen.getvalue().splitlines()
     starts = [line for line in lines if line.startswith("    some")]
@@ -72,7 +72,8 @@ def test_a_wrapped_set_is_not_taken_for_two(screen: Screen) -> None:
 
 
 def test_blank_lines_stand_between_tables(screen: Screen) -> None:
-    one, two = table(["a"], keys=(Key(("a",)),)), table(["b"], name="u", keys=(Key(("b",)),))
+    one = table(["a"], keys=(Key("t", ("a",)),))
+    two = table(["b"], name="u", keys=(Key("u", ("b",)),))
     shown = Snapshot(1, "2026-11-15T08:52:11", OPTIONS, {"t": one, "u": two})
     terminal.show(terminal.Page(screen), "p", shown, ["keys"])
     assert "\n\nt: 3 rows" in screen.getvalue()
@@ -84,20 +85,20 @@ def test_only_the_foreign_keys(shop: Path, run: Run) -> None:
     assert "4 rows" not in told
     assert "Two nulls" not in told
     assert "1 foreign key\n" in told
-    assert "orders.customer_id → customers.id" in told
+    assert "orders(customer_id) in customers(id)" in told
     assert "4 rows" not in run("show", shop, "inds").out
     assert "orders: 4 rows" in run("show", shop, "inds", "--verbose").out
 
 
 def dependent(**facts: Any) -> Snapshot:
     found = (
-        FunctionalDependency(("id",), "city"),
-        FunctionalDependency(("id",), "land"),
-        FunctionalDependency(("city",), "land"),
+        FunctionalDependency("t", ("id",), "city"),
+        FunctionalDependency("t", ("id",), "land"),
+        FunctionalDependency("t", ("city",), "land"),
         *facts.pop("found", ()),
     )
     known = table(
-        ["id", "city", "land"], keys=(Key(("id",)),), functional_dependencies=found, **facts
+        ["id", "city", "land"], keys=(Key("t", ("id",)),), functional_dependencies=found, **facts
     )
     return snapshot(known, kinds=["keys", "fds"])
 
@@ -107,22 +108,25 @@ def test_what_a_key_implies_is_counted(screen: Screen, parts: list[str]) -> None
     terminal.show(terminal.Page(screen), "p", dependent(), parts)
     told = screen.getvalue()
     assert "  3 functional dependencies, 2 with a key on the left (--all shows them)\n" in told
-    assert "    city → land\n" in told
-    assert "id →" not in told
+    assert "    city -> land\n" in told
+    assert "id ->" not in told
     terminal.show(terminal.Page(screen, everything=True), "p", dependent(), parts)
     told = screen.getvalue().removeprefix(told)
-    assert "  3 functional dependencies, 2 with a key on the left\n    id → city\n" in told
+    assert "  3 functional dependencies, 2 with a key on the left\n    id -> city\n" in told
 
 
 def test_what_an_approximate_key_implies_is_counted(screen: Screen) -> None:
-    near = (FunctionalDependency(("city",), "id", 0.1), FunctionalDependency(("land",), "id", 0.2))
-    shown = dependent(found=near, approximate_keys=(Key(("city",), 0.1),))
+    near = (
+        FunctionalDependency("t", ("city",), "id", 0.1),
+        FunctionalDependency("t", ("land",), "id", 0.2),
+    )
+    shown = dependent(found=near, approximate_keys=(Key("t", ("city",), 0.1),))
     terminal.show(terminal.Page(screen), "p", shown, ["fds"])
     told = screen.getvalue()
     assert "5 functional dependencies, 3 with a key on the left" in told
-    assert "city → land\n" in told
-    assert "land → id  (violated by 0.2 of the row pairs)" in told
-    assert "city → id" not in told
+    assert "city -> land\n" in told
+    assert "land -> id  (violated by 0.2 of the row pairs)" in told
+    assert "city -> id" not in told
 
 
 def test_history_tells_each_table(screen: Screen) -> None:
@@ -164,7 +168,7 @@ def test_what_is_left_of_an_inclusion_that_breaks(shop: Path, run: Run, tmp_path
     new = write(tmp_path, "new", "id,customer_id\n5,11\n")
     arguments = (shop, "--table", "orders", "--inserts", new)
     told = run("check", *arguments)
-    line = "    − orders.customer_id ⊆ customers.id  (still 75% of the values)\n"
+    line = "    − orders(customer_id) in customers(id)  (still 75% of the values)\n"
     assert line in told.out
     for command in ("check", "apply"):
         form = json.loads(run(command, *arguments, "--format", "json").out)
@@ -186,7 +190,7 @@ def test_partial_foreign_keys_have_their_coverage(screen: Screen) -> None:
     shared = Shared((a, b), ("number", "number"), np.array([[10_000, 9_999], [9_999, 20_000]]))
     facts = {
         "orders": Facts((), {"customer_id": "bigint"}, 20_000),
-        "customers": Facts((Key(("id",)),), {"id": "bigint"}, 20_000),
+        "customers": Facts((Key("customers", ("id",)),), {"id": "bigint"}, 20_000),
     }
     partial = Inclusions(shared, facts, min_coverage=0.9)
     assert [each.to_dict()["coverage"] for each in partial.foreign_keys()] == [0.9999]
@@ -196,4 +200,4 @@ def test_partial_foreign_keys_have_their_coverage(screen: Screen) -> None:
         ["foreign_keys"],
     )  # fmt: skip
     told = screen.getvalue()
-    assert "orders.customer_id → customers.id  (99.99% of the values)\n" in told
+    assert "orders(customer_id) in customers(id)  (99.99% of the values)\n" in told

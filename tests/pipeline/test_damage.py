@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast import Profile
-from holdfast.flow import pipeline
+from holdfast import Profile, flow
 from holdfast.input.row_input import Feed
+from holdfast.model.constraints import Attribute
 from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
@@ -32,9 +32,9 @@ MORE: Rows = [(100, 1, 1, 0), (101, 1, 1, 0), (0, 5, 3, 1)]
 Answer = Callable[[Path], Any]
 
 
-def batch() -> pipeline.Batch:
+def batch() -> flow.Batch:
     """Touches old rows through every index, and takes some of them away."""
-    return pipeline.Batch(inserts=feed(KIND, MORE), deletes=feed(KIND, ROWS[4:7]))
+    return flow.Batch(inserts=feed(KIND, MORE), deletes=feed(KIND, ROWS[4:7]))
 
 
 def feeds() -> dict[str, Feed]:
@@ -47,14 +47,14 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("damage") / "p"
     with small_limits(divide=0):
         store, runner = Store.create(path), InProcess(2)
-        pipeline.discover(runner, store, feeds(), OPTIONS, no_progress)
+        flow.profile(runner, store, feeds(), OPTIONS, no_progress)
         changes = {"inserts": feed(KIND, [(60, 1, 2, 0)]), "deletes": feed(KIND, ROWS[:3])}
-        pipeline.apply(runner, store, "t", pipeline.Batch(**changes), no_progress)
-        more = pipeline.Batch(inserts=feed(2, [(50, 50)]), batch_id="more")
-        pipeline.apply(runner, store, "others", more, no_progress)
+        flow.apply(runner, store, "t", flow.Batch(**changes), no_progress)
+        more = flow.Batch(inserts=feed(2, [(50, 50)]), batch_id="more")
+        flow.apply(runner, store, "others", more, no_progress)
         kinds = {name.split("/")[1].split("-")[0] for name in store.read()["files"]}
         assert kinds == {
-            "words", "raw", "index", "dead", "keys", "cover", "evidence", "agree", "fds",
+            "words", "raw", "index", "dead", "sets", "non_keys", "cover", "evidence", "agree",
             "recount", "values", "clusters", "inclusions", "tuples",
         }  # fmt: skip
     return path
@@ -75,7 +75,7 @@ def show(path: Path) -> Any:
 
 def change(path: Path, dry_run: bool) -> Any:
     store = Store.open(path)
-    told = pipeline.apply(InProcess(2), store, "t", batch(), no_progress, dry_run)
+    told = flow.apply(InProcess(2), store, "t", batch(), no_progress, dry_run)
     form = told.to_dict()
     return {name: form[name] for name in form if name not in ("seconds", "version")}
 
@@ -91,12 +91,12 @@ def apply(path: Path) -> Any:
 
 
 def verify(path: Path) -> Any:
-    return pipeline.verify(InProcess(2), Store.open(path), no_progress)
+    return flow.verify(InProcess(2), Store.open(path), no_progress)
 
 
 def missing(path: Path) -> Any:
-    pair = (pipeline.Attribute("t", "c0"), pipeline.Attribute("others", "c0"))
-    return pipeline.missing_values(InProcess(2), Store.open(path), *pair, None, no_progress)
+    pair = (Attribute("t", "c0"), Attribute("others", "c0"))
+    return flow.missing_values(InProcess(2), Store.open(path), *pair, None, no_progress)
 
 
 ANSWERS: list[Answer] = [show, check, apply, verify, missing]
@@ -203,7 +203,7 @@ def test_one_bit_of_an_index_hides_no_violation(tmp_path: Path) -> None:
     content[at] ^= 1
     path.write_bytes(content)
     told = shop.apply(inserts=[(500, 8)])
-    assert [str(lost.key) for lost in told.broken] == ["c0"]
+    assert [lost.key.columns for lost in told.broken] == [("c0",)]
 
 
 def test_a_file_that_changes_after_it_was_checked(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from holdfast import Profile
-from holdfast.flow import pipeline
+from holdfast import Profile, flow
 from holdfast.model.constraints import Attribute
 from holdfast.model.errors import ConflictError, StoreError
 from holdfast.model.options import Options
@@ -35,22 +34,20 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def check(store: Store) -> object:
-    batch = pipeline.Batch(inserts=feed(3, [(0, 0, 0)]), deletes=feed(3, ROWS[5:6]))
+    batch = flow.Batch(inserts=feed(3, [(0, 0, 0)]), deletes=feed(3, ROWS[5:6]))
 
     def run() -> Any:
-        return pipeline.apply(InProcess(), store, "t", batch, no_progress, dry_run=True)
+        return flow.apply(InProcess(), store, "t", batch, no_progress, dry_run=True)
 
     return store.retried(run).rows
 
 
 def verify(store: Store) -> object:
-    return store.retried(lambda: pipeline.verify(InProcess(), store, no_progress)).equal
+    return store.retried(lambda: flow.verify(InProcess(), store, no_progress)).equal
 
 
 def missing(store: Store) -> object:
-    return store.retried(
-        lambda: pipeline.missing_values(InProcess(), store, *PAIR, None, no_progress)
-    )
+    return store.retried(lambda: flow.missing_values(InProcess(), store, *PAIR, None, no_progress))
 
 
 READS: dict[str, Callable[[Store], object]] = {
@@ -59,7 +56,7 @@ READS: dict[str, Callable[[Store], object]] = {
     "agree_sets": lambda store: Profile(store).agree_sets("t"),
     "agree_sets at": lambda store: Profile(store).agree_sets("t", at=1),
     "clusters": lambda store: Profile(store).clusters(),
-    "error": lambda store: Profile(store).error("t", ["c1"], "c2"),
+    "error": lambda store: Profile(store).error("t: c1 -> c2"),
     "diff": lambda store: Profile(store).diff(1, store.head()),
     "sizes": lambda store: sorted(Profile(store).sizes()),
     "missing values": missing,
@@ -165,7 +162,7 @@ def test_it_is_tried_only_so_often(shop: Shop, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_file_that_is_just_missing(shop: Shop) -> None:
     """Nobody committed anything: the file is lost."""
-    (keys,) = [name for name in shop.store.read()["files"] if name.startswith("data/keys-")]
+    (keys,) = [name for name in shop.store.read()["files"] if name.startswith("data/sets-")]
     Path(shop.store.file(keys)).unlink()
     with pytest.raises(StoreError, match=f"{keys}: this data file is missing.*holdfast profile"):
         Profile(shop.store).snapshot()

@@ -156,7 +156,7 @@ def test_types_that_cannot_be_compared(spark: SparkSession, tmp_path: Path) -> N
         Profile.create(tmp_path / "p", {"t": rows})
     with pytest.raises(SchemaError, match="no columns"):
         Profile.create(tmp_path / "q", {"t": rows.select()})
-    with pytest.raises(StoreError, match="no version yet"):
+    with pytest.raises(StoreError, match="there is no profile directory"):
         Profile.open(tmp_path / "q")
 
 

@@ -46,7 +46,7 @@ def test_a_body_comes_back_as_it_was(store: Store) -> None:
 
 def test_create_takes_an_empty_directory(tmp_path: Path) -> None:
     Store.create(tmp_path)
-    assert json.loads((tmp_path / "holdfast.json").read_text())["format"] == 1
+    assert json.loads((tmp_path / "holdfast.json").read_text())["format"] == 2
 
 
 def test_create_makes_parents(tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_open_says_what_is_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("marker", "says"),
     [
-        ('{"format": 2}', r"newer Holdfast \(format 2, this one reads 1\): upgrade holdfast"),
-        ('{"format": 0}', r"older Holdfast.*holdfast profile SOURCE... --into NEW_DIRECTORY"),
+        ('{"format": 3}', r"newer Holdfast \(format 3, this one reads 2\): upgrade holdfast"),
+        ('{"format": 1}', r"older Holdfast.*holdfast profile SOURCE... --into NEW_DIRECTORY"),
         ('{"format": "1"}', "damaged"),
         ('{"created": 1}', "damaged"),
         ("[]", "damaged"),
@@ -249,7 +249,7 @@ def test_sizes_by_kind(store: Store) -> None:
     commit(store)
     sizes = store.sizes()
     assert sizes["rows"] == len(content(2, "rows"))
-    assert sizes["keys"] == len(content(2, "keys"))
+    assert sizes["sets"] == len(content(2, "sets"))
     log = Path(store.path, "log")
     assert sizes["log"] == sum(path.stat().st_size for path in log.iterdir())
 

@@ -17,7 +17,7 @@ def fill(store: Store, lease: Lease, batch_id: str | None = None) -> dict[str, A
     """Write the files of the lease's version; a body that names them."""
     version = lease.version + 1
     rows = store.write(lease.new_path("rows", "bin"), content(version, "rows"))
-    keys = store.write(lease.new_path("keys", "json"), content(version, "keys"))
+    keys = store.write(lease.new_path("sets", "json"), content(version, "sets"))
     batch = {"table": "orders", "id": batch_id, "digest": f"digest {version}"}
     return {"batch": batch, "files": [rows, keys], "keep": [keys], "says": version}
 
@@ -35,10 +35,10 @@ def check_exact(store: Store) -> int:
         assert body["says"] == body["version"] == version
         assert body["parent"] == version - 1
         for path in body["keep"][:1]:
-            assert Path(store.file(path)).read_bytes() == content(version, "keys")
+            assert Path(store.file(path)).read_bytes() == content(version, "sets")
     head = store.head()
     if head:
         rows, keys = store.read()["files"][:2]
         assert Path(store.file(rows)).read_bytes() == content(head, "rows")
-        assert Path(store.file(keys)).read_bytes() == content(head, "keys")
+        assert Path(store.file(keys)).read_bytes() == content(head, "sets")
     return head

@@ -27,8 +27,10 @@ class Lost:
     def __repr__(self) -> str:
         why = "broken by repeated rows" if self.duplicated else "broken"
         if not self.broken:
-            why = "unchecked" if self.replaced_by is None else f"replaced by {self.replaced_by}"
-        return f"Lost({self.key}; {why})"
+            why = (
+                "unchecked" if self.replaced_by is None else f"replaced by {self.replaced_by.body}"
+            )
+        return f"<Lost {self.key}, {why}>"
 
     @property
     def broken(self) -> bool:

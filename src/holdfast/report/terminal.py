@@ -249,7 +249,7 @@ def _inside(page: Page, table: TableSnapshot) -> None:
         page.table(grid, 4)
     choice = (table.details.get("pairs") or {}).get("choice", {"strategy": None})
     if choice["strategy"] is not None:
-        page.line(f"functional dependencies: {choice['way']}, {choice['reason']}", indent=2)
+        page.line(f"functional dependencies: {choice['strategy']}, {choice['reason']}", indent=2)
         seconds, limit = f"{choice['seconds']:,.1f} s", f"{choice['limit']:,.0f} s"
         page.line(f"counting all pairs: about {seconds}; the limit is {limit}", "dim", 4)
 

@@ -33,8 +33,8 @@ from holdfast.tasks.sealed import Seal, seal_of, sealed_name
 
 T = TypeVar("T")
 
-FORMAT = 1
-_OLDEST_FORMAT = 1
+FORMAT = 2
+_OLDEST_FORMAT = 2
 _MARKER = "holdfast.json"
 _FOLDERS = ("log", "data", "leases")
 _SYNC_THREADS = 8
@@ -472,6 +472,8 @@ def _remove_empty(folders: Sequence[str]) -> None:
 
 def _remove_unfinished(root: str) -> None:
     """Take away what ``create`` made, unless there is a version or somebody at work."""
+    if files.entries(os.path.join(root, "log")):
+        return
     marker = os.path.join(root, _MARKER)
     aside = os.path.join(root, files.temporary_name(secrets.token_hex(6)))
     try:
