@@ -41,6 +41,35 @@ def minimal_sets_stepwise(
     return sorted((tuple(sorted(one)) for one in short), key=lambda one: (len(one), one))
 
 
+def minimal_within(
+    atoms: int,
+    evidence: Iterable[tuple[Iterable[int], int]],
+    most: int,
+    limit: int | None = None,
+    without: int | None = None,
+    groups: list[int] | None = None,
+    trivial: Iterable[Iterable[int]] = (),
+) -> dict[tuple[int, ...], int]:
+    """Minimal sets inside evidences that weigh at most ``most`` together, with that weight; those
+    that touch more than ``limit`` groups or contain a trivial set are left out."""
+    shown = [(frozenset(each), weight) for each, weight in evidence]
+    usable = [atom for atom in range(atoms) if atom != without]
+    found: dict[tuple[int, ...], int] = {}
+    for size in range(len(usable) + 1):
+        for chosen in combinations(usable, size):
+            weight = sum(weight for each, weight in shown if each.issuperset(chosen))
+            if weight <= most and not any(set(less) <= set(chosen) for less in found):
+                found[chosen] = weight
+    group = list(range(atoms)) if groups is None else groups
+    touched = {one: len({group[atom] for atom in one}) for one in found}
+    return {
+        one: weight
+        for one, weight in found.items()
+        if (limit is None or touched[one] <= limit)
+        and not any(set(each) <= set(one) for each in trivial)
+    }
+
+
 def maximal_sets(sets: Iterable[Iterable[int]]) -> list[tuple[int, ...]]:
     """The sets that no other one strictly contains, by size, then lexicographically."""
     distinct = {frozenset(each) for each in sets}

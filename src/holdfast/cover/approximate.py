@@ -1,19 +1,23 @@
 """Approximate constraints from counted evidence: all minimal ones within a bound, with errors.
 
 The pairs that agree on X only get fewer as X grows, so what is within the bound is closed upwards,
-and a set is minimal iff it is within the bound and none of the sets with one column less is.
+and a set is minimal iff it is within the bound and none of the sets with one atom less is.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.agree import AgreeSets
-from holdfast.kernels import agree as kernels
+from holdfast.kernels import approximate as kernels
 from holdfast.kernels import bitsets
+from holdfast.kernels.cover import MOST, TooMany
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -21,10 +25,26 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Approximate:
-    """Minimal left sides, and the pairs of rows that violate each."""
+    """Minimal sets, and the pairs of rows that violate each; all of them unless the search was
+    stopped."""
 
     masks: U64
     violations: I64
+    complete: bool = True
+
+
+@dataclass(frozen=True)
+class Space:
+    """The atoms that sets are made of.
+
+    A limit on the size of sets counts the groups that they touch; by default every atom is one of
+    its own. Sets that contain one of ``trivial`` are left out, although nothing violates them.
+    """
+
+    atoms: int
+    without: int | None = None
+    groups: I64 | None = None
+    trivial: U64 | None = None
 
 
 def allowed(pairs: int, max_error: float) -> int:
@@ -43,68 +63,126 @@ def within(
     if right is not None:
         lacks = masks[:, right // 64] >> np.uint64(right % 64) & np.uint64(1) == 0
         masks, counts = masks[lacks], counts[lacks]
-    columns = [c for c in range(atoms) if c != right]
-    limit = len(columns) if max_size is None else min(max_size, len(columns))
-    if len(columns) <= kernels.SUMMED:
-        found, violations = _by_sums(masks, counts, columns, most, limit)
-    else:
-        found, violations = _by_levels(masks, counts, columns, most, limit)
-    order = bitsets.canonical_order(found)
-    return Approximate(found[order], violations[order])
+    return minimal_within(masks, counts, Space(atoms, without=right), most, max_size)
 
 
-def _by_sums(masks: U64, counts: I64, columns: list[int], most: int, limit: int) -> tuple[U64, I64]:
-    """All sums over supersets at once, for few enough columns."""
-    small = np.zeros(len(masks), np.int64)
-    for place, column in enumerate(columns):
-        bit = masks[:, column // 64] >> np.uint64(column % 64) & np.uint64(1)
-        small |= bit.astype(np.int64) << place
-    sums = np.bincount(small, counts, 1 << len(columns)).astype(np.int64)
-    kernels.sum_supersets(sums)
-    places = kernels.minimal_within(sums, most, limit)
-    sets = [[columns[p] for p in range(len(columns)) if place >> p & 1] for place in places]
-    return bitsets.from_columns(sets, 64 * masks.shape[1]), sums[places]
+def minimal_within(
+    masks: U64,
+    weights: I64,
+    space: Space,
+    most: int,
+    limit: int | None = None,
+    threads: int = 1,
+    stop: Callable[[], bool] = lambda: False,
+) -> Approximate:
+    """The minimal sets of at most ``limit`` groups that lie inside evidences which weigh at most
+    ``most`` together. ``stop`` is asked several times a second; what was found until then is
+    minimal, but not all there is.
+
+    >>> evidence = bitsets.from_columns([(0, 1), (1, 2), (2,)], 3)
+    >>> found = minimal_within(evidence, np.array([5, 1, 7]), Space(3), most=1)
+    >>> bitsets.to_columns(found.masks), found.violations.tolist()
+    ([(0, 2), (1, 2)], [0, 1])
+    """
+    if most < 0 or (limit is not None and limit < 0):
+        raise ValueError("neither a bound on violations nor a limit on groups can be negative")
+    words, total = bitsets.words_for(space.atoms), int(weights.sum())
+    if total <= most:
+        return Approximate(np.zeros((1, words), np.uint64), np.array([total], np.int64))
+    atoms = np.array([a for a in range(space.atoms) if a != space.without], np.int64)
+    groups = np.arange(space.atoms) if space.groups is None else space.groups
+    if limit == 0 or not len(atoms):
+        return Approximate(bitsets.empty(space.atoms), np.empty(0, np.int64))
+    shown = kernels.evidence(masks, weights)
+    alone = kernels.sums(shown, atoms)
+    few = alone <= most
+    singles = bitsets.from_columns([(int(a),) for a in atoms[few]], space.atoms)
+    # An atom that all evidences hold is never needed.
+    kept = atoms[~few & (alone < total)]
+    search = _Search(kept, groups[kept], space, most, limit)
+    found = [search.nontrivial(singles, alone[few])]
+    complete = True
+    if len(kept):
+        more, complete = search.run(kernels.confined(shown, kept), total, threads, stop)
+        found += more
+    answers = np.concatenate([block for block, _ in found])
+    violations = np.concatenate([block for _, block in found])
+    order = bitsets.canonical_order(answers)
+    return Approximate(answers[order], violations[order], complete)
 
 
-def _by_levels(
-    masks: U64, counts: I64, columns: list[int], most: int, limit: int
-) -> tuple[U64, I64]:
-    """Level by level: a set that is not within the bound grows by columns after its last one."""
-    found: list[list[int]] = []
-    violations: list[int] = []
-    bits = {
-        c: (masks[:, c // 64] >> np.uint64(c % 64) & np.uint64(1)).astype(np.bool_) for c in columns
-    }
-    # Of each open set: its columns, and the evidences that contain it.
-    level: list[tuple[list[int], I64]] = [([], np.arange(len(masks)))]
-    for size in range(limit + 1):
-        grown: list[tuple[list[int], I64]] = []
-        for chosen, inside in level:
-            pairs = int(counts[inside].sum())
-            if pairs <= most:
-                if _is_minimal(chosen, bits, counts, most):
-                    found.append(chosen)
-                    violations.append(pairs)
-            elif size < limit:
-                start = columns.index(chosen[-1]) + 1 if chosen else 0
-                grown += [
-                    ([*chosen, column], inside[bits[column][inside]]) for column in columns[start:]
-                ]
-        level = grown
-    return (
-        bitsets.from_columns(found, 64 * masks.shape[1]),
-        np.array(violations, np.int64),
-    )
+class _Search:
+    """The search among the atoms that are within the bound neither alone nor in no set at all."""
+
+    def __init__(self, kept: I64, groups: I64, space: Space, most: int, limit: int | None) -> None:
+        self.kept, self.space = kept, space
+        _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        limit = len(sizes) if limit is None else min(limit, len(sizes))
+        last = limit - 1 if (sizes == 1).all() else len(kept)
+        self.bound = kernels.Bound(most, limit, last)
+        self.together = bitsets.from_flags(group[:, None] == group[None, :])
+        self.found: list[tuple[U64, I64]] = []
+        self.total = 0
+        self.halted = False  # an error or an interrupt in one thread ends the others
+
+    def run(
+        self, shown: kernels.Evidence, weight: int, threads: int, stop: Callable[[], bool]
+    ) -> tuple[list[tuple[U64, I64]], bool]:
+        """All that is found, and whether the search came to its end."""
+        whole = kernels.start(shown, len(self.kept), weight)
+        if threads == 1:
+            return self.found, self._finish(whole, stop)
+        # The branches at the empty set share nothing, and kernels leave the interpreter free.
+        whole = self._step(whole, steps=1)
+        waiting, lock = kernels.split(whole), threading.Lock()
+
+        def work() -> bool:
+            return all(self._finish(one, stop) for one in _shared(waiting, lock))
+
+        with ThreadPoolExecutor(threads) as pool:
+            ends = [pool.submit(work) for _ in range(threads)]
+            try:
+                return self.found, all(end.result() for end in ends)
+            finally:
+                self.halted = True
+
+    def _finish(self, stack: kernels.Stack, stop: Callable[[], bool]) -> bool:
+        while kernels.goes_on(stack):
+            if self.halted or stop():
+                return False
+            stack = self._step(stack)
+        return True
+
+    def _step(self, stack: kernels.Stack, steps: int = kernels.STEPS) -> kernels.Stack:
+        stack, masks, weights = kernels.search(stack, self.together, self.bound, steps)
+        if len(masks):
+            self.found.append(self.nontrivial(self._named(masks), weights))
+            self.total += len(masks)
+            if self.total > MOST:
+                self.halted = True
+                raise TooMany
+        return stack
+
+    def _named(self, masks: U64) -> U64:
+        """Sets of the kept atoms as sets of all."""
+        flags = np.zeros((len(masks), self.space.atoms), np.bool_)
+        flags[:, self.kept] = bitsets.to_flags(masks, len(self.kept))
+        return bitsets.from_flags(flags)
+
+    def nontrivial(self, masks: U64, weights: I64) -> tuple[U64, I64]:
+        """Without the sets that contain a trivial one. No evidence contains those, so at most the
+        trivial sets themselves are answers, and leaving them out afterwards costs nothing."""
+        if self.space.trivial is None or not len(masks):
+            return masks, weights
+        rest = ~bitsets.any_subset(masks, self.space.trivial)
+        return masks[rest], weights[rest]
 
 
-def _is_minimal(
-    chosen: list[int], bits: dict[int, NDArray[np.bool_]], counts: I64, most: int
-) -> bool:
-    for column in chosen:
-        inside = np.ones(len(counts), np.bool_)
-        for other in chosen:
-            if other != column:
-                inside &= bits[other]
-        if int(counts[inside].sum()) <= most:
-            return False
-    return True
+def _shared(waiting: Iterator[kernels.Stack], lock: threading.Lock) -> Iterator[kernels.Stack]:
+    """The searches that no other thread has taken."""
+    while True:
+        with lock:
+            one = next(waiting, None)
+        if one is None:
+            return
+        yield one

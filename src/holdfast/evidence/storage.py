@@ -12,7 +12,9 @@ recount   what the last batch changed of those; stays readable
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -135,9 +137,12 @@ def sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
     keys = covers.keys.minimal
     parts = [(left, right, np.zeros(len(left))), (keys, _all(KEY, keys), np.zeros(len(keys)))]
     if max_error is not None:
-        for side in covers.by_side:
-            masks, errors = pairs.approximate(side, max_error)
-            parts.append((masks, _all(side, masks), errors))
+        sides = tuple(covers.by_side)
+        # Right sides share nothing that changes, and kernels leave the interpreter free.
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            near = pool.map(lambda side: pairs.approximate(side, max_error), sides)
+            for side, (masks, errors) in zip(sides, near, strict=True):
+                parts.append((masks, _all(side, masks), errors))
     left, right, error = (np.concatenate(each) for each in zip(*parts, strict=True))
     order = np.lexsort((right, _ranks(left), right == KEY))
     return pa.table({"mask": masks_of(left[order]), "rhs": right[order], "error": error[order]})

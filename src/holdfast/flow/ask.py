@@ -12,7 +12,7 @@ from holdfast.cover.dependencies import KEY
 from holdfast.evidence.storage import sets_table
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.missing import missing
-from holdfast.flow.known import Known, form_of
+from holdfast.flow.known import Known, bounded, form_of
 from holdfast.model.constraints import Attribute
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.options import Options
@@ -46,7 +46,8 @@ def within(store: Store, name: str, max_error: float) -> pa.Table:
     with store.reading() as lease:
         known = Known.load(store, store.read(lease.version), name)
         assert known.pairs is not None
-        return sets_table(known.pairs, max_error)
+        with bounded(name):
+            return sets_table(known.pairs, max_error)
 
 
 def missing_values(
