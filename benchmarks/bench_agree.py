@@ -19,12 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.tpch import write
 from holdfast import Options, Profile, Source
-from holdfast.kernels import agree
-from holdfast.kernels.jit import kernel
+from holdfast.kernels import comparisons, pairs
 from tests.data import MISSING, data_dir, read_table
 
 TABLE = "t"
@@ -201,46 +199,34 @@ def _drawn(adult: _Table, folder: Path) -> Path:
 
 
 def _kernel(path: Path) -> None:
-    """Pairs per second on one core: packed and counted, and only packed."""
+    """Pairs per second on one core: agree-sets, and comparison words with the numbers ordered."""
     _, rows = read_table(path)
-    columns = np.array(
-        [np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True)], np.int32
-    )
-    ones = np.arange(len(rows))
-    pairs = len(rows) * (len(rows) - 1) / 2e6
-    cells = agree.narrow(columns)
-    agree.count(columns, ones[:100])
-    _packed(cells, ones[:100])
-    counted, packed = [], []
-    for _ in range(3):
-        start = time.perf_counter()
-        agree.count(columns, ones)
-        middle = time.perf_counter()
-        _packed(cells, ones)
-        counted.append(pairs / (middle - start))
-        packed.append(pairs / (time.perf_counter() - middle))
-    rate, ceiling = max(counted), max(packed)
-    mark = "ok " if rate >= 150 else "NOT"
-    print(
-        f"  {mark} adult, packed and counted: {rate:.0f} million pairs/s per core "
-        f"(at least 150), {rate / ceiling:.0%} of the {ceiling:.0f} of packing only"
-    )
-
-
-@kernel
-def _packed(columns: Any, ones: NDArray[np.int64]) -> int:
-    """What counting does, without the counters."""
-    packed = np.empty(agree.BLOCK, np.uint16)
-    seen = 0
-    first = 0
-    for lo in range(0, columns.shape[1], agree.BLOCK):
-        while first < ones.size and ones[first] <= lo:
-            first += 1
-        for i in range(first, ones.size):
-            block = packed[: min(agree.BLOCK, ones[i] - lo)]
-            agree.pack(columns, ones[i], lo, block)
-            seen ^= block[0]
-    return seen
+    planes, ordered = [], []
+    for column in zip(*rows, strict=True):
+        number = all(cell.isdigit() for cell in column)
+        cells = np.array([int(cell) for cell in column] if number else column)
+        planes.append(np.unique(cells, return_inverse=True)[1])
+        ordered.append(number)
+    side = pairs.Rows(np.array(planes, np.int32))
+    ends = np.arange(len(rows))
+    million = len(rows) * (len(rows) - 1) / 2e6
+    for what, orders, least in (
+        ("agree-sets", [False] * len(planes), 150),
+        ("comparison words", ordered, 250),
+    ):
+        layout = comparisons.layout(
+            [(c, c, comparisons.BOTH, order) for c, order in enumerate(orders)]
+        )
+        rates = []
+        for _ in range(4):  # the first one may have to be compiled
+            start = time.perf_counter()
+            words = len(pairs.count(layout, side, side, True, ends).words)
+            rates.append(million / (time.perf_counter() - start))
+        mark = "ok " if max(rates) >= least else "NOT"
+        print(
+            f"  {mark} adult, {words:,} {what}: {max(rates):.0f} million pairs/s per core "
+            f"(at least {least})"
+        )
 
 
 def _verdict(what: str, figure: float, most: float) -> None:

@@ -182,6 +182,71 @@ def approximate(
     return {left: wrong for left, wrong in found.items() if most is None or len(left) <= most}
 
 
+# --- comparisons --------------------------------------------------------------------------
+
+Comparison = tuple[int, int, str, bool]
+"""The column of the first cell, that of the second, whose they are ("ts", "tt" or "ss"), and
+whether they are compared by order."""
+
+
+def outcome(one: object, two: object, ordered: bool, nulls: str = "equal") -> str:
+    """How two cells compare: ``<``, ``=``, ``>`` or ``?`` where there is an order, else ``=`` or
+    ``!=``."""
+    if one is None or two is None:
+        same = one is two and nulls == "equal"
+        return "=" if same else "?" if ordered else "!="
+    # NaN equals itself and is last.
+    a, b = ((cell != cell, 0 if cell != cell else cell) for cell in (one, two))
+    if a == b:
+        return "="
+    if not ordered:
+        return "!="
+    return "<" if a < b else ">"
+
+
+def outcomes(
+    t: tuple[object, ...],
+    s: tuple[object, ...],
+    comparisons: list[Comparison],
+    nulls: str = "equal",
+) -> tuple[str, ...]:
+    """How two rows compare in every comparison."""
+    rows = {"t": t, "s": s}
+    return tuple(
+        outcome(rows[whose[0]][left], rows[whose[1]][right], ordered, nulls)
+        for left, right, whose, ordered in comparisons
+    )
+
+
+def counted_outcomes(
+    pairs: Iterable[tuple[tuple[object, ...], tuple[object, ...]]],
+    comparisons: list[Comparison],
+    nulls: str = "equal",
+) -> dict[tuple[str, ...], int]:
+    """How many of some pairs of rows (t, s) compare in each way."""
+    found: dict[tuple[str, ...], int] = {}
+    for t, s in pairs:
+        shown = outcomes(t, s, comparisons, nulls)
+        found[shown] = found.get(shown, 0) + 1
+    return found
+
+
+def satisfied(shown: tuple[str, ...], atoms: list[tuple[str, ...]]) -> set[int]:
+    """Which operators hold, each comparison's list of them numbered one after the other."""
+    hold = {
+        "<=": {"<", "="},
+        ">=": {">", "="},
+        "=": {"="},
+        "!=": {"<", ">", "?", "!="},
+    }
+    each = [
+        (each, operator)
+        for each, operators in zip(shown, atoms, strict=True)
+        for operator in operators
+    ]
+    return {number for number, (each, operator) in enumerate(each) if each in hold[operator]}
+
+
 # --- inclusions ---------------------------------------------------------------------------
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.approximate import allowed, within
 from holdfast.cover.dependencies import KEY, Covers
-from holdfast.kernels import agree, bitsets
+from holdfast.kernels import bitsets
+from holdfast.kernels.pairs import agree_sets
 from holdfast.model.limits import Limits
 from tests import oracle
 from tests.strategies import Rows, rows_of, tables
@@ -23,7 +24,7 @@ def counted(rows: Rows, columns: int) -> AgreeSets:
         [[-1 if cell is None else cell for cell in column] for column in zip(*rows, strict=True)],
         np.int32,
     ).reshape(columns, len(rows))
-    masks, counts = agree.count(codes, np.arange(len(rows)))
+    masks, counts = agree_sets(codes, np.arange(len(rows)), True)
     return AgreeSets.none(columns).changed([masks], [counts])[0]
 
 

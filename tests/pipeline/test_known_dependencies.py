@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.kernels import agree
+from holdfast.kernels import pairs
 from holdfast.model.options import Options
 from holdfast.report.snapshot import TableSnapshot, agree_sets
 from holdfast.store import Store
@@ -69,6 +69,6 @@ def test_uniprot_has_222_columns() -> None:
     assert folder is not None
     _, rows = read_table(folder / "uniprot.csv")
     columns = [np.unique(column, return_inverse=True)[1] for column in zip(*rows, strict=True)]
-    masks, counts = agree.count(np.array(columns, np.int32), np.arange(len(rows)))
+    masks, counts = pairs.agree_sets(np.array(columns, np.int32), np.arange(len(rows)), True)
     assert len(masks) == 326_698
     assert counts.sum() == len(rows) * (len(rows) - 1) // 2

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.kernels.agree import DIRECT, count
+from holdfast.kernels import pairs
 from holdfast.model.errors import InputError
 from holdfast.model.options import Options
 
@@ -101,7 +101,7 @@ def expected_seconds(rows: int, columns: int, tasks: int, limit: float) -> float
 def _guess(rows: int, columns: int, tasks: int) -> float:
     """The same by the rates that were measured elsewhere."""
     each = columns / _CELLS_PER_SECOND
-    if columns > DIRECT:
+    if 1 << columns > pairs.DIRECT:
         each += 1 / _MASKS_PER_SECOND
     return rows * (rows - 1) / 2 * each / max(1, tasks)
 
@@ -111,7 +111,7 @@ def pairs_per_second(columns: int) -> float:
     """Pairs that one core counts here, of rows with few values in each column."""
     values = np.random.default_rng(0).integers(0, 16, (columns, _TRIED), np.int32)
     ones = np.arange(_TRIED)
-    count(values, ones[:2])  # compiled by now
+    pairs.agree_sets(values, ones[:2], True)  # compiled by now
     started = time.perf_counter()
-    count(values, ones)
+    pairs.agree_sets(values, ones, True)
     return _TRIED * (_TRIED - 1) / 2 / (time.perf_counter() - started)

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import agree, bitsets
+from holdfast.kernels import agree, bitsets, ranks
+from holdfast.kernels.pairs import agree_sets
 from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import Segment, combined, live_positions, map_words
 from holdfast.tasks.view import View
@@ -80,30 +81,23 @@ def count(item: Count) -> Iterator[Parcel]:
     shape = view.shape
     columns = np.empty((view.columns, len(words)), np.int32)
     for column in range(view.columns):
-        columns[column] = agree.codes(
-            words, shape.first, shape.owner.size, column, view.nulls_equal
-        )
+        columns[column] = ranks.numbers([ranks.cells(words, shape.first, column)])
     ends = np.cumsum([len(kept), len(lost), len(new)])
-    found = []
     if item.everything:
-        found.append((agree.count(columns, _dealt(np.arange(ends[-1]), item)), 1))
+        changes = [(columns, 0, 1)]
     else:
-        if len(lost):
-            before = np.ascontiguousarray(columns[:, : ends[1]])
-            found.append((agree.count(before, _dealt(np.arange(ends[0], ends[1]), item)), -1))
-        if len(new):
-            after = np.concatenate([columns[:, : ends[0]], columns[:, ends[1] :]], axis=1)
-            positions = np.arange(ends[0], after.shape[1])
-            found.append((agree.count(after, _dealt(positions, item)), 1))
-    masks, counts = agree.total(
-        [m for (m, _), _ in found], [n * sign for (_, n), sign in found], shape.full.size
-    )
-    yield Parcel({}, {"masks": masks, "counts": counts})
-
-
-def _dealt(rows: I64, item: Count) -> I64:
-    """Every so many-th row: later rows have more pairs, so neighbours go to different tasks."""
-    return rows[item.share :: item.shares]
+        before = columns[:, : ends[1]]
+        after = np.concatenate([columns[:, : ends[0]], columns[:, ends[1] :]], axis=1)
+        changes = [(before, ends[0], -1), (after, ends[0], 1)]
+    masks, counts = [], []
+    for codes, first, sign in changes:
+        # Later rows have more pairs, so neighbours go to different tasks.
+        dealt = np.arange(first, codes.shape[1])[item.share :: item.shares]
+        found, pairs = agree_sets(codes, dealt, view.nulls_equal)
+        masks.append(found)
+        counts.append(sign * pairs)
+    found, pairs = agree.total(masks, counts, shape.full.size)
+    yield Parcel({}, {"masks": found, "counts": pairs})
 
 
 def _rows(view: View, added: tuple[int, ...]) -> tuple[U64, U64]:

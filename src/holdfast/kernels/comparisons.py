@@ -1,0 +1,144 @@
+"""Comparisons of two rows, as words, and what the words say.
+
+A *comparison* puts a cell of row t beside a cell of row s, or two cells of one of them. Cells come
+as codes (:mod:`holdfast.kernels.ranks`). An ordered comparison has two bits in the word of a pair,
+``<=`` and ``>=``: both are set where the cells are equal, none where one of them is null. Any other
+comparison has one bit, ``=``, so that the word of a space without order is the pair's agree-set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels import bitsets
+from holdfast.kernels.ranks import NULL, Codes
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+BOTH, FIRST, SECOND = range(3)
+"""Whose cells a comparison compares: one of t with one of s, two of t, two of s."""
+
+NOTHING, EQUAL, EQUALITY, ORDER = range(4)
+"""The atoms of a comparison: none; ``=``; ``=`` and ``!=``; ``<=``, ``>=`` and ``!=``."""
+
+_ATOMS = np.array([0, 1, 2, 3])
+
+
+class Layout(NamedTuple):
+    """The comparisons of a space, and where their bits are in a word of ``width`` times 64 bits:
+    those of one comparison always in one piece of 16."""
+
+    left: I64  # the plane of codes of the first cell
+    right: I64  # that of the second
+    rows: I64  # whose cells they are: BOTH, FIRST or SECOND
+    ordered: Flags
+    place: I64  # the lowest bit
+    partner: I64  # the comparison that has this one's place when t and s change places
+    width: int
+
+
+def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> Layout:
+    """The layout of comparisons ``(left plane, right plane, whose cells, ordered)``.
+
+    Every comparison must come with its mirror image, the one that takes its place when the two rows
+    change places: that of t.A with s.B is t.B with s.A, that of t.A with t.B is s.A with s.B.
+    """
+    number = {each: k for k, each in enumerate(comparisons)}
+    place, partner, end = [], [], 0
+    for left, right, rows, ordered in comparisons:
+        if rows == BOTH:
+            image = (right, left, rows, ordered)
+        else:
+            image = (left, right, SECOND if rows == FIRST else FIRST, ordered)
+        if image not in number:
+            raise ValueError(
+                f"the comparison {(left, right, rows, ordered)} lacks its mirror image"
+            )
+        partner.append(number[image])
+        if ordered:
+            end += end & 1
+        place.append(end)
+        end += 2 if ordered else 1
+    flat = np.array([each[:3] for each in comparisons], np.int64).reshape(-1, 3)
+    return Layout(
+        flat[:, 0].copy(),
+        flat[:, 1].copy(),
+        flat[:, 2].copy(),
+        np.array([each[3] for each in comparisons], np.bool_),
+        np.array(place, np.int64),
+        np.array(partner, np.int64),
+        bitsets.words_for(end),
+    )
+
+
+def equalities(columns: int) -> Layout:
+    """The layout whose words are agree-sets: is column c equal in both rows?"""
+    return layout([(column, column, BOTH, False) for column in range(columns)])
+
+
+def own_words(codes: Codes, layout: Layout, nulls_equal: bool) -> tuple[U64, U64]:
+    """What the comparisons within one row put into the words of each row's pairs: where the row is
+    t, and where it is s."""
+    out = np.zeros((2, codes.shape[1], layout.width), np.uint64)
+    for k in np.flatnonzero(layout.rows != BOTH):
+        left, right = codes[layout.left[k]], codes[layout.right[k]]
+        both = (left != NULL) & (right != NULL)
+        same = (left == right) & (both | nulls_equal)
+        bits = same.astype(np.uint64)
+        if layout.ordered[k]:
+            bits = (same | (both & (left < right))).astype(np.uint64)
+            bits |= (same | (both & (left > right))).astype(np.uint64) << np.uint64(1)
+        side = out[layout.rows[k] - FIRST]
+        side[:, layout.place[k] >> 6] |= bits << np.uint64(layout.place[k] & 63)
+    return out[0], out[1]
+
+
+def mirror(words: U64, layout: Layout) -> U64:
+    """The words of the same pairs with their rows in the other order."""
+    out = np.zeros_like(words)
+    for k, partner in enumerate(layout.partner):
+        low = _bit(words, int(layout.place[partner]))
+        bits = low
+        if layout.ordered[k]:
+            high = _bit(words, int(layout.place[partner]) + 1)
+            # Cells of both rows change sides, so that <= becomes >=; those of one row do not.
+            swapped = (high, low) if layout.rows[k] == BOTH else (low, high)
+            bits = swapped[0] | swapped[1] << np.uint64(1)
+        out[:, layout.place[k] >> 6] |= bits << np.uint64(layout.place[k] & 63)
+    return out
+
+
+def atoms_of(layout: Layout) -> I64:
+    """All atoms of every comparison: three of an ordered one, else two."""
+    return np.where(layout.ordered, ORDER, EQUALITY)
+
+
+def evidence(words: U64, layout: Layout, atoms: I64) -> U64:
+    """The atoms that hold in the pairs of each word; ``atoms`` says which ones a comparison has.
+
+    They are numbered from 0 on in the order of the comparisons. An ordered comparison may be asked
+    for fewer of them: agree-sets are the evidence where every comparison of a column with itself
+    has ``EQUAL``, and any other ``NOTHING``.
+    """
+    out = np.zeros((len(words), bitsets.words_for(int(_ATOMS[atoms].sum()))), np.uint64)
+    at = 0
+    for k, way in enumerate(atoms):
+        low = _bit(words, int(layout.place[k]))
+        high = _bit(words, int(layout.place[k]) + 1) if layout.ordered[k] else low
+        same = low & high
+        differ = same ^ np.uint64(1)
+        for held in ([], [same], [same, differ], [low, high, differ])[way]:
+            out[:, at >> 6] |= held << np.uint64(at & 63)
+            at += 1
+    return out
+
+
+def _bit(words: U64, place: int) -> U64:
+    bits: U64 = words[:, place >> 6] >> np.uint64(place & 63) & np.uint64(1)
+    return bits

@@ -1,0 +1,163 @@
+"""Cells to codes: small integers that compare like the values, so that pairs are compared in bulk.
+
+A *rank* has the order of the values, a *number* only their equality; both are dense and start at 0,
+and a null is -1. Columns that are compared with each other are coded together. Numbers of different
+types compare by their exact value: 1 equals 1.0, and 2^53 + 1 differs from the double 2^53.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.jit import kernel
+from holdfast.kernels.values import FLOAT, HASHED, WIDE
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+Codes = NDArray[np.int32]
+
+NULL = -1
+"""The code of a null."""
+
+_LOW63 = np.int64(0x7FFFFFFFFFFFFFFF)
+
+
+class Cells(NamedTuple):
+    """The cells of one column."""
+
+    words: U64  # (rows, 1 or 2)
+    nulls: NDArray[np.bool_]  # (rows,)
+    kind: int  # how words hold values: one of the kinds of holdfast.kernels.values
+    scale: int = 0  # a number is its integer divided by 10 to this power
+
+
+def cells(rows: U64, first: I64, column: int, kind: int = HASHED, scale: int = 0) -> Cells:
+    """A column of row-major words; ``first`` is the first value word of each column, and one past
+    the last, where the words of the null mask begin."""
+    mask = rows[:, int(first[-1]) + column // 64]
+    nulls = (mask >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
+    words = np.ascontiguousarray(rows[:, int(first[column]) : int(first[column + 1])])
+    return Cells(words, nulls, kind, scale)
+
+
+def numbers(columns: Sequence[Cells]) -> Codes:
+    """Codes ``(columns, rows)`` that are equal iff the values are."""
+    if len({(each.kind, each.scale, each.words.shape[1]) for each in columns}) > 1:
+        return ranks(columns)
+    codes, _ = _numbered(columns)
+    return codes
+
+
+def ranks(columns: Sequence[Cells]) -> Codes:
+    """Codes ``(columns, rows)`` that have the order of the values."""
+    if any(each.kind == HASHED for each in columns):
+        raise ValueError("hashes have no order: number them instead")
+    if len({(each.kind, each.scale) for each in columns}) == 1:
+        codes, distinct = _numbered(columns)
+        keys = distinct.view(np.int64)
+        # A wide number is ordered by its upper word, which is signed, then by its lower.
+        order = np.lexsort((distinct[:, 0], keys[:, 1]) if keys.shape[1] == 2 else (keys[:, 0],))
+        rank = np.empty(len(order), np.int32)
+        rank[order] = np.arange(len(order), dtype=np.int32)
+        return _translated(codes, rank)
+    coded = [_numbered([each]) for each in columns]
+    values = _exact(
+        [
+            (distinct, each.kind, each.scale)
+            for (_, distinct), each in zip(coded, columns, strict=True)
+        ]
+    )
+    place = {value: k for k, value in enumerate(sorted({v for some in values for v in some}))}
+    return np.concatenate(
+        [
+            _translated(codes, np.array([place[value] for value in some], np.int32))
+            for (codes, _), some in zip(coded, values, strict=True)
+        ]
+    )
+
+
+def _translated(codes: Codes, to: Codes) -> Codes:
+    """Every code but a null's replaced by another."""
+    return np.append(to, np.int32(NULL))[codes]
+
+
+def _numbered(columns: Sequence[Cells]) -> tuple[Codes, U64]:
+    """Numbers of the cells in the order in which they come, and the words of each number."""
+    words = np.concatenate([each.words for each in columns])
+    nulls = np.concatenate([each.nulls for each in columns])
+    codes = np.empty(len(words), np.int32)
+    firsts = np.empty(len(words), np.int32)
+    with np.errstate(over="ignore"):
+        size = _number(words, nulls, codes, firsts)
+    return codes.reshape(len(columns), -1), words[firsts[:size]]
+
+
+@kernel
+def _number(words: Any, nulls: Any, out: Any, firsts: Any) -> int:
+    size = 16
+    while size < 2 * words.shape[0]:
+        size *= 2
+    slots = np.full(size, NULL, np.int32)
+    count = 0
+    for row in range(words.shape[0]):
+        if nulls[row]:
+            out[row] = NULL
+            continue
+        h = np.uint64(0)
+        for k in range(words.shape[1]):
+            h = (h ^ words[row, k]) * np.uint64(0xFF51AFD7ED558CCD)
+            h ^= h >> np.uint64(32)
+        at = np.int64(h & np.uint64(size - 1))
+        while True:
+            number = slots[at]
+            if number < 0:
+                slots[at] = count
+                firsts[count] = row
+                out[row] = count
+                count += 1
+                break
+            same = True
+            for k in range(words.shape[1]):
+                same = same and words[firsts[number], k] == words[row, k]
+            if same:
+                out[row] = number
+                break
+            at = (at + 1) & (size - 1)
+    return count
+
+
+def _exact(columns: list[tuple[U64, int, int]]) -> list[list[int]]:
+    """Numbers of several kinds, all multiplied by what makes every one of them an integer."""
+    scale = max([0, *(scale for _, kind, scale in columns if kind != FLOAT)])
+    doubles = [_doubles(words).tolist() for words, kind, _ in columns if kind == FLOAT]
+    finite = [x for some in doubles for x in some if abs(x) < np.inf]
+    twos = max([1, *(x.as_integer_ratio()[1] for x in finite)])
+    # Above every double and every wide decimal.
+    infinite = (1 << 1100) * twos * 10**scale
+    ends = {"inf": infinite, "-inf": -infinite, "nan": 2 * infinite}
+    out = []
+    for words, kind, own in columns:
+        if kind == FLOAT:
+            ratios = [(x, str(x)) for x in _doubles(words).tolist()]
+            out.append([ends[s] if s in ends else _times(x, twos) * 10**scale for x, s in ratios])
+        else:
+            factor = twos * 10 ** (scale - own)
+            low = words[:, 0].tolist() if kind == WIDE else words[:, 0].view(np.int64).tolist()
+            high = words[:, 1].view(np.int64).tolist() if kind == WIDE else [0] * len(low)
+            out.append([((h << 64) + v) * factor for h, v in zip(high, low, strict=True)])
+    return out
+
+
+def _doubles(words: U64) -> NDArray[np.float64]:
+    """The doubles behind their order-preserving words."""
+    ordered = np.ascontiguousarray(words[:, 0]).view(np.int64)
+    return (ordered ^ ((ordered >> 63) & _LOW63)).view(np.float64)
+
+
+def _times(x: float, power: int) -> int:
+    above, below = x.as_integer_ratio()
+    return above * (power // below)
