@@ -87,6 +87,7 @@ def tpch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Feed]:
     return {name: text_feed(*read_table(folder / f"{name}.csv"), name) for name in TABLES}
 
 
+@pytest.mark.slow
 def test_the_composite_foreign_key_of_tpch(tpch: dict[str, Feed], tmp_path: Path) -> None:
     some = {name: tpch[name] for name in ("part", "supplier", "partsupp", "lineitem")}
     options = Options(max_arity=2, max_columns=3)
@@ -95,6 +96,7 @@ def test_the_composite_foreign_key_of_tpch(tpch: dict[str, Feed], tmp_path: Path
     assert str(best) == "lineitem(l_partkey, l_suppkey) in partsupp(ps_partkey, ps_suppkey)"
 
 
+@pytest.mark.slow
 def test_foreign_keys_of_tpch(tpch: dict[str, Feed], tmp_path: Path) -> None:
     """Each declared one is found, and is the best candidate of its column."""
     found = inclusions(profiled(tmp_path / "p", tpch)).foreign_keys()
