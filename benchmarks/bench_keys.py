@@ -142,7 +142,7 @@ def _witnesses(profile: Profile, count: int) -> list[dict[str, Any]]:
 
     import numpy as np
 
-    from holdfast.flow.known import Known
+    from holdfast.families.known import Known
     from holdfast.table.witnesses import rows_as_text
 
     store = profile._store

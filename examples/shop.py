@@ -60,13 +60,16 @@ def walk_through(spark: SparkSession, folder: Path) -> None:
 def report(day: str, change: Changes) -> None:
     """What a batch did to the keys, and the rows that did it."""
     print(f"\n{day}, {change.table}: {change.rows} rows now")
-    if not change.lost and not change.gained:
+    keys = change["keys"]
+    if not keys.any:
         print("  the same keys as before")
-    for lost in change.lost:
-        print(f"  lost   {lost.key.body}" + ("" if lost.broken else ": fewer columns suffice"))
-        for row in lost.witness or ():
+    for broken in keys.broken:
+        print(f"  broken {broken.constraint.body}")
+        for row in broken.witness:
             print(f"         {', '.join(str(row[column]) for column in row)}")
-    for key in change.gained:
+    for shorter in keys.superseded:
+        print(f"  {shorter.constraint.body}: {shorter.by.body} is enough")
+    for key in keys.gained:
         print(f"  gained {key.body}")
 
 

@@ -126,7 +126,7 @@ def walk_through_every_job(
     changed = tuple((row[0], "eve", 9, None) for row in walk.rows[:2])
     foretold = walk.profile.check("t", updates=walk.frame(changed), row_key=["id"])
     told = walk.apply(updates=changed)
-    assert (told.gained, told.updated) == (foretold.gained, 2)
+    assert (told["keys"].gained, told.updated) == (foretold["keys"].gained, 2)
 
     # A copy of a row: no key any more. Without it: the same keys as before.
     copy = walk.rows[:1]

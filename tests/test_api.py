@@ -19,10 +19,10 @@ from holdfast import (
     HoldfastError,
     InputError,
     Key,
-    Lost,
     Options,
     Profile,
     Source,
+    Superseded,
     flow,
 )
 from holdfast.model import errors
@@ -94,7 +94,7 @@ def returned() -> set[type]:
 def test_what_is_returned_can_be_imported() -> None:
     found = returned()
     names = {each.__name__ for each in found}
-    assert {"Changes", "Lost", "Snapshot", "TableSnapshot", "Dependencies", "Attribute"} <= names
+    assert {"Changes", "Broken", "Snapshot", "TableSnapshot", "Dependencies", "Attribute"} <= names
     for each in found:
         assert each.__name__ in holdfast.__all__, each
         assert getattr(holdfast, each.__name__) is each
@@ -136,13 +136,13 @@ def test_values_can_be_read_where_they_are_looked_at(shop: Profile) -> None:
     first, second = shop.history()
     assert "version 1" in repr(first)
     assert "first profile" in repr(first)
-    told = "<Changes of 'orders', applied, version 2: inserted 1, keys lost 1, repeated rows 1>"
+    told = "<Changes of 'orders', applied, version 2: inserted 1, keys broken 1, repeated rows 1>"
     assert repr(second.changes) == told
     assert told in repr(second)
     assert second.changes is not None
-    assert repr(second.changes.lost) == "(<Lost orders: key(id), broken by repeated rows>,)"
+    assert repr(second.changes.broken) == "(<Broken orders: key(id), by repeated rows>,)"
     diff = shop.diff(1, 2)
-    assert repr(diff["orders"]) == "<TableDiff: rows 4 → 5, keys gained 0, lost 1>"
+    assert repr(diff["orders"]).startswith("<TableDiff: rows 4 → 5; keys gained 0, lost 1; ")
     assert repr(shop.keys("customers")) == "[<Key customers: key(id)>, <Key customers: key(name)>]"
     (fd,) = shop.functional_dependencies("orders")
     assert repr(fd) == "<FunctionalDependency orders: id -> customer_id>"
@@ -157,8 +157,8 @@ def test_values_can_be_read_where_they_are_looked_at(shop: Profile) -> None:
     assert told in map(repr, partly)
     assert ", values " in repr(shop.clusters()[0])
     assert repr(Key("t", ("a", "first name"), 0.25)) == "<Key t: key(a, `first name`), error 0.25>"
-    replaced = Lost(Key("t", ("a", "b")), replaced_by=Key("t", ("a",)))
-    assert repr(replaced) == "<Lost t: key(a, b), replaced by key(a)>"
+    shorter = Superseded(Key("t", ("a", "b")), Key("t", ("a",)))
+    assert repr(shorter) == "<Superseded t: key(a, b), by key(a)>"
 
 
 def test_a_profile_that_is_gone_can_be_looked_at(shop: Profile) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
+from holdfast import families
 from holdfast.input.sources import Source
 from holdfast.model.changes import Changes, Entry, TableDiff, Verification
 from holdfast.model.constraints import (
@@ -389,7 +390,7 @@ class Profile:
                 Entry(
                     body["version"],
                     body["created"],
-                    Changes.from_dict(changes) if changes else None,
+                    Changes.from_dict(changes, families.makers()) if changes else None,
                     {name: form["rows"] for name, form in body["tables"].items()},
                     {name: form["key_count"] for name, form in body["tables"].items()},
                     {name: form["duplicates"] for name, form in body["tables"].items()},
@@ -401,20 +402,17 @@ class Profile:
         """What was gained and lost between two versions, per table."""
         before, after = self.snapshot(one), self.snapshot(two)
         old, new = before.tables, after.tables
-        return {
-            name: TableDiff(
-                _more_keys(new[name], old[name]),
-                _more_keys(old[name], new[name]),
-                (old[name].rows, new[name].rows),
-                _others(after, before, name),
-                _left(after, _others(before, after, name)),
-                _more_dependencies(new[name], old[name]),
-                _more_dependencies(old[name], new[name]),
-                (old[name].duplicates, new[name].duplicates),
-            )
-            for name in new
-            if name in old
-        }
+        kinds = families.named(after.options["kinds"])
+        out = {}
+        for name in new:
+            if name in old:
+                diffs = {kind.field: kind.diff(before, after, name) for kind in kinds}
+                out[name] = TableDiff(
+                    (old[name].rows, new[name].rows),
+                    (old[name].duplicates, new[name].duplicates),
+                    {field: each for field, each in diffs.items() if each is not None},
+                )
+        return out
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the current version by kind of file."""
@@ -501,39 +499,6 @@ def _by_name(tables: Mapping[str, Rows] | Source | str | os.PathLike[str]) -> di
         if not isinstance(name, str) or not name:
             raise InputError(f"a table needs a name, and {name!r} is none")
     return dict(tables)
-
-
-def _more_keys(one: TableSnapshot, two: TableSnapshot) -> tuple[Key, ...]:
-    """The keys that only the first version of a table has; of its distinct rows, where both
-    versions have repeated ones."""
-    if one.duplicates and not two.duplicates:
-        return ()
-    known = set(two.keys) if bool(one.duplicates) == bool(two.duplicates) else set()
-    return tuple(key for key in one.keys if key not in known)
-
-
-def _more_dependencies(one: TableSnapshot, two: TableSnapshot) -> tuple[FunctionalDependency, ...]:
-    """The functional dependencies that only the first version of a table has."""
-    mine, others = one.functional_dependencies, two.functional_dependencies
-    return () if mine is None or others is None else mine.without(others)
-
-
-def _others(one: Snapshot, two: Snapshot, table: str) -> tuple[InclusionDependency, ...]:
-    """The inclusion dependencies of a table's columns that only the first version has."""
-    if one.inclusions is None or two.inclusions is None:
-        return ()
-    known = {each.sides for each in two.inclusions.dependencies()}
-    return tuple(
-        each
-        for each in one.inclusions.dependencies()
-        if each.dependent[0].table == table and each.sides not in known
-    )
-
-
-def _left(one: Snapshot, lost: tuple[InclusionDependency, ...]) -> tuple[InclusionDependency, ...]:
-    """Lost inclusion dependencies with what a version has left of them."""
-    shared = one.inclusions.shared if one.inclusions else None
-    return tuple(shared.lost(each) for each in lost) if shared else lost
 
 
 def _share(min_coverage: float | None) -> float | None:

@@ -137,9 +137,10 @@ def test_apply_json(run: Run, shop: Path, tmp_path: Path) -> None:
     form = json.loads(told)
     assert form["applied"] is True
     assert form["version"] == 2
-    lost = [key for key in form["keys_lost"] if key["columns"] == ["customer", "day"]]
-    assert lost[0]["broken"] is True
-    assert len(lost[0]["witness"]) == 2
+    keys = form["changes"]["keys"]
+    (broken,) = [key for key in keys["broken"] if key["columns"] == ["customer", "day"]]
+    assert len(broken["witness"]) == 2
+    assert keys["counts"]["broken"] == len(keys["broken"])
 
 
 def test_updates_by_row_key(run: Run, shop: Path, tmp_path: Path) -> None:
@@ -194,23 +195,24 @@ def test_a_file_that_is_loaded_twice_breaks_every_key(run: Run, shop: Path, tmp_
     assert checked.code == 1
     assert f"{len(before)} keys would break, only because rows are repeated\n    id" in checked.out
     told = json.loads(run("apply", *arguments, "--format", "json").out)
-    assert {tuple(key["columns"]) for key in told["keys_lost"]} == {key.columns for key in before}
-    for lost in told["keys_lost"]:
-        assert (lost["broken"], lost["duplicated"]) == (True, True)
-        one, two = lost["witness"]
+    broken = told["changes"]["keys"]["broken"]
+    assert {tuple(key["columns"]) for key in broken} == {key.columns for key in before}
+    for each in broken:
+        assert each["repeated"] is True
+        one, two = each["witness"]
         assert one == two
     profile = Profile.open(shop)
     changes = profile.history()[1].changes
     assert changes is not None
-    assert [lost.key for lost in changes.broken] == list(before)
+    assert [each.constraint for each in changes["keys"].broken] == list(before)
 
     text = run("diff", shop, 1, 2).out
     assert f"no key any more: 4 rows repeat another row\n  {len(before)} keys lost\n" in text
     assert "the same keys" not in text
-    assert profile.diff(1, 2)["orders"].lost == tuple(before)
+    assert profile.diff(1, 2)["orders"]["keys"].lost == tuple(before)
     assert diff(1, 2)["duplicates"] == [0, 4]
-    assert {"columns": ["id"]} in diff(1, 2)["keys_lost"]
-    assert diff(1, 2)["keys_gained"] == []
+    assert {"columns": ["id"]} in diff(1, 2)["changes"]["keys"]["lost"]
+    assert diff(1, 2)["changes"]["keys"]["gained"] == []
 
     # More of the same: what is told then is of the distinct rows.
     run("apply", *arguments)
@@ -218,12 +220,12 @@ def test_a_file_that_is_loaded_twice_breaks_every_key(run: Run, shop: Path, tmp_
     assert "no key: 4 → 8 rows repeat another row\n  of the distinct rows:\n  the same" in text
     for _ in range(2):
         result = run("apply", shop, "--table", "orders", "--deletes", batch, "--format", "json")
-    assert {"columns": ["id"]} in json.loads(result.out)["keys_gained"]
-    assert json.loads(result.out)["keys_lost"] == []
+    assert {"columns": ["id"]} in json.loads(result.out)["changes"]["keys"]["gained"]
+    assert json.loads(result.out)["changes"]["keys"]["broken"] == []
     assert "no row repeats another one any more (4 did): keys hold again" in (
         run("diff", shop, 2, 5).out
     )
-    assert diff(2, 5)["keys_gained"] == diff(1, 2)["keys_lost"]
+    assert diff(2, 5)["changes"]["keys"]["gained"] == diff(1, 2)["changes"]["keys"]["lost"]
     assert "the same keys" in run("diff", shop, 1, 5).out
 
 
@@ -242,10 +244,11 @@ def test_history_and_diff(run: Run, shop: Path, tmp_path: Path) -> None:
     assert "orders: 4 → 5 rows\n" in text
     assert "lost" in text
     form = json.loads(run("diff", shop, 1, 2, "--format", "json").out)
-    assert {"columns": ["customer", "day"]} in form["tables"]["orders"]["keys_lost"]
+    assert {"columns": ["customer", "day"]} in form["tables"]["orders"]["changes"]["keys"]["lost"]
     assert (form["from"], form["to"]) == (1, 2)
     back = json.loads(run("diff", shop, 2, 1, "--format", "json").out)
-    assert back["tables"]["orders"]["keys_gained"] == form["tables"]["orders"]["keys_lost"]
+    then, now = (each["tables"]["orders"]["changes"]["keys"] for each in (form, back))
+    assert now["gained"] == then["lost"]
 
 
 def test_show_an_earlier_version(run: Run, shop: Path, tmp_path: Path) -> None:

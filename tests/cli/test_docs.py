@@ -13,7 +13,16 @@ import typer
 
 from holdfast.cli import app
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
-from holdfast.model.changes import Changes, Entry, Lost, TableDiff, Verification
+from holdfast.model.changes import (
+    Broken,
+    Changes,
+    Entry,
+    KindChanges,
+    KindDiff,
+    Superseded,
+    TableDiff,
+    Verification,
+)
 from holdfast.model.constraints import (
     AgreeSet,
     Attribute,
@@ -100,11 +109,15 @@ def test_the_json_page_shows_what_is_printed() -> None:
     options = {"kinds": ["keys"], "nulls": "equal", "max_columns": None, "max_error": None,
         "inclusion_nulls": "ignored", "index_quota": 8, "start": "full",
         "keep_rows": True}  # fmt: skip
-    shorter = Lost(Key("orders", ("city", "day")), None, Key("orders", ("city",)))
+    happened = KindChanges(
+        (Key("orders", ("id", "day")),),
+        (Broken(Key("orders", ("id",)), pair),),
+        (Superseded(Key("orders", ("city", "day")), Key("orders", ("city",))),),
+        counts={"non_keys_gained": 1, "non_keys_lost": 0},
+    )
     changes = Changes(
-        "orders", 4, "2026-11-15", True, 10, 2, 0, 1008, (Key("orders", ("id", "day")),),
-        (Lost(Key("orders", ("id",)), pair), shorter),
-        1, 0, 0, 0, (), {"read": 0.2, "validate": 0.4},
+        "orders", 4, "2026-11-15", True, 10, 2, 0, 1008, kinds={"keys": happened},
+        seconds={"read": 0.2, "validate": 0.4},
     )  # fmt: skip
     city, other = Attribute("orders", "city"), Attribute("geo.places", "city")
     shared = Shared((city, other), ("text", "text"), np.array([[10, 10], [10, 40]]))
@@ -113,12 +126,14 @@ def test_the_json_page_shows_what_is_printed() -> None:
         "geo.places": Facts((Key("geo.places", ("city",)),), {"city": "string"}, 40),
     }
     contained = Inclusions(shared, tables)
+    gone = InclusionDependency((city,), (other,), 0.8)
     differs = TableDiff(
-        (Key("orders", ("id", "day")),),
-        (Key("orders", ("id",)),),
         (1000, 1008),
-        (),
-        (InclusionDependency((city,), (other,), 0.8),),
+        (0, 0),
+        {
+            "keys": KindDiff((Key("orders", ("id", "day")),), (Key("orders", ("id",)),)),
+            "inclusion_dependencies": KindDiff((), (gone,)),
+        },
     )
     shown = Snapshot(3, created, options, {"orders": orders})
     page = sections("json.md")

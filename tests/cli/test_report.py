@@ -11,7 +11,16 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from holdfast.model.changes import Changes, Entry, Lost, TableDiff, Verification
+from holdfast.model.changes import (
+    Broken,
+    Changes,
+    Entry,
+    KindChanges,
+    KindDiff,
+    Superseded,
+    TableDiff,
+    Verification,
+)
 from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
 from holdfast.report import forms, terminal
 from holdfast.report.progress import Progress
@@ -38,6 +47,9 @@ def snapshot(one: TableSnapshot, **options: Any) -> Snapshot:
     return Snapshot(1, "2026-11-15T08:52:11.123+00:00", {**OPTIONS, **options}, {one.name: one})
 
 
+SHORTER = Superseded(Key("t", ("a", "b")), Key("t", ("a",)))
+
+
 def changes(**facts: Any) -> Changes:
     known: dict[str, Any] = {
         "table": "t",
@@ -48,14 +60,15 @@ def changes(**facts: Any) -> Changes:
         "deleted": 0,
         "updated": 0,
         "rows": 3,
-        "gained": (),
-        "lost": (),
-        "non_keys_gained": 0,
-        "non_keys_lost": 0,
         "duplicates": 0,
         "duplicates_before": 0,
     }
     return Changes(**{**known, **facts})
+
+
+def keys(**lists: Any) -> dict[str, KindChanges]:
+    """What happened to keys alone."""
+    return {"keys": KindChanges(**lists)}
 
 
 class Screen(io.StringIO):
@@ -95,12 +108,14 @@ def test_everything_fits_the_screen(screen: Screen) -> None:
     page = terminal.Page(screen)
     for verbose in (False, True):
         terminal.show(page, "p", snapshot(wide), verbose=verbose, sizes={"log": 10})
-    lost = Lost(Key("t", tuple(columns[5:30])), pair)
-    terminal.changes(page, changes(lost=(lost,), gained=(Key("t", tuple(columns)),)), verbose=True)
+    broken = Broken(Key("t", tuple(columns[5:30])), pair)
+    happened = keys(broken=(broken,), gained=(Key("t", tuple(columns)),))
+    terminal.changes(page, changes(kinds=happened), verbose=True)
     terminal.history(
-        page, [Entry(1, "2026-11-15T08:52:11", changes(lost=(lost,)), {}, {"t": 1}, {})]
+        page, [Entry(1, "2026-11-15T08:52:11", changes(kinds=happened), {}, {"t": 1}, {})]
     )
-    terminal.diff(page, 1, 2, {"t": TableDiff((Key("t", tuple(columns)),), (), (1, 2))})
+    differs = {"keys": KindDiff((Key("t", tuple(columns)),))}
+    terminal.diff(page, 1, 2, {"t": TableDiff((1, 2), kinds=differs)})
     terminal.verification(page, "p", Verification(1, {"t": ("a difference " * 20,)}))
     assert max(map(cell_len, screen.getvalue().splitlines())) <= 60
 
@@ -128,8 +143,8 @@ def test_agree_sets_and_approximate_keys(screen: Screen) -> None:
 
 def test_the_keys_columns_come_first_and_the_rest_is_counted(screen: Screen) -> None:
     columns = [f"column{c:02}" for c in range(20)]
-    lost = Lost(Key("t", ("column18", "column19")), (row(columns, 1), row(columns, 1)))
-    terminal.changes(terminal.Page(screen), changes(lost=(lost,)))
+    broken = Broken(Key("t", ("column18", "column19")), (row(columns, 1), row(columns, 1)))
+    terminal.changes(terminal.Page(screen), changes(kinds=keys(broken=(broken,))))
     lines = screen.getvalue().splitlines()
     header = next(line.split() for line in lines if line.split()[0] == "column18")
     assert header[:3] == ["column18", "column19", "column00"]
@@ -194,21 +209,21 @@ def test_json_has_no_numbers_that_json_lacks() -> None:
     ("facts", "breaks"),
     [
         ({}, False),
-        ({"lost": (Lost(Key("t", ("a",))),)}, True),
-        ({"lost": (Lost(Key("t", ("a", "b")), replaced_by=Key("t", ("a",))),)}, False),
-        ({"duplicates": 1}, True),
+        ({"kinds": {"keys": KindChanges(broken=(Broken(Key("t", ("a",))),))}}, True),
+        ({"kinds": {"functional_dependencies": KindChanges(counts={"broken": 3})}}, True),
+        ({"kinds": {"keys": KindChanges(superseded=(SHORTER,))}}, False),
+        ({"kinds": {"keys": KindChanges(counts={"broken": 1})}, "applied_before": True}, False),
         ({"duplicates": 2, "duplicates_before": 1}, False),
     ],
 )
 def test_what_breaks_a_key(facts: dict[str, Any], breaks: bool) -> None:
     assert forms.breaks(changes(**facts)) is breaks
+    assert not forms.breaks(changes(**facts), ["inclusion_dependencies"])
 
 
 def test_shorter_keys_are_not_broken(screen: Screen) -> None:
-    lost = Lost(Key("t", ("a", "b")), replaced_by=Key("t", ("a",)))
-    terminal.changes(
-        terminal.Page(screen), changes(deleted=1, lost=(lost,), gained=(Key("t", ("a",)),))
-    )
+    happened = keys(superseded=(SHORTER,), gained=(Key("t", ("a",)),))
+    terminal.changes(terminal.Page(screen), changes(deleted=1, kinds=happened))
     assert "a, b → a" in screen.getvalue()
     assert "broken" not in screen.getvalue()
 

@@ -168,14 +168,16 @@ def test_what_is_left_of_an_inclusion_that_breaks(shop: Path, run: Run, tmp_path
     new = write(tmp_path, "new", "id,customer_id\n5,11\n")
     arguments = (shop, "--table", "orders", "--inserts", new)
     told = run("check", *arguments)
-    line = "    − orders(customer_id) in customers(id)  (still 75% of the values)\n"
+    line = "    orders(customer_id) in customers(id)  (still 75% of the values)\n"
     assert line in told.out
     for command in ("check", "apply"):
         form = json.loads(run(command, *arguments, "--format", "json").out)
-        assert [each["coverage"] for each in form["inclusion_dependencies_lost"]] == [0.75]
+        broken = form["changes"]["inclusion_dependencies"]["broken"]
+        assert [each["coverage"] for each in broken] == [0.75]
     assert line in run("diff", shop, 1, 2).out
     (version,) = json.loads(run("history", shop, "--format", "json").out)["versions"][1:]
-    assert version["changes"]["inclusion_dependencies_lost"][0]["coverage"] == 0.75
+    changes = version["changes"]["changes"]["inclusion_dependencies"]
+    assert changes["broken"][0]["coverage"] == 0.75
 
 
 def test_what_is_left_where_nothing_is() -> None:

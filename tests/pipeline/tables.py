@@ -24,10 +24,11 @@ import pytest
 
 from holdfast import flow
 from holdfast.evidence import validate as loop
-from holdfast.flow.known import Known
+from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, Feed
 from holdfast.kernels import bitsets, evidence
 from holdfast.model.changes import Changes, Verification
+from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import TableSnapshot, snapshot
@@ -212,6 +213,14 @@ class Shop:
         if now.duplicates:
             (row,) = now.duplicated
             assert left[self.row(row)] > 1
+
+    def assert_violated(self, fd: FunctionalDependency, witness: Sequence[dict[str, Any]]) -> None:
+        """Two rows that show that a functional dependency does not hold."""
+        one, two = (self.row(row) for row in witness)
+        nulls = self.options.nulls
+        lhs, rhs = [int(name[1:]) for name in fd.lhs], int(fd.rhs[1:])
+        assert all(oracle._agree(one[c], two[c], nulls) for c in lhs)
+        assert not oracle._agree(one[rhs], two[rhs], nulls)
 
     def assert_kept_pairs(self) -> None:
         """Every stored witness pair is two living rows that agree in exactly its columns."""

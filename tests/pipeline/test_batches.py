@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from holdfast import flow
-from holdfast.flow import differences
-from holdfast.model.changes import Changes
+from holdfast.model.changes import SHOWN, Changes
 from holdfast.model.errors import BatchError, ConflictError, SchemaError, UnknownTableError
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
@@ -100,7 +99,8 @@ def test_empty_batches(shop: Shop) -> None:
     with pytest.raises(BatchError, match="an empty batch: give inserts, deletes or updates"):
         shop.apply()
     told = shop.apply(inserts=[], deletes=[], updates=[], row_key=("c0",))
-    assert (told.version, told.rows, told.gained, told.lost) == (2, 4, (), ())
+    assert (told.version, told.rows) == (2, 4)
+    assert not any(each.any for each in told.kinds.values())
     shop.assert_exact(ROWS)
 
 
@@ -204,18 +204,18 @@ def test_duplicates_go_one_by_one(tmp_path: Path) -> None:
 def test_two_rows_swap_their_keys(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "p", 3, [(1, 10, 0), (2, 20, 0), (3, 30, 1)])
     told = shop.apply(updates=[(1, 20, 0), (2, 10, 0)], row_key=("c0",))
-    assert (told.gained, told.lost, told.updated, told.inserted, told.deleted) == ((), (), 2, 0, 0)
+    assert not any(each.any for each in told.kinds.values())
+    assert (told.updated, told.inserted, told.deleted) == (2, 0, 0)
     shop.assert_exact([(3, 30, 1), (1, 20, 0), (2, 10, 0)])
 
 
 def test_an_update_may_break_a_key_and_the_next_may_mend_it(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "p", 2, [(1, 10), (2, 20), (3, 30)])
     told = shop.apply(updates=[(1, 20)], row_key=("c0",))
-    (lost,) = told.lost
-    assert lost.broken
-    assert sorted(row["c0"] for row in lost.witness or ()) == [1, 2]
+    (broken,) = told["keys"].broken
+    assert sorted(row["c0"] for row in broken.witness) == [1, 2]
     told = shop.apply(updates=[(1, 10)], row_key=("c0",))
-    assert [key.columns for key in told.gained] == [("c1",)]
+    assert [str(key) for key in told["keys"].gained] == ["t: key(c1)"]
     shop.assert_exact([(2, 20), (3, 30), (1, 10)])
 
 
@@ -228,9 +228,10 @@ def test_more_keys_broken_than_are_shown_with_rows(tmp_path: Path) -> None:
         shop = Shop(tmp_path / "p", columns, rows)
     twin = (1 - cells[0, 0].item(), *rows[0][1:])
     told = shop.apply(inserts=[twin])
-    assert len(told.broken) > differences._SHOWN_LOST + 1
-    shown = [lost for lost in told.broken if lost.witness is not None]
-    assert len(shown) == differences._SHOWN_LOST
+    keys = told["keys"]
+    assert keys.counts["broken"] > SHOWN + 1
+    assert len(keys.broken) == SHOWN
+    assert all(len(broken.witness) == 2 for broken in keys.broken)
     assert shop.verify().equal
 
 
@@ -243,11 +244,10 @@ def test_the_duplicated_row_that_is_told_is_the_batchs_own(tmp_path: Path) -> No
 
 def test_a_key_that_shrinks_says_what_replaces_it(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "p", 2, [(1, 1), (1, 2), (2, 1)])
-    (lost,) = shop.apply(deletes=[(1, 1)]).lost
-    assert lost.key.columns == ("c0", "c1")
-    assert not lost.broken
-    assert lost.replaced_by is not None
-    assert lost.replaced_by.columns == ("c0",)
+    changes = shop.apply(deletes=[(1, 1)])["keys"]
+    assert not changes.broken
+    (shorter,) = changes.superseded
+    assert (str(shorter.constraint), str(shorter.by)) == ("t: key(c0, c1)", "t: key(c0)")
 
 
 # Checking
@@ -423,8 +423,8 @@ def test_a_profile_can_be_copied(shop: Shop, tmp_path: Path) -> None:
 def test_without_raw_rows_witnesses_are_row_numbers(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "p", 3, ROWS, Options(keep_rows=False))
     told = shop.apply(inserts=[(1, 9, 9)], deletes=[(4, 2, 0)])
-    (lost,) = told.broken
-    assert [set(row) for row in lost.witness or ()] == [{"row"}, {"row"}]
+    (broken,) = told["keys"].broken
+    assert [set(row) for row in broken.witness] == [{"row"}, {"row"}]
     shop.assert_kept_pairs()
     assert not [path for path in files(shop) if path.startswith("data/raw")]
     assert shop.verify().equal

@@ -93,16 +93,16 @@ def test_counted_evidence_is_kept(data: st.DataObject, options: Options, tasks: 
             assert_counted(shop, rows, options)
             now = set(shop.now.functional_dependencies or ())
             exact = {fd for fd in now - before if fd.error == 0}
-            assert told.fds_gained == len({(fd.lhs, fd.rhs) for fd in exact} - {
-                (fd.lhs, fd.rhs) for fd in before if fd.error == 0
-            })  # fmt: skip
+            known = {(fd.lhs, fd.rhs) for fd in before if fd.error == 0}
+            fresh = {(fd.lhs, fd.rhs) for fd in exact} - known
+            assert told["functional_dependencies"].counts["gained"] == len(fresh)
         last = oracle.counted_agree_sets(rows, shop.columns, options.nulls)
         profile = Profile.open(shop.store.path)
         ends = [profile.snapshot(v).tables["t"].functional_dependencies for v in (1, None)]
         old, new = ([fd for fd in found or () if not fd.error] for found in ends)
         differs = profile.diff(1, shop.store.head())["t"]
-        assert differs.dependencies_gained == tuple(fd for fd in new if fd not in old)
-        assert differs.dependencies_lost == tuple(fd for fd in old if fd not in new)
+        assert differs["functional_dependencies"].gained == tuple(fd for fd in new if fd not in old)
+        assert differs["functional_dependencies"].lost == tuple(fd for fd in old if fd not in new)
         since, then = (
             {tuple(int(name[1:]) for name in each.columns): each.pairs for each in found}
             for found in (profile.agree_sets("t", since=1), profile.agree_sets("t", at=1))
@@ -159,8 +159,14 @@ def test_a_table_moves_from_one_way_to_the_other(
             told = shop.apply(**change.batch)
             rows = change.after
             now = {fd for fd in shop.now.functional_dependencies or () if fd.error == 0}
-            assert told.fds_gained == len(now - before)
-            assert told.fds_lost == len(before - now)
+            changes = told["functional_dependencies"]
+            assert set(changes.gained) == now - before
+            assert set(changes.lost) == before - now
+            for broken in changes.broken:
+                assert isinstance(broken.constraint, FunctionalDependency)
+                shop.assert_violated(broken.constraint, broken.witness)
+            for shorter in changes.superseded:
+                assert shorter.by in now
         shop.assert_exact(rows)
         assert not any(shop.verify().differences.values())
 

@@ -89,15 +89,19 @@ def keep(
             if bool(now.duplicates) != bool(before.duplicates):
                 # Repeated rows leave no key.
                 old, new = (old, set()) if now.duplicates else (set(), new)
-            assert set(told.gained) == new - old
-            assert {lost.key for lost in told.lost} == old - new
+            changes = told["keys"]
+            assert set(changes.gained) == new - old
+            assert set(changes.lost) == old - new
+            shown = oracle.agree_sets(rows, len(columns), options.nulls)
+            for broken in changes.broken:
+                key = {int(name[1:]) for name in broken.constraint.columns}  # type: ignore[attr-defined]
+                violated = any(key <= set(each) for each in shown if len(each) < len(columns))
+                assert broken.repeated != violated
+                assert len(broken.witness) == 2
             if now.duplicates and not before.duplicates:
-                assert len(told.broken) == len(told.lost)
-                shown = oracle.agree_sets(rows, len(columns), options.nulls)
-                for lost in told.lost:
-                    key = {int(name[1:]) for name in lost.key.columns}
-                    broken = any(key <= set(each) for each in shown if len(each) < len(columns))
-                    assert lost.duplicated != broken
+                assert len(changes.broken) == len(changes.lost)
+            for shorter in changes.superseded:
+                assert shorter.by in new
             assert (told.rows, told.duplicates) == (now.rows, now.duplicates)
 
 

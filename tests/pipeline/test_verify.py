@@ -14,8 +14,8 @@ import pytest
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.witnessed import Witnessed
+from holdfast.families.known import Known
 from holdfast.flow.commits import commit
-from holdfast.flow.known import Known
 from holdfast.model.limits import Limits
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress

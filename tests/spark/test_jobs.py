@@ -53,7 +53,7 @@ def test_batches(spark: SparkSession, shop: Profile, frame: Callable[..., DataFr
 
     with counted(spark) as jobs:
         told = shop.apply("t", inserts=frame(SCHEMA, (1, "d2", 0, "x")))
-    assert len(told.broken) == 2
+    assert len(told["keys"].broken) == 2
     assert jobs.number <= 3, "breaking every key must not cost more than the issue's three"
 
     with counted(spark) as jobs:
@@ -72,7 +72,7 @@ def test_deletes_that_bring_keys_back(
     kept = profile(frame(SCHEMA, *rows))
     with counted(spark) as jobs:
         told = kept.apply("t", deletes=frame(SCHEMA, *rows[10:]))
-    assert [str(key) for key in told.gained] == ["t: key(seat)"]
+    assert [str(key) for key in told["keys"].gained] == ["t: key(seat)"]
     # One search, and an index for the key that none covers.
     assert jobs.number <= 5
 

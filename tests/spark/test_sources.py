@@ -160,7 +160,7 @@ def test_column_names(profile: Make, write: Callable[..., Path], spark: SparkSes
     assert [key.columns for key in kept.keys("t")] == [(name,) for name in NAMES]
     rows = spark.createDataFrame([tuple([3] * len(NAMES))], ["x"] * len(NAMES)).toDF(*NAMES)
     told = kept.apply("t", inserts=rows)
-    assert (told.rows, told.lost) == (3, ())
+    assert (told.rows, told["keys"].lost) == (3, ())
     gone = spark.createDataFrame([(3,)], ["x"]).toDF("A")
     assert kept.apply("t", deletes=gone, row_key=["A"]).rows == 2
     assert kept.verify().equal

@@ -149,3 +149,17 @@ def batch_sources(
         else Source(path, source_format, options, **for_csv(cells, path, paths, source_format))
         for kind, path in given.items()
     }
+
+
+def kind_fields(kinds: str | None) -> list[str] | None:
+    """The JSON names of kinds that are given with commas; None: all."""
+    from holdfast import families
+
+    if kinds is None:
+        return None
+    names = [name.strip() for name in kinds.split(",")]
+    for name in names:
+        if name not in families.REGISTRY:
+            known = ", ".join(families.REGISTRY)
+            raise InputError(f"unknown kind {name!r}; there are: {known}")
+    return [kind.field for kind in families.named(names)]

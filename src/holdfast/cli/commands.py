@@ -97,6 +97,7 @@ _FORMAT = (
     "delta …): the format of the source. Can be given twice."
 )
 _KINDS = "What to look for: keys, fds, inds, with commas; by default all."
+_GATES = "What the exit code is about: keys, fds, inds, with commas; by default all."
 _SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TABLE=DDL'."
 _ROW_KEY = "Columns that name one row, with commas; `a,b` in backticks is one column."
 
@@ -328,6 +329,7 @@ def check(
     updates: Updates = None,
     row_key: RowKey = None,
     batch_id: BatchId = None,
+    kinds: Annotated[str | None, _flag("--kinds", _GATES, "KINDS")] = None,
     formats: Formats = None,
     input_format: InputFormat = None,
     option: ReaderOptions = None,
@@ -342,7 +344,7 @@ def check(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
-    """Tell what a batch would change, without applying it; exit code 1 if a key would break."""
+    """Tell what a batch would change, without applying it; exit code 1 if something would break."""
     from holdfast.report import forms, terminal
 
     output, source_format = arguments.split_formats(formats, input_format)
@@ -350,16 +352,17 @@ def check(
     cells = arguments.cell_options(delimiter, escape, encoding, null_value)
     batch = arguments.batch_sources(inserts, deletes, updates, source_format, options, cells)
     key = arguments.split_columns(row_key)
+    gates = arguments.kind_fields(kinds)
     spark = _spark(master, remote, conf)
     with _progress(quiet) as progress:
         opened = _open(directory, spark, progress)
         outcome = opened.check(table, **batch, row_key=key, batch_id=batch_id)
     if output == Output.JSON:
-        _print_json(forms.check(outcome))
+        _print_json(forms.check(outcome, gates))
     else:
         page = terminal.Page(sys.stdout, everything=everything)
         terminal.changes(page, outcome, check=True, verbose=verbose)
-    return FOUND if forms.breaks(outcome) else 0
+    return FOUND if forms.breaks(outcome, gates) else 0
 
 
 @command

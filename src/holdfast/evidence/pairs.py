@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +48,8 @@ class PairEvidence:
     witnessed: Witnessed
     counted: Counted | None = None
     files: dict[str, str] = field(default_factory=dict)  # once written
+    cache: dict[float | None, Any] = field(default_factory=dict, compare=False, repr=False)
+    """All minimal sets by the bound on their error, as a file holds them."""
 
     @property
     def covers(self) -> Covers:

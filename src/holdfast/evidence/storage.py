@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from holdfast.cover.agree import AgreeSets
@@ -132,6 +133,26 @@ def _contents(
 def sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
     """The minimal sets of every right side, shortest first, those of keys last; with a bound also
     the approximate ones."""
+    if max_error not in pairs.cache:
+        pairs.cache[max_error] = _sets_table(pairs, max_error)
+    return pairs.cache[max_error]
+
+
+def approximate_sets(
+    store: Store, pairs: PairEvidence, max_error: float
+) -> dict[tuple[tuple[int, ...], int], float]:
+    """The errors of the sets that some pairs violate, by their words and their rhs; of evidence
+    that was loaded, as it was stored."""
+    path = pairs.files.get("sets")
+    sets = sets_table(pairs, max_error) if path is None else stored(store, path)
+    near = sets.filter(pc.greater(sets.column("error"), 0))
+    masks = matrix_of(near.column("mask"), bitsets.words_for(pairs.covers.atoms))
+    words = (tuple(each) for each in masks.tolist())
+    keys = zip(words, near.column("rhs").to_pylist(), strict=True)
+    return dict(zip(keys, near.column("error").to_pylist(), strict=True))
+
+
+def _sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
     covers = pairs.covers
     left, right = covers.dependencies
     keys = covers.keys.minimal

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+import json
+from dataclasses import replace
 
+import numpy as np
+
+from holdfast import families
 from holdfast.families.inclusion_dependencies import storage, values
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
+from holdfast.families.known import Known, Step, form_of
 from holdfast.flow.commits import commit
-from holdfast.flow.differences import changes_of, inclusion_changes
-from holdfast.flow.known import Known, form_of
 from holdfast.input.row_input import Columns, expect_batch
 from holdfast.model.changes import Changes
 from holdfast.model.options import Options
@@ -17,17 +20,8 @@ from holdfast.store import Store
 from holdfast.store.run import Run, about
 from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
 from holdfast.table.state import Table
+from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.runner import Runner
-
-
-@dataclass(frozen=True)
-class Step:
-    """A table before and after a batch, with the values of all tables."""
-
-    before: Known
-    after: Known
-    values_before: Inclusion | None
-    values_after: Inclusion | None
 
 
 def apply(
@@ -54,17 +48,12 @@ def apply(
         done = store.find_batch(name, batch.batch_id, intake.digest) if batch.batch_id else None
         if done is not None:
             # A check says the same as the batch itself: there is nothing left to be done.
-            then = Changes.from_dict(store.read(done["version"])["changes"])
+            then = Changes.from_dict(store.read(done["version"])["changes"], families.makers())
             return replace(then, applied=False, applied_before=True)
         others = {each: Table.from_dict(each, form) for each, form in body["tables"].items()}
         step = _step(run, before, held, intake, others)
         with run.stage("witnesses"):
-            changes = changes_of(
-                run, step.before, step.after, batch, intake, body["version"], dry_run
-            )
-            changes = replace(
-                changes, **inclusion_changes(step.values_before, step.values_after, options)
-            )
+            changes = _changes(run, step, batch, intake, body["version"], dry_run)
         if dry_run:
             return changes
         after = step.after.compacted(run)
@@ -98,3 +87,29 @@ def _step(
     if held is not None:
         found = values.changed(run, held, change, {**others, after.table.name: after.table})
     return Step(before, after, held, found)
+
+
+def _changes(
+    run: Run, step: Step, batch: Batch, intake: BatchIntake, version: int, dry_run: bool
+) -> Changes:
+    """What the batch did, kind by kind."""
+    before, after = step.before.table, step.after.table
+    changes = {kind.field: kind.changes(run, step) for kind in families.named(run.options.kinds)}
+    twice = after.repeated[0][:1] if after.duplicates > before.duplicates else []
+    names = after.columns.names
+    text = rows_as_text(run.store.path, after.segments, names, np.array(twice, np.int64))
+    return Changes(
+        table=before.name,
+        version=version,
+        batch_id=batch.batch_id,
+        applied=not dry_run,
+        inserted=intake.inserted,
+        deleted=intake.deleted,
+        updated=intake.updated,
+        rows=after.rows,
+        duplicates=after.duplicates,
+        duplicates_before=before.duplicates,
+        duplicated=tuple(json.loads(each) for each in text.values()),
+        kinds={field: each for field, each in changes.items() if each is not None},
+        seconds=run.seconds,
+    )

@@ -12,7 +12,7 @@ from holdfast.cover.dependencies import KEY
 from holdfast.evidence.storage import sets_table
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.missing import missing
-from holdfast.flow.known import Known, bounded, form_of
+from holdfast.families.known import Known, bounded, form_of
 from holdfast.model.constraints import Attribute
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.options import Options

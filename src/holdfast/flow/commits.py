@@ -11,7 +11,7 @@ import numpy as np
 from holdfast.evidence.storage import KEPT
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
-from holdfast.flow.known import Known
+from holdfast.families.known import Known
 from holdfast.store.run import Run
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.segments import Segment

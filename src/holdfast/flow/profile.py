@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.families.inclusion_dependencies import values
+from holdfast.families.known import Known, bounded
 from holdfast.flow.commits import commit
-from holdfast.flow.known import Known, bounded
 from holdfast.input.reading import read
 from holdfast.input.row_input import Feed
 from holdfast.model.limits import Limits

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.dependencies import KEY
 from holdfast.families.inclusion_dependencies import storage, values
-from holdfast.flow.differences import names_of
-from holdfast.flow.known import Known
+from holdfast.families.known import Known
 from holdfast.kernels import bitsets
 from holdfast.model.changes import Verification
 from holdfast.model.names import listed
@@ -119,6 +118,10 @@ def _compare(what: str, mine: U64, fresh: U64, names: tuple[str, ...]) -> Iterat
         yield f"the profile has the {what} {listed(names_of(mask, names))}, which the rows do not"
     for mask in fresh[~bitsets.is_member(fresh, mine)]:
         yield f"the rows have the {what} {listed(names_of(mask, names))}, which the profile lacks"
+
+
+def names_of(mask: U64, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(names[c] for c in bitsets.to_columns(mask[None, :])[0])
 
 
 def _same_counts(kept: AgreeSets | None, fresh: AgreeSets | None) -> bool:

@@ -1,66 +1,124 @@
-"""What a batch did to a table, or would do."""
+"""What a batch did to a table, or would do; one shape for every kind of constraint."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from holdfast.model.constraints import FunctionalDependency, InclusionDependency, Key, Row
+from holdfast.model.constraints import Constraint, Row
+
+SHOWN = 100
+"""Constraints of a kind that a change lists, the shortest first; their number is told beside."""
+
+FromForm = Callable[[str, dict[str, Any]], Constraint]
+"""A table's name and a constraint's JSON form in, the constraint out."""
 
 
 @dataclass(frozen=True)
-class Lost:
-    """A minimal key of the version before that is none any more.
+class Broken:
+    """A constraint that held before, and that rows violate now: ``witness`` has two of them.
 
-    Either rows broke it (``witness``: two rows that agree on it), or fewer columns now suffice
-    (``replaced_by``: a key inside it, gained by the same batch), or there was no time to tell
-    (``unchecked``: it is longer than what a time budget left time for). ``duplicated``: it broke
-    only because rows are there twice; without the repeated ones its columns still tell them apart.
+    ``repeated``: it is a key, and broke only because rows are there twice.
     """
 
-    key: Key
-    witness: tuple[Row, Row] | None = None
-    replaced_by: Key | None = None
-    unchecked: bool = False
-    duplicated: bool = False
+    constraint: Constraint
+    witness: tuple[Row, ...] = ()
+    repeated: bool = False
 
     def __repr__(self) -> str:
-        why = "broken by repeated rows" if self.duplicated else "broken"
-        if not self.broken:
-            why = (
-                "unchecked" if self.replaced_by is None else f"replaced by {self.replaced_by.body}"
-            )
-        return f"<Lost {self.key}, {why}>"
-
-    @property
-    def broken(self) -> bool:
-        """Whether rows are known to violate the key, rather than fewer columns being enough."""
-        return self.replaced_by is None and not self.unchecked
+        return f"<Broken {self.constraint}{', by repeated rows' if self.repeated else ''}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        form: dict[str, Any] = {**self.key.to_dict(), "broken": self.broken}
-        if self.witness is not None:
-            form["witness"] = list(self.witness)
-        if self.replaced_by is not None:
-            form["replaced_by"] = list(self.replaced_by.columns)
-        if self.unchecked:
-            form["unchecked"] = True
-        if self.duplicated:
-            form["duplicated"] = True
-        return form
+        form = {**self.constraint.to_dict(), "witness": list(self.witness)}
+        return {**form, "repeated": True} if self.repeated else form
+
+
+@dataclass(frozen=True)
+class Superseded:
+    """A constraint that still holds, but not as a minimal one: ``by`` is enough."""
+
+    constraint: Constraint
+    by: Constraint
+
+    def __repr__(self) -> str:
+        return f"<Superseded {self.constraint}, by {self.by.body}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {**self.constraint.to_dict(), "by": self.by.to_dict()}
+
+
+@dataclass(frozen=True)
+class ErrorChange:
+    """An approximate constraint whose error changed; None: it was not, or is not, among them."""
+
+    constraint: Constraint
+    before: float | None
+    after: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        form = self.constraint.to_dict()
+        return {**form, "error_before": self.before, "error": self.after}
+
+
+@dataclass(frozen=True)
+class KindChanges:
+    """What a batch did to one kind of constraint: lists of at most :data:`SHOWN`, and their
+    ``counts``, which may tell more."""
+
+    gained: tuple[Constraint, ...] = ()
+    broken: tuple[Broken, ...] = ()
+    superseded: tuple[Superseded, ...] = ()
+    unchecked: tuple[Constraint, ...] = ()  # longer than what a time budget left time for
+    errors: tuple[ErrorChange, ...] = ()  # of approximate ones
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lists = ("gained", "broken", "superseded", "unchecked", "errors")
+        counted = {name: len(getattr(self, name)) for name in lists}
+        object.__setattr__(self, "counts", {**counted, **self.counts})
+
+    @property
+    def any(self) -> bool:
+        """Whether anything changed."""
+        return any(self.counts.values())
+
+    @property
+    def lost(self) -> tuple[Constraint, ...]:
+        """All that is listed no more: broken, superseded or unchecked."""
+        broken = [each.constraint for each in self.broken]
+        return (*broken, *(each.constraint for each in self.superseded), *self.unchecked)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "gained": [each.to_dict() for each in self.gained],
+            "broken": [each.to_dict() for each in self.broken],
+            "superseded": [each.to_dict() for each in self.superseded],
+            "unchecked": [each.to_dict() for each in self.unchecked],
+            "errors": [each.to_dict() for each in self.errors],
+            "counts": self.counts,
+        }
 
     @staticmethod
-    def from_dict(table: str, form: dict[str, Any]) -> Lost:
+    def from_dict(table: str, form: dict[str, Any], made: FromForm) -> KindChanges:
         """The value that a commit stored."""
-        witness = form.get("witness")
-        smaller = form.get("replaced_by")
-        return Lost(
-            Key.from_dict(table, form),
-            (witness[0], witness[1]) if witness else None,
-            None if smaller is None else Key(table, tuple(smaller)),
-            form.get("unchecked", False),
-            form.get("duplicated", False),
+        return KindChanges(
+            tuple(made(table, each) for each in form["gained"]),
+            tuple(
+                Broken(made(table, each), tuple(each["witness"]), each.get("repeated", False))
+                for each in form["broken"]
+            ),
+            tuple(Superseded(made(table, e), made(table, e["by"])) for e in form["superseded"]),
+            tuple(made(table, each) for each in form["unchecked"]),
+            tuple(
+                ErrorChange(made(table, each), each["error_before"], each["error"])
+                for each in form["errors"]
+            ),
+            form["counts"],
         )
 
 
@@ -68,9 +126,10 @@ class Lost:
 class Changes:
     """The outcome of :meth:`Profile.apply` and :meth:`Profile.check`.
 
-    Keys are those that hold, so none where rows are repeated: the batch that brings the first
-    repeated row loses all of them. In a table with repeated rows before and after, they are those
-    of its distinct rows.
+    ``kinds`` has what happened to every kind of constraint that the profile looks for, by the name
+    that JSON gives it: ``changes["keys"].broken``. Keys are those that hold, so none where rows are
+    repeated: the batch that brings the first repeated row breaks all of them. In a table with
+    repeated rows before and after, they are those of its distinct rows.
     """
 
     table: str
@@ -81,34 +140,30 @@ class Changes:
     deleted: int
     updated: int
     rows: int  # rows of the table afterwards
-    gained: tuple[Key, ...]
-    lost: tuple[Lost, ...]
-    non_keys_gained: int
-    non_keys_lost: int
-    duplicates: int  # rows that repeat another one, afterwards
-    duplicates_before: int
+    duplicates: int = 0  # rows that repeat another one, afterwards
+    duplicates_before: int = 0
     duplicated: tuple[Row, ...] = ()  # a row that now occurs twice and did not before
+    kinds: dict[str, KindChanges] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
-    dependencies_gained: tuple[FunctionalDependency, ...] = ()  # the shortest hundred
-    dependencies_lost: tuple[FunctionalDependency, ...] = ()
-    fds_gained: int = 0  # how many functional dependencies in all
-    fds_lost: int = 0
-    inclusions_gained: tuple[InclusionDependency, ...] = ()
-    inclusions_lost: tuple[InclusionDependency, ...] = ()
     applied_before: bool = False  # a batch with this id was; the rest is what it did then
+
+    def __getitem__(self, kind: str) -> KindChanges:
+        return self.kinds[kind]
 
     def __repr__(self) -> str:
         done = "applied" if self.applied else "applied before" if self.applied_before else "checked"
         sizes = {"inserted": self.inserted, "deleted": self.deleted, "updated": self.updated}
-        sizes |= {"keys gained": len(self.gained), "keys lost": len(self.lost)}
+        for kind, each in self.kinds.items():
+            words = kind.replace("_", " ")
+            sizes |= {f"{words} {what}": each.counts[what] for what in ("gained", "broken")}
         sizes |= {"repeated rows": self.duplicates}
         told = ", ".join(f"{what} {size:,}" for what, size in sizes.items() if size)
         return f"<Changes of {self.table!r}, {done}, version {self.version}: {told or 'none'}>"
 
     @property
-    def broken(self) -> tuple[Lost, ...]:
-        """The lost keys that rows violate, repeated ones among them."""
-        return tuple(lost for lost in self.lost if lost.broken)
+    def broken(self) -> tuple[Broken, ...]:
+        """Everything that rows violate now, of all kinds."""
+        return tuple(broken for each in self.kinds.values() for broken in each.broken)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -122,53 +177,23 @@ class Changes:
             "deleted": self.deleted,
             "updated": self.updated,
             "rows": self.rows,
-            "keys_gained": [key.to_dict() for key in self.gained],
-            "keys_lost": [lost.to_dict() for lost in self.lost],
-            "non_keys_gained": self.non_keys_gained,
-            "non_keys_lost": self.non_keys_lost,
             "duplicates": self.duplicates,
             "duplicates_before": self.duplicates_before,
             "duplicated": list(self.duplicated),
-            "fds_gained": self.fds_gained,
-            "fds_lost": self.fds_lost,
-            "functional_dependencies_gained": [each.to_dict() for each in self.dependencies_gained],
-            "functional_dependencies_lost": [each.to_dict() for each in self.dependencies_lost],
-            "inclusion_dependencies_gained": [each.to_dict() for each in self.inclusions_gained],
-            "inclusion_dependencies_lost": [each.to_dict() for each in self.inclusions_lost],
+            "changes": {kind: each.to_dict() for kind, each in self.kinds.items()},
             "seconds": self.seconds,
         }
 
     @staticmethod
-    def from_dict(form: dict[str, Any]) -> Changes:
-        """The value that a commit stored."""
-        kept = {
-            name: form[name]
-            for name in (
-                "table", "version", "batch_id", "applied", "inserted", "deleted", "updated",
-                "rows", "non_keys_gained", "non_keys_lost", "duplicates", "duplicates_before",
-                "fds_gained", "fds_lost", "seconds",
-            )
-        }  # fmt: skip
+    def from_dict(form: dict[str, Any], made: Mapping[str, FromForm]) -> Changes:
+        """The value that a commit stored; ``made`` has what makes constraints of each kind."""
+        known = {name: value for name, value in form.items() if name != "changes"}
         table = form["table"]
-        return Changes(
-            **kept,
-            gained=tuple(Key.from_dict(table, key) for key in form["keys_gained"]),
-            lost=tuple(Lost.from_dict(table, lost) for lost in form["keys_lost"]),
-            duplicated=tuple(form["duplicated"]),
-            dependencies_gained=_dependencies(table, form["functional_dependencies_gained"]),
-            dependencies_lost=_dependencies(table, form["functional_dependencies_lost"]),
-            inclusions_gained=_inclusions(form, "inclusion_dependencies_gained"),
-            inclusions_lost=_inclusions(form, "inclusion_dependencies_lost"),
-            applied_before=form.get("applied_before", False),
-        )
-
-
-def _dependencies(table: str, forms: list[dict[str, Any]]) -> tuple[FunctionalDependency, ...]:
-    return tuple(FunctionalDependency.from_dict(table, form) for form in forms)
-
-
-def _inclusions(form: dict[str, Any], name: str) -> tuple[InclusionDependency, ...]:
-    return tuple(map(InclusionDependency.from_dict, form.get(name, ())))
+        kinds = {
+            kind: KindChanges.from_dict(table, each, made[kind])
+            for kind, each in form["changes"].items()
+        }
+        return Changes(**{**known, "duplicated": tuple(form["duplicated"])}, kinds=kinds)
 
 
 @dataclass(frozen=True)
@@ -200,48 +225,49 @@ class Entry:
 
 
 @dataclass(frozen=True)
+class KindDiff:
+    """What one version of a table has of a kind, and another one has not."""
+
+    gained: tuple[Constraint, ...] = ()
+    lost: tuple[Constraint, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "gained": [each.to_dict() for each in self.gained],
+            "lost": [each.to_dict() for each in self.lost],
+        }
+
+
+@dataclass(frozen=True)
 class TableDiff:
-    """What differs between two versions of a table.
+    """What differs between two versions of a table, kind by kind.
 
     Keys are those that hold, so none where rows are repeated; where they are in both versions,
     keys are those of the distinct rows.
     """
 
-    gained: tuple[Key, ...]
-    lost: tuple[Key, ...]
     rows: tuple[int, int]
-    inclusions_gained: tuple[InclusionDependency, ...] = ()  # of its columns in others
-    inclusions_lost: tuple[InclusionDependency, ...] = ()
-    dependencies_gained: tuple[FunctionalDependency, ...] = ()  # those without error
-    dependencies_lost: tuple[FunctionalDependency, ...] = ()
     duplicates: tuple[int, int] = (0, 0)  # rows that repeat another one
+    kinds: dict[str, KindDiff] = field(default_factory=dict)
+
+    def __getitem__(self, kind: str) -> KindDiff:
+        return self.kinds[kind]
 
     def __repr__(self) -> str:
         one, two = self.rows
-        keys = f"keys gained {len(self.gained):,}, lost {len(self.lost):,}"
-        return f"<TableDiff: rows {one:,} → {two:,}, {keys}>"
-
-    @property
-    def fds_gained(self) -> int:
-        """How many functional dependencies were gained."""
-        return len(self.dependencies_gained)
-
-    @property
-    def fds_lost(self) -> int:
-        """How many functional dependencies were lost."""
-        return len(self.dependencies_lost)
+        told = [
+            f"{kind.replace('_', ' ')} gained {len(each.gained):,}, lost {len(each.lost):,}"
+            for kind, each in self.kinds.items()
+        ]
+        return f"<TableDiff: rows {one:,} → {two:,}; {'; '.join(told)}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {
             "rows": list(self.rows),
             "duplicates": list(self.duplicates),
-            "keys_gained": [key.to_dict() for key in self.gained],
-            "keys_lost": [key.to_dict() for key in self.lost],
-            "functional_dependencies_gained": [each.to_dict() for each in self.dependencies_gained],
-            "functional_dependencies_lost": [each.to_dict() for each in self.dependencies_lost],
-            "inclusion_dependencies_gained": [each.to_dict() for each in self.inclusions_gained],
-            "inclusion_dependencies_lost": [each.to_dict() for each in self.inclusions_lost],
+            "changes": {kind: each.to_dict() for kind, each in self.kinds.items()},
         }
 
 

@@ -5,12 +5,24 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from holdfast.model.errors import InputError
 from holdfast.model.names import listed, quoted
 
 Row = dict[str, Any]
+
+
+class Constraint(Protocol):
+    """What every constraint can do; ``str`` gives the form that the grammar parses."""
+
+    @property
+    def body(self) -> str:
+        """The form under a heading that names the table."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+
 
 HOLDS, REFUTED, EMPTY = range(3)
 """What was found of a candidate for an inclusion of several columns; empty: the left side has no
@@ -353,6 +365,11 @@ class InclusionDependency:
         return f"<InclusionDependency {self}{partly}>"
 
     @property
+    def body(self) -> str:
+        """The same as the whole: it names its tables itself."""
+        return str(self)
+
+    @property
     def sides(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
         """What it is about, whatever its coverage."""
         return self.dependent, self.referenced
@@ -397,7 +414,7 @@ class ForeignKey:
         )
 
 
-Constraint = Key | FunctionalDependency | InclusionDependency | NotNull | DenialConstraint
+Rule = Key | FunctionalDependency | InclusionDependency | NotNull | DenialConstraint
 """What the grammar can say."""
 
 

@@ -24,13 +24,13 @@ from holdfast.model.constraints import (
     ROWS,
     Attribute,
     Cell,
-    Constraint,
     DenialConstraint,
     FunctionalDependency,
     InclusionDependency,
     Key,
     NotNull,
     Predicate,
+    Rule,
 )
 from holdfast.model.errors import InputError
 from holdfast.model.names import is_keyword, quoted
@@ -49,7 +49,7 @@ _SHOWN = 80
 """So many characters of a text are shown around an error in it."""
 
 
-def parse(text: str) -> Constraint:
+def parse(text: str) -> Rule:
     """The constraint that is written so.
 
     >>> parse("orders: a, b → c")
@@ -67,7 +67,7 @@ def parse(text: str) -> Constraint:
     return constraint
 
 
-def _of_one_table(reader: _Reader, table: str) -> Constraint:
+def _of_one_table(reader: _Reader, table: str) -> Rule:
     if reader.skip("key"):
         reader.next("(", instead="; a column that is called key goes in backticks")
         return Key(table, reader.names(")"))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, TypeVar
 
 from holdfast.model.changes import Changes, Entry, TableDiff
@@ -68,16 +68,18 @@ def about(snapshot: Snapshot, found: Iterable[Reference]) -> list[Reference]:
     return [each for each in found if shown & {each.dependent[0].table, each.referenced[0].table}]
 
 
-def check(outcome: Changes) -> Form:
-    """What a batch would do, and whether that breaks a key."""
-    return {**outcome.to_dict(), "breaks": breaks(outcome)}
+def check(outcome: Changes, kinds: Collection[str] | None = None) -> Form:
+    """What a batch would do, and whether that breaks something."""
+    return {**outcome.to_dict(), "breaks": breaks(outcome, kinds)}
 
 
-def breaks(outcome: Changes) -> bool:
-    """Whether a key stops being one: rows violate it, or a row is there twice now."""
+def breaks(outcome: Changes, kinds: Collection[str] | None = None) -> bool:
+    """Whether rows violate what held before, of the given kinds (by their JSON names), or of any;
+    not if the batch was applied before."""
     if outcome.applied_before:
         return False
-    return bool(outcome.broken) or (outcome.duplicates > 0 and not outcome.duplicates_before)
+    looked_at = [each for kind, each in outcome.kinds.items() if kinds is None or kind in kinds]
+    return any(each.counts["broken"] for each in looked_at)
 
 
 def history(entries: Iterable[Entry]) -> Form:

@@ -9,9 +9,19 @@ from rich.cells import cell_len
 from rich.table import Table
 from rich.text import Text
 
-from holdfast.model.changes import Changes, Entry, Lost, TableDiff, Verification
+from holdfast import families
+from holdfast.families.base import Kind
+from holdfast.model.changes import (
+    Changes,
+    Entry,
+    KindChanges,
+    KindDiff,
+    TableDiff,
+    Verification,
+)
 from holdfast.model.constraints import (
     AgreeSet,
+    Constraint,
     ForeignKey,
     FunctionalDependency,
     InclusionDependency,
@@ -281,90 +291,89 @@ def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool 
     after = f"{rows} then" if check else f"{rows} now"
     page.line(f"{table}, {what}: {_batch(outcome)}; {after}", "bold")
     _duplicates_changed(page, outcome, check)
-    broken = [lost for lost in outcome.broken if not lost.duplicated]
-    broken.sort(key=lambda lost: len(lost.key.columns))
-    repeated = [lost.key for lost in outcome.broken if lost.duplicated]
-    replaced = [lost for lost in outcome.lost if lost.replaced_by is not None]
-    unchecked = [lost for lost in outcome.lost if lost.unchecked]
-    if broken:
-        verb = "would break" if check else "broken"
-        which = "it" if len(broken) == 1 else "each"
-        page.line(f"{count(len(broken), 'key')} {verb}: two rows agree on {which}", "red", 2)
-        for lost in broken[: page.limit]:
-            _broken(page, lost)
-        page.more(len(broken), 4)
-    if repeated:
-        verb = "would break" if check else "broken"
-        _keys_lost(page, repeated, f"{verb}, only because rows are repeated")
-    if replaced:
-        verb = "would become" if check else "became"
-        page.line(f"{count(len(replaced), 'key')} {verb} shorter", indent=2)
-        for lost in replaced[: page.limit]:
-            shorter = lost.replaced_by or lost.key
-            page.line(f"{_set(lost.key)} → {_set(shorter)}", indent=4)
-        page.more(len(replaced), 4)
-    if unchecked:
-        left_out = count(len(unchecked), "key")
-        page.line(f"{left_out} left out: longer than there was time to check", "", 2)
-        for lost in unchecked[: page.limit]:
-            page.line(_set(lost.key), indent=4)
-        page.more(len(unchecked), 4)
-    _gained(page, outcome.gained, "would be gained" if check else "gained")
-    if not outcome.lost and not outcome.gained and not outcome.duplicates:
-        page.line("No key would be gained or lost." if check else "No key gained or lost.", "", 2)
-    if outcome.non_keys_gained or outcome.non_keys_lost:
-        gained, lost_ = outcome.non_keys_gained, outcome.non_keys_lost
-        page.line(f"maximal non-keys: {gained:,} gained, {lost_:,} lost", "dim", 2)
-    if outcome.fds_gained or outcome.fds_lost:
-        _dependency_changes(page, outcome)
-    if outcome.inclusions_gained or outcome.inclusions_lost:
-        _inclusion_changes(page, outcome)
+    for kind in families.named_in(outcome.kinds):
+        _kind_changes(page, kind, outcome.kinds[kind.field], check=check, verbose=verbose)
+    if not outcome.duplicates and not any(each.any for each in outcome.kinds.values()):
+        page.line("Nothing would change." if check else "Nothing gained, nothing broken.", "", 2)
     if verbose and outcome.seconds:
         times = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in outcome.seconds.items())
         page.line(f"times: {times}", "dim", 2)
 
 
-def _dependency_changes(page: Page, outcome: Changes | TableDiff) -> None:
-    gained, lost = outcome.fds_gained, outcome.fds_lost
-    page.line(f"functional dependencies: {gained:,} gained, {lost:,} lost", "", 2)
-    for sign, total, some in (
-        ("+", gained, outcome.dependencies_gained),
-        ("−", lost, outcome.dependencies_lost),
-    ):
-        for each in some[: page.limit]:
-            page.line(f"{sign} {plain(each.body)}", "green" if sign == "+" else "red", 4)
-        page.more(total, 4)
+def _kind_changes(
+    page: Page, kind: Kind, changes: KindChanges, *, check: bool, verbose: bool
+) -> None:
+    """What happened to one kind of constraint, what broke first."""
+    counts = changes.counts
+    by_rows = [each for each in changes.broken if not each.repeated]
+    repeated = [each for each in changes.broken if each.repeated]
+    if by_rows:
+        number = counts["broken"] - len(repeated)
+        how = kind.how_broken if number == 1 else kind.how_broken.replace("on it", "on each")
+        verb = "would break" if check else "broken"
+        page.line(f"{count(number, *kind.nouns)} {verb}{': ' if how else ''}{how}", "red", 2)
+        for each in by_rows[: page.limit]:
+            page.line(_body(each.constraint), "red", 4)
+            if each.witness and (how or verbose):
+                page.rows(each.witness, getattr(each.constraint, "columns", ()), 6)
+        page.more(number, 4)
+    if repeated:
+        verb = "would break" if check else "broken"
+        heading = f"{count(len(repeated), *kind.nouns)} {verb}, only because rows are repeated"
+        _listed(page, [each.constraint for each in repeated], heading, "red", len(repeated))
+    if changes.superseded:
+        verb = "would become" if check else "became"
+        page.line(f"{count(counts['superseded'], *kind.nouns)} {verb} shorter", "", 2)
+        for shorter in changes.superseded[: page.limit]:
+            page.line(f"{_body(shorter.constraint)} → {_body(shorter.by)}", "", 4)
+        page.more(counts["superseded"], 4)
+    if changes.unchecked:
+        left_out = count(counts["unchecked"], *kind.nouns)
+        heading = f"{left_out} left out: longer than there was time to check"
+        _listed(page, changes.unchecked, heading, "", counts["unchecked"])
+    if changes.gained:
+        verb = "would be gained" if check else "gained"
+        heading = f"{count(counts['gained'], *kind.nouns)} {verb}"
+        _listed(page, changes.gained, heading, "green", counts["gained"])
+    if changes.errors:
+        page.line(
+            f"{count(counts['errors'], 'error')} of approximate {kind.nouns[1]} changed", "", 2
+        )
+        for error in changes.errors[: page.limit]:
+            was, now = (_share(share) for share in (error.before, error.after))
+            page.line(f"{_body(error.constraint)}  {was} → {now}", "", 4)
+        page.more(counts["errors"], 4)
+    for name in [name for name in counts if name not in _LISTS and name.endswith("_gained")]:
+        what = name.removesuffix("_gained")
+        came, went = counts[name], counts[f"{what}_lost"]
+        if came or went:
+            page.line(f"{what.replace('_', '-')}: {came:,} gained, {went:,} lost", "dim", 2)
 
 
-def _inclusion_changes(page: Page, outcome: Changes | TableDiff) -> None:
-    gained, lost = outcome.inclusions_gained, outcome.inclusions_lost
-    page.line(f"inclusion dependencies: {len(gained):,} gained, {len(lost):,} lost", "", 2)
-    for sign, style, some in (("−", "red", lost), ("+", "green", gained)):
-        for each in some[: page.limit]:
-            page.line(f"{sign} {plain(str(each))}{_covered(each, 'still ')}", style, 4)
-        page.more(len(some), 4)
+_LISTS = ("gained", "broken", "superseded", "unchecked", "errors")
 
 
-def _broken(page: Page, lost: Lost) -> None:
-    page.line(_set(lost.key), "red", 4)
-    if lost.witness:
-        page.rows(lost.witness, lost.key.columns, 6)
+def _listed(
+    page: Page, constraints: Sequence[Constraint], heading: str, style: str, total: int
+) -> None:
+    page.line(heading, style, 2)
+    for each in constraints[: page.limit]:
+        page.line(_body(each), style, 4)
+    page.more(total, 4)
 
 
-def _keys_lost(page: Page, keys: Sequence[Key], verb: str) -> None:
-    if keys:
-        page.line(f"{count(len(keys), 'key')} {verb}", "red", 2)
-        for key in sorted(keys, key=lambda key: len(key.columns))[: page.limit]:
-            page.line(_set(key), "red", 4)
-        page.more(len(keys), 4)
+def _body(constraint: Constraint) -> str:
+    """A constraint under its table's heading; keys by their columns alone."""
+    if isinstance(constraint, Key):
+        return _set(constraint)
+    covered = ""
+    if isinstance(constraint, InclusionDependency):
+        covered = _covered(constraint, "still ")
+    return plain(constraint.body) + covered
 
 
-def _gained(page: Page, keys: Sequence[Key], verb: str) -> None:
-    if keys:
-        page.line(f"{count(len(keys), 'key')} {verb}", "green", 2)
-        for key in sorted(keys, key=lambda key: len(key.columns))[: page.limit]:
-            page.line(_set(key), "green", 4)
-        page.more(len(keys), 4)
+def _share(error: float | None) -> str:
+    return "none" if error is None else f"{error:.3g}"
 
 
 def _duplicates_changed(page: Page, outcome: Changes, check: bool) -> None:
@@ -372,7 +381,7 @@ def _duplicates_changed(page: Page, outcome: Changes, check: bool) -> None:
     if now:
         was = "" if before in (0, now) else f" ({before:,} before)"
         _duplicates(page, now, outcome.duplicated, would=check, was=was)
-        if before and (outcome.lost or outcome.gained):
+        if before and any(each.any for each in outcome.kinds.values()):
             page.line("of the distinct rows:", indent=2)
     elif before:
         page.line(f"{_none_repeats(before, would=check)}: keys hold again", "", 2)
@@ -442,8 +451,10 @@ def _events(entry: Entry) -> list[tuple[str, str, str, str, str]]:
             for table, rows in entry.tables.items()
         ]
     keys = _key_count(entry.keys[happened.table], happened.duplicates)
-    if not happened.duplicates and (happened.gained or happened.lost):
-        keys += f" (+{len(happened.gained):,} −{len(happened.lost):,})"
+    changed = happened.kinds.get("keys")
+    if changed is not None and not happened.duplicates and changed.any:
+        lost = sum(changed.counts[what] for what in ("broken", "superseded", "unchecked"))
+        keys += f" (+{changed.counts['gained']:,} −{lost:,})"
     batch = plain(happened.batch_id or "")
     return [(plain(happened.table), batch, _batch(happened), f"{happened.rows:,}", keys)]
 
@@ -467,14 +478,21 @@ def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
             page.line(f"no key any more: {_repeating(after)}", "red", 2)
         elif before:
             page.line(f"{_none_repeats(before)}: keys hold again", indent=2)
-        _keys_lost(page, table.lost, "lost")
-        _gained(page, table.gained, "gained")
-        if not table.lost and not table.gained and bool(before) == bool(after):
-            page.line("the same keys", indent=2)
-        if table.dependencies_gained or table.dependencies_lost:
-            _dependency_changes(page, table)
-        if table.inclusions_gained or table.inclusions_lost:
-            _inclusion_changes(page, table)
+        for kind in families.named_in(table.kinds):
+            _kind_diff(page, kind, table.kinds[kind.field])
+
+
+def _kind_diff(page: Page, kind: Kind, diff: KindDiff) -> None:
+    for verb, style, some in (("lost", "red", diff.lost), ("gained", "green", diff.gained)):
+        if some:
+            shortest = sorted(some, key=_length)
+            _listed(page, shortest, f"{count(len(some), *kind.nouns)} {verb}", style, len(some))
+    if not diff.lost and not diff.gained:
+        page.line(f"the same {kind.nouns[1]}", indent=2)
+
+
+def _length(constraint: Constraint) -> int:
+    return len(getattr(constraint, "columns", getattr(constraint, "lhs", ())))
 
 
 def verification(page: Page, path: str, outcome: Verification) -> None:

@@ -1,4 +1,4 @@
-"""What a profile knows of a table: its rows, and what pairs of them show."""
+"""What a profile knows of a table: its rows, and what pairs of them show; and a step of a batch."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from holdfast.evidence import storage
 from holdfast.evidence.pairs import PairEvidence
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.kernels.cover import MOST, TooMany
 from holdfast.model.errors import InputError, UnknownTableError
 from holdfast.store import Store
@@ -68,6 +69,22 @@ class Known:
         """The form that a commit stores."""
         pairs = None if self.pairs is None else storage.to_dict(self.pairs)
         return {**self.table.to_dict(), "pairs": pairs}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A table before and after a batch, with the values of all tables."""
+
+    before: Known
+    after: Known
+    values_before: Inclusion | None = None  # None: no kind that is looked for needs them
+    values_after: Inclusion | None = None
+
+    @property
+    def pairs(self) -> tuple[PairEvidence, PairEvidence] | None:
+        """What pairs of rows show, before and after."""
+        before, after = self.before.pairs, self.after.pairs
+        return None if before is None or after is None else (before, after)
 
 
 def form_of(body: dict[str, Any], name: str) -> dict[str, Any]:

@@ -1,0 +1,60 @@
+"""Inclusion dependencies as a kind of constraint."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.model.changes import SHOWN, Broken, KindChanges, KindDiff
+from holdfast.model.constraints import InclusionDependency
+
+if TYPE_CHECKING:
+    from holdfast.families.known import Step
+    from holdfast.report.snapshot import Snapshot
+    from holdfast.store.run import Run
+
+
+class InclusionDependencies:
+    """Columns whose values all occur in others, of any table."""
+
+    name = "inds"
+    field = "inclusion_dependencies"
+    nouns = ("inclusion dependency", "inclusion dependencies")
+    how_broken = ""
+
+    def constraint(self, _table: str, form: dict[str, Any]) -> InclusionDependency:
+        """The dependency of a JSON form."""
+        return InclusionDependency.from_dict(form)
+
+    def changes(self, run: Run, step: Step) -> KindChanges | None:
+        """Those that came, and those that broke with what is left of them."""
+        from holdfast.families.inclusion_dependencies.clusters import dependencies
+        from holdfast.families.inclusion_dependencies.foreign_keys import Shared
+
+        before, after = step.values_before, step.values_after
+        if before is None or after is None:
+            return None
+        if before is after:
+            return KindChanges()
+        old, new = (
+            {each.sides: each for each in dependencies(values, run.options)}
+            for values in (before, after)
+        )
+        shared = Shared(after.attributes, after.families, after.overlaps)
+        gained = [each for sides, each in new.items() if sides not in old]
+        lost = [shared.lost(each) for sides, each in old.items() if sides not in new]
+        counts = {"gained": len(gained), "broken": len(lost)}
+        broken = tuple(Broken(each) for each in lost[:SHOWN])
+        return KindChanges(tuple(gained[:SHOWN]), broken, counts=counts)
+
+    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
+        """Those of a table's columns that hold in one version alone."""
+        old, new = before.inclusions, after.inclusions
+        if old is None or new is None:
+            return None
+        sides = [
+            {each.sides: each for each in found.dependencies() if each.dependent[0].table == table}
+            for found in (old, new)
+        ]
+        gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
+        lost = [each for key, each in sides[0].items() if key not in sides[1]]
+        return KindDiff(gained, tuple(new.shared.lost(each) for each in lost))

@@ -1,0 +1,172 @@
+"""What a batch did to minimal sets of atoms: for every kind that is read from pair evidence.
+
+A set that was minimal and is not any more is *broken* (a pair of rows violates it), *superseded*
+(it holds, and a part of it is enough) or *unchecked* (it is longer than there was time for).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.cover.cover import Cover
+from holdfast.evidence.storage import approximate_sets
+from holdfast.families.known import Step
+from holdfast.kernels import bitsets
+from holdfast.model.changes import SHOWN, Broken, ErrorChange, KindChanges, Superseded
+from holdfast.model.constraints import Constraint, Row
+from holdfast.store.run import Run
+from holdfast.table.witnesses import rows_as_text
+
+U64 = NDArray[np.uint64]
+Make = Callable[[tuple[str, ...], int, float | None], Constraint]
+"""A set's columns, its rhs and its error in, the constraint out."""
+
+Pair = tuple[int, int]
+
+
+class SetChanges:
+    """How the minimal sets of one rhs changed."""
+
+    def __init__(self, rhs: int, before: Cover, after: Cover) -> None:
+        self.rhs = rhs
+        self._before, self._after = before, after
+        old, new = before.minimal, after.minimal
+        same = old is new
+        self.gained = new[:0] if same else new[~bitsets.is_member(new, old)]
+        self.by_repeated = new[:0]  # what only two equal rows break, and those rows
+        self.repeated: Pair | None = None
+        self._sort_out(old[:0] if same else old[~bitsets.is_member(old, new)])
+
+    def _sort_out(self, lost: U64) -> None:
+        violated = bitsets.any_superset(lost, self._after.evidence)
+        self.broken, rest = lost[violated], lost[~violated]
+        shorter = bitsets.any_subset(rest, self._after.minimal)
+        self.superseded, self.unchecked = rest[shorter], rest[~shorter]
+
+    def all_lost(self, repeated: list[int] | None) -> SetChanges:
+        """Where the first repeated row broke everything."""
+        self.gained = self.gained[:0]
+        self._sort_out(self._before.minimal)
+        self.by_repeated = np.concatenate([self.superseded, self.unchecked])
+        self.superseded = self.unchecked = self.gained
+        self.repeated = (repeated[0], repeated[1]) if repeated else None
+        return self
+
+    def all_gained(self) -> SetChanges:
+        """Where the last repeated row has gone."""
+        self.gained = self._after.minimal
+        self._sort_out(self.gained[:0])
+        return self
+
+    def smaller(self, mask: U64) -> U64:
+        """A minimal set inside another one."""
+        minimal = self._after.minimal
+        inside = ((minimal & ~mask) == 0).all(axis=1)
+        found: U64 = minimal[np.flatnonzero(inside)[0]]
+        return found
+
+
+@dataclass(frozen=True)
+class _Listed:
+    mask: U64
+    changes: SetChanges
+    repeated: bool = False
+
+
+def found_in(
+    run: Run,
+    step: Step,
+    sets: Iterable[SetChanges],
+    make: Make,
+    counts: dict[str, int] | None = None,
+) -> KindChanges:
+    """The changes of a kind: the shortest of every list, with rows that show what broke."""
+    assert step.pairs is not None
+    sets = list(sets)
+    table = step.after.table
+    names = table.columns.names
+
+    def constraint(mask: U64, rhs: int, error: float | None = None) -> Constraint:
+        columns = bitsets.to_columns(mask[None, :])[0]
+        return make(tuple(names[c] for c in columns), rhs, error)
+
+    gained, broken, superseded, unchecked = (
+        [_Listed(mask, each) for each in sets for mask in getattr(each, what)]
+        for what in ("gained", "broken", "superseded", "unchecked")
+    )
+    broken += [_Listed(mask, each, True) for each in sets for mask in each.by_repeated]
+    totals = {
+        "gained": len(gained),
+        "broken": len(broken),
+        "superseded": len(superseded),
+        "unchecked": len(unchecked),
+    }
+    shown = _shortest(broken)
+    pairs = [_witness(step, each) for each in shown]
+    ids = np.array([id_ for pair in pairs if pair for id_ in pair], np.int64)
+    text = rows_as_text(run.store.path, table.segments, names, ids)
+    return KindChanges(
+        tuple(constraint(each.mask, each.changes.rhs) for each in _shortest(gained)),
+        tuple(
+            Broken(constraint(each.mask, each.changes.rhs), _rows(pair, text), each.repeated)
+            for each, pair in zip(shown, pairs, strict=True)
+        ),
+        tuple(
+            Superseded(
+                constraint(each.mask, each.changes.rhs),
+                constraint(each.changes.smaller(each.mask), each.changes.rhs),
+            )
+            for each in _shortest(superseded)
+        ),
+        tuple(constraint(each.mask, each.changes.rhs) for each in _shortest(unchecked)),
+        *_errors(run, step, [each.rhs for each in sets], constraint, {**totals, **(counts or {})}),
+    )
+
+
+def _shortest(listed: list[_Listed]) -> list[_Listed]:
+    if len(listed) <= 1:
+        return listed
+    sizes = bitsets.popcount(np.stack([each.mask for each in listed]))
+    return [listed[at] for at in np.argsort(sizes, kind="stable")[:SHOWN]]
+
+
+def _witness(step: Step, each: _Listed) -> Pair | None:
+    assert step.pairs is not None
+    if each.repeated:
+        return each.changes.repeated
+    return step.pairs[1].violating_pair(each.mask, each.changes.rhs)
+
+
+def _rows(pair: Pair | None, text: dict[int, str]) -> tuple[Row, ...]:
+    return () if pair is None else tuple(json.loads(text[id_]) for id_ in pair)
+
+
+def _errors(
+    run: Run,
+    step: Step,
+    rhs: list[int],
+    constraint: Callable[[U64, int, float | None], Constraint],
+    counts: dict[str, int],
+) -> tuple[tuple[ErrorChange, ...], dict[str, int]]:
+    """How the errors of approximate sets changed, where they are looked for."""
+    bound = run.options.max_error
+    if bound is None or step.pairs is None:
+        return (), counts
+    before, after = (approximate_sets(run.store, pairs, bound) for pairs in step.pairs)
+    changed = [
+        (key, before.get(key), after.get(key))
+        for key in sorted({*before, *after}, key=lambda key: (sum(map(int.bit_count, key[0])), key))
+        if key[1] in rhs and before.get(key) != after.get(key)
+    ]
+    listed = tuple(
+        ErrorChange(
+            constraint(np.array(mask, np.uint64), side, then if now is None else now), then, now
+        )
+        for (mask, side), then, now in changed[:SHOWN]
+    )
+    return listed, {**counts, "errors": len(changed)}
