@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
+from holdfast.kernels.bitsets import copy_row
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -64,11 +65,11 @@ def _added(
             side = _compared(masks[i], more[j])
         number = 0
         if side <= 0:
-            out[size] = masks[i]
+            copy_row(masks[i], out[size])
             number += counts[i]
             i += 1
         if side >= 0:
-            out[size] = more[j]
+            copy_row(more[j], out[size])
             number += numbers[j]
             j += 1
         if number:

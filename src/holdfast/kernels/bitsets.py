@@ -409,6 +409,14 @@ def contains(mask: Masks, subset: Masks) -> bool:
 
 
 @kernel
+def copy_row(row: Any, out: Any) -> None:
+    """Cell by cell: for an assignment of rows Numba also compiles the sentence about shapes that do
+    not fit, which takes seconds in every kernel that has one."""
+    for w in range(row.size):
+        out[w] = row[w]
+
+
+@kernel
 def hold(row: Masks, member: int, held: Masks) -> None:
     """Enter a member into the transposed matrix."""
     bit = ONE << np.uint64(member & 63)
@@ -454,6 +462,6 @@ def _maximal(rows: Masks, order: Indices) -> Flags:
         if not _held(rows[i], chosen, size, members, family, held):
             kept[i] = True
             hold(rows[i], members, held)
-            family[members] = rows[i]
+            copy_row(rows[i], family[members])
             members += 1
     return kept

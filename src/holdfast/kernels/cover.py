@@ -25,7 +25,17 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.kernels import bitsets
-from holdfast.kernels.bitsets import FULL, ONE, ZERO, Flags, Indices, Masks, count_ones, lowest
+from holdfast.kernels.bitsets import (
+    FULL,
+    ONE,
+    ZERO,
+    Flags,
+    Indices,
+    Masks,
+    copy_row,
+    count_ones,
+    lowest,
+)
 from holdfast.kernels.jit import kernel
 
 # These only bound how long a kernel keeps Python waiting; the answer does not depend on them.
@@ -313,7 +323,7 @@ def _search(graph: Edges, inside: Edges, stack: Stack, limit: int, room: Masks, 
             continue
         stack.path[depth] = atom
         if missing:
-            stack.candidates[depth + 1] = stack.candidates[depth]
+            copy_row(stack.candidates[depth], stack.candidates[depth + 1])
             if fewer:
                 _confine(stack.areas[depth + 1], inside.rows, stack.candidates[depth + 1])
             _branch(graph, stack, depth + 1)
@@ -352,7 +362,7 @@ def _extend(seeds: Masks, graph: Edges, stack: Stack, limit: int, room: Masks, s
                 continue
             depth = 0
             stack.pivot[0] = _first(stack.missed[0])
-            stack.todo[0] = graph.rows[stack.pivot[0]]
+            copy_row(graph.rows[stack.pivot[0]], stack.todo[0])
         atom = _next(stack.todo[depth])
         if atom < 0:
             depth -= 1
@@ -370,7 +380,7 @@ def _extend(seeds: Masks, graph: Edges, stack: Stack, limit: int, room: Masks, s
         if missing:
             depth += 1
             stack.pivot[depth] = _first(stack.missed[depth])
-            stack.todo[depth] = graph.rows[stack.pivot[depth]]
+            copy_row(graph.rows[stack.pivot[depth]], stack.todo[depth])
         else:
             _emit(stack.path, size + 1, room[found])
             found += 1

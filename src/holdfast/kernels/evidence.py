@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels.bitsets import contains
+from holdfast.kernels.bitsets import contains, copy_row
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -171,10 +171,12 @@ def _forget_unwanted(found: Any) -> None:
     kept = 0
     for entry in range(found.state[0]):
         if found.wanted[entry]:
-            found.masks[kept] = found.masks[entry]
+            copy_row(found.masks[entry], found.masks[kept])
             found.wanted[kept] = True
             found.seen[kept] = found.seen[entry]
-            found.witnesses[kept] = found.witnesses[entry]
+            for k in range(found.witnesses.shape[1]):
+                found.witnesses[kept, k, 0] = found.witnesses[entry, k, 0]
+                found.witnesses[kept, k, 1] = found.witnesses[entry, k, 1]
             found.slots[_slot(found.masks, found.slots, found.masks[kept])] = kept
             kept += 1
     found.state[0] = kept
@@ -219,7 +221,7 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
         entry = found.state[0]
         found.state[0] += 1
         found.slots[at] = entry
-        found.masks[entry] = mask
+        copy_row(mask, found.masks[entry])
         found.wanted[entry] = wanted
         found.seen[entry] = 0
     if found.wanted[entry] and found.seen[entry] < found.witnesses.shape[1]:
@@ -229,7 +231,7 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
     if not found.wanted[entry] or found.seen[entry] == found.witnesses.shape[1]:
         at = np.int64(_hash(mask) & np.uint64(_RECENT - 1))
         found.settled[at] = True
-        found.recent[at] = mask
+        copy_row(mask, found.recent[at])
 
 
 @kernel

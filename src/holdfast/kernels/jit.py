@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba import config
+from numba import config, types
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -74,7 +74,16 @@ _CACHED = not BOUNDS or _cache_with_bounds()
 def kernel(function: F) -> F:
     """Compile a kernel: nopython, cached, without the interpreter lock.
 
+    A kernel that another calls with a constant is compiled for the constant's type, like for any
+    other integer: Numba would compile it for 0, and for all integers once more.
+
     ``HOLDFAST_BOUNDS=1`` compiles with bounds checks, for tests.
     """
     compiled: Any = numba.njit(cache=_CACHED, nogil=True, boundscheck=BOUNDS)(function)
+    if hasattr(compiled, "get_call_template"):  # not where kernels run as plain Python
+        template = compiled.get_call_template
+        typed: Any = types.unliteral
+        compiled.get_call_template = lambda args, kws: template(
+            tuple(map(typed, args)), {name: typed(each) for name, each in kws.items()}
+        )
     return cast("F", compiled)

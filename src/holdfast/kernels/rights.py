@@ -22,6 +22,7 @@ from holdfast.kernels.bitsets import (
     Masks,
     compared,
     contains,
+    copy_row,
     hold,
     lowest,
     select,
@@ -230,7 +231,7 @@ def _maximal_for(masks: Any, full: Any, family: Any, kept: Any, rights: Any) -> 
             rights[count, v] = full[v] & ~masks[i, v]
         if _narrow(masks[i], rights[count], family, count) != ZERO:
             hold(masks[i], count, family.held)
-            family.masks[count] = masks[i]
+            copy_row(masks[i], family.masks[count])
             kept[count] = i
             count += 1
     return count

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels.bitsets import contains
+from holdfast.kernels.bitsets import contains, copy_row
 from holdfast.kernels.evidence import (
     column_key,
     differing_sides,
@@ -60,14 +60,14 @@ def _all_pairs(
 def _representatives(rows: Any, group: Any, shape: Any) -> Any:
     """One row for each distinct row of a group. Rows with a null stand for themselves when a
     null differs from every null, because then even equal rows are evidence."""
-    keys = np.empty(group.size, np.uint64)
+    keys = np.empty(group.size, np.int64)  # signed, so that one sorting is compiled for all
     for i in range(group.size):
         h = np.uint64(0x2545F4914F6CDD1D)
         row = rows[group[i]]
         for v in range(row.size):
             h = (h ^ row[v]) * np.uint64(0x9E3779B97F4A7C15)
             h ^= h >> np.uint64(29)
-        keys[i] = h
+        keys[i] = np.int64(h)
     order = np.argsort(keys)
     kept = np.empty(group.size, np.int64)
     count = 0
@@ -158,8 +158,8 @@ def _sort(keys: Any, values: Any, lo: int, hi: int) -> None:
         if ordered:  # rows that came through an index
             return
         order = np.argsort(keys[lo:hi])
-        values[lo:hi] = values[lo:hi][order]
-        keys[lo:hi] = keys[lo:hi][order]
+        copy_row(values[lo:hi][order], values[lo:hi])
+        copy_row(keys[lo:hi][order], keys[lo:hi])
         return
     for i in range(lo + 1, hi):
         key, value = keys[i], values[i]
@@ -221,10 +221,10 @@ def search(
             lo, hi = source[depth]
             if base + (hi - lo) > arena.size:
                 larger = np.empty(2 * (base + hi - lo), np.int64)
-                larger[:base] = arena[:base]
+                copy_row(arena[:base], larger)
                 arena = larger
                 wider = np.empty(2 * (base + hi - lo), np.int64)
-                wider[:base] = keys[:base]
+                copy_row(keys[:base], wider)
                 keys = wider
             column = trie.column[node[depth]]
             top = base
@@ -326,7 +326,7 @@ def survey(
                     entry = kept.used[k]
                     kept.used[k] += 1
                     kept.slots[k, at] = entry
-                    kept.rows[k, entry] = row
+                    copy_row(row, kept.rows[k, entry])
                     kept.ids[k, entry] = base + live[i]
                     break
                 pair_mask(kept.rows[k, entry], row, shape, mask)

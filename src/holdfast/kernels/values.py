@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels.bitsets import lowest
+from holdfast.kernels.bitsets import copy_row, lowest
 from holdfast.kernels.index import mix
 from holdfast.kernels.jit import kernel
 
@@ -369,7 +369,7 @@ def places(codes: Any, firsts: Any, high: Any, low: Any) -> Any:
             if low[at] == codes[k, 1]:
                 if size == out.size:
                     wider = np.empty(2 * size, np.int64)
-                    wider[:size] = out
+                    copy_row(out, wider)
                     out = wider
                 out[size] = at
                 size += 1
@@ -451,10 +451,11 @@ def transitions(delta: Any, old: Any, words: int) -> Any:
         if 2 * size >= capacity:
             capacity *= 2
             wider = np.empty((capacity, 2 * words), np.uint64)
-            wider[:size] = rows[:size]
+            for r in range(size):
+                copy_row(rows[r], wider[r])
             rows = wider
             longer = np.zeros(capacity, np.int64)
-            longer[:size] = counts[:size]
+            copy_row(counts[:size], longer)
             counts = longer
             slots = np.full(4 * capacity, -1, np.int64)
             for r in range(size):

@@ -301,7 +301,7 @@ def salt(family_: str) -> U64:
     if family_ == "text":
         return np.zeros(2, np.uint64)
     digest = hashlib.blake2b(family_.encode(), digest_size=16).digest()
-    return np.frombuffer(digest, np.uint64)
+    return np.frombuffer(digest, np.uint64).copy()  # writable like the other: one kernel for both
 
 
 def _reading(type_: pa.DataType, first: int) -> tuple[int, int, int]:
