@@ -17,7 +17,7 @@ from holdfast.model.changes import Changes
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
-from holdfast.store.run import Run, about
+from holdfast.store.run import Run, about, watched
 from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
@@ -33,7 +33,10 @@ def apply(
     dry_run: bool = False,
 ) -> Changes:
     """Apply a batch to a table whole, or not at all; or only say what it would do."""
-    with store.trying() if dry_run else store.writing() as lease:
+    with (
+        store.trying() if dry_run else store.writing() as lease,
+        watched(runner, store, lease, progress) as (runner, progress),
+    ):
         # What this builds on is the version that the lease names, not one that was read before.
         body = store.read(lease.version)
         options = Options.from_dict(body["options"])

@@ -14,7 +14,7 @@ from holdfast.model.limits import Limits
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
-from holdfast.store.run import Run, about
+from holdfast.store.run import Run, about, watched
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
 from holdfast.tasks.runner import Runner
@@ -28,7 +28,10 @@ def profile(
     progress: Progress,
 ) -> int:
     """Profile tables from nothing and commit them as the first version."""
-    with store.writing() as lease:
+    with (
+        store.writing() as lease,
+        watched(runner, store, lease, progress) as (runner, progress),
+    ):
         known: dict[str, Known] = {}
         seconds: dict[str, dict[str, float]] = {}
         for name, feed in feeds.items():

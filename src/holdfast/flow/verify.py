@@ -19,7 +19,7 @@ from holdfast.model.names import listed
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
-from holdfast.store.run import Run, about
+from holdfast.store.run import Run, about, watched
 from holdfast.table.placement import shares
 from holdfast.tasks import check as check_tasks
 from holdfast.tasks.result import error_of
@@ -31,7 +31,10 @@ U64 = NDArray[np.uint64]
 
 def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
     """Profile the current rows from scratch and compare."""
-    with store.trying() as lease:
+    with (
+        store.trying() as lease,
+        watched(runner, store, lease, progress) as (runner, progress),
+    ):
         body = store.read(lease.version)
         _verify_files(runner, store, body)
         # However long the search takes: it goes as far as what it is compared with.

@@ -46,15 +46,18 @@ def describe(stage: str, facts: dict[str, Any]) -> str:
 
     >>> describe("search", {"table": "orders", "round": 2, "candidates": 1200, "refuted": 3})
     'orders: searching counterexamples, round 2, 1,200 candidates, 3 refuted'
+    >>> describe("read", {"table": "orders", "compiling": True})
+    'orders: compiling, once: reading'
     """
     said = [_STAGES.get(stage, stage)]
     for name, value in facts.items():
-        if name == "table" or value is None:
+        if name in ("table", "compiling") or value is None:
             continue
         template = _FACTS.get(name) if isinstance(value, int) else None
         said.append(template.format(value) if template else f"{name} {value}")
     table = facts.get("table")
-    return (f"{table}: " if table else "") + ", ".join(said)
+    start = (f"{table}: " if table else "") + ("compiling, once: " if "compiling" in facts else "")
+    return start + ", ".join(said)
 
 
 class Progress:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,12 @@ from holdfast.model.progress import Progress
 from holdfast.store.directory import Store
 from holdfast.store.files import disk_errors
 from holdfast.store.leases import Lease
-from holdfast.tasks.runner import Runner
+from holdfast.tasks.compiling import KIND, Reporting, reported
+from holdfast.tasks.ingest import Ingest
+from holdfast.tasks.result import Parcel
+from holdfast.tasks.runner import Call, Reader, Runner
+
+_WATCH_SECONDS = 1.0
 
 clock = time.monotonic
 """What a time budget is measured by."""
@@ -72,3 +78,65 @@ def about(progress: Progress, table: str) -> Progress:
         progress(stage, table=table, **facts)
 
     return report
+
+
+@contextmanager
+def watched(
+    runner: Runner, store: Store, lease: Lease, progress: Progress
+) -> Iterator[tuple[Runner, Progress]]:
+    """The runner and the progress of a run that says so while kernels are compiled, here or by a
+    task."""
+    prefix = lease.pattern
+    reports = Path(store.path, f"{prefix.replace('*', KIND)}*")
+    latest: list[tuple[str, dict[str, Any]]] = []
+    ended, compiling = threading.Event(), threading.Event()
+
+    def report(stage: str, **facts: Any) -> None:
+        latest[:] = [(stage, facts)]
+        progress(stage, **facts, **({"compiling": True} if compiling.is_set() else {}))
+
+    def watch() -> None:
+        while not ended.wait(_WATCH_SECONDS):
+            is_now = any(reports.parent.glob(reports.name))
+            if is_now == compiling.is_set():
+                continue
+            (compiling.set if is_now else compiling.clear)()
+            for stage, facts in latest[:]:
+                report(stage, **facts)
+
+    watcher = threading.Thread(target=watch, name="compiling", daemon=True)
+    watcher.start()
+    try:
+        with reported(store.path, prefix):
+            yield _Reporting(runner, store.path, prefix), report
+    finally:
+        ended.set()
+        watcher.join()
+
+
+@dataclass(frozen=True)
+class _Reporting:
+    """A runner whose tasks say that they compile."""
+
+    runner: Runner
+    root: str
+    prefix: str
+
+    @property
+    def tasks(self) -> int:
+        return self.runner.tasks
+
+    def sharing(self, prefix: str) -> Runner:
+        return _Reporting(self.runner.sharing(prefix), self.root, self.prefix)
+
+    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+        return self.runner.run([(self._of(task), item) for task, item in calls])
+
+    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[Parcel]:
+        return self.runner.read(self._of(task), rows, spec)
+
+    def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[Parcel]:
+        return self.runner.head(self._of(task), rows, spec, count)
+
+    def _of(self, task: Any) -> Reporting:
+        return Reporting(task, self.root, self.prefix)
