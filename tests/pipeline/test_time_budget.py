@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast.api import Profile
 from holdfast.cover import deepening
-from holdfast.kernels import bitsets
+from holdfast.kernels import bitsets, rights
 from holdfast.kernels import cover as kernels
 from holdfast.model.limits import Limits
 from holdfast.model.options import Options
@@ -33,6 +34,7 @@ def looks() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "clock", count().__next__)
         patch.setattr(kernels, "STEPS", 3)
+        patch.setattr(rights, "WORK", 1)
         yield patch
 
 
@@ -58,7 +60,7 @@ def assert_exact(shop: Shop, rows: Rows) -> Limits:
 @given(
     data=st.data(),
     kinds=st.sampled_from([("keys",), ("keys", "fds")]),
-    evidence=st.sampled_from(["counted", "witnessed"]),
+    evidence=st.sampled_from(["counted", "witnessed", "auto"]),
     nulls=st.sampled_from(["equal", "unequal"]),
     start=st.sampled_from(["full", "full", "sample"]),
     most=st.sampled_from([None, None, 2]),
@@ -154,6 +156,35 @@ def test_more_keys_than_can_be_held_end_a_depth(
     maximal = oracle.maximal_sets(oracle.agree_sets(rows[:5], 24, "equal"))
     expected = oracle.minimal_sets_stepwise(24, maximal, now.limits.keys)
     assert shop.places(shop.now.keys) == expected
+
+
+def test_more_agree_sets_than_there_is_time_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table is witnessed instead, and stays so."""
+    clock = iter(range(1_000_000))
+    monkeypatch.setattr(rights, "WORK", 1)
+    rows = np.random.default_rng(5).integers(0, 2, (40, 8)).tolist()
+    mine: Rows = [tuple(row) for row in rows]
+
+    def late(masks: bitsets.Masks, full: bitsets.Masks, tick: Any = None) -> Any:
+        while tick is not None:
+            next(clock)
+            tick(0)
+        return find(masks, full)
+
+    find = rights.maximal_for
+    monkeypatch.setattr(rights, "maximal_for", late)
+    monkeypatch.setattr(run, "clock", lambda: float(next(clock)))
+    options = Options(("keys", "fds"), time_budget=100_000)
+    shop = Shop(tmp_path / "p", 8, mine, options)
+    assert shop.now.details["evidence"]["way"] == "witnessed"
+    assert "no time to compare" in shop.now.details["evidence"]["reason"]
+    assert_exact(shop, mine)
+    shop.apply(deletes=mine[:3])
+    assert shop.now.details["evidence"]["way"] == "witnessed"
+    assert_exact(shop, mine[3:])
+    assert not any(shop.verify().differences.values())
 
 
 def test_the_depth_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,6 +8,7 @@ of columns. Single columns are always looked at.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 from holdfast.cover.candidates import Lefts
 from holdfast.cover.dependencies import KEY, Covers
@@ -52,6 +53,11 @@ class Deepening:
         """Whether no further round is to be begun."""
         return self._stages[0].left <= 0
 
+    @property
+    def tick(self) -> Tick:
+        """For work that is to end with the stage it is begun in."""
+        return self._tick()
+
     def attempt(self, limits: Limits, change: Callable[[Limits, Tick], Covers]) -> Covers:
         """What a change makes of covers with these limits, or with lower ones if it takes too
         long."""
@@ -89,12 +95,20 @@ class Deepening:
         if time.left <= self._began - began:
             self._next_stage()
             return None
-        try:
-            further = covers.to(covers.limits.deeper(self.wanted), self._tick())
-        except (OutOfTime, TooMany):
-            self._next_stage()
-            return None
-        return further.if_whole(self.wanted)
+        both = covers.limits.deeper(self.wanted)
+        # Dependencies are many more: where they end, keys may still go on.
+        keys = replace(both, dependencies=covers.limits.dependencies)
+        for limits in (both, keys):
+            if covers.reach(limits):
+                continue
+            try:
+                further = covers.to(limits, self._tick())
+            except (OutOfTime, TooMany):
+                self.wanted = replace(self.wanted, dependencies=keys.dependencies)
+                continue
+            return further.if_whole(self.wanted)
+        self._next_stage()
+        return None
 
     def _next_stage(self) -> None:
         del self._stages[0]

@@ -56,12 +56,12 @@ class Covers:
         return Covers.begun(atoms, sides, evidence).to(limits)
 
     @staticmethod
-    def begun(atoms: int, sides: Iterable[int], evidence: U64) -> Covers:
+    def begun(atoms: int, sides: Iterable[int], evidence: U64, tick: Tick | None = None) -> Covers:
         """The covers of these evidences, of which no set of a column or more is known yet."""
         sides = tuple(sides)
         # Larger ones before those inside them.
         masks = _wide(bitsets.distinct(_differing(atoms, evidence))[::-1], atoms)
-        kept, rights = kernels.maximal_for(masks, _bits(sides, atoms))
+        kept, rights = kernels.maximal_for(masks, _bits(sides, atoms), tick)
         masks, rights = masks[kept[::-1]], rights[::-1]
         maximal = _by_side(masks, rights, atoms)
         made = {side: Cover.of_maximal(atoms, maximal(side), 0) for side in sides}

@@ -38,14 +38,19 @@ class Counted:
 
     @staticmethod
     def discover(run: Run, table: Table, rhs: tuple[int, ...], limits: Limits) -> Counted:
-        """From all pairs of the living rows."""
+        """From all pairs of the living rows; :class:`OutOfTime` if there is no time to find what
+        is maximal among the agree-sets."""
         view = table.view(run.store.path, run.options)
         with run.stage("count"):
             sets = counting.count_all(run.runner, view, run.progress)
         with run.stage("cover"):
             run.progress("cover", agree_sets=len(sets.masks))
-            begun = Covers.begun(view.columns, rhs, sets.masks)
-            return Counted(sets, (sets.masks, sets.counts), _searched(run, limits, begun.to))
+            depth = _depth(run, limits)
+            # Where counts are asked for it takes as long as it takes.
+            free = run.options.evidence == "auto" and run.options.max_error is None
+            begun = Covers.begun(view.columns, rhs, sets.masks, depth.tick if free else None)
+            change = sets.masks, sets.counts
+            return Counted(sets, change, _searched(depth, limits, begun.to))
 
     def changed(self, run: Run, change: RowChange, limits: Limits) -> Counted:
         """After a batch: the pairs that it brought, and those that it took."""
@@ -59,12 +64,17 @@ class Counted:
                 known = before.to(limits)
                 return known.changed(counted.appeared, counted.vanished, masks, tick)
 
-            return Counted(counted.sets, counted.change, _searched(run, limits, attempt))
+            covers = _searched(_depth(run, limits), limits, attempt)
+            return Counted(counted.sets, counted.change, covers)
 
 
-def _searched(run: Run, limits: Limits, change: Callable[[Limits, Tick], Covers]) -> Covers:
+def _depth(run: Run, limits: Limits) -> Deepening:
+    """How far to search for what is counted."""
+    return Deepening(limits, run.time, deepening.COUNTED)
+
+
+def _searched(depth: Deepening, limits: Limits, change: Callable[[Limits, Tick], Covers]) -> Covers:
     """Covers as far as there is time for them."""
-    depth = Deepening(limits, run.time, deepening.COUNTED)
     covers = depth.attempt(limits, change)
     while (deeper := depth.deeper(covers)) is not None:
         covers = deeper

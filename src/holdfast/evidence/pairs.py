@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from holdfast.cover import deepening
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.approximate import allowed, within
-from holdfast.cover.deepening import Deepening
+from holdfast.cover.deepening import Deepening, OutOfTime
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import counting, strategy
@@ -94,7 +94,7 @@ class PairEvidence:
         if len(change.gone):
             witnessed = witnessed.without(change.gone, depth)
         table = change.after
-        choice = _chosen(run, table, self.choice.strategy)
+        choice = _chosen(run, table, self.choice)
         rhs = _witnessed_rhs(choice, len(table.columns.names))
         if not set(rhs) <= set(witnessed.covers.by_side):
             found, table = _discover(run, table, choice, self.limits, sample=False)
@@ -105,13 +105,13 @@ class PairEvidence:
         with run.stage("index"):
             table = witnessed.indexed(run, table)
         change = replace(change, after=table)
-        counted = None
-        if choice.strategy == COUNTED:
-            if self.counted is None:
-                counted = Counted.discover(run, table, _columns(table), self.limits)
-            else:
-                counted = self.counted.changed(run, change, self.limits)
-        return _found(choice, self.limits, witnessed, counted), change
+        if choice.strategy != COUNTED:
+            return _found(choice, self.limits, witnessed, None), change
+        if self.counted is not None:
+            counted = self.counted.changed(run, change, self.limits)
+            return _found(choice, self.limits, witnessed, counted), change
+        found, table = _with_counts(run, table, choice, self.limits, witnessed)
+        return found, replace(change, after=table)
 
     def violating_pair(self, mask: U64, rhs: int) -> tuple[int, int] | None:
         """Two rows that agree on a set and, unless it is a key's, not on the right side; None where
@@ -165,9 +165,21 @@ def _discover(
     witnessed, table = search(run, table, rhs, limits, _depth(run, choice, limits))
     with run.stage("index"):
         table = witnessed.indexed(run, table)
-    counted = None
-    if choice.strategy == COUNTED:
+    if choice.strategy != COUNTED:
+        return _found(choice, limits, witnessed, None), table
+    return _with_counts(run, table, choice, limits, witnessed)
+
+
+def _with_counts(
+    run: Run, table: Table, choice: Choice, limits: Limits, witnessed: Witnessed
+) -> tuple[PairEvidence, Table]:
+    """All pairs counted, beside what is witnessed; all is witnessed, for good, if there is no time
+    for that."""
+    try:
         counted = Counted.discover(run, table, _columns(table), limits)
+    except OutOfTime:
+        choice = replace(choice, strategy=strategy.WITNESSED, reason=strategy.TOO_MANY)
+        return _discover(run, table, choice, limits, sample=False)
     return _found(choice, limits, witnessed, counted), table
 
 
@@ -180,9 +192,12 @@ def _found(
     return PairEvidence(choice, limits, witnessed, counted)
 
 
-def _chosen(run: Run, table: Table, now: str | None) -> Choice:
+def _chosen(run: Run, table: Table, now: Choice | None) -> Choice:
+    if now is not None and now.reason == strategy.TOO_MANY:
+        return now
     columns, tasks = len(table.columns.names), run.runner.tasks
-    return strategy.choose(table.name, table.rows, columns, tasks, run.options, now)
+    known = None if now is None else now.strategy
+    return strategy.choose(table.name, table.rows, columns, tasks, run.options, known)
 
 
 def _columns(table: Table) -> tuple[int, ...]:

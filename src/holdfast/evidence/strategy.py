@@ -40,6 +40,9 @@ _QUICK = 60.0
 _MOST = 300.0
 """Seconds that counting may take where nothing else will do."""
 
+TOO_MANY = "because there was no time to compare all agree-sets"
+"""Why a table is witnessed for good that would be counted by its size."""
+
 _SLACK = 2.0
 """How far past the limit a table may grow, or shrink, before it moves to the other way."""
 

@@ -36,20 +36,32 @@ holds most columns, and a few alone let too many through."""
 _SHARE = 10_000
 """Masks that are worth a thread of their own."""
 
+WORK = 100_000_000
+"""Pairs of an evidence and a kept one after which a kernel lets Python look at the clock."""
+
 _CHUNK = 32
 """Words of members sieved at once."""
 
 
-def maximal_for(masks: Masks, full: Masks) -> tuple[Indices, Masks]:
+def maximal_for(
+    masks: Masks, full: Masks, tick: Callable[[int], None] | None = None
+) -> tuple[Indices, Masks]:
     """Of distinct evidences, largest first: which are maximal for some right side, and for which.
 
     An evidence that is maximal for none stands below one that is, so later ones need not meet it.
+    ``tick`` is called now and then, and may end it by an error of its own.
     """
     masks = bitsets.plain(masks)
     kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
     held = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
     family = _Family(np.empty_like(masks), held, bitsets.rarest_first(masks))
-    count = _maximal_for(masks, full, family, kept, rights)
+    start = count = 0
+    while start < len(masks):
+        if tick is not None:
+            tick(0)
+        stop = min(len(masks), start + max(1, WORK // (1 + count)))
+        count = _maximal_for(masks[start:stop], start, full, family, kept, rights, count)
+        start = stop
     return kept[:count], rights[:count].copy()
 
 
@@ -224,15 +236,16 @@ def _narrow(mask: Any, left: Any, family: Any, members: int) -> Any:
 
 
 @kernel
-def _maximal_for(masks: Any, full: Any, family: Any, kept: Any, rights: Any) -> int:
-    count = 0
+def _maximal_for(
+    masks: Any, start: int, full: Any, family: Any, kept: Any, rights: Any, count: int
+) -> int:
     for i in range(masks.shape[0]):
         for v in range(masks.shape[1]):
             rights[count, v] = full[v] & ~masks[i, v]
         if _narrow(masks[i], rights[count], family, count) != ZERO:
             hold(masks[i], count, family.held)
             copy_row(masks[i], family.masks[count])
-            kept[count] = i
+            kept[count] = start + i
             count += 1
     return count
 
