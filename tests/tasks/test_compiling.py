@@ -12,10 +12,10 @@ import numba
 import pyarrow as pa
 import pytest
 
-from holdfast.flow import pipeline, run
+from holdfast import flow
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
-from holdfast.store import Store
+from holdfast.store import Store, run
 from holdfast.tasks.compiling import Reporting, reported
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import Parcel
@@ -107,9 +107,9 @@ def test_every_task_of_a_run_reports(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "p")
     runner = Seen(1)
     feeds = {"t": feed([BIGINT], [(1,), (2,), (2,)])}
-    pipeline.discover(runner, store, feeds, Options(("keys",)), no_progress)
-    pipeline.apply(runner, store, "t", pipeline.Batch(feed([BIGINT], [(3,)])), no_progress)
-    pipeline.verify(runner, store, no_progress)
+    flow.profile(runner, store, feeds, Options(("keys",)), no_progress)
+    flow.apply(runner, store, "t", flow.Batch(feed([BIGINT], [(3,)])), no_progress)
+    flow.verify(runner, store, no_progress)
     assert runner.tasks_seen
     assert all(isinstance(task, Reporting) for task in runner.tasks_seen)
 
