@@ -9,6 +9,8 @@ version whole or not at all, and a crash leaves only files that nobody names.
     leases.py      who is at work, so that nobody's files are cleaned away
     clean.py       removes what no version and nobody at work needs
     directory.py   Store: all of it behind one object
+    codecs.py      how arrays and sets of columns are stored
+    run.py         one run over a profile: where it works, and how long its stages took
 """
 
 from __future__ import annotations
