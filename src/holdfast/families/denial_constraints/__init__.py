@@ -1,0 +1,1 @@
+"""Denial constraints: which minimal sets of weak predicates are reported."""
