@@ -23,7 +23,7 @@ import pyarrow as pa
 import pytest
 
 from holdfast import flow
-from holdfast.evidence import validate as loop
+from holdfast.evidence import looks
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, Feed
 from holdfast.kernels import bitsets, evidence
@@ -294,13 +294,16 @@ def small_limits(
         for module in (ingest, placement, upkeep):
             patch.setattr(module, "SEGMENT_ROWS", segment)
         patch.setattr(placement, "_SMALL", divide)
-        patch.setattr(loop, "_COARSE_FROM", coarse)
-        patch.setattr(loop, "_COARSE_CANDIDATES", 0)
-        patch.setattr(loop, "_SAMPLE_ROWS", sample)
-        patch.setattr(loop, "_CHEAP_PROBE", cheap_probe)
-        patch.setattr(loop, "_SEARCH_COST", search_cost)
-        patch.setattr(loop, "_FEW", few)
-        patch.setattr(loop, "_LARGE_GROUPS", groups)
+        thresholds = looks.Thresholds(
+            sample_rows=sample,
+            cheap_probe=cheap_probe,
+            search_cost=search_cost,
+            part_from_rows=coarse,
+            part_from_candidates=0,
+            few_combinations=few,
+            large_groups=groups,
+        )
+        patch.setattr(looks, "THRESHOLDS", thresholds)
         patch.setattr(indexes, "_LARGE_GROUPS", groups)
         patch.setattr(indexes, "BROAD", broad)
         patch.setattr(evidence_tasks, "_SURVEYED", surveyed)

@@ -1,26 +1,26 @@
 """Propose → validate → learn: the loop that makes candidates exact.
 
-The covers propose: their minimal left sides hold as far as the known evidence goes, each for its
-right side; keys are those of the right side that no two rows agree in. Tasks look for pairs of rows
-that refute them; what they find is learned, and the covers propose again, until nothing is left to
-look for.
+A candidate is a left side with a right side: a dependency, or, with the right side that no two
+rows agree in, a key. The covers *propose* the minimal candidates that no known evidence refutes.
+A round *plans* looks at the rows for them (:mod:`evidence.looks`), *runs* these in one job, and
+*learns* the pairs of rows that refute some; then the covers propose again, until all that they
+propose is validated.
 
-A candidate is *settled* when all evidence against it is known. A left side that contains a settled
-one therefore holds, without being looked at: every pair that refutes an extension refutes the set
-itself, and what refutes no key refutes no dependency. So one look at each candidate is enough
-wherever the look was complete.
+A candidate is *validated* when all evidence against it is known. A left side that contains a
+validated one therefore holds, without being looked at: every pair that refutes an extension refutes
+the set itself, and what refutes no key refutes no dependency. So one look at each candidate is
+enough wherever the look was complete.
+
+A candidate that contains one which was minimal before the batch holds on the old rows, so a probe
+for pairs with a new row is enough. Any other is checked on all pairs.
 
 A search that ends before that is exact up to a number of columns: see :mod:`cover.deepening`.
-
-A candidate that contains one which was minimal before the batch holds on the old rows, so it is
-checked on pairs with a new row only (*probe*); any other is checked on all pairs (*search*, or
-*survey* where its left side has few combinations of values).
 """
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,299 +30,190 @@ from holdfast.cover.candidates import Lefts
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
+from holdfast.evidence import looks
+from holdfast.evidence.looks import Look, Probe, Scope
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import Tick
-from holdfast.kernels.evidence import Candidates
 from holdfast.model.limits import Limits
-from holdfast.model.progress import Progress
-from holdfast.table import indexes
+from holdfast.store.run import Run
 from holdfast.table.indexing import with_indexes
-from holdfast.table.placement import living, parts, shares
-from holdfast.tasks import evidence as tasks
-from holdfast.tasks import rows as row_tasks
+from holdfast.table.state import Table
 from holdfast.tasks.result import Parcel
-from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.view import View, bounds
 
 U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
-_LOWEST = -(1 << 63)
-_SAMPLE_ROWS = 40_000
-_COARSE = 16
-"""A first search looks at one part in so many: cheap, and it refutes most that can be refuted."""
-
-_SEARCH_COST = 40
-"""Rows that a probe looks at in the time in which a search goes through one."""
-
-_CHEAP_PROBE = 50_000_000
-"""Rows that a probe may look at whatever a search would cost."""
-
-_COARSE_FROM = 1 << 18
-"""Tables smaller than this are searched in full at once."""
-
-_COARSE_CANDIDATES = 64
-"""So few candidates are searched in full at once too: mostly that is the last look at them."""
-
-_ROUND = 10_000
-"""Candidates that a round looks at where the time is bounded: after it there is a look at the
-clock."""
-
-_FEW = 4_096
-"""Combinations of values on a left side up to which it is surveyed."""
-
-_LARGE_GROUPS = 64
-"""Rows per combination from which a survey is worth more than all pairs of small groups."""
+Results = list[list[Parcel]]
+"""What the tasks of each look sent back."""
 
 
 @dataclass
-class Learned:
-    """What is known of a table while a run works on it."""
+class Validation:
+    """What is known of a table while its covers are validated."""
 
-    view: View  # its living rows, and what is sorted
+    run: Run
+    depth: Deepening  # how far the covers go in the time that there is
+    table: Table  # its living rows, and what is sorted
     evidence: Evidence
     covers: Covers  # of the right sides that are looked for
-    twins: list[Parcel] = field(default_factory=list)  # probes' reports on equal rows
+    batch: tuple[Segment, ...]  # of the table's segments
+    held: Lefts  # candidates that hold on all pairs of rows outside the batch
+    validated: Lefts  # candidates against which all evidence is known
+    underestimated: U64  # left sides with more combinations of values than expected
+    batch_is_new: bool  # it has not been looked up yet
+    part_first: bool  # the next search of many candidates goes through a part of the rows
+    duplicates: dict[int, int] = field(default_factory=dict)  # rows of the batch: a row they repeat
+    round: int = 0
 
-    def learn(self, parcels: list[Parcel], depth: Deepening) -> None:
-        """Take in what tasks found; the covers may have to become shorter for that."""
+    @staticmethod
+    def begun(
+        run: Run,
+        depth: Deepening,
+        table: Table,
+        evidence: Evidence,
+        covers: Covers,
+        *,
+        held: Lefts | None = None,
+        batch: tuple[Segment, ...] = (),
+    ) -> Validation:
+        """Before the first round. ``held`` are candidates that hold on all pairs of rows outside
+        the batch: by default none."""
+        none = cands.none(covers.by_side, covers.atoms)
+        held = none if held is None else held
+        return Validation(
+            run, depth, table, evidence, covers, batch, held,
+            validated=none if batch else held,
+            underestimated=bitsets.empty(covers.atoms),
+            batch_is_new=bool(batch),
+            part_first=table.rows >= looks.THRESHOLDS.part_from_rows,
+        )  # fmt: skip
+
+    @property
+    def scope(self) -> Scope:
+        """All living rows, and the evidence that counts for the covers."""
+        view = self.table.view(self.run.store.path, self.run.options)
+        return Scope(self.run.runner, view, every_rhs=bool(self.covers.columns))
+
+    def propose(self) -> Lefts | None:
+        """The candidates of the next round; None once all is validated that was wanted, or that
+        there is time for. A new batch is looked up whatever the time, and whatever is proposed."""
+        while True:
+            proposed = cands.outside(self.covers.minimal, self.validated)
+            if self.batch_is_new:
+                break
+            if not cands.count(proposed):
+                deeper = self.depth.deeper(self.covers)
+                if deeper is None:
+                    return None
+                self.covers = deeper
+            elif self.depth.late:
+                self.covers = self.depth.retreat(self.covers, proposed)
+            else:
+                break
+        if self.depth.bounded:
+            return cands.shortest(proposed, looks.THRESHOLDS.round_candidates)
+        return proposed
+
+    def plan(self, candidates: Lefts) -> list[Look]:
+        """The looks of a round: a probe where that is enough and not too dear, representatives for
+        left sides with few combinations of values, searches for all others."""
+        probe = self._probe(candidates)
+        probed = cands.apart(probe.candidates, probe.candidates.sides, candidates)
+        rest = cands.together(cands.outside(candidates, probed), self.covers.atoms)
+        few = looks.has_few_combinations(rest, self.table)
+        few &= ~bitsets.is_member(rest.left, self.underestimated)
+        return [
+            *([probe] if probe.is_needed else []),
+            *looks.searches(cands.chosen(rest, ~few), self.table, part_first=self.part_first),
+            *looks.representatives(cands.chosen(rest, few), self.run.runner.tasks),
+        ]
+
+    def _probe(self, candidates: Lefts) -> Probe:
+        """For what held before a new batch, all of it; later for candidates that contain some."""
+        held = self.held if self.batch_is_new else cands.inside(candidates, self.held)
+        together = cands.together(held, self.covers.atoms)
+        return looks.probe(together, self.table, self.batch, duplicates=self.batch_is_new)
+
+    def execute(self, candidates: Lefts, planned: list[Look]) -> Results:
+        """Look, in one job, and one before that if a column is still to be sorted for it."""
+        self.round += 1
+        self._sort([name for look in planned for name in look.sorted_by])
+        stage = "probe" if all(isinstance(look, Probe) for look in planned) else "search"
+        self.run.progress(stage, round=self.round, candidates=cands.count(candidates))
+        scope = self.scope
+        calls = [look.calls(scope) for look in planned]
+        results = iter(scope.runner.run([*chain.from_iterable(calls)]))
+        return [[*chain.from_iterable(islice(results, len(mine)))] for mine in calls]
+
+    def _sort(self, names: list[str]) -> None:
+        view = with_indexes(self.run.runner, self.scope.view, self.run.place.prefix, names)
+        self.table = replace(self.table, segments=view.segments)
+
+    def learn(self, candidates: Lefts, planned: list[Look], results: Results) -> None:
+        """Take in what a round brought: evidence, and what is validated by that."""
+        before = cands.count(self.covers.minimal)
+        self.add_evidence([*chain.from_iterable(results)])
+        for look, mine in zip(planned, results, strict=True):
+            self._learn_of(look, mine)
+        self.batch_is_new = False
+        self.part_first = self.part_first and not any(look.in_part for look in planned)
+        refuted = _refuted(candidates, self.covers)
+        self.run.progress("learn", round=self.round, candidates=before, refuted=refuted)
+
+    def add_evidence(self, results: list[Parcel]) -> None:
+        """Take in the evidence that tasks found; the covers may have to become shorter for that."""
         found = [
-            Evidence.found(p.arrays["masks"], p.arrays["witnesses"], p.arrays["seen"])
-            for p in parcels
-            if "masks" in p.arrays
+            Evidence.found(r.arrays["masks"], r.arrays["witnesses"], r.arrays["seen"])
+            for r in results
         ]
         none = self.evidence.masks[:0]
-        come = bitsets.distinct(np.concatenate([none, *(each.masks for each in found)]))
-        if len(come):
-            fresh = come[~bitsets.is_member(come, self.evidence.masks)]
-            before = self.covers
+        masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in found)]))
+        if not len(masks):
+            return
+        new = masks[~bitsets.is_member(masks, self.evidence.masks)]
+        before = self.covers
 
-            def change(limits: Limits, tick: Tick) -> Covers:
-                return before.to(limits).changed(fresh, none, none, tick)
+        def change(limits: Limits, tick: Tick) -> Covers:
+            return before.to(limits).changed(new, none, none, tick)
 
-            self.covers = depth.attempt(before.limits, change)
-            self.evidence = self.evidence.joined(found).only(self.covers.evidence)
+        self.covers = self.depth.attempt(before.limits, change)
+        self.evidence = self.evidence.joined(found).only(self.covers.evidence)
 
-
-def sample_calls(runner: Runner, view: View, every_side: bool) -> list[Call]:
-    """Calls that gather the first evidence."""
-    return [
-        (tasks.sample, tasks.Sample(share, every_side, _SAMPLE_ROWS))
-        for share in shares(view, runner.tasks)
-    ]
-
-
-def duplicate_calls(runner: Runner, view: View) -> list[Call]:
-    """Calls that count the rows which repeat another one."""
-    count = parts(runner, view)
-    return [
-        (row_tasks.duplicates, row_tasks.Duplicates(view, part, count)) for part in range(count)
-    ]
+    def _learn_of(self, look: Look, results: list[Parcel]) -> None:
+        """Which candidates of a look are validated, which had more combinations of values than
+        expected, and which rows are duplicates."""
+        validated = cands.apart(look.candidates, _validated_rhs(look, results), self.validated)
+        self.validated = cands.joined(self.validated, validated)
+        for result in results:
+            if "full" in result.arrays:
+                more = look.candidates.left[result.arrays["full"]]
+                self.underestimated = np.concatenate([self.underestimated, more])
+            if "twin" in result.arrays:
+                pairs = result.arrays["twin_of"].tolist(), result.arrays["twin"].tolist()
+                self.duplicates.update(zip(*pairs, strict=True))
 
 
-def validate(
-    runner: Runner,
-    learned: Learned,
-    distinct: list[float],
-    prefix: str,
-    progress: Progress,
-    depth: Deepening,
-    *,
-    old: Lefts | None = None,
-    batch: tuple[Segment, ...] = (),
-    indexed: tuple[str, ...] = (),
-) -> None:
-    """Go round until every minimal left side of the covers holds on all living rows, as far as
-    ``depth`` lets the covers go.
-
-    ``old`` are candidates that hold on all pairs of rows outside the batch; ``indexed`` are the
-    indexes that every segment has. A search that needs another builds it first. A large table is
-    first searched in part.
-    """
-    view = learned.view
-    atoms = view.columns
-    every_side = bool(learned.covers.columns)
-    none = cands.none(learned.covers.by_side, atoms)
-    known = none if old is None else old
-    settled = none if batch else known
-    first_look = bool(batch)
-    rows, new = living(view), sum(segment.live for segment in batch)
-    coarse = rows >= _COARSE_FROM
-    crowded = bitsets.empty(atoms)  # left sides with more combinations than were expected
-    number = 0
-    while True:
-        todo = cands.outside(learned.covers.minimal, settled)
-        if not cands.count(todo) and not first_look:
-            deeper = depth.deeper(learned.covers)
-            if deeper is None:
-                break
-            learned.covers = deeper
-            continue
-        if depth.late and not first_look:
-            learned.covers = depth.retreat(learned.covers, todo)
-            continue
-        if depth.bounded:
-            todo = cands.shortest(todo, _ROUND)
-        number += 1
-        fresh = known if first_look else cands.inside(todo, known)
-        probed, plan = _probed(cands.together(fresh, atoms), indexed, distinct, rows, new)
-        done = cands.apart(probed, probed.sides, none)
-        rest = cands.together(cands.outside(todo, done), atoms)
-        few = _few(rest, distinct, rows) & ~bitsets.is_member(rest.left, crowded)
-        groups = _groups(cands.chosen(rest, ~few), distinct, _sorted_columns(view))
-        part_only = coarse and len(rest.left) - int(few.sum()) > _COARSE_CANDIDATES
-        view = with_indexes(runner, view, prefix, [str(column) for column, _ in groups])
-        looks = [
-            *_probes(runner, view, every_side, batch, probed, plan, first_look),
-            *_searches(runner, view, every_side, groups, distinct, part_only),
-            *_surveys(runner, view, every_side, cands.chosen(rest, few)),
-        ]
-        stage = "search" if len(rest.left) else "probe"
-        progress(stage, round=number, candidates=cands.count(todo))
-        results = iter(runner.run([call for look in looks for call in look.calls]))
-        found = [[p for _ in look.calls for p in next(results)] for look in looks]
-        if first_look:
-            learned.twins = [p for parcels in found for p in parcels if "twin" in p.arrays]
-        before = cands.count(learned.covers.minimal)
-        learned.learn([p for parcels in found for p in parcels], depth)
-        for look, parcels in zip(looks, found, strict=True):
-            sides = _settled(look, parcels)
-            settled = cands.joined(settled, cands.apart(look.candidates, sides, none))
-            for parcel in parcels:
-                if "full" in parcel.arrays:
-                    more = look.candidates.left[parcel.arrays["full"]]
-                    crowded = np.concatenate([crowded, more])
-        progress("learn", round=number, candidates=before, refuted=_refuted(todo, learned.covers))
-        first_look = False
-        coarse = coarse and not part_only
-    learned.view = view
+def validate(state: Validation) -> None:
+    """Go round until every minimal candidate of the covers holds on all living rows, as far as
+    ``state.depth`` lets the covers go."""
+    while (candidates := state.propose()) is not None:
+        planned = state.plan(candidates)
+        results = state.execute(candidates, planned)
+        state.learn(candidates, planned, results)
 
 
-@dataclass(frozen=True)
-class Look:
-    """Calls that look for evidence against candidates, for all of it unless ``partly``."""
-
-    candidates: Candidates
-    calls: list[Call]
-    partly: bool = False
-
-
-def _settled(look: Look, parcels: list[Parcel]) -> U64:
+def _validated_rhs(look: Look, results: list[Parcel]) -> U64:
     """The right sides against which all evidence is known now, as bits per candidate."""
-    sides = look.candidates.sides.copy()
-    if look.partly or not all(parcel.facts["complete"] for parcel in parcels):
-        sides[:] = 0
-    for parcel in parcels:
-        sides &= ~parcel.arrays["partial"]
-    return sides
+    rhs = look.candidates.sides.copy()
+    if look.in_part or not all(result.facts["complete"] for result in results):
+        rhs[:] = 0
+    for result in results:
+        rhs &= ~result.arrays["partial"]
+    return rhs
 
 
-def _refuted(todo: Lefts, covers: Covers) -> int:
+def _refuted(candidates: Lefts, covers: Covers) -> int:
+    """How many of the candidates are not minimal any more."""
     minimal = covers.minimal
-    kept = [bitsets.is_member(masks, minimal[side]).sum() for side, masks in todo.items()]
-    return cands.count(todo) - int(sum(kept))
-
-
-def _probed(
-    fresh: Candidates, indexed: tuple[str, ...], distinct: list[float], rows: int, new: int
-) -> tuple[Candidates, indexes.Plan]:
-    """The candidates that looking the batch up settles, and how; not those for which it would
-    return more rows than a search goes through."""
-    lefts = bitsets.to_flags(fresh.left, len(distinct))
-    plan = indexes.plan(lefts, indexed, distinct, rows)
-    used = {column for group in plan.lookups for column in group}
-    returned = sum(new * rows / max(distinct[c], 1.0) for c in used)
-    if returned > _SEARCH_COST * rows * max(1, len(used)) + _CHEAP_PROBE:
-        plan = plan.without_lookups()
-    return cands.chosen(fresh, plan.reached), plan
-
-
-def _probes(
-    runner: Runner,
-    view: View,
-    every_side: bool,
-    batch: tuple[Segment, ...],
-    candidates: Candidates,
-    plan: indexes.Plan,
-    twins: bool,
-) -> list[Look]:
-    if not batch or not (len(candidates.left) or twins):
-        return []
-    how = (plan.lookups, plan.filters, plan.groups, twins)
-    calls: list[Call] = [
-        (tasks.probe, tasks.Probe(share, every_side, batch, candidates, *how))
-        for share in shares(view, runner.tasks)
-    ]
-    return [Look(candidates, calls)]
-
-
-def _sorted_columns(view: View) -> set[int]:
-    """Columns that are sorted in every segment."""
-    held = [{int(n) for n in s.indexes if n.isdigit()} for s in view.segments]
-    return set.intersection(*held) if held else set()
-
-
-def _few(candidates: Candidates, distinct: list[float], rows: int) -> Flags:
-    """Which left sides have few combinations of values, and so large groups."""
-    lefts = bitsets.to_flags(candidates.left, len(distinct))
-    sizes = np.log(np.maximum(distinct, 1.0))
-    combinations = (lefts * sizes).sum(axis=1)
-    most = min(math.log(max(_FEW, 1)), math.log(max(rows / max(_LARGE_GROUPS, 1), 1)))
-    few: Flags = (combinations <= most) | ~lefts.any(axis=1)
-    return few
-
-
-def _groups(
-    candidates: Candidates, distinct: list[float], has: set[int]
-) -> list[tuple[int, Candidates]]:
-    """Candidates by the column that their search starts from: a selective one, sorted already
-    where possible, and few of them."""
-    lefts = bitsets.to_flags(candidates.left, len(distinct))
-    starts = np.zeros(len(distinct), np.bool_)
-    for column in has:
-        mine = lefts[lefts[:, column]]
-        starts[column] = (distinct[column] >= indexes.best(mine, distinct) / 8).any()
-    starts[indexes.cover(lefts[~lefts[:, starts].any(axis=1)], distinct)] = True
-    weights = np.where(lefts & starts, np.maximum(distinct, 1.0), 0.0)
-    start = weights.argmax(axis=1)
-    return [(int(column), cands.chosen(candidates, start == column)) for column in np.unique(start)]
-
-
-def _searches(
-    runner: Runner,
-    view: View,
-    every_side: bool,
-    groups: list[tuple[int, Candidates]],
-    distinct: list[float],
-    part_only: bool,
-) -> list[Look]:
-    """One look per group, of a call for every range of codes."""
-    count = parts(runner, view)
-    order = sorted(range(view.columns), key=lambda c: -distinct[c])
-    looks = []
-    for column, candidates in groups:
-        path = (column, *(c for c in order if c != column))
-        cuts = bounds(view, column, count * (_COARSE if part_only else 1))
-        ranges = list(zip([_LOWEST, *cuts], [*cuts, None], strict=True))
-        if part_only:
-            # The ranges lie apart, so that they differ in all that order brings.
-            ranges = ranges[_COARSE // 2 :: _COARSE]
-        calls: list[Call] = [
-            (tasks.search, tasks.Search(view, every_side, column, low, high, candidates, path))
-            for low, high in ranges
-        ]
-        looks.append(Look(candidates, calls, part_only))
-    return looks
-
-
-def _surveys(runner: Runner, view: View, every_side: bool, candidates: Candidates) -> list[Look]:
-    """The candidates dealt out to as many looks as there are tasks."""
-    place = np.arange(len(candidates.left))
-    piles = [cands.chosen(candidates, place % runner.tasks == t) for t in range(runner.tasks)]
-    return [
-        Look(pile, [(tasks.survey, tasks.Survey(view, every_side, pile))])
-        for pile in piles
-        if len(pile.left)
-    ]
+    kept = [bitsets.is_member(masks, minimal[rhs]).sum() for rhs, masks in candidates.items()]
+    return cands.count(candidates) - int(sum(kept))

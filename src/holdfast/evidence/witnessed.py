@@ -15,12 +15,16 @@ from numpy.typing import NDArray
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import validate
+from holdfast.evidence.looks import Scope, sample_calls
+from holdfast.evidence.validate import Validation, validate
 from holdfast.kernels.cover import Tick
 from holdfast.model.limits import Limits
 from holdfast.store.run import Run
 from holdfast.table import indexing
+from holdfast.table.placement import parts
 from holdfast.table.state import Table
+from holdfast.tasks import rows as tasks
+from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
 
 I64 = NDArray[np.int64]
@@ -48,23 +52,19 @@ class Witnessed:
     ) -> tuple[Witnessed, Table]:
         """From nothing but the rows; the table then has its duplicates, and the indexes that the
         search built."""
-        view = table.view(run.store.path, run.options)
-        none = Witnessed.none(view.columns, rhs, limits)
-        learned = validate.Learned(view, none.evidence, none.covers)
+        none = Witnessed.none(len(table.columns.names), rhs, limits)
+        state = Validation.begun(run, depth, table, none.evidence, none.covers)
         with run.stage("sample"):
             run.progress("sample")
-            samples = validate.sample_calls(run.runner, view, bool(learned.covers.columns))
-            counts = validate.duplicate_calls(run.runner, view)
+            samples = sample_calls(state.scope)
+            counts = _duplicate_calls(state.scope)
             results = run.runner.run([*samples, *counts])
-            learned.learn([p for result in results[: len(samples)] for p in result], depth)
+            state.add_evidence([p for result in results[: len(samples)] for p in result])
             counted = [p.facts for result in results[len(samples) :] for p in result]
         with run.stage("search"):
-            validate.validate(
-                run.runner, learned, table.distinct, run.place.prefix, run.progress, depth
-            )
-        return Witnessed(learned.evidence, learned.covers), replace(
-            table,
-            segments=learned.view.segments,
+            validate(state)
+        return Witnessed(state.evidence, state.covers), replace(
+            state.table,
             duplicates=sum(facts["duplicates"] for facts in counted),
             repeated=[pair for facts in counted for pair in facts["pairs"]][:_REPEATED],
         )
@@ -99,27 +99,23 @@ class Witnessed:
     ) -> tuple[Witnessed, Table]:
         """Exact again on all living rows, with their duplicates counted; ``old`` is what held
         before the rows were added."""
-        view = table.view(run.store.path, run.options)
-        learned = validate.Learned(view, self.evidence, self.covers)
+        state = Validation.begun(
+            run, depth, table, self.evidence, self.covers,
+            held=old.only(self.covers.by_side).minimal, batch=added,
+        )  # fmt: skip
         with run.stage("validate"):
-            validate.validate(
-                run.runner, learned, table.distinct, run.place.prefix, run.progress, depth,
-                old=old.only(self.covers.by_side).minimal, batch=added, indexed=table.indexed,
-            )  # fmt: skip
-        twins: dict[int, int] = {}
-        for parcel in learned.twins:
-            pairs = parcel.arrays["twin_of"].tolist(), parcel.arrays["twin"].tolist()
-            twins.update(zip(*pairs, strict=True))
-        duplicates = table.duplicates + len(twins)
+            validate(state)
+        duplicates = table.duplicates + len(state.duplicates)
         # The batch's own first: they are what is shown of it.
-        repeated = [*([twin, id_] for id_, twin in twins.items()), *table.repeated][:_REPEATED]
+        pairs = [[earlier, id_] for id_, earlier in state.duplicates.items()]
+        repeated = [*pairs, *table.repeated][:_REPEATED]
         if duplicates and not repeated:
             with run.stage("duplicates"):
-                results = run.runner.run(validate.duplicate_calls(run.runner, view))
+                results = run.runner.run(_duplicate_calls(state.scope))
                 shown = [pair for r in results for p in r for pair in p.facts["pairs"]]
                 repeated = shown[:_REPEATED]
-        return Witnessed(learned.evidence, learned.covers), replace(
-            table, segments=learned.view.segments, duplicates=duplicates, repeated=repeated
+        return Witnessed(state.evidence, state.covers), replace(
+            state.table, duplicates=duplicates, repeated=repeated
         )
 
     def only(self, rhs: tuple[int, ...]) -> Witnessed:
@@ -131,3 +127,9 @@ class Witnessed:
         """The table with the indexes that look-ups for the minimal sets need."""
         minimal = np.concatenate([*self.covers.minimal.values()])
         return indexing.index(run, table, minimal, self.covers.atoms)
+
+
+def _duplicate_calls(scope: Scope) -> list[Call]:
+    """Calls that count the rows which repeat another one."""
+    count = parts(scope.runner, scope.view)
+    return [(tasks.duplicates, tasks.Duplicates(scope.view, part, count)) for part in range(count)]

@@ -1,0 +1,205 @@
+"""The steps of propose → validate → learn, one by one: what a round plans, and what it learns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from holdfast.cover import candidates as cands
+from holdfast.cover import deepening
+from holdfast.cover.deepening import Deepening
+from holdfast.cover.dependencies import KEY
+from holdfast.evidence import looks
+from holdfast.evidence.looks import Probe, Representatives, Search
+from holdfast.evidence.validate import Validation, validate
+from holdfast.evidence.witnessed import Witnessed
+from holdfast.flow.known import Known
+from holdfast.kernels import bitsets
+from holdfast.kernels.evidence import Candidates
+from holdfast.model.limits import Limits, Time
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
+from holdfast.store.run import Run
+from tests import oracle
+from tests.pipeline.tables import Shop, small_limits
+from tests.strategies import Rows
+
+# Columns 0 and 1 are a key; 2 follows from 0.
+ROWS: Rows = [(a, b, a % 2) for a, b in product(range(6), range(5))]
+OPTIONS = Options(("keys", "fds"), evidence="witnessed")
+
+
+@contextmanager
+def from_nothing(shop: Shop, time: Time | None = None) -> Iterator[Validation]:
+    """A validation of the shop's rows that knows no evidence yet."""
+    table = Known.load(shop.store, shop.store.read(), "t").table
+    rhs = (KEY, *range(shop.columns))
+    none = Witnessed.none(shop.columns, rhs, Limits())
+    depth = Deepening(Limits(), time or Time(), deepening.WITNESSED)
+    with shop.store.writing() as lease:
+        run = Run(shop.runner, shop.store, shop.options, lease, no_progress)
+        yield Validation.begun(run, depth, table, none.evidence, none.covers)
+
+
+@contextmanager
+def with_batch(shop: Shop, inserts: Rows, time: Time | None = None) -> Iterator[Validation]:
+    """A validation of the shop's rows with some more, which the profile does not know of. They
+    come as the shop's second segment."""
+    before = Known.load(shop.store, shop.store.read(), "t")
+    assert before.pairs is not None
+    known = before.pairs.witnessed
+    shop.apply(inserts)
+    table = Known.load(shop.store, shop.store.read(), "t").table
+    batch = table.segments[len(before.table.segments) :]
+    depth = Deepening(Limits(), time or Time(), deepening.WITNESSED)
+    with shop.store.writing() as lease:
+        run = Run(shop.runner, shop.store, shop.options, lease, no_progress)
+        yield Validation.begun(
+            run, depth, table, known.evidence, known.covers, held=known.covers.minimal, batch=batch
+        )
+
+
+def take_round(state: Validation) -> list[looks.Look]:
+    """One round; what it planned."""
+    candidates = state.propose()
+    assert candidates is not None
+    planned = state.plan(candidates)
+    state.learn(candidates, planned, state.execute(candidates, planned))
+    return planned
+
+
+def assert_exact(state: Validation, rows: Rows) -> None:
+    columns = state.covers.atoms
+    keys = bitsets.to_columns(state.covers.keys.minimal)
+    maximal = oracle.maximal_sets(oracle.agree_sets(rows, columns, "equal"))
+    assert sorted(keys, key=lambda key: (len(key), key)) == oracle.minimal_sets(columns, maximal)
+    lefts, rights = state.covers.dependencies
+    found = set(zip(bitsets.to_columns(lefts), rights.tolist(), strict=True))
+    assert found == set(oracle.dependencies(rows, columns, "equal", None))
+
+
+def chosen(candidates: list[tuple[int, ...]], columns: int) -> Candidates:
+    """Candidates for keys."""
+    return cands.together({KEY: bitsets.from_columns(candidates, columns)}, columns)
+
+
+def test_rounds_go_from_nothing_to_what_holds(tmp_path: Path) -> None:
+    """The empty set first, for every right side; at the end nothing is proposed."""
+    with small_limits():
+        shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
+        with from_nothing(shop) as state:
+            first = state.propose()
+            assert first is not None
+            assert {rhs: bitsets.to_columns(lefts) for rhs, lefts in first.items()} == {
+                rhs: [()] for rhs in (KEY, 0, 1, 2)
+            }
+            validate(state)
+            assert state.propose() is None
+            assert state.round > 1
+            assert_exact(state, ROWS)
+
+
+def test_what_was_searched_in_part_is_proposed_again(tmp_path: Path) -> None:
+    """A part of the rows refutes candidates and validates none; the next search is of all rows."""
+    with small_limits(coarse=0, few=0, divide=0):
+        shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
+        with from_nothing(shop) as state:
+            take_round(state)  # of the empty set, from which no search can start
+            planned = [look for look in take_round(state) if isinstance(look, Search)]
+            assert planned
+            assert all(look.in_part for look in planned)
+            looked_at = {tuple(left) for look in planned for left in look.candidates.left.tolist()}
+            known = {tuple(left) for lefts in state.validated.values() for left in lefts.tolist()}
+            assert not looked_at & known
+            again = take_round(state)
+            assert any(isinstance(look, Search) for look in again)
+            assert not any(look.in_part for look in again)
+            validate(state)
+            assert_exact(state, ROWS)
+
+
+def test_a_left_side_with_too_many_combinations_is_searched(tmp_path: Path) -> None:
+    """Representatives are for few combinations of values. Where there turn out to be more than
+    there is room for nothing is validated, and the next look is a search."""
+    with small_limits(groups=1, surveyed=4):
+        shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
+        with from_nothing(shop) as state:
+            take_round(state)
+            (one, *others) = take_round(state)
+            assert all(isinstance(look, Representatives) for look in (one, *others))
+            too_many = bitsets.to_columns(state.underestimated)
+            assert (0,) in too_many
+            assert (2,) not in too_many
+            searched = [look for look in take_round(state) if isinstance(look, Search)]
+            lefts = {left for look in searched for left in bitsets.to_columns(look.candidates.left)}
+            assert set(too_many) & lefts
+            validate(state)
+            assert_exact(state, ROWS)
+
+
+def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
+    """One probe for every candidate that held on the old rows, and for rows that are repeated."""
+    inserts: Rows = [(0, 0, 0), (6, 0, 1), (6, 1, 0)]
+    with small_limits(broad=1e9):
+        shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
+        with with_batch(shop, inserts) as state:
+            held = cands.together(state.held, 3)
+            (probe,) = (look for look in take_round(state) if isinstance(look, Probe))
+            assert probe.duplicates
+            assert probe.candidates.left.tolist() == held.left.tolist()
+            assert not state.batch_is_new
+            (repeating,) = state.duplicates
+            assert repeating == state.batch[0].base
+            validate(state)
+            assert_exact(state, ROWS + inserts)
+
+
+def test_a_new_batch_is_looked_up_even_if_it_is_late(tmp_path: Path) -> None:
+    late = Time(0.0, lambda: 1.0)
+    with small_limits():
+        shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
+        with with_batch(shop, [(6, 0, 1), (6, 1, 0)], late) as state:
+            assert state.depth.late
+            assert any(isinstance(look, Probe) for look in take_round(state))
+            validate(state)
+            assert state.covers.limits == Limits(1, 1)
+
+
+@pytest.mark.parametrize(("cheap_probe", "reached"), [(50_000_000, True), (-1, False)])
+def test_a_probe_that_returns_more_than_a_search_is_not_taken(
+    tmp_path: Path, cheap_probe: int, reached: bool
+) -> None:
+    with small_limits(cheap_probe=cheap_probe, search_cost=0, broad=1e9):
+        shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
+        table = replace(Known.load(shop.store, shop.store.read(), "t").table, indexed=("0", "1"))
+        key = chosen([(0, 1)], 3)
+        probe = looks.probe(key, table, table.segments, duplicates=False)
+        assert bool(len(probe.candidates.left)) is reached
+        assert probe.is_needed is reached
+        assert bool(probe.lookups.lookups) is reached
+
+
+def test_searches_start_from_sorted_selective_columns(tmp_path: Path) -> None:
+    with small_limits():
+        shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
+        table = Known.load(shop.store, shop.store.read(), "t").table
+        segments = [replace(s, indexes={"rows": "", "1": ""}) for s in table.segments]
+        table = replace(table, segments=tuple(segments), distinct=[100.0, 90.0, 2.0])
+        found = looks.searches(chosen([(0, 1), (0, 2), (1, 2)], 3), table, part_first=False)
+        starts = {look.order[0]: bitsets.to_columns(look.candidates.left) for look in found}
+        assert starts == {0: [(0, 1), (0, 2)], 1: [(1, 2)]}
+        assert {look.order for look in found} == {(0, 1, 2), (1, 0, 2)}
+        assert [look.sorted_by for look in found] == [("0",), ("1",)]
+
+
+def test_representatives_are_dealt_out() -> None:
+    """No look is without candidates, and each candidate is in one."""
+    dealt = looks.representatives(chosen([(0,), (1,), (2,)], 3), 2)
+    assert [len(look.candidates.left) for look in dealt] == [2, 1]
+    assert len(looks.representatives(chosen([(0,)], 3), 8)) == 1
+    assert looks.representatives(chosen([], 3), 8) == []
