@@ -143,11 +143,14 @@ def test_a_left_side_with_too_many_combinations_is_searched(tmp_path: Path) -> N
 
 
 def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
-    """One probe for every candidate that held on the old rows, and for rows that are repeated."""
+    """One probe for every candidate that held on the old rows, whatever the covers propose now, and
+    for rows that are repeated."""
     inserts: Rows = [(0, 0, 0), (6, 0, 1), (6, 1, 0)]
     with small_limits(broad=1e9):
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with with_batch(shop, inserts) as state:
+            none = Witnessed.none(3, (KEY, 0, 1, 2), Limits())
+            state.evidence, state.covers = none.evidence, none.covers  # as if deletes took it all
             held = cands.together(state.held, 3)
             (probe,) = (look for look in take_round(state) if isinstance(look, Probe))
             assert probe.duplicates
@@ -159,13 +162,29 @@ def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
             assert_exact(state, ROWS + inserts)
 
 
+def test_a_new_batch_is_looked_up_though_nothing_is_proposed(tmp_path: Path) -> None:
+    """No column is a key, and longer keys are not wanted: there still are rows that repeat."""
+    with small_limits():
+        shop = Shop(tmp_path / "p", 3, ROWS, replace(OPTIONS, kinds=("keys",), max_columns=1))
+        with with_batch(shop, [(0, 0, 0)]) as state:
+            assert not cands.count(state.covers.minimal)
+            (probe,) = take_round(state)
+            assert isinstance(probe, Probe)
+            assert state.duplicates == {state.batch[0].base: state.table.segments[0].base}
+            assert state.propose() is None
+
+
 def test_a_new_batch_is_looked_up_even_if_it_is_late(tmp_path: Path) -> None:
+    """Only then are the covers made shorter."""
     late = Time(0.0, lambda: 1.0)
     with small_limits():
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with with_batch(shop, [(6, 0, 1), (6, 1, 0)], late) as state:
             assert state.depth.late
-            assert any(isinstance(look, Probe) for look in take_round(state))
+            proposed = state.propose()
+            assert proposed is not None
+            assert state.covers.limits == Limits()
+            assert any(isinstance(look, Probe) for look in state.plan(proposed))
             validate(state)
             assert state.covers.limits == Limits(1, 1)
 
@@ -184,17 +203,18 @@ def test_a_probe_that_returns_more_than_a_search_is_not_taken(
         assert bool(probe.lookups.lookups) is reached
 
 
-def test_searches_start_from_sorted_selective_columns(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("distinct", "start"), [(90.0, 1), (5.0, 0)])
+def test_a_search_starts_from_a_sorted_column_if_that_is_selective(
+    tmp_path: Path, distinct: float, start: int
+) -> None:
     with small_limits():
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         table = Known.load(shop.store, shop.store.read(), "t").table
         segments = [replace(s, indexes={"rows": "", "1": ""}) for s in table.segments]
-        table = replace(table, segments=tuple(segments), distinct=[100.0, 90.0, 2.0])
-        found = looks.searches(chosen([(0, 1), (0, 2), (1, 2)], 3), table, part_first=False)
-        starts = {look.order[0]: bitsets.to_columns(look.candidates.left) for look in found}
-        assert starts == {0: [(0, 1), (0, 2)], 1: [(1, 2)]}
-        assert {look.order for look in found} == {(0, 1, 2), (1, 0, 2)}
-        assert [look.sorted_by for look in found] == [("0",), ("1",)]
+        table = replace(table, segments=tuple(segments), distinct=[100.0, distinct, 2.0])
+        (search,) = looks.searches(chosen([(0, 1)], 3), table, part_first=False)
+        assert search.order == (start, 1 - start, 2)
+        assert search.sorted_by == (str(start),)
 
 
 def test_representatives_are_dealt_out() -> None:
