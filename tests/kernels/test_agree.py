@@ -43,6 +43,23 @@ def test_tables_add_up(data: st.DataObject, words: int) -> None:
     assert as_dict(masks, counts) == expected
     assert list(map(tuple, masks.tolist())) == sorted(expected)
 
+    # Of every mask a pair that some table tells; -1 stands for none.
+    pairs = [
+        data.draw(st.lists(st.integers(-1, 5), min_size=len(m), max_size=len(m))) for m, _ in found
+    ]
+    known = [
+        np.array([[one, one + 1 if one >= 0 else -1] for one in each], np.int64).reshape(-1, 2)
+        for each in pairs
+    ]
+    told: dict[tuple[int, ...], set[int]] = {}
+    for (table, _), ones in zip(found, pairs, strict=True):
+        for mask, one in zip(map(tuple, table.tolist()), ones, strict=True):
+            told.setdefault(mask, set()).update({one} - {-1})
+    shown = agree.shown(masks, [m for m, _ in found], known)
+    for mask, (one, two) in zip(map(tuple, masks.tolist()), shown.tolist(), strict=True):
+        assert one in (told[mask] or {-1})
+        assert two == (one + 1 if one >= 0 else -1)
+
     more = data.draw(tables(words))
     after, _, new, gone = agree.added(masks, counts, *arrays(more, words))
     now = set(map(tuple, after.tolist()))

@@ -23,7 +23,7 @@ import pyarrow as pa
 import pytest
 
 from holdfast import flow
-from holdfast.evidence import looks
+from holdfast.evidence import looks, tiles
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, Feed
 from holdfast.kernels import bitsets, evidence
@@ -33,13 +33,17 @@ from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import TableSnapshot, snapshot
 from holdfast.store import Store, files
+from holdfast.store.run import Run
 from holdfast.table import compaction as upkeep
 from holdfast.table import indexes, placement
+from holdfast.table.batch import change_rows, read_batch
 from holdfast.table.witnesses import plain
+from holdfast.tasks import agree as agree_tasks
 from holdfast.tasks import evidence as evidence_tasks
 from holdfast.tasks import ingest, sealed
 from holdfast.tasks.runner import InProcess, Runner
 from holdfast.tasks.segments import live_positions, map_arrays, write_arrays
+from holdfast.tasks.view import View
 from tests import oracle
 from tests.strategies import Rows
 
@@ -138,24 +142,37 @@ class Shop:
         feeds = {"t": feed(self.kinds, rows)}
         flow.profile(self.runner, self.store, feeds, self.options, no_progress)
 
-    def apply(
+    def apply(self, dry_run: bool = False, **batch: Any) -> Changes:
+        """Apply what :meth:`batch` takes."""
+        read = self.batch(**batch)
+        return flow.apply(self.runner, self.store, "t", read, no_progress, dry_run)
+
+    @contextmanager
+    def tried(self, **batch: Any) -> Iterator[tuple[Known, Known]]:
+        """What is known before a batch and after it, at the time when changes are told: nothing is
+        committed."""
+        with self.store.trying() as lease:
+            before = Known.load(self.store, self.store.read(lease.version), "t")
+            run = Run(self.runner, self.store, self.options, lease, no_progress)
+            intake = read_batch(run, before.table, self.batch(**batch))
+            yield before, before.changed(run, change_rows(run, before.table, intake))[0]
+
+    def batch(
         self,
         inserts: Rows | None = None,
         deletes: Rows | None = None,
         updates: Rows | None = None,
         row_key: tuple[str, ...] = (),
         batch_id: str | None = None,
-        dry_run: bool = False,
         key_only: bool = False,
-    ) -> Changes:
+    ) -> flow.Batch:
         feeds = [
             None if rows is None else feed(self.kinds, rows, label)
             for rows, label in ((inserts, "inserts"), (deletes, "deletes"), (updates, "updates"))
         ]
         if key_only and feeds[1] is not None:
             feeds[1] = picked(feeds[1], row_key)
-        batch = flow.Batch(*feeds, row_key=row_key, batch_id=batch_id)
-        return flow.apply(self.runner, self.store, "t", batch, no_progress, dry_run)
+        return flow.Batch(*feeds, row_key=row_key, batch_id=batch_id)
 
     def verify(self) -> Verification:
         return flow.verify(self.runner, self.store, no_progress)
@@ -228,10 +245,7 @@ class Shop:
         kept, pairs = known.table, known.pairs
         assert pairs is not None
         view = kept.view(self.store.path, self.options)
-        rows = {}
-        for segment in view.segments:
-            live = live_positions(view.path, segment)
-            rows.update(zip((live + segment.base).tolist(), view.rows(segment, live), strict=True))
+        rows = living_words(view)
         assert len(rows) == kept.rows
         mask = np.empty(bitsets.words_for(self.columns), np.uint64)
         evidences = zip(pairs.evidence.masks, pairs.evidence.witnesses, strict=True)
@@ -247,6 +261,15 @@ class Shop:
             assert np.array_equal(rows[one], rows[two])
         for segment in kept.segments:
             assert {*kept.indexed, "rows"} == set(segment.indexes)
+
+
+def living_words(view: View) -> dict[int, Any]:
+    """The words of all living rows, by id."""
+    rows: dict[int, Any] = {}
+    for segment in view.segments:
+        live = live_positions(view.path, segment)
+        rows.update(zip((live + segment.base).tolist(), view.rows(segment, live), strict=True))
+    return rows
 
 
 def rewrite(
@@ -288,6 +311,8 @@ def small_limits(
     surveyed: int = 1 << 13,
     more: int = 4_096,
     many: int = 64,
+    tile: int = 32_767,
+    few_pairs: int = 1 << 16,
 ) -> Iterator[pytest.MonkeyPatch]:
     """Limits low enough that small tables reach what large ones do; nothing is flushed."""
     with pytest.MonkeyPatch.context() as patch:
@@ -310,6 +335,8 @@ def small_limits(
         patch.setattr(evidence_tasks, "_MORE", more)
         patch.setattr(evidence_tasks, "_MANY", many)
         patch.setattr(upkeep, "_FAN", merge)
+        patch.setattr(agree_tasks, "TILE_ROWS", tile)
+        patch.setattr(tiles, "_FEW_PAIRS", few_pairs)
 
         empty = evidence.findings
         patch.setattr(evidence, "findings", lambda words: empty(words, findings))

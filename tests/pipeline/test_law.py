@@ -39,6 +39,8 @@ LIMITS = st.fixed_dictionaries(
         "surveyed": st.sampled_from([1 << 13, 4]),
         "more": st.sampled_from([4_096, 1]),
         "many": st.sampled_from([64, 0]),
+        "tile": st.sampled_from([32_767, 3, 1]),
+        "few_pairs": st.sampled_from([1 << 16, 4, 1]),
     }
 )
 PROBES = st.sampled_from(

@@ -38,6 +38,13 @@ class Evidence:
         pairs[unset] = -1
         return Evidence(masks.copy(), pairs)
 
+    @staticmethod
+    def of_pairs(masks: U64, pairs: I64) -> Evidence:
+        """Masks with one pair of rows each."""
+        witnesses = np.full((len(masks), WITNESSES, 2), -1, np.int64)
+        witnesses[:, 0] = pairs
+        return Evidence(masks, witnesses)
+
     def joined(self, others: list[Evidence]) -> Evidence:
         """All masks, with the first few distinct pairs of equal ones; in canonical order."""
         masks = np.concatenate([self.masks, *(o.masks for o in others)])
@@ -90,6 +97,18 @@ class Evidence:
         """Every row that is a witness."""
         ids = np.unique(self.witnesses)
         return ids[ids >= 0]
+
+    def violating(self, mask: U64, side: int | None) -> tuple[int, int] | None:
+        """Two rows that agree on ``mask`` and not in the right side, if it has one; None where no
+        evidence shows such rows."""
+        inside = ((mask[None, :] & ~self.masks) == 0).all(axis=1)
+        if side is not None:
+            inside &= self.masks[:, side // 64] >> np.uint64(side % 64) & np.uint64(1) == 0
+        hits = np.flatnonzero(inside)
+        if not hits.size:
+            return None
+        one, two = self.witnesses[hits[0], 0].tolist()
+        return one, two
 
     def against(self, mask: U64) -> int:
         """The first evidence that contains ``mask``, or -1."""

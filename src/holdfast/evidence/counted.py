@@ -16,6 +16,7 @@ from holdfast.cover import deepening
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
+from holdfast.cover.evidence import Evidence
 from holdfast.evidence import counting
 from holdfast.kernels.cover import Tick
 from holdfast.model.limits import Limits
@@ -35,22 +36,30 @@ class Counted:
     sets: AgreeSets
     change: tuple[U64, I64]
     covers: Covers
+    shown: Evidence
+    """The agree-sets that the last batch brought, with rows that have them. They are known only
+    until the batch is committed: nobody keeps those rows' ids current."""
 
     @staticmethod
-    def discover(run: Run, table: Table, rhs: tuple[int, ...], limits: Limits) -> Counted:
-        """From all pairs of the living rows; :class:`OutOfTime` if there is no time to find what
-        is maximal among the agree-sets."""
+    def discover(
+        run: Run, table: Table, rhs: tuple[int, ...], limits: Limits, with_pairs: bool = False
+    ) -> Counted:
+        """From all pairs of the living rows; with pairs, every agree-set is shown.
+        :class:`OutOfTime` if there is no time to find what is maximal among the agree-sets."""
         view = table.view(run.store.path, run.options)
         with run.stage("count"):
-            sets = counting.count_all(run.runner, view, run.progress)
+            counted = counting.count_all(run.runner, view, run.progress, with_pairs)
+            sets, shown = counted.sets, Evidence.none(view.columns)
+            if with_pairs:
+                shown = Evidence.of_pairs(counted.appeared, counted.pairs)
         with run.stage("cover"):
             run.progress("cover", agree_sets=len(sets.masks))
             depth = _depth(run, limits)
             # Where counts are asked for it takes as long as it takes.
             free = run.options.evidence == "auto" and run.options.max_error is None
             begun = Covers.begun(view.columns, rhs, sets.masks, depth.tick if free else None)
-            change = sets.masks, sets.counts
-            return Counted(sets, change, _searched(depth, limits, begun.to))
+            covers = _searched(depth, limits, begun.to)
+            return Counted(sets, counted.change, covers, shown)
 
     def changed(self, run: Run, change: RowChange, limits: Limits) -> Counted:
         """After a batch: the pairs that it brought, and those that it took."""
@@ -65,7 +74,8 @@ class Counted:
                 return known.changed(counted.appeared, counted.vanished, masks, tick)
 
             covers = _searched(_depth(run, limits), limits, attempt)
-            return Counted(counted.sets, counted.change, covers)
+            shown = Evidence.of_pairs(counted.appeared, counted.pairs)
+            return Counted(counted.sets, counted.change, covers, shown)
 
 
 def _depth(run: Run, limits: Limits) -> Deepening:

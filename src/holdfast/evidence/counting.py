@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.agree import AgreeSets
+from holdfast.evidence import tiles
 from holdfast.kernels import agree as kernels
 from holdfast.model.progress import Progress
 from holdfast.table.change import RowChange
 from holdfast.table.placement import living, parts
 from holdfast.tasks import agree as tasks
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.segments import Segment
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -23,32 +23,44 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Recounted:
-    """Agree-sets after a batch, what it changed of their counts, and which are new or gone."""
+    """Agree-sets after a batch, and what it changed of them."""
 
     sets: AgreeSets
     change: tuple[U64, I64]
+    """Agree-sets with the change in their numbers of pairs."""
+
     appeared: U64
+    """The agree-sets that no pair had before."""
+
+    pairs: I64
+    """The ids of two rows that have each of those; -1 where none were asked for."""
+
     vanished: U64
+    """The agree-sets that no pair has any more."""
 
 
-def count_all(runner: Runner, view: View, progress: Progress) -> AgreeSets:
-    """All pairs of the living rows."""
+def count_all(
+    runner: Runner, view: View, progress: Progress, with_pairs: bool = False
+) -> Recounted:
+    """All pairs of the living rows; with pairs, one is told for every agree-set."""
     progress("count", rows=living(view))
-    none = AgreeSets.none(view.columns)
-    found = _counted(runner, view, (), (), np.empty(0, np.int64), everything=True)
-    return none.changed(*found)[0]
+    nobody = tiles.Line(())
+    rows = tiles.living(view.segments)
+    calls = tiles.deal(view, nobody, rows, nobody, runner.tasks, with_pairs)
+    return _counted(runner, calls, AgreeSets.none(view.columns))
 
 
 def count_batch(
     runner: Runner, before: AgreeSets, view: View, change: RowChange, progress: Progress
 ) -> Recounted:
-    """The pairs that a batch brought and took; ``view`` has the rows after it."""
+    """The pairs that a batch brought and took; ``view`` has the rows after it. A pair is told for
+    every agree-set that appeared: only new rows bring those."""
     progress("count", rows=living(view))
-    gone = change.gone
-    lost = tuple(s for s in change.before.segments if (gone >> 32 == s.number).any())
-    found = _counted(runner, view, change.added, lost, gone, everything=False)
-    sets, appeared, vanished = before.changed(*found)
-    return Recounted(sets, kernels.total(*found, before.masks.shape[1]), appeared, vanished)
+    added = {segment.number for segment in change.added}
+    kept = tiles.living([s for s in view.segments if s.number not in added])
+    new = tiles.living([s for s in view.segments if s.number in added])
+    calls = tiles.deal(view, kept, new, tiles.deleted(change), runner.tasks, True)
+    return _counted(runner, calls, before)
 
 
 def agreeing(runner: Runner, view: View, sets: tuple[tuple[int, ...], ...]) -> list[int]:
@@ -61,22 +73,12 @@ def agreeing(runner: Runner, view: View, sets: tuple[tuple[int, ...], ...]) -> l
     return [sum(each) for each in zip(*told, strict=True)]
 
 
-def _counted(
-    runner: Runner,
-    view: View,
-    added: tuple[Segment, ...],
-    before: tuple[Segment, ...],
-    gone: I64,
-    everything: bool,
-) -> tuple[list[U64], list[I64]]:
-    numbers = tuple(segment.number for segment in added)
-    shares = runner.tasks if everything or len(gone) + sum(s.rows for s in added) > 1 else 1
-    calls: list[Call] = [
-        (
-            tasks.count,
-            tasks.Count(view, numbers, before, gone, everything, share, shares),
-        )
-        for share in range(shares)
-    ]
-    parcels = [parcel for result in runner.run(calls) for parcel in result]
-    return [p.arrays["masks"] for p in parcels], [p.arrays["counts"] for p in parcels]
+def _counted(runner: Runner, counts: list[tasks.Count], before: AgreeSets) -> Recounted:
+    calls: list[Call] = [(tasks.count, each) for each in counts]
+    parcels = [parcel.arrays for result in runner.run(calls) for parcel in result]
+    masks, numbers = ([each[name] for each in parcels] for name in ("masks", "counts"))
+    change = kernels.total(masks, numbers, before.masks.shape[1])
+    sets, appeared, vanished = before.changed([change[0]], [change[1]])
+    told = [each for each in parcels if "pairs" in each]
+    pairs = kernels.shown(appeared, [e["masks"] for e in told], [e["pairs"] for e in told])
+    return Recounted(sets, change, appeared, pairs, vanished)

@@ -73,9 +73,13 @@ class PairEvidence:
         return self.evidence.ids
 
     def renumbered(self, moves: Moves) -> PairEvidence:
-        """The same after rows got other ids."""
+        """The same after rows got other ids; agree-sets that a batch brought are shown no more."""
         evidence = self.evidence.renumbered(moves.old, moves.new)
-        return replace(self, witnessed=replace(self.witnessed, evidence=evidence))
+        counted = self.counted
+        if counted is not None:
+            counted = replace(counted, shown=Evidence.none(self.covers.atoms))
+        witnessed = replace(self.witnessed, evidence=evidence)
+        return replace(self, witnessed=witnessed, counted=counted)
 
     @staticmethod
     def discover(run: Run, table: Table, limits: Limits) -> tuple[PairEvidence, Table]:
@@ -110,21 +114,19 @@ class PairEvidence:
         if self.counted is not None:
             counted = self.counted.changed(run, change, self.limits)
             return _found(choice, self.limits, witnessed, counted), change
-        found, table = _with_counts(run, table, choice, self.limits, witnessed)
+        found, table = _with_counts(run, table, choice, self.limits, witnessed, with_pairs=True)
         return found, replace(change, after=table)
 
     def violating_pair(self, mask: U64, rhs: int) -> tuple[int, int] | None:
         """Two rows that agree on a set and, unless it is a key's, not on the right side; None where
-        no such rows are known."""
-        inside = ((mask[None, :] & ~self.evidence.masks) == 0).all(axis=1)
-        if rhs != KEY:
-            bit = self.evidence.masks[:, rhs // 64] >> np.uint64(rhs % 64) & np.uint64(1)
-            inside &= bit == 0
-        hits = np.flatnonzero(inside)
-        if not hits.size:
-            return None
-        one, two = self.evidence.witnesses[hits[0], 0].tolist()
-        return one, two
+        no such rows are known. Until a batch is committed they are, for all that it broke: where
+        pairs are counted, an agree-set that appeared with it did."""
+        if rhs == KEY:
+            return self.evidence.violating(mask, None)
+        found = self.evidence.violating(mask, rhs)
+        if found is None and self.counted is not None:
+            found = self.counted.shown.violating(mask, rhs)
+        return found
 
     def approximate(self, rhs: int, max_error: float) -> tuple[U64, F64]:
         """The minimal sets that some pairs violate, but at most this share, with their errors."""
@@ -171,12 +173,17 @@ def _discover(
 
 
 def _with_counts(
-    run: Run, table: Table, choice: Choice, limits: Limits, witnessed: Witnessed
+    run: Run,
+    table: Table,
+    choice: Choice,
+    limits: Limits,
+    witnessed: Witnessed,
+    with_pairs: bool = False,
 ) -> tuple[PairEvidence, Table]:
     """All pairs counted, beside what is witnessed; all is witnessed, for good, if there is no time
     for that."""
     try:
-        counted = Counted.discover(run, table, _columns(table), limits)
+        counted = Counted.discover(run, table, _columns(table), limits, with_pairs)
     except OutOfTime:
         choice = replace(choice, strategy=strategy.WITNESSED, reason=strategy.TOO_MANY)
         return _discover(run, table, choice, limits, sample=False)

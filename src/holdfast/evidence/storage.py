@@ -77,7 +77,7 @@ def load(store: Store, form: dict[str, Any], atoms: int) -> PairEvidence:
         return PairEvidence(choice, limits, Witnessed(evidence, covers), None, files)
     sets = load_counts(store, files["agree"], atoms)
     nothing = (sets.masks[:0], sets.counts[:0])
-    counted = Counted(sets, nothing, covers.only(covers.columns))
+    counted = Counted(sets, nothing, covers.only(covers.columns), Evidence.none(atoms))
     return PairEvidence(choice, limits, Witnessed(evidence, covers.only([KEY])), counted, files)
 
 

@@ -39,16 +39,39 @@ def added(masks: U64, counts: I64, more: U64, numbers: I64) -> tuple[U64, I64, U
     return out[:size], sums[:size], out[:size][new[:size]], masks[gone]
 
 
+def shown(wanted: U64, masks: list[U64], pairs: list[I64]) -> I64:
+    """For each wanted mask one of the pairs of rows that the masks of several tables come with; -1
+    where none does. All are in mask order."""
+    out = np.full((len(wanted), 2), -1, np.int64)
+    for known, rows in zip(masks, pairs, strict=True):
+        _show(bitsets.plain(wanted), bitsets.plain(known), _plain(rows), out)
+    return out
+
+
 def _plain(counts: I64) -> I64:
     return np.require(counts, np.int64, ["C", "W"])
 
 
 @kernel
-def _compared(one: Any, two: Any) -> int:
-    for w in range(one.size):
-        if one[w] != two[w]:
-            return -1 if one[w] < two[w] else 1
+def _compared(masks: Any, i: int, others: Any, j: int) -> int:
+    """Which of two masks comes first. Slices of one mask would be counted as references, which
+    takes longer than comparing them."""
+    for w in range(masks.shape[1]):
+        if masks[i, w] != others[j, w]:
+            return -1 if masks[i, w] < others[j, w] else 1
     return 0
+
+
+@kernel
+def _show(wanted: Any, masks: Any, pairs: Any, out: Any) -> None:
+    j = 0
+    for i in range(wanted.shape[0]):
+        while j < masks.shape[0] and _compared(masks, j, wanted, i) < 0:
+            j += 1
+        if j == masks.shape[0]:
+            break
+        if pairs[j, 0] >= 0 and _compared(masks, j, wanted, i) == 0:
+            out[i, 0], out[i, 1] = pairs[j, 0], pairs[j, 1]
 
 
 @kernel
@@ -62,7 +85,7 @@ def _added(
         elif j == more.shape[0]:
             side = -1
         else:
-            side = _compared(masks[i], more[j])
+            side = _compared(masks, i, more, j)
         number = 0
         if side <= 0:
             copy_row(masks[i], out[size])

@@ -1,16 +1,21 @@
-"""Counting pairs: agree-sets of all pairs of rows, or of those that a batch brings and takes, and
-the pairs that agree on given columns."""
+"""Counting pairs of rows: the agree-sets of those in some tiles of rows × rows, and the pairs that
+agree on given columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import agree, bitsets, ranks
-from holdfast.kernels.pairs import agree_sets
+from holdfast.kernels import pairs as kernels
+from holdfast.kernels.comparisons import equalities
+from holdfast.kernels.pairs import Rows
+from holdfast.kernels.ranks import Codes
 from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import Segment, combined, live_positions, map_words
 from holdfast.tasks.view import View
@@ -19,22 +24,66 @@ U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Count:
-    """Count one share of the pairs.
+TILE_ROWS = 32_767
+"""Rows on a side of a tile. The values of both sides are numbered together, in 16 bits then, which
+is what the kernel compares."""
 
-    ``view`` has the rows after the batch; ``added`` are those of its segments that are new, and
-    ``gone`` are segments as they were before, with the ids of the rows that were deleted from
-    them. Without either, all pairs of the view's rows are counted.
+
+@dataclass(frozen=True)
+class Stretch:
+    """Some rows of one segment, in the order of their positions.
+
+    Those that live in ``segment`` are meant; with ``later``, the same segment as it was afterwards,
+    those of them that had been deleted by then. Of these rows the stretch has the ones numbered
+    from ``start`` on and before ``stop``.
     """
 
+    segment: Segment
+    later: Segment | None
+    start: int
+    stop: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return self.stop - self.start
+
+
+Side = tuple[Stretch, ...]
+"""Rows of a tile, at most ``TILE_ROWS``."""
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Rows that are compared with rows."""
+
+    ones: int
+    """Which side the rows t are."""
+
+    others: int
+    """Which side the rows s are."""
+
+    lead: int | None
+    """Row t number i is compared with the first ``lead + i`` rows s; ``None``: with all."""
+
+    sign: int
+    """1 for pairs that the table has now, -1 for pairs that it had and has no more."""
+
+
+@dataclass(frozen=True)
+class Count:
+    """Count the pairs of rows in some tiles."""
+
     view: View
-    added: tuple[int, ...]  # numbers of new segments
-    before: tuple[Segment, ...]  # segments that lost rows, as they were
-    gone: I64  # ids of the rows that they lost
-    everything: bool
-    share: int
-    shares: int
+    """How rows are laid out; it needs no segments."""
+
+    sides: tuple[Side, ...]
+    """What the tiles are made of, each side once."""
+
+    tiles: tuple[Tile, ...]
+
+    with_pairs: bool
+    """Whether to tell two rows, too, for each agree-set of pairs that the table has now."""
 
 
 @dataclass(frozen=True)
@@ -73,51 +122,91 @@ def agreeing(item: Agreeing) -> Iterator[Parcel]:
 
 
 def count(item: Count) -> Iterator[Parcel]:
-    """Agree-sets with the change in their numbers of pairs."""
+    """Agree-sets with the change in their numbers of pairs; with pairs, also the ids of two rows
+    that have each, -1 for those that only pairs of before have. Memory follows the rows of a tile
+    and the number of agree-sets."""
     view = item.view
-    kept, new = _rows(view, item.added)
-    lost = _lost(item)
-    words = np.concatenate([kept, lost, new])
-    shape = view.shape
-    columns = np.empty((view.columns, len(words)), np.int32)
+    layout = equalities(view.columns)
+    nothing = bitsets.empty(view.columns)
+    masks, counts, pairs = nothing, np.empty(0, np.int64), np.empty((0, 2), np.int64)
+    for tiles in _numbered_together(item):
+        rows = _load(item, tiles)
+        for tile in tiles:
+            ones, others = rows[tile.ones], rows[tile.others]
+            ends = None
+            if tile.lead is not None:
+                ends = np.clip(tile.lead + np.arange(len(ones.ids)), 0, len(others.ids))
+            wanted = nothing if item.with_pairs and tile.sign > 0 else None
+            found = kernels.count(
+                layout, Rows(ones.codes), Rows(others.codes), view.nulls_equal, ends, wanted
+            )
+            known = [masks, found.words[found.fresh]]
+            masks, counts, _, _ = agree.added(masks, counts, found.words, tile.sign * found.counts)
+            if item.with_pairs:
+                ids = [ones.ids[found.pairs[:, 0]], others.ids[found.pairs[:, 1]]]
+                pairs = agree.shown(masks, known, [pairs, np.stack(ids, axis=1)])
+    arrays: dict[str, NDArray[Any]] = {"masks": masks, "counts": counts}
+    yield Parcel({}, arrays | {"pairs": pairs} if item.with_pairs else arrays)
+
+
+class _Coded(NamedTuple):
+    """The rows of a side, with codes that can be compared with those of other sides."""
+
+    ids: I64
+    codes: Codes
+
+
+def _numbered_together(item: Count) -> Iterator[list[Tile]]:
+    """The tiles in their order, as many at a time as have no more rows than two sides can have: so
+    that rows which several tiles share are loaded and numbered once."""
+    tiles: list[Tile] = []
+    sides: set[int] = set()
+    for tile in item.tiles:
+        more = sides | {tile.ones, tile.others}
+        rows = sum(stretch.rows for side in more for stretch in item.sides[side])
+        if tiles and rows > 2 * TILE_ROWS:
+            yield tiles
+            tiles, more = [], {tile.ones, tile.others}
+        tiles.append(tile)
+        sides = more
+    if tiles:
+        yield tiles
+
+
+def _load(item: Count, tiles: list[Tile]) -> dict[int, _Coded]:
+    """The rows of all sides of some tiles, numbered together."""
+    view = item.view
+    sides = sorted({side for tile in tiles for side in (tile.ones, tile.others)})
+    stretches = [stretch for side in sides for stretch in item.sides[side]]
+    rows = sum(stretch.rows for stretch in stretches)
+    ids = np.empty(rows, np.int64)
+    words = np.empty((rows, view.shape.owner.size + view.shape.full.size), np.uint64)
+    start = 0
+    for stretch in stretches:
+        positions = _positions(view, stretch)
+        these = slice(start, start + len(positions))
+        ids[these] = positions + stretch.segment.base
+        # With a mode other than "raise", rows are written where they belong without a copy.
+        np.take(map_words(view.path, stretch.segment), positions, 0, words[these], mode="clip")
+        start = these.stop
+    codes = np.empty((view.columns, rows), np.int32)
     for column in range(view.columns):
-        columns[column] = ranks.numbers([ranks.cells(words, shape.first, column)])
-    ends = np.cumsum([len(kept), len(lost), len(new)])
-    if item.everything:
-        changes = [(columns, 0, 1)]
-    else:
-        before = columns[:, : ends[1]]
-        after = np.concatenate([columns[:, : ends[0]], columns[:, ends[1] :]], axis=1)
-        changes = [(before, ends[0], -1), (after, ends[0], 1)]
-    masks, counts = [], []
-    for codes, first, sign in changes:
-        # Later rows have more pairs, so neighbours go to different tasks.
-        dealt = np.arange(first, codes.shape[1])[item.share :: item.shares]
-        found, pairs = agree_sets(codes, dealt, view.nulls_equal)
-        masks.append(found)
-        counts.append(sign * pairs)
-    found, pairs = agree.total(masks, counts, shape.full.size)
-    yield Parcel({}, {"masks": found, "counts": pairs})
+        codes[column] = ranks.numbers([ranks.cells(words, view.shape.first, column)])
+    ends = np.cumsum([sum(s.rows for s in item.sides[side]) for side in sides]).tolist()
+    return {
+        side: _Coded(ids[start:end], codes[:, start:end])
+        for side, (start, end) in zip(sides, pairwise([0, *ends]), strict=True)
+    }
 
 
-def _rows(view: View, added: tuple[int, ...]) -> tuple[U64, U64]:
-    """Living rows of the older segments, and of the new ones."""
-    width = view.shape.owner.size + view.shape.full.size
-    piles: tuple[list[U64], list[U64]] = (
-        [np.empty((0, width), np.uint64)],
-        [np.empty((0, width), np.uint64)],
-    )
-    for segment in view.segments:
-        rows = view.rows(segment, live_positions(view.path, segment))
-        piles[segment.number in added].append(rows)
-    return np.concatenate(piles[0]), np.concatenate(piles[1])
-
-
-def _lost(item: Count) -> U64:
-    view = item.view
-    width = view.shape.owner.size + view.shape.full.size
-    rows = [np.empty((0, width), np.uint64)]
-    for segment in item.before:
-        mine = item.gone[item.gone >> 32 == segment.number] - segment.base
-        rows.append(view.rows(segment, mine))
-    return np.concatenate(rows)
+def _positions(view: View, stretch: Stretch) -> I64:
+    """Where in its segment the rows of a stretch are."""
+    positions = live_positions(view.path, stretch.segment)
+    if stretch.later is not None:
+        kept = live_positions(view.path, stretch.later)
+        positions = np.setdiff1d(positions, kept, assume_unique=True)
+    if len(positions) < stretch.stop:
+        raise AssertionError(
+            f"segment {stretch.segment.number}: {len(positions)} rows instead of {stretch.stop}"
+        )
+    return positions[stretch.start : stretch.stop]

@@ -1,0 +1,172 @@
+"""Dealing out pairs of rows: tiles of rows × rows, each pair in one, shared among tasks.
+
+A batch compares the rows that it *changes*, new or deleted, with those that stay, and among
+themselves; a first profile is a batch that brings every row. Rows stand in lines: of stretches of
+segments, one after another. So there are two shapes to divide: *rectangles*, of changed rows and
+those that stay, and *triangles*, of changed rows each with the ones before it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from holdfast.table.change import RowChange
+from holdfast.tasks import agree as tasks
+from holdfast.tasks.agree import Count, Side, Stretch, Tile
+from holdfast.tasks.segments import Segment
+from holdfast.tasks.view import View
+
+_FEW_PAIRS = 1 << 16
+"""Pairs that are not worth a task of their own."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """Rows in an order: some stretches, one after another."""
+
+    stretches: Side
+
+    @property
+    def rows(self) -> int:
+        """How many rows it has."""
+        return sum(stretch.rows for stretch in self.stretches)
+
+    def between(self, start: int, stop: int) -> Line:
+        """Its rows from number ``start`` on, before ``stop``."""
+        chosen = []
+        for stretch in self.stretches:
+            first, last = max(0, start), min(stretch.rows, stop)
+            if first < last:
+                part = replace(stretch, start=stretch.start + first, stop=stretch.start + last)
+                chosen.append(part)
+            start, stop = start - stretch.rows, stop - stretch.rows
+        return Line(tuple(chosen))
+
+
+@dataclass(frozen=True)
+class _Region:
+    """Pairs of rows, of any number: those of a tile, if tiles were unbounded."""
+
+    ones: Line
+    others: Line
+    lead: int | None
+    sign: int
+
+    @property
+    def pairs(self) -> int:
+        if self.lead is None:
+            return self.ones.rows * self.others.rows
+        last = min(self.ones.rows, self.others.rows - self.lead)  # the rows that do not meet all
+        first = max(0, -self.lead)
+        some = (last - first) * (2 * self.lead + first + last - 1) // 2 if last > first else 0
+        return some + (self.ones.rows - max(0, last)) * self.others.rows
+
+    def tiles(self) -> list[_Region]:
+        """The region in parts whose sides are no longer than a tile's."""
+        found = []
+        for start, others in _pieces(self.others):
+            for first, ones in _pieces(self.ones):
+                lead = None if self.lead is None else self.lead + first - start
+                found.append(replace(self, ones=ones, others=others, lead=lead))
+        return [each for each in found if each.pairs]
+
+
+def living(segments: Sequence[Segment]) -> Line:
+    """The living rows of segments."""
+    return Line(tuple(Stretch(each, None, 0, each.live) for each in segments if each.live))
+
+
+def deleted(change: RowChange) -> Line:
+    """The rows that a batch deleted."""
+    later = {segment.number: segment for segment in change.after.segments}
+    stretches = []
+    for segment in change.before.segments:
+        now = later.get(segment.number)
+        lost = segment.live - (now.live if now else 0)
+        if lost:
+            stretches.append(Stretch(segment, now, 0, lost))
+    return Line(tuple(stretches))
+
+
+def deal(
+    view: View, kept: Line, new: Line, gone: Line, calls: int, with_pairs: bool
+) -> list[Count]:
+    """All pairs that new rows bring and deleted rows take, for about so many calls, each with about
+    as many pairs; fewer calls where there is little to count."""
+    changed = ((new, 1), (gone, -1))
+    rectangles = [_rectangle(line, kept, sign) for line, sign in changed]
+    parts = _worth(sum(each.pairs for each in rectangles), calls)
+    # Parts of both that have one number share the rows that stay.
+    shares = [list(each) for each in zip(*(_divided(r, parts) for r in rectangles), strict=True)]
+    for line, sign in changed:
+        triangle = _Region(line, line, 0, sign)
+        shares += [[each] for each in _triangles(triangle, _worth(triangle.pairs, calls))]
+    sized = [(sum(each.pairs for each in share), share) for share in shares]
+    loads: list[list[_Region]] = [[] for _ in range(calls)]
+    sizes = [0] * calls
+    for pairs, share in sorted((each for each in sized if each[0]), key=lambda s: -s[0]):
+        least = sizes.index(min(sizes))
+        loads[least] += share
+        sizes[least] += pairs
+    return [_task(view, load, with_pairs) for load in loads if load]
+
+
+def _worth(pairs: int, calls: int) -> int:
+    """Into how many parts to divide so many pairs."""
+    return max(1, min(calls, pairs // _FEW_PAIRS))
+
+
+def _rectangle(one: Line, two: Line, sign: int) -> _Region:
+    """Every row of one line with every row of another. The kernel is quicker with the longer one as
+    rows s; agree-sets are the same either way."""
+    ones, others = sorted((one, two), key=lambda line: line.rows)
+    return _Region(ones, others, None, sign)
+
+
+def _divided(rectangle: _Region, parts: int) -> list[_Region]:
+    """Parts of a rectangle, each with as many of the rows s."""
+    cuts = _even(rectangle.others.rows, parts)
+    return [
+        replace(rectangle, others=rectangle.others.between(start, stop))
+        for start, stop in pairwise(cuts)
+    ]
+
+
+def _triangles(triangle: _Region, parts: int) -> list[_Region]:
+    """Parts of a triangle with as many pairs each: later rows t have more."""
+    line = triangle.ones
+    cuts = [
+        bisect_left(range(line.rows), triangle.pairs * part, key=lambda t: parts * t * (t - 1) // 2)
+        for part in range(parts)
+    ]
+    return [
+        replace(triangle, ones=line.between(start, stop), others=line.between(0, stop), lead=start)
+        for start, stop in pairwise([*cuts, line.rows])
+    ]
+
+
+def _even(rows: int, parts: int) -> list[int]:
+    """Where so many rows are cut into parts of about as many, both ends included."""
+    return [rows * part // parts for part in range(parts + 1)]
+
+
+def _pieces(line: Line) -> list[tuple[int, Line]]:
+    """A line in as few pieces as are sides of tiles, with the number of the first row of each."""
+    cuts = _even(line.rows, -(-line.rows // tasks.TILE_ROWS) or 1)
+    return [(start, line.between(start, stop)) for start, stop in pairwise(cuts)]
+
+
+def _task(view: View, regions: list[_Region], with_pairs: bool) -> Count:
+    """The call that counts some regions."""
+    sides: list[Side] = []
+    tiles = []
+    for tile in (tile for region in regions for tile in region.tiles()):
+        for line in (tile.ones, tile.others):
+            if line.stretches not in sides:
+                sides.append(line.stretches)
+        ones, others = sides.index(tile.ones.stretches), sides.index(tile.others.stretches)
+        tiles.append(Tile(ones, others, tile.lead, tile.sign))
+    return Count(replace(view, segments=()), tuple(sides), tuple(tiles), with_pairs)
