@@ -18,7 +18,7 @@ from holdfast.evidence import looks
 from holdfast.evidence.looks import Probe, Representatives, Search
 from holdfast.evidence.validate import Validation, validate
 from holdfast.evidence.witnessed import Witnessed
-from holdfast.flow.known import Known
+from holdfast.families.known import Known
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import Candidates
 from holdfast.model.limits import Limits, Time
