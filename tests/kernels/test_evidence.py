@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import evidence, search
+from holdfast.kernels.evidence import Rows
+from holdfast.kernels.index import Stored
 from holdfast.tasks.evidence import _trie
 from tests.kernels.blocks import (
     KEY,
@@ -105,7 +107,7 @@ def test_neighbours(table: tuple[Cells, list[int], bool], reach: int) -> None:
     rows = block(cells, widths)
     found = evidence.findings(shape.full.size)
     ids = np.arange(len(cells)) + 1000
-    evidence.neighbours(rows, ids, shape, reach, candidates([0], len(widths)), found)
+    evidence.neighbours(Rows(rows, ids), shape, reach, candidates([0], len(widths)), found)
     kept, complete = harvested(found, len(widths))
     assert complete
     order = list(range(len(cells)))
@@ -184,7 +186,7 @@ def check_search(
     partial = np.zeros_like(wanted.sides)
     trie = _trie(wanted.left, tuple(reversed(range(columns))))
     ids = np.arange(len(cells)) + 7
-    search.search(block(cells, widths), ids, shape, trie, wanted, found, partial)
+    search.search(Rows(block(cells, widths), ids), shape, trie, wanted, found, partial)
     kept, complete = harvested(found, columns)
     check_found(cells, nulls_equal, left, sides, kept, partial, not complete)
 
@@ -239,7 +241,7 @@ def test_search_of_large_groups(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_survey(seed: int) -> None:
+def test_representatives(seed: int) -> None:
     """One row for each combination is enough to tell whether a candidate holds."""
     cells, widths, random = large_groups(seed)
     columns = len(widths)
@@ -253,14 +255,23 @@ def test_survey(seed: int) -> None:
     partial = np.zeros_like(wanted.sides)
     room = int(random.choice([1, 4, 4096]))
     rows = block(cells, widths)
-    kept = search.surveyed(len(left), rows.shape[1], room)
-    search.survey(rows, np.arange(len(rows)), 7, shape, wanted, kept, found, partial)
+    kept = search.representatives(wanted, shape, room)
+    dead = random.random(len(rows)) < random.choice([0, 0.2])
+    bitmap = np.packbits(dead, bitorder="little") if dead.any() else np.empty(0, np.uint8)
+    stored = Stored(rows, 7, bitmap)
+    search.compare_with_representatives(stored, shape, wanted, kept, found, partial)
     shown, complete = harvested(found, columns)
     assert complete
-    pairs = all_masks(cells, nulls_equal)
+    living = {
+        pair: mask
+        for pair, mask in all_masks(cells, nulls_equal).items()
+        if not dead[[*pair]].any()
+    }
+    for mask, witnesses in shown.items():
+        assert all(living[one - 7, two - 7] == mask for one, two in witnesses)
     full = (1 << columns) - 1
     for k, (x, each) in enumerate(zip(left, sides, strict=True)):
-        refuted = {side for mask in pairs.values() for side in refutes(mask, x, each, full)}
+        refuted = {side for mask in living.values() for side in refutes(mask, x, each, full)}
         assert told(partial[k], columns) <= refuted
         if not kept.full[k]:
             assert told(partial[k], columns) == refuted
@@ -276,7 +287,8 @@ def test_search_of_a_large_group_of_copies_is_not_partial() -> None:
     partial = np.zeros_like(wanted.sides)
     cells: Cells = [(1, 1)] * 100 + [(2, 1)]
     trie = _trie(wanted.left, (0, 1))
-    search.search(block(cells, [1, 1]), np.arange(101), shape, trie, wanted, found, partial)
+    rows = Rows(block(cells, [1, 1]), np.arange(101))
+    search.search(rows, shape, trie, wanted, found, partial)
     assert harvested(found, 2) == ({}, True)
     assert not partial.any()
 

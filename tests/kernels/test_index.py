@@ -1,4 +1,4 @@
-"""Index kernels against plain Python: sorting, looking up, matching, twins and estimates."""
+"""Index kernels against plain Python: sorting, looking up, matching, duplicates and estimates."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.kernels.evidence import Rows
+from holdfast.kernels.index import Ranges, Stored
 from tests.kernels.blocks import (
     KEY,
     WIDE,
@@ -31,13 +33,12 @@ quick = settings(deadline=None, max_examples=60)
 Table = tuple[Cells, list[int], bool]
 
 
-def look_up(
-    words: NDArray[np.uint64], wanted: NDArray[np.uint64], at: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+def look_up(words: NDArray[np.uint64], wanted: NDArray[np.uint64], at: int) -> Ranges:
     """Ranges in the sorted column whose first word is at ``at``."""
     codes, positions = index.sort(np.ascontiguousarray(words[:, at]))
     asked = np.ascontiguousarray(wanted[:, at]).view(np.int64)
-    return np.searchsorted(codes, asked), np.searchsorted(codes, asked, "right"), positions
+    lo, hi = np.searchsorted(codes, asked), np.searchsorted(codes, asked, "right")
+    return Ranges(lo, hi, positions)
 
 
 def bitmap(dead: set[int], rows: int) -> NDArray[np.uint8]:
@@ -95,9 +96,15 @@ def test_probe(table: Table, data: st.DataObject) -> None:
     found = evidence.findings(shape.full.size)
     at = int(shape.first[column])
     index.probe(
-        batch, ids, column, *look_up(words, batch, at), words, base, bitmap(dead, cut),
-        np.array(filters, np.int64), shape, candidates(sets, columns), found,
-    )  # fmt: skip
+        Rows(batch, ids),
+        look_up(words, batch, at),
+        Stored(words, base, bitmap(dead, cut)),
+        column,
+        np.array(filters, np.int64),
+        shape,
+        candidates(sets, columns),
+        found,
+    )
     expected: dict[int, set[tuple[int, int]]] = {}
     for j, new in enumerate(arrived):
         for i, old in enumerate(held):
@@ -139,9 +146,16 @@ def test_probe_of_groups(table: Table, data: st.DataObject) -> None:
     lo, hi = np.zeros(len(arrived), np.int64), np.full(len(arrived), cut)
     positions = data.draw(st.permutations(range(cut)))
     index.probe_group(
-        batch, ids, lo, hi, np.array(positions, np.int32), words, base, bitmap(dead, cut), shape,
-        wanted, 0, data.draw(st.sampled_from([1, 100])), found, partial,
-    )  # fmt: skip
+        Rows(batch, ids),
+        Ranges(lo, hi, np.array(positions, np.int32)),
+        Stored(words, base, bitmap(dead, cut)),
+        shape,
+        wanted,
+        0,
+        data.draw(st.sampled_from([1, 100])),
+        found,
+        partial,
+    )
     kept, complete = harvested(found, columns)
     broken = {
         side
@@ -167,9 +181,15 @@ def test_probe_takes_pairs_within_a_batch_once(table: Table) -> None:
     found = evidence.findings(shape.full.size)
     ids = (3 << 32) + np.arange(len(cells))
     index.probe(
-        rows, ids, 0, *look_up(rows, rows, 0), rows, 3 << 32, np.empty(0, np.uint8),
-        np.empty(0, np.int64), shape, candidates([1], len(widths)), found,
-    )  # fmt: skip
+        Rows(rows, ids),
+        look_up(rows, rows, 0),
+        Stored(rows, 3 << 32, np.empty(0, np.uint8)),
+        0,
+        np.empty(0, np.int64),
+        shape,
+        candidates([1], len(widths)),
+        found,
+    )
     expected: dict[int, int] = {}
     for j in range(len(cells)):
         for i in range(j):
@@ -197,9 +217,15 @@ def test_match(table: Table, data: st.DataObject) -> None:
     out = np.full(int(need.sum()), -9, np.int64)
     at = int(shape.first[columns[0]])
     kept = index.match(
-        wanted, need, *look_up(words, wanted, at), words, bitmap(dead, len(cells)),
-        np.array(columns, np.int64), shape, counts, out,
-    )  # fmt: skip
+        wanted,
+        need,
+        look_up(words, wanted, at),
+        Stored(words, 0, bitmap(dead, len(cells))),
+        np.array(columns, np.int64),
+        shape,
+        counts,
+        out,
+    )
     matches = [
         [
             i
@@ -218,17 +244,21 @@ def test_match(table: Table, data: st.DataObject) -> None:
 
 @quick
 @given(tables(), st.data())
-def test_twins(table: Table, data: st.DataObject) -> None:
+def test_duplicates(table: Table, data: st.DataObject) -> None:
     cells, widths, nulls_equal = table
     dead = some(data, len(cells))
     shape = evidence.shape(widths, nulls_equal)
     rows = block(cells, widths)
     ids = (3 << 32) + np.arange(len(cells))
     out = np.full(len(cells), -7, np.int64)
-    index.twins(
-        rows, ids, *look_up(rows, rows, 0), rows, 3 << 32, bitmap(dead, len(cells)),
-        np.arange(len(widths)), shape, out,
-    )  # fmt: skip
+    index.duplicates(
+        Rows(rows, ids),
+        look_up(rows, rows, 0),
+        Stored(rows, 3 << 32, bitmap(dead, len(cells))),
+        np.arange(len(widths)),
+        shape,
+        out,
+    )
     for i, row in enumerate(cells):
         earlier = {(3 << 32) + j for j in range(i) if cells[j] == row and j not in dead}
         if has_null(row) and not nulls_equal:
@@ -306,17 +336,17 @@ def test_a_null_has_a_code_of_its_own() -> None:
 @settings(deadline=None)
 def test_what_two_look_ups_share(cells: list[tuple[int, int]]) -> None:
     wanted = np.arange(5, dtype=np.int64)
-    given_ = []
+    looks = []
     for column in range(2):
         codes, positions = index.sort(np.array([row[column] for row in cells], np.uint64))
         assert positions.tolist() == sorted(
             range(len(cells)),
             key=lambda at, c=column: (cells[at][c], at),  # type: ignore[misc]
         )
-        given_ += [np.searchsorted(codes, wanted, side) for side in ("left", "right")]
-        given_.append(positions)
-    given_[4][::2] = given_[3][::2]  # an empty look-up shares nothing
-    lo, hi, positions = index.shared(*given_)
+        lo, hi = np.searchsorted(codes, wanted, "left"), np.searchsorted(codes, wanted, "right")
+        looks.append(Ranges(lo, hi, positions))
+    looks[1].hi[::2] = looks[1].lo[::2]  # an empty look-up shares nothing
+    lo, hi, positions = index.shared(*looks)
     for value in range(5):
         here = [at for at, row in enumerate(cells) if row == (value, value)]
         assert positions[lo[value] : hi[value]].tolist() == (here if value % 2 else [])

@@ -308,7 +308,7 @@ def small_limits(
     few: int = 4_096,
     groups: int = 64,
     broad: float = 4_096,
-    surveyed: int = 1 << 13,
+    combinations: int = 1 << 13,
     more: int = 4_096,
     many: int = 64,
     tile: int = 32_767,
@@ -331,7 +331,7 @@ def small_limits(
         patch.setattr(looks, "THRESHOLDS", thresholds)
         patch.setattr(indexes, "_LARGE_GROUPS", groups)
         patch.setattr(indexes, "BROAD", broad)
-        patch.setattr(evidence_tasks, "_SURVEYED", surveyed)
+        patch.setattr(evidence_tasks, "_COMBINATIONS", combinations)
         patch.setattr(evidence_tasks, "_MORE", more)
         patch.setattr(evidence_tasks, "_MANY", many)
         patch.setattr(upkeep, "_FAN", merge)

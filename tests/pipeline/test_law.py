@@ -36,7 +36,7 @@ LIMITS = st.fixed_dictionaries(
         "few": st.sampled_from([4_096, 0, 2]),
         "groups": st.sampled_from([64, 0, 1]),
         "broad": st.sampled_from([4_096, 0, 1]),
-        "surveyed": st.sampled_from([1 << 13, 4]),
+        "combinations": st.sampled_from([1 << 13, 4]),
         "more": st.sampled_from([4_096, 1]),
         "many": st.sampled_from([64, 0]),
         "tile": st.sampled_from([32_767, 3, 1]),

@@ -188,8 +188,11 @@ class Validation:
             if "full" in result.arrays:
                 more = look.candidates.left[result.arrays["full"]]
                 self.underestimated = np.concatenate([self.underestimated, more])
-            if "twin" in result.arrays:
-                pairs = result.arrays["twin_of"].tolist(), result.arrays["twin"].tolist()
+            if "duplicates" in result.arrays:
+                pairs = (
+                    result.arrays["duplicates"].tolist(),
+                    result.arrays["duplicate_of"].tolist(),
+                )
                 self.duplicates.update(zip(*pairs, strict=True))
 
 

@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels.bitsets import contains, copy_row
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.hashing import row_hash, slot
+from holdfast.kernels.jit import inlined, kernel
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -43,18 +44,25 @@ class Shape(NamedTuple):
     nulls_equal: bool
 
 
+class Rows(NamedTuple):
+    """Rows to compare, and what witnesses call them."""
+
+    words: U64  # (n, words)
+    ids: I64  # (n,)
+
+
 class Findings(NamedTuple):
-    """An open-addressing table of distinct masks. ``state[0]`` is the number of entries,
+    """A hash table of distinct masks. ``state[0]`` is the number of entries,
     ``state[1]`` is 1 once something wanted was left out."""
 
     masks: U64  # (capacity, W)
-    wanted: NDArray[np.bool_]
-    seen: I64  # witnesses stored
+    wanted: NDArray[np.bool_]  # (capacity,)
+    seen: I64  # (capacity,) witnesses stored
     witnesses: I64  # (capacity, WITNESSES, 2) row ids
-    slots: NDArray[np.int32]
-    state: I64
+    slots: NDArray[np.int32]  # (4 · capacity,) as in :mod:`holdfast.kernels.hashing`
+    state: I64  # (2,)
     recent: U64  # (_RECENT, W) masks that need no further witness, by hash: most pairs end here
-    settled: NDArray[np.bool_]
+    used: NDArray[np.bool_]  # (_RECENT,) which of those are set
 
 
 class Candidates(NamedTuple):
@@ -100,7 +108,7 @@ def harvest(found: Findings) -> tuple[U64, I64, I64, bool]:
     return found.masks[keep], found.witnesses[keep], found.seen[keep], not found.state[1]
 
 
-@kernel
+@inlined
 def _differing(a: Any, b: Any, bits: Any) -> np.uint64:
     """The bits of the value words in which two rows differ. Vectorises; keep it this plain."""
     differ = np.uint64(0)
@@ -109,7 +117,7 @@ def _differing(a: Any, b: Any, bits: Any) -> np.uint64:
     return differ
 
 
-@kernel
+@inlined
 def pair_mask(a: Any, b: Any, shape: Any, out: Any) -> None:
     """The agree-set of two rows."""
     values = shape.owner.size
@@ -136,35 +144,6 @@ def refuted(mask: Any, candidates: Any, k: int) -> bool:
 
 
 @kernel
-def _hash(mask: Any) -> np.uint64:
-    h = np.uint64(0x9E3779B97F4A7C15)
-    for w in range(mask.size):
-        h = (h ^ mask[w]) * np.uint64(0xFF51AFD7ED558CCD)
-        h ^= h >> np.uint64(32)
-    return h
-
-
-@kernel
-def _slot(masks: Any, slots: Any, mask: Any) -> int:
-    """The slot of a mask: its own, or the empty one where it would go."""
-    h = _hash(mask)
-    size = slots.size
-    at = np.int64(h & np.uint64(size - 1))
-    while True:
-        entry = slots[at]
-        if entry < 0:
-            return at
-        same = True
-        for w in range(mask.size):
-            if masks[entry, w] != mask[w]:
-                same = False
-                break
-        if same:
-            return at
-        at = (at + 1) & (size - 1)
-
-
-@kernel
 def _forget_unwanted(found: Any) -> None:
     """Make room: drop the masks that are only remembered to be skipped."""
     found.slots[:] = -1
@@ -177,17 +156,17 @@ def _forget_unwanted(found: Any) -> None:
             for k in range(found.witnesses.shape[1]):
                 found.witnesses[kept, k, 0] = found.witnesses[entry, k, 0]
                 found.witnesses[kept, k, 1] = found.witnesses[entry, k, 1]
-            found.slots[_slot(found.masks, found.slots, found.masks[kept])] = kept
+            found.slots[slot(found.masks[kept], found.masks, found.slots)] = kept
             kept += 1
     found.state[0] = kept
 
 
-@kernel
-def known(mask: Any, recent: Any, settled: Any) -> bool:
+@inlined
+def known(mask: Any, recent: Any, used: Any) -> bool:
     """Whether a mask needs no further witness. Most pairs end here, before anything that costs a
     call with the whole table: with it in the way comparing a pair took five times as long."""
-    at = np.int64(_hash(mask) & np.uint64(_RECENT - 1))
-    if not settled[at]:
+    at = np.int64(row_hash(mask) & np.uint64(_RECENT - 1))
+    if not used[at]:
         return False
     for w in range(mask.size):
         if recent[at, w] != mask[w]:
@@ -198,7 +177,7 @@ def known(mask: Any, recent: Any, settled: Any) -> bool:
 @kernel
 def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any) -> None:
     """Remember a mask that is not :func:`known`, with this pair as a witness."""
-    at = _slot(found.masks, found.slots, mask)
+    at = slot(mask, found.masks, found.slots)
     entry = np.int64(found.slots[at])
     if entry < 0:
         wanted = False
@@ -217,7 +196,7 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
             if found.state[0] == capacity:
                 found.state[1] = 1
                 return
-            at = _slot(found.masks, found.slots, mask)
+            at = slot(mask, found.masks, found.slots)
         entry = found.state[0]
         found.state[0] += 1
         found.slots[at] = entry
@@ -229,12 +208,12 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
         found.witnesses[entry, found.seen[entry], 1] = max(one, two)
         found.seen[entry] += 1
     if not found.wanted[entry] or found.seen[entry] == found.witnesses.shape[1]:
-        at = np.int64(_hash(mask) & np.uint64(_RECENT - 1))
-        found.settled[at] = True
+        at = np.int64(row_hash(mask) & np.uint64(_RECENT - 1))
+        found.used[at] = True
         copy_row(mask, found.recent[at])
 
 
-@kernel
+@inlined
 def is_null(row: Any, column: int, shape: Any) -> bool:
     """Whether a cell is null."""
     return (row[shape.owner.size + (column >> 6)] >> np.uint64(column & 63)) & np.uint64(
@@ -242,7 +221,7 @@ def is_null(row: Any, column: int, shape: Any) -> bool:
     ) == np.uint64(1)
 
 
-@kernel
+@inlined
 def column_key(row: Any, column: int, shape: Any) -> np.int64:
     """One word that is equal for equal cells, in the order of the column's index. Unequal cells
     may share it too (a null and one value, say), so rows grouped by it are compared in full."""
@@ -252,9 +231,14 @@ def column_key(row: Any, column: int, shape: Any) -> np.int64:
 
 
 @kernel
-def neighbours(rows: Any, ids: Any, shape: Any, reach: int, candidates: Any, found: Any) -> None:
-    """Compare each row with the next few in the order of every column, and across columns."""
-    n = rows.shape[0]
+def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, found: Any) -> None:
+    """Compare each row with the next few in the order of every column, and across columns.
+
+    ``rows`` are :class:`Rows`; what they show is added to ``found``, a :class:`Findings`.
+    """
+    words, ids = rows.words, rows.ids
+    recent, used = found.recent, found.used
+    n = words.shape[0]
     columns = shape.first.size - 1
     mask = np.empty(shape.full.size, np.uint64)
     keys = np.empty(n, np.int64)
@@ -262,20 +246,20 @@ def neighbours(rows: Any, ids: Any, shape: Any, reach: int, candidates: Any, fou
     for column in range(columns):
         # Ties keep the order of the column before, so neighbours tend to agree in both.
         for i in range(n):
-            keys[i] = column_key(rows[previous[i]], column, shape)
+            keys[i] = column_key(words[previous[i]], column, shape)
         order = previous[np.argsort(keys, kind="mergesort")]
         for i in range(n):
             for step in range(1, reach + 1):
                 if i + step >= n:
                     break
                 one, two = order[i], order[i + step]
-                pair_mask(rows[one], rows[two], shape, mask)
-                if not known(mask, found.recent, found.settled):
+                pair_mask(words[one], words[two], shape, mask)
+                if not known(mask, recent, used):
                     record(mask, ids[one], ids[two], candidates, shape.full, found)
         previous = order
 
 
-@kernel
+@inlined
 def differing_sides(mask: Any, full: Any, sides: Any, out: Any) -> bool:
     """Add the right sides that a pair with this agree-set differs in; whether there are any."""
     key = sides[mask.size] if not contains(mask, full) else np.uint64(0)

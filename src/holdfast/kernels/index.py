@@ -8,7 +8,7 @@ look-up returns is compared in full before it counts.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +21,31 @@ from holdfast.kernels.evidence import (
     pair_mask,
     record,
 )
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.hashing import mix, slot
+from holdfast.kernels.jit import inlined, kernel
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
 SKETCH = 512
 """Smallest hashes kept per column to estimate its number of distinct values (about 4 % off)."""
+
+
+class Ranges(NamedTuple):
+    """What a look-up returned: those for row ``i`` are ``positions[lo[i] : hi[i]]``, ascending
+    where they come from an index."""
+
+    lo: I64  # (n,)
+    hi: I64  # (n,)
+    positions: NDArray[np.int32]  # of rows in a segment
+
+
+class Stored(NamedTuple):
+    """The rows of a segment."""
+
+    words: U64  # (rows, words)
+    base: int  # the row id of position 0
+    dead: NDArray[np.uint8]  # a bitmap of the deleted rows, empty where none are
 
 
 def sort(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -39,9 +57,11 @@ def sort(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 
 
 @kernel
-def shared(lo: Any, hi: Any, positions: Any, lo2: Any, hi2: Any, positions2: Any) -> Any:
-    """The positions that two look-ups have in common, for each row of a batch, and where each
-    row's begin and end. Within a look-up positions ascend."""
+def shared(one: Any, two: Any) -> Any:
+    """The positions that two look-ups (:class:`Ranges`) have in common, for each row of a batch,
+    as :class:`Ranges`."""
+    lo, hi, positions = one.lo, one.hi, one.positions
+    lo2, hi2, positions2 = two.lo, two.hi, two.positions
     most = 0
     for i in range(lo.size):
         most += min(hi[i] - lo[i], hi2[i] - lo2[i])
@@ -52,23 +72,13 @@ def shared(lo: Any, hi: Any, positions: Any, lo2: Any, hi2: Any, positions2: Any
         ends[0, i] = size
         a, b = lo[i], lo2[i]
         while a < hi[i] and b < hi2[i]:
-            one, two = positions[a], positions2[b]
-            out[size] = one
-            size += one == two
-            a += one <= two
-            b += two <= one
+            first, second = positions[a], positions2[b]
+            out[size] = first
+            size += first == second
+            a += first <= second
+            b += second <= first
         ends[1, i] = size
-    return ends[0], ends[1], out[:size]
-
-
-@kernel
-def mix(h: np.uint64) -> np.uint64:
-    """A word whose every bit depends on every bit of another."""
-    h ^= h >> np.uint64(30)
-    h *= np.uint64(0xBF58476D1CE4E5B9)
-    h ^= h >> np.uint64(27)
-    h *= np.uint64(0x94D049BB133111EB)
-    return h ^ (h >> np.uint64(31))
+    return Ranges(ends[0], ends[1], out[:size])
 
 
 @kernel
@@ -110,7 +120,7 @@ def scatter(words: Any, positions: Any, places: Any, out: Any) -> None:
             out[places[i], w] = words[positions[i], w]
 
 
-@kernel
+@inlined
 def is_dead(dead: Any, row: int) -> bool:
     """Whether the bitmap of deleted rows (empty: none) has this row."""
     return dead.size > 0 and (dead[row >> 3] >> np.uint8(row & 7)) & np.uint8(1) == np.uint8(1)
@@ -119,56 +129,53 @@ def is_dead(dead: Any, row: int) -> bool:
 @kernel
 def probe(
     batch: Any,
-    batch_ids: Any,
+    ranges: Any,
+    stored: Any,
     column: int,
-    lo: Any,
-    hi: Any,
-    positions: Any,
-    words: Any,
-    base: int,
-    dead: Any,
     filters: Any,
     shape: Any,
     candidates: Any,
     found: Any,
 ) -> None:
-    """Compare each batch row with the rows that its look-up returned, and record what violates.
+    """Compare each row of a batch with the rows that its look-up in ``column`` returned, and record
+    what violates.
 
-    ``filters`` are columns of which every candidate with ``column`` has at least one: a row that
-    agrees in none of them cannot violate anything. ``base`` is the row id of position 0; pairs
-    are taken once, the row with the smaller id being the one found.
+    ``batch`` are :class:`Rows`, ``ranges`` the :class:`Ranges` of each in the :class:`Stored` rows.
+    ``filters`` ``(f,)`` are columns of which every candidate with ``column`` has at least one: a
+    row that agrees in none of them cannot violate anything. Pairs are taken once, the row with the
+    smaller id being the one found.
     """
+    arrived, ids = batch.words, batch.ids
+    lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
+    words, base, dead = stored.words, stored.base, stored.dead
+    recent, used, firsts = found.recent, found.used, shape.first
     mask = np.empty(shape.full.size, np.uint64)
-    for i in range(batch.shape[0]):
-        if not shape.nulls_equal and is_null(batch[i], column, shape):
+    for i in range(arrived.shape[0]):
+        row = arrived[i]
+        if not shape.nulls_equal and is_null(row, column, shape):
             continue
         for at in range(lo[i], hi[i]):
             position = np.int64(positions[at])
-            if base + position >= batch_ids[i]:
+            if base + position >= ids[i]:
                 continue
             near = filters.size == 0
             for k in range(filters.size):
-                first = shape.first[filters[k]]
-                if words[position, first] == batch[i, first]:
+                first = firsts[filters[k]]
+                if words[position, first] == row[first]:
                     near = True
                     break
             if not near or is_dead(dead, position):
                 continue
-            pair_mask(batch[i], words[position], shape, mask)
-            if not known(mask, found.recent, found.settled):
-                record(mask, base + position, batch_ids[i], candidates, shape.full, found)
+            pair_mask(row, words[position], shape, mask)
+            if not known(mask, recent, used):
+                record(mask, base + position, ids[i], candidates, shape.full, found)
 
 
 @kernel
 def probe_group(
     batch: Any,
-    batch_ids: Any,
-    lo: Any,
-    hi: Any,
-    positions: Any,
-    words: Any,
-    base: int,
-    dead: Any,
+    ranges: Any,
+    stored: Any,
     shape: Any,
     candidates: Any,
     k: int,
@@ -176,32 +183,41 @@ def probe_group(
     found: Any,
     partial: Any,
 ) -> None:
-    """Compare each batch row with one row of those that agree with it on left side ``k``: on the
-    right they have one value. If it is another than the batch row's, then with more of them, at
-    most so many; the right sides are set in ``partial``, as there may be further evidence."""
-    left = candidates.left[k]
-    mask = np.empty(shape.full.size, np.uint64)
+    """Compare each row of a batch with one row of those that agree with it on left side ``k``: on
+    the right they have one value. If it is another than the batch row's, then with more of them, at
+    most so many; the right sides are set in ``partial`` (of the shape of ``candidates.sides``), as
+    there may be further evidence.
+
+    ``batch`` are :class:`Rows`, ``ranges`` the :class:`Ranges` of each in the :class:`Stored` rows.
+    """
+    arrived, ids = batch.words, batch.ids
+    lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
+    words, base, dead = stored.words, stored.base, stored.dead
+    recent, used, full = found.recent, found.used, shape.full
+    left, sides, differing = candidates.left[k], candidates.sides[k], partial[k]
+    mask = np.empty(full.size, np.uint64)
     values = shape.owner.size
-    for i in range(batch.shape[0]):
+    for i in range(arrived.shape[0]):
+        row = arrived[i]
         null = False
         for w in range(left.size):
-            null = null or (batch[i, values + w] & left[w]) != np.uint64(0)
+            null = null or (row[values + w] & left[w]) != np.uint64(0)
         if null and not shape.nulls_equal:
             continue
         refuting = 0
         compared = 0
         for at in range(lo[i], hi[i]):
             position = np.int64(positions[at])
-            if base + position >= batch_ids[i] or is_dead(dead, position):
+            if base + position >= ids[i] or is_dead(dead, position):
                 continue
-            pair_mask(batch[i], words[position], shape, mask)
+            pair_mask(row, words[position], shape, mask)
             if not contains(mask, left):
                 continue
             compared += 1
-            if differing_sides(mask, shape.full, candidates.sides[k], partial[k]):
+            if differing_sides(mask, full, sides, differing):
                 refuting += 1
-                if not known(mask, found.recent, found.settled):
-                    record(mask, base + position, batch_ids[i], candidates, shape.full, found)
+                if not known(mask, recent, used):
+                    record(mask, base + position, ids[i], candidates, full, found)
             if refuting == 0 or compared == most:
                 break
 
@@ -218,7 +234,7 @@ def combine(words: Any, columns: Any, shape: Any, seed: Any, out: Any) -> None:
         out[row] = h
 
 
-@kernel
+@inlined
 def same_cells(row: Any, words: Any, position: int, columns: Any, shape: Any) -> bool:
     """Whether a row equals the one at ``position`` in ``columns``, a null equalling a null."""
     values = shape.owner.size
@@ -238,25 +254,30 @@ def same_cells(row: Any, words: Any, position: int, columns: Any, shape: Any) ->
 def match(
     wanted: Any,
     need: Any,
-    lo: Any,
-    hi: Any,
-    positions: Any,
-    words: Any,
-    dead: Any,
+    ranges: Any,
+    stored: Any,
     columns: Any,
     shape: Any,
     counts: Any,
     out: Any,
 ) -> int:
-    """Count the living rows that equal a wanted row in ``columns``, and keep ``need[i]`` of their
-    positions, one wanted row after the other, in ``out``; returns how many are in ``out``."""
+    """Count the living rows that equal a wanted row ``(n, words)`` in ``columns``, and keep
+    ``need[i]`` of their positions, one wanted row after the other, in ``out``; returns how many are
+    in ``out``.
+
+    ``ranges`` are the :class:`Ranges` of each wanted row in the :class:`Stored` rows; ``counts``
+    ``(n,)`` are added to.
+    """
+    lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
+    words, dead = stored.words, stored.dead
     kept = 0
     for i in range(wanted.shape[0]):
+        row = wanted[i]
         for at in range(lo[i], hi[i]):
             position = np.int64(positions[at])
             if is_dead(dead, position):
                 continue
-            if same_cells(wanted[i], words, position, columns, shape):
+            if same_cells(row, words, position, columns, shape):
                 if counts[i] < need[i]:
                     out[kept] = position
                     kept += 1
@@ -265,34 +286,30 @@ def match(
 
 
 @kernel
-def twins(
-    batch: Any,
-    batch_ids: Any,
-    lo: Any,
-    hi: Any,
-    positions: Any,
-    words: Any,
-    base: int,
-    dead: Any,
-    columns: Any,
-    shape: Any,
-    out: Any,
-) -> None:
-    """For each batch row the id of one living row before it that agrees everywhere, or -1."""
+def duplicates(batch: Any, ranges: Any, stored: Any, columns: Any, shape: Any, out: Any) -> None:
+    """For each row of a batch the id of one living row before it that agrees everywhere, or -1.
+
+    ``batch`` are :class:`Rows`, ``ranges`` the :class:`Ranges` of each in the :class:`Stored` rows;
+    ``columns`` are all of them; ``out`` is ``(n,)``.
+    """
+    arrived, ids = batch.words, batch.ids
+    lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
+    words, base, dead = stored.words, stored.base, stored.dead
     values = shape.owner.size
-    for i in range(batch.shape[0]):
+    for i in range(arrived.shape[0]):
+        row = arrived[i]
         out[i] = -1
         if not shape.nulls_equal:
             null = False
-            for w in range(values, batch.shape[1]):
-                if batch[i, w]:
+            for w in range(values, row.size):
+                if row[w]:
                     null = True
             if null:
                 continue
         for at in range(lo[i], hi[i]):
             position = np.int64(positions[at])
-            if base + position < batch_ids[i] and not is_dead(dead, position):
-                if same_cells(batch[i], words, position, columns, shape):
+            if base + position < ids[i] and not is_dead(dead, position):
+                if same_cells(row, words, position, columns, shape):
                     out[i] = base + position
                     break
 
@@ -301,26 +318,20 @@ def twins(
 def members(codes: Any, wanted: Any) -> Any:
     """Positions of the codes that are among the wanted ones: one scan, for want of an index."""
     size = 4
-    while size < 4 * wanted.size:
+    while size < 8 * wanted.size:
         size *= 2
-    table = np.empty(size, np.uint64)
-    used = np.zeros(size, np.bool_)
+    slots = np.full(size, -1, np.int32)
+    rows = wanted.reshape((-1, 1))
     for i in range(wanted.size):
-        at = np.int64(mix(wanted[i]) & np.uint64(size - 1))
-        while used[at] and table[at] != wanted[i]:
-            at = (at + 1) & (size - 1)
-        used[at] = True
-        table[at] = wanted[i]
+        slots[slot(rows[i], rows, slots)] = i
     out = np.empty(codes.size, np.int32)
+    code = np.empty(1, np.uint64)
     count = 0
     for row in range(codes.size):
-        at = np.int64(mix(codes[row]) & np.uint64(size - 1))
-        while used[at]:
-            if table[at] == codes[row]:
-                out[count] = row
-                count += 1
-                break
-            at = (at + 1) & (size - 1)
+        code[0] = codes[row]
+        if slots[slot(code, rows, slots)] >= 0:
+            out[count] = row
+            count += 1
     return out[:count]
 
 

@@ -79,7 +79,19 @@ def kernel(function: F) -> F:
 
     ``HOLDFAST_BOUNDS=1`` compiles with bounds checks, for tests.
     """
-    compiled: Any = numba.njit(cache=_CACHED, nogil=True, boundscheck=BOUNDS)(function)
+    return _compiled(function, inside=False)
+
+
+def inlined(function: F) -> F:
+    """Compile a small kernel, and put it into every kernel that calls it. LLVM by itself calls most
+    of those that lie in other modules, which costs more than a look-up in a hash table does."""
+    return _compiled(function, inside=True)
+
+
+def _compiled(function: F, *, inside: bool) -> F:
+    compiled: Any = numba.njit(cache=_CACHED, nogil=True, boundscheck=BOUNDS, forceinline=inside)(
+        function
+    )
     if hasattr(compiled, "get_call_template"):  # not where kernels run as plain Python
         template = compiled.get_call_template
         typed: Any = types.unliteral

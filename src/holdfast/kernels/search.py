@@ -1,8 +1,9 @@
 """The search for pairs of rows that refute candidates, without comparing all pairs.
 
 *Search* divides rows into groups that agree on more and more columns, along a trie of left sides;
-small groups are compared pair by pair, large ones tested for one value on the right. *Survey* goes
-through the rows once, with one kept row for each combination of values on a left side.
+small groups are compared pair by pair, large ones tested for one value on the right.
+*Representatives* are one row for each combination of values on a left side, which all rows are
+compared with, one after the other.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.bitsets import contains, copy_row
 from holdfast.kernels.evidence import (
+    Candidates,
+    Shape,
     column_key,
     differing_sides,
     is_null,
@@ -21,6 +24,8 @@ from holdfast.kernels.evidence import (
     pair_mask,
     record,
 )
+from holdfast.kernels.hashing import row_hash, slot
+from holdfast.kernels.index import is_dead
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -46,28 +51,25 @@ class Trie(NamedTuple):
 
 
 @kernel
-def _all_pairs(
-    rows: Any, ids: Any, group: Any, shape: Any, candidates: Any, mask: Any, found: Any
-) -> None:
+def _all_pairs(rows: Any, group: Any, shape: Any, candidates: Any, mask: Any, found: Any) -> None:
+    words, ids = rows.words, rows.ids
+    recent, used = found.recent, found.used
     for i in range(group.size):
+        one = group[i]
         for j in range(i + 1, group.size):
-            pair_mask(rows[group[i]], rows[group[j]], shape, mask)
-            if not known(mask, found.recent, found.settled):
-                record(mask, ids[group[i]], ids[group[j]], candidates, shape.full, found)
+            two = group[j]
+            pair_mask(words[one], words[two], shape, mask)
+            if not known(mask, recent, used):
+                record(mask, ids[one], ids[two], candidates, shape.full, found)
 
 
 @kernel
-def _representatives(rows: Any, group: Any, shape: Any) -> Any:
+def _distinct_rows(rows: Any, group: Any, shape: Any) -> Any:
     """One row for each distinct row of a group. Rows with a null stand for themselves when a
     null differs from every null, because then even equal rows are evidence."""
     keys = np.empty(group.size, np.int64)  # signed, so that one sorting is compiled for all
     for i in range(group.size):
-        h = np.uint64(0x2545F4914F6CDD1D)
-        row = rows[group[i]]
-        for v in range(row.size):
-            h = (h ^ row[v]) * np.uint64(0x9E3779B97F4A7C15)
-            h ^= h >> np.uint64(29)
-        keys[i] = np.int64(h)
+        keys[i] = np.int64(row_hash(rows[group[i]]))
     order = np.argsort(keys)
     kept = np.empty(group.size, np.int64)
     count = 0
@@ -101,7 +103,6 @@ def _open(candidates: Any, partial: Any, k: int) -> bool:
 @kernel
 def _one_value(
     rows: Any,
-    ids: Any,
     group: Any,
     shape: Any,
     candidates: Any,
@@ -113,6 +114,9 @@ def _one_value(
     """Whether the rows of a large group that agree on a left side have one value on the right:
     each is compared with one of them. If not, some more pairs are looked at. Sets the right sides
     that are refuted in ``partial`` and returns how many pairs refuted any."""
+    words, ids = rows.words, rows.ids
+    recent, used, full = found.recent, found.used, shape.full
+    left, sides, differing = candidates.left[k], candidates.sides[k], partial[k]
     refuting = 0
     rest = group.copy()
     size = rest.size
@@ -123,26 +127,26 @@ def _one_value(
         one = rest[0]
         for i in range(1, size):
             two = rest[i]
-            pair_mask(rows[one], rows[two], shape, mask)
-            if not contains(mask, candidates.left[k]):
+            pair_mask(words[one], words[two], shape, mask)
+            if not contains(mask, left):
                 rest[strays] = two
                 strays += 1
-            elif differing_sides(mask, shape.full, candidates.sides[k], partial[k]):
+            elif differing_sides(mask, full, sides, differing):
                 refuting += 1
-                if not known(mask, found.recent, found.settled):
-                    record(mask, ids[one], ids[two], candidates, shape.full, found)
+                if not known(mask, recent, used):
+                    record(mask, ids[one], ids[two], candidates, full, found)
         size = strays
     if refuting:
-        distinct = _representatives(rows, group, shape)
+        distinct = _distinct_rows(words, group, shape)
         size = distinct.size
         for i in range(min(_SPREAD, size)):
             one = distinct[i * (size - 1) // _SPREAD]
             for other in ((i * (size - 1) // _SPREAD + 1) % size, (size - 1 - i) % size):
                 two = distinct[other]
                 if one != two:
-                    pair_mask(rows[one], rows[two], shape, mask)
-                    if not known(mask, found.recent, found.settled):
-                        record(mask, ids[one], ids[two], candidates, shape.full, found)
+                    pair_mask(words[one], words[two], shape, mask)
+                    if not known(mask, recent, used):
+                        record(mask, ids[one], ids[two], candidates, full, found)
     return refuting
 
 
@@ -177,18 +181,17 @@ def _is_done(k: int, shown: Any, candidates: Any, partial: Any) -> bool:
 
 
 @kernel
-def search(
-    rows: Any, ids: Any, shape: Any, trie: Any, candidates: Any, found: Any, partial: Any
-) -> None:
+def search(rows: Any, shape: Any, trie: Any, candidates: Any, found: Any, partial: Any) -> None:
     """Find pairs of rows that refute a candidate, for all candidates of the trie at once.
 
     Rows are split by the columns along the trie's paths. Groups that have become small have all
     their pairs compared, which settles every candidate below at once. A large group at the end of
     a path is tested for one value of every right side; where it has more, only some of its pairs
-    are looked at, and the right side is set in ``partial``, because there may be more evidence
-    than was found.
+    are looked at, and the right side is set in ``partial`` (of the shape of ``candidates.sides``),
+    because there may be more evidence than was found.
     """
-    n = rows.shape[0]
+    words = rows.words
+    n = words.shape[0]
     levels = trie.column.size + 1
     arena = np.empty(3 * n + 2, np.int64)
     keys = np.empty(3 * n + 2, np.int64)
@@ -229,7 +232,7 @@ def search(
             column = trie.column[node[depth]]
             top = base
             for i in range(lo, hi):
-                row = rows[arena[i]]
+                row = words[arena[i]]
                 if shape.nulls_equal or not is_null(row, column, shape):
                     arena[top] = arena[i]
                     keys[top] = column_key(row, column, shape)
@@ -248,12 +251,14 @@ def search(
             end += 1
         groups[depth, 0] = end
         ends = trie.candidate[node[depth]]
+        if end - at == 1:
+            continue
         if end - at <= _SMALL:
-            _all_pairs(rows, ids, arena[at:end], shape, candidates, mask, found)
+            _all_pairs(rows, arena[at:end], shape, candidates, mask, found)
             continue
         if ends >= 0 and not _is_done(ends, shown, candidates, partial):
             shown[ends] += _one_value(
-                rows, ids, arena[at:end], shape, candidates, ends, mask, found, partial
+                rows, arena[at:end], shape, candidates, ends, mask, found, partial
             )
         if trie.child[node[depth]] >= 0:
             depth += 1
@@ -263,84 +268,90 @@ def search(
             fresh = True
 
 
-class Survey(NamedTuple):
-    """One row for every combination of values on each left side: ``slots[k]`` is an
-    open-addressing table of places in ``rows[k]``; ``used[k]`` is how many are taken, and
-    ``full[k]`` is set once a left side has more combinations than there is room for."""
+class Representatives(NamedTuple):
+    """One row for every combination of values on each left side: for left side ``k``, ``keys[k]``
+    and ``slots[k]`` are a hash table (:mod:`holdfast.kernels.hashing`) of combinations, and
+    ``rows[k]`` and ``ids[k]`` the row that stands for each. A key is the row's nulls and its values
+    in the columns of the left side."""
 
+    parts: I64  # (n, most) value words that a key has, as many as ``widths[k]``
+    widths: I64  # (n,)
+    keys: U64  # (n, room, W + most)
+    slots: NDArray[np.int32]  # (n, 2 · room)
     rows: U64  # (n, room, words)
-    ids: I64
-    slots: NDArray[np.int32]
-    used: I64
-    full: NDArray[np.bool_]
-    shown: I64
+    ids: I64  # (n, room)
+    used: I64  # (n,) combinations that were met
+    full: NDArray[np.bool_]  # (n,) set once there are more combinations than there is room for
+    shown: I64  # (n,) pairs that refuted a candidate
 
 
-def surveyed(candidates: int, width: int, room: int) -> Survey:
+def representatives(candidates: Candidates, shape: Shape, room: int) -> Representatives:
     """Room for so many combinations (a power of two) on each left side."""
-    return Survey(
-        np.empty((candidates, room, width), np.uint64),
-        np.empty((candidates, room), np.int64),
-        np.full((candidates, 2 * room), -1, np.int32),
-        np.zeros(candidates, np.int64),
-        np.zeros(candidates, np.bool_),
-        np.zeros(candidates, np.int64),
+    owners, words = shape.owner, shape.full.size
+    bit = np.uint64(1) << (owners & 63).astype(np.uint64)
+    has = (candidates.left[:, owners >> 6] & bit) != 0
+    widths = has.sum(axis=1)
+    most = int(widths.max(initial=0))
+    count = len(has)
+    return Representatives(
+        np.argsort(~has, axis=1, kind="stable")[:, :most].copy(),
+        widths,
+        np.empty((count, room, words + most), np.uint64),
+        np.full((count, 2 * room), -1, np.int32),
+        np.empty((count, room, owners.size + words), np.uint64),
+        np.empty((count, room), np.int64),
+        np.zeros(count, np.int64),
+        np.zeros(count, np.bool_),
+        np.zeros(count, np.int64),
     )
 
 
 @kernel
-def survey(
-    words: Any, live: Any, base: int, shape: Any, candidates: Any, kept: Any, found: Any,
-    partial: Any,
-) -> None:  # fmt: skip
+def compare_with_representatives(
+    stored: Any, shape: Any, candidates: Any, kept: Any, found: Any, partial: Any
+) -> None:
     """Compare each living row with the one that was kept for its values on a left side: for left
-    sides of few combinations, whose groups would be too large to bring together."""
-    mask = np.empty(shape.full.size, np.uint64)
-    values = shape.owner.size
-    last = kept.slots.shape[1] - 1
-    for i in range(live.size):
-        row = words[live[i]]
-        for k in range(candidates.left.shape[0]):
+    sides of few combinations, whose groups would be too large to bring together.
+
+    ``stored`` are :class:`Stored` rows, ``kept`` the :class:`Representatives` so far; right sides
+    that are refuted are set in ``partial`` (of the shape of ``candidates.sides``).
+    """
+    words, base, dead = stored.words, stored.base, stored.dead
+    recent, used, full = found.recent, found.used, shape.full
+    values, size = shape.owner.size, shape.full.size
+    mask = np.empty(size, np.uint64)
+    for k in range(candidates.left.shape[0]):
+        left, sides, differing = candidates.left[k], candidates.sides[k], partial[k]
+        parts = kept.parts[k, : kept.widths[k]]
+        keys, slots, rows, ids = kept.keys[k], kept.slots[k], kept.rows[k], kept.ids[k]
+        key = np.empty(size + parts.size, np.uint64)
+        for position in range(words.shape[0]):
             if kept.full[k] or _is_done(k, kept.shown, candidates, partial):
+                break
+            if is_dead(dead, position):
                 continue
-            left = candidates.left[k]
-            null = False
-            h = np.uint64(0x2545F4914F6CDD1D)
-            for w in range(left.size):
-                null = null or (row[values + w] & left[w]) != np.uint64(0)
-                h = (h ^ (row[values + w] & left[w])) * np.uint64(0x9E3779B97F4A7C15)
+            null = np.uint64(0)
+            for w in range(size):
+                key[w] = words[position, values + w] & left[w]
+                null |= key[w]
             if null and not shape.nulls_equal:
                 continue
-            for v in range(values):
-                column = shape.owner[v]
-                if left[column >> 6] >> np.uint64(column & 63) & np.uint64(1):
-                    h = (h ^ row[v]) * np.uint64(0xFF51AFD7ED558CCD)
-                    h ^= h >> np.uint64(32)
-            at = np.int64(h ^ (h >> np.uint64(29))) & last
-            while True:
-                entry = kept.slots[k, at]
-                if entry < 0:
-                    if kept.used[k] == kept.rows.shape[1]:
-                        kept.full[k] = True
-                        break
-                    entry = kept.used[k]
-                    kept.used[k] += 1
-                    kept.slots[k, at] = entry
-                    copy_row(row, kept.rows[k, entry])
-                    kept.ids[k, entry] = base + live[i]
-                    break
-                pair_mask(kept.rows[k, entry], row, shape, mask)
-                if contains(mask, left):
-                    if differing_sides(mask, shape.full, candidates.sides[k], partial[k]):
-                        kept.shown[k] += 1
-                        if not known(mask, found.recent, found.settled):
-                            record(
-                                mask,
-                                kept.ids[k, entry],
-                                base + live[i],
-                                candidates,
-                                shape.full,
-                                found,
-                            )
-                    break
-                at = (at + 1) & last
+            for v in range(parts.size):
+                key[size + v] = words[position, parts[v]]
+            at = slot(key, keys, slots)
+            entry = np.int64(slots[at])
+            if entry >= 0:
+                pair_mask(rows[entry], words[position], shape, mask)
+                if differing_sides(mask, full, sides, differing):
+                    kept.shown[k] += 1
+                    if not known(mask, recent, used):
+                        record(mask, ids[entry], base + position, candidates, full, found)
+            elif kept.used[k] == ids.size:
+                kept.full[k] = True
+            else:
+                entry = kept.used[k]
+                kept.used[k] += 1
+                slots[at] = entry
+                copy_row(key, keys[entry, : key.size])
+                copy_row(words[position], rows[entry])
+                ids[entry] = base + position

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels.bitsets import copy_row, lowest
-from holdfast.kernels.index import mix
+from holdfast.kernels.hashing import mix, slot
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -378,25 +378,6 @@ def places(codes: Any, firsts: Any, high: Any, low: Any) -> Any:
 
 
 @kernel
-def _slot(row: Any, masks: Any, slots: Any) -> int:
-    """Where a row of words is in a hash table of rows, or the free place where it belongs."""
-    h = np.uint64(0)
-    for w in range(row.size):
-        h = mix(h ^ row[w]) + np.uint64(0x9E3779B97F4A7C15)
-    at = np.int64(h & np.uint64(slots.size - 1))
-    while slots[at] >= 0:
-        same = True
-        for w in range(row.size):
-            if masks[slots[at], w] != row[w]:
-                same = False
-                break
-        if same:
-            return at
-        at = (at + 1) & (slots.size - 1)
-    return at
-
-
-@kernel
 def transitions(delta: Any, old: Any, words: int) -> Any:
     """How many values move from which cluster to which.
 
@@ -459,8 +440,8 @@ def transitions(delta: Any, old: Any, words: int) -> Any:
             counts = longer
             slots = np.full(4 * capacity, -1, np.int64)
             for r in range(size):
-                slots[_slot(rows[r], rows, slots)] = r
-        at = _slot(pair, rows, slots)
+                slots[slot(rows[r], rows, slots)] = r
+        at = slot(pair, rows, slots)
         if slots[at] < 0:
             slots[at] = size
             rows[size] = pair

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets, evidence, index, rights
 from holdfast.kernels import search as searches
-from holdfast.kernels.evidence import Candidates
+from holdfast.kernels.evidence import Candidates, Rows
+from holdfast.kernels.index import Ranges
 from holdfast.tasks.result import Parcel
 from holdfast.tasks.segments import (
     ROWS,
@@ -27,24 +28,19 @@ from holdfast.tasks.segments import (
     index_codes,
     live_positions,
     look_up,
-    map_dead,
-    map_words,
 )
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
-Range = tuple[I64, I64, NDArray[np.int32]]
-"""Per batch row where its rows begin and end among positions, and the positions."""
 
 _REACH = 2
 
+_COMBINATIONS = 1 << 13
+"""Combinations of values on a left side that there is room for representatives of."""
 
-_SURVEYED = 1 << 13
-"""Combinations of values on a left side that a survey has room for."""
-
-_SURVEY_WORDS = 1 << 24
-"""Words of rows that a survey keeps at once; more candidates take another pass."""
+_REPRESENTATIVE_WORDS = 1 << 24
+"""Words of representatives that are kept at once; more candidates take another pass."""
 
 _FIRST = 256
 """Rows of a segment that stand for all of them where the left side is empty."""
@@ -112,7 +108,7 @@ class Probe:
     lookups: tuple[tuple[int, ...], ...]
     filters: dict[int, tuple[int, ...]]
     groups: tuple[tuple[int, str], ...] = ()
-    twins: bool = True
+    duplicates: bool = True
 
 
 def sample(item: Sample) -> Iterator[Parcel]:
@@ -125,8 +121,8 @@ def sample(item: Sample) -> Iterator[Parcel]:
         if live.size > item.rows:
             chosen = np.random.default_rng(segment.number).choice(live.size, item.rows, False)
             live = live[np.sort(chosen)]
-        rows = view.rows(segment, live)
-        evidence.neighbours(rows, live + segment.base, view.shape, _REACH, everything, found)
+        rows = Rows(view.rows(segment, live), live + segment.base)
+        evidence.neighbours(rows, view.shape, _REACH, everything, found)
     yield _parcel(found, view.columns, item.every_side)
 
 
@@ -140,11 +136,11 @@ def any_pair(words: int) -> Candidates:
 def search(item: Search) -> Iterator[Parcel]:
     """All evidence against the candidates, in one part of the rows."""
     view = item.view
-    rows, ids = view.between(item.column, item.low, item.high)
+    rows = view.between(item.column, item.low, item.high)
     found = evidence.findings(view.shape.full.size)
     partial = np.zeros_like(item.candidates.sides)
     trie = _trie(item.candidates.left, item.order)
-    searches.search(rows, ids, view.shape, trie, item.candidates, found, partial)
+    searches.search(rows, view.shape, trie, item.candidates, found, partial)
     yield _parcel(found, view.columns, item.every_side, partial)
 
 
@@ -155,17 +151,18 @@ def survey(item: Survey) -> Iterator[Parcel]:
     found = evidence.findings(shape.full.size)
     partial = np.zeros_like(item.candidates.sides)
     full = np.zeros(len(partial), np.bool_)
-    width = shape.owner.size + shape.full.size
-    some = max(1, _SURVEY_WORDS // (_SURVEYED * width))
+    width = 2 * (shape.owner.size + shape.full.size)  # of a row and its key
+    some = max(1, _REPRESENTATIVE_WORDS // (_COMBINATIONS * width))
     for start in range(0, len(partial), some):
         mine = slice(start, start + some)
         pile = Candidates(item.candidates.left[mine], item.candidates.sides[mine])
-        kept = searches.surveyed(len(pile.left), width, _SURVEYED)
+        kept = searches.representatives(pile, shape, _COMBINATIONS)
         for segment in view.segments:
-            words, live = map_words(view.path, segment), live_positions(view.path, segment)
-            searches.survey(words, live, segment.base, shape, pile, kept, found, partial[mine])
+            searches.compare_with_representatives(
+                view.stored(segment), shape, pile, kept, found, partial[mine]
+            )
         full[mine] = kept.full
-    # Where there was no room for all combinations nothing is settled.
+    # Where there was no room for all combinations there may be evidence that was not seen.
     partial[full] = item.candidates.sides[full]
     parcel = _parcel(found, view.columns, item.every_side, partial)
     parcel.arrays["full"] = full
@@ -177,43 +174,38 @@ def probe(item: Probe) -> Iterator[Parcel]:
     view = item.view
     found = evidence.findings(view.shape.full.size)
     partial = np.zeros_like(item.candidates.sides)
-    twin_of: list[I64] = []
-    twin: list[I64] = []
+    duplicates: list[I64] = []
+    duplicate_of: list[I64] = []
     columns = np.arange(view.columns)
     for arrived in item.batch:
-        rows = view.rows(arrived, np.arange(arrived.rows))
-        ids = np.arange(arrived.rows) + arrived.base
-        codes = _codes(item, rows)
+        positions = np.arange(arrived.rows)
+        batch = Rows(view.rows(arrived, positions), positions + arrived.base)
+        codes = _codes(item, batch.words)
         for segment in view.segments:
             if segment.number > arrived.number or not segment.live:
                 continue
-            words = map_words(view.path, segment)
-            dead = map_dead(view.path, segment)
-            for column, (lo, hi, positions) in _ranges(item, segment, codes):
+            stored = view.stored(segment)
+            for column, ranges in _ranges(item, segment, codes):
+                filters = np.array(item.filters[column], np.int64)
                 index.probe(
-                    rows, ids, column, lo, hi, positions, words, segment.base, dead,
-                    np.array(item.filters[column], np.int64), view.shape, item.candidates, found,
-                )  # fmt: skip
+                    batch, ranges, stored, column, filters, view.shape, item.candidates, found
+                )
             for k, name in item.groups:
-                lo, hi, positions = _group(view, segment, name, codes)
+                ranges = _group(view, segment, name, codes)
                 index.probe_group(
-                    rows, ids, lo, hi, positions, words, segment.base, dead, view.shape,
-                    item.candidates, k, _MORE, found, partial,
-                )  # fmt: skip
-            if item.twins:
-                lo, hi, positions = look_up(view.path, segment, ROWS, codes[ROWS])
-                out = np.empty(arrived.rows, np.int64)
-                index.twins(
-                    rows, ids, lo, hi, positions, words, segment.base, dead, columns,
-                    view.shape, out,
-                )  # fmt: skip
-                has = np.flatnonzero(out >= 0)
-                twin_of.append(ids[has])
-                twin.append(out[has])
+                    batch, ranges, stored, view.shape, item.candidates, k, _MORE, found, partial
+                )
+            if item.duplicates:
+                ranges = look_up(view.path, segment, ROWS, codes[ROWS])
+                earlier = np.empty(arrived.rows, np.int64)
+                index.duplicates(batch, ranges, stored, columns, view.shape, earlier)
+                has = np.flatnonzero(earlier >= 0)
+                duplicates.append(batch.ids[has])
+                duplicate_of.append(earlier[has])
     parcel = _parcel(found, view.columns, item.every_side, partial)
     none = [np.empty(0, np.int64)]
-    parcel.arrays["twin_of"] = np.concatenate(twin_of or none)
-    parcel.arrays["twin"] = np.concatenate(twin or none)
+    parcel.arrays["duplicates"] = np.concatenate(duplicates or none)
+    parcel.arrays["duplicate_of"] = np.concatenate(duplicate_of or none)
     yield parcel
 
 
@@ -221,21 +213,21 @@ def _codes(item: Probe, rows: U64) -> dict[str, U64]:
     """The batch's codes in every index that is used, and none for the empty left side."""
     names = {str(column) for group in item.lookups for column in group}
     names |= {name for _, name in item.groups if name}
-    names |= {ROWS} if item.twins else set()
+    names |= {ROWS} if item.duplicates else set()
     shape = item.view.shape
     return {"": rows[:, 0], **{name: index_codes(rows, name, shape) for name in names}}
 
 
-def _group(view: View, segment: Segment, name: str, codes: dict[str, U64]) -> Range:
+def _group(view: View, segment: Segment, name: str, codes: dict[str, U64]) -> Ranges:
     """The ranges of the rows that agree with each batch row on a whole left side."""
     if name:
         return look_up(view.path, segment, name, codes[name])
     first = live_positions(view.path, segment)[:_FIRST].astype(np.int32)
     count = len(codes[""])
-    return np.zeros(count, np.int64), np.full(count, first.size), first
+    return Ranges(np.zeros(count, np.int64), np.full(count, first.size), first)
 
 
-def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tuple[int, Range]]:
+def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tuple[int, Ranges]]:
     """The look-ups to follow, each with a column that the rows it returns agree in. A batch row
     follows the smallest of every group; where that returns many rows, only those that the second
     smallest returns too."""
@@ -254,8 +246,8 @@ def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tu
             used[one, two] = mine | used.get((one, two), np.False_)
     for (one, two), rows in used.items():
         lo, hi, positions = ranges[one]
-        found = lo, np.where(rows, hi, lo), positions
-        yield one, found if one == two else index.shared(*found, *ranges[two])
+        found = Ranges(lo, np.where(rows, hi, lo), positions)
+        yield one, found if one == two else index.shared(found, ranges[two])
 
 
 def _parcel(

@@ -16,7 +16,6 @@ from holdfast.tasks.segments import (
     live_positions,
     look_up,
     map_arrays,
-    map_dead,
     map_words,
     row_codes,
 )
@@ -63,14 +62,11 @@ def locate(item: Locate) -> Iterator[Parcel]:
     ids: list[I64] = []
     owners: list[I64] = []
     for segment in view.segments:
-        words = map_words(view.path, segment)
-        lo, hi, positions = _look_up_request(item, segment, wide, words, whole)
+        stored = view.stored(segment)
+        ranges = _look_up_request(item, segment, wide, stored.words, whole)
         here = np.zeros(len(wide), np.int64)
         out = np.empty(int(need.sum()), np.int64)
-        kept = index.match(
-            wide, need, lo, hi, positions, words, map_dead(view.path, segment), columns,
-            view.shape, here, out,
-        )  # fmt: skip
+        kept = index.match(wide, need, ranges, stored, columns, view.shape, here, out)
         counts += here
         ids.append(out[:kept] + segment.base)
         owners.append(np.repeat(np.arange(len(wide)), np.minimum(here, need)))
@@ -112,7 +108,7 @@ def _widened(wanted: U64, asked: evidence.Shape, shape: evidence.Shape, item: Lo
 
 def _look_up_request(
     item: Locate, segment: Segment, wide: U64, words: U64, whole: bool
-) -> tuple[I64, I64, I64]:
+) -> index.Ranges:
     """Ranges of rows that may match, by an index where there is one, else by one scan."""
     view = item.view
     if whole:
@@ -129,7 +125,7 @@ def _look_up_request(
     signed = codes.view(np.int64)
     lo = np.searchsorted(sorted_codes, signed, "left")
     hi = np.searchsorted(sorted_codes, signed, "right")
-    return lo, hi, near[order]
+    return index.Ranges(lo, hi, near[order])
 
 
 def duplicates(item: Duplicates) -> Iterator[Parcel]:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import encode
 from holdfast.kernels import index as kernels
 from holdfast.kernels.evidence import Shape
+from holdfast.kernels.index import Ranges
 from holdfast.tasks.sealed import Sink, mapped, stamp
 
 U64 = NDArray[np.uint64]
@@ -200,13 +201,13 @@ def row_codes(words: U64) -> U64:
     return codes
 
 
-def look_up(root: Path, segment: Segment, name: str, codes: U64) -> tuple[Any, Any, Any]:
+def look_up(root: Path, segment: Segment, name: str, codes: U64) -> Ranges:
     """For every code the range of the index that equals it, and the index's positions."""
     arrays, _ = map_arrays(root / segment.indexes[name])
     signed = codes.view(np.int64)
     lo = np.searchsorted(arrays["codes"], signed, "left")
     hi = np.searchsorted(arrays["codes"], signed, "right")
-    return lo, hi, arrays["positions"]
+    return Ranges(lo, hi, arrays["positions"])
 
 
 class RawRows:

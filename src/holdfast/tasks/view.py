@@ -44,7 +44,12 @@ class View:
         """Rows of a segment."""
         return map_words(self.path, segment)[positions]
 
-    def between(self, column: int, low: int, high: int | None) -> tuple[U64, I64]:
+    def stored(self, segment: Segment) -> index.Stored:
+        """All rows of a segment, for kernels."""
+        words, dead = map_words(self.path, segment), map_dead(self.path, segment)
+        return index.Stored(words, segment.base, dead)
+
+    def between(self, column: int, low: int, high: int | None) -> evidence.Rows:
         """All living rows whose code in an indexed column is at least ``low`` and below ``high``
         (``None``: no bound), with their ids, in the order of the codes. Where nulls differ, a
         null's row is left out: it agrees with nothing."""
@@ -69,7 +74,7 @@ class View:
             words = map_words(self.path, segment)
             index.scatter(words, positions, place[start : start + positions.size], rows)
             start += positions.size
-        return rows, np.concatenate(ids)[order]
+        return evidence.Rows(rows, np.concatenate(ids)[order])
 
     def _left_out(self, segment: Segment, column: int, positions: I64) -> NDArray[np.bool_]:
         out = np.zeros(positions.size, np.bool_)
