@@ -53,7 +53,7 @@ def with_batch(shop: Shop, inserts: Rows, time: Time | None = None) -> Iterator[
     before = Known.load(shop.store, shop.store.read(), "t")
     assert before.pairs is not None
     known = before.pairs.witnessed
-    shop.apply(inserts)
+    shop.apply(inserts=inserts)
     table = Known.load(shop.store, shop.store.read(), "t").table
     batch = table.segments[len(before.table.segments) :]
     depth = Deepening(Limits(), time or Time(), deepening.WITNESSED)
@@ -126,7 +126,7 @@ def test_what_was_searched_in_part_is_proposed_again(tmp_path: Path) -> None:
 def test_a_left_side_with_too_many_combinations_is_searched(tmp_path: Path) -> None:
     """Representatives are for few combinations of values. Where there turn out to be more than
     there is room for nothing is validated, and the next look is a search."""
-    with small_limits(groups=1, surveyed=4):
+    with small_limits(groups=1, combinations=4):
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with from_nothing(shop) as state:
             take_round(state)
