@@ -398,6 +398,15 @@ def test_characters_that_are_none(
         assert f"t.csv: the {option} must be one ASCII character" in one_line(result.err)
 
 
+def test_options_of_sparks_reader_are_refused_for_csv(
+    run: Run, sessions: list[Any], tmp_path: Path
+) -> None:
+    rows = write(tmp_path, "orders", ORDERS)
+    result = run("profile", rows, "--into", tmp_path / "p", "--option", "sep=;")
+    assert (result.code, sessions) == (2, [])
+    assert "CSV takes no Spark option ('sep' was given); use --delimiter" in one_line(result.err)
+
+
 def test_encodings_that_are_none(run: Run, sessions: list[Any], tmp_path: Path) -> None:
     result = run("profile", "t.csv", "--into", tmp_path / "p", "--encoding", "utf-9")
     assert (result.code, sessions) == (2, [])

@@ -99,6 +99,9 @@ class Source:
                 break
         return None
 
+    def _is_csv(self, as_before: str | None) -> bool:
+        return (self.format or self._named_kind or as_before) == "csv"
+
     @property
     def separator(self) -> str:
         """What stands between the cells of a line."""
@@ -114,6 +117,12 @@ class Source:
         as_before = (stored or {}).get("format")
         if as_before in (None, "dataframe"):
             _ = self.kind  # later batches may leave it to the stored one
+        for name in self.options if self._is_csv(as_before) else ():
+            raise InputError(
+                f"{self.path}: CSV takes no Spark option ({name!r} was given); "
+                "use --delimiter, --escape, --encoding, --null-value, --schema, --all-text, "
+                "--multi-line or --no-header"
+            )
         if "table" in (self.format, as_before) or not is_local(self.path):
             return
         path = local_file(self.path)

@@ -24,7 +24,7 @@ from pyspark.sql import types as t
 
 from holdfast.input.row_input import Columns, Feed
 from holdfast.input.sources import Source, is_local, local_file
-from holdfast.model.errors import InputError, SchemaError, SourceError
+from holdfast.model.errors import SchemaError, SourceError
 from holdfast.spark import jobs
 from holdfast.spark.types import arrow_type, carried
 from holdfast.tasks import text
@@ -81,12 +81,6 @@ def _for_spark(path: str) -> str:
 
 
 def _csv(session: SparkSession, source: Source) -> Feed:
-    for name in source.options:
-        raise InputError(
-            f"{source.path}: CSV takes no Spark option ({name!r} was given); "
-            "use --delimiter, --escape, --encoding, --null-value, --schema, --all-text, "
-            "--multi-line or --no-header"
-        )
     lines = _first_lines(session, source)
     source = _with_delimiter(source, lines)
     dialect = source.dialect
