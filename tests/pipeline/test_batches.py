@@ -18,7 +18,7 @@ from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, InProcess, Reader
 from tests.pipeline.tables import KINDS, Shop, feed, small_limits
 from tests.strategies import Rows
@@ -291,7 +291,7 @@ class Failing(InProcess):
         if self.jobs == self.fail_at:
             raise KeyboardInterrupt if self.late else RuntimeError("the cluster is gone")
 
-    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+    def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         results = []
         for call in calls:
             results += super().run([call])
@@ -301,10 +301,10 @@ class Failing(InProcess):
             self.step()
         return results
 
-    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[Parcel]:
-        parcels = super().read(task, rows, spec)
+    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[TaskResult]:
+        task_results = super().read(task, rows, spec)
         self.step()
-        return parcels
+        return task_results
 
 
 @pytest.mark.parametrize("late", [False, True])
@@ -380,7 +380,7 @@ class Meanwhile(InProcess):
     other: Shop
     done = False
 
-    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+    def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         if not self.done:
             self.done = True
             self.other.apply(inserts=[(5, 5, 5)])

@@ -19,7 +19,7 @@ from holdfast.model.errors import SourceError
 from holdfast.model.progress import no_progress
 from holdfast.tasks import ingest as task
 from holdfast.tasks.dialect import Dialect
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import InProcess
 
 REFUSED = [
@@ -99,13 +99,13 @@ def test_rows_are_counted_whatever_the_dialect(
     assert rows(lines(cells, guessed, **how), place) in (None, len(cells))
 
 
-def _losing(batches: Iterator[pa.RecordBatch], spec: Any) -> Iterator[Parcel]:
+def _losing(batches: Iterator[pa.RecordBatch], spec: Any) -> Iterator[TaskResult]:
     """A task that forgets a row, as one with a mistake in it might."""
     told = task.ingest(batches, spec)
-    for parcel in told:
-        if "words" in parcel.facts:
-            parcel.facts["rows"] -= 1
-        yield parcel
+    for task_result in told:
+        if "words" in task_result.facts:
+            task_result.facts["rows"] -= 1
+        yield task_result
 
 
 def test_a_row_that_gets_lost_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from holdfast.model.errors import SetupError
 from holdfast.spark import session as sessions
 from holdfast.spark import workers
 from holdfast.spark.runner import SparkRunner, _cores
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from tests import suites
 from tests.spark.conftest import KEYS
 
@@ -160,18 +160,18 @@ def test_workers_without_holdfast_are_sent_it(
     monkeypatch.setitem(environment, "HOME", str(tmp_path / home) if home else "/dev/null")
     runner = SparkRunner(spark.newSession(), tasks=1)
 
-    def work(_: None) -> Iterator[Parcel]:
+    def work(_: None) -> Iterator[TaskResult]:
         import numpy as np
 
         import holdfast
         from holdfast.kernels import bitsets
 
         turned = bitsets.transpose(np.array([[5]], np.uint64))  # compiled
-        yield Parcel({"file": holdfast.__file__, "turned": turned[:3, 0].tolist()})
+        yield TaskResult({"file": holdfast.__file__, "turned": turned[:3, 0].tolist()})
 
-    ((parcel,),) = runner.run([(work, None)])
-    assert ".zip" in parcel.facts["file"]
-    assert parcel.facts["turned"] == [1, 0, 1]
+    ((task_result,),) = runner.run([(work, None)])
+    assert ".zip" in task_result.facts["file"]
+    assert task_result.facts["turned"] == [1, 0, 1]
 
 
 # Java

@@ -38,11 +38,11 @@ def written(root: Path, numbers: range, first: int = 1) -> list[Segment]:
     ]
     spec = Ingest(str(root), PREFIX, SCHEMA, ("a", "b"), indexes=(ROWS, "0"))
     batches = pa.table(cells, schema=SCHEMA).to_batches(max_chunksize=6)
-    *parcels, _counts = ingest(iter(batches), spec)
+    *task_results, _counts = ingest(iter(batches), spec)
     return [
         Segment(first + k, p.facts["rows"], p.facts["rows"], p.facts["words"], p.facts["raw"],
                 None, p.facts["indexes"])
-        for k, p in enumerate(parcels)
+        for k, p in enumerate(task_results)
     ]  # fmt: skip
 
 
@@ -68,12 +68,12 @@ def test_merge(tmp_path: Path, keep_raw: bool) -> None:
     if not keep_raw:
         parts = [Segment(**{**s.to_dict(), "raw": None}) for s in parts]
     ids = np.array([(1 << 32) + 1, (1 << 32) + 19, (2 << 32) + 0, (2 << 32) + 24])
-    (parcel,) = tasks.merge(tasks.Merge(view(tmp_path, parts), PREFIX, 9, (ROWS, "1"), ids))
-    merged = Segment.from_dict(parcel.facts["segment"])
+    (task_result,) = tasks.merge(tasks.Merge(view(tmp_path, parts), PREFIX, 9, (ROWS, "1"), ids))
+    merged = Segment.from_dict(task_result.facts["segment"])
     assert (merged.number, merged.rows, merged.live, merged.dead) == (9, 35, 35, None)
     assert np.array_equal(map_words(tmp_path, merged), words)
-    assert parcel.arrays["old"].tolist() == ids.tolist()
-    assert (parcel.arrays["new"] - merged.base).tolist() == [0, 9, 10, 34]
+    assert task_result.arrays["old"].tolist() == ids.tolist()
+    assert (task_result.arrays["new"] - merged.base).tolist() == [0, 9, 10, 34]
     assert set(merged.indexes) == {ROWS, "1"}
     assert (merged.raw is None) == (not keep_raw)
     if keep_raw:
@@ -82,9 +82,9 @@ def test_merge(tmp_path: Path, keep_raw: bool) -> None:
 
 def test_build_sorts_only_what_is_missing(tmp_path: Path) -> None:
     (segment,) = written(tmp_path, range(30))
-    (parcel,) = tasks.build(tasks.Build(view(tmp_path, [segment]), PREFIX, (ROWS, "0", "1")))
-    assert list(parcel.facts["indexes"]) == ["1"]
-    arrays, _ = map_arrays(tmp_path / parcel.facts["indexes"]["1"])
+    (task_result,) = tasks.build(tasks.Build(view(tmp_path, [segment]), PREFIX, (ROWS, "0", "1")))
+    assert list(task_result.facts["indexes"]) == ["1"]
+    arrays, _ = map_arrays(tmp_path / task_result.facts["indexes"]["1"])
     column = map_words(tmp_path, segment)[:, 1].view(np.int64)
     assert arrays["codes"].tolist() == sorted(column.tolist())
     assert arrays["codes"].tolist() == column[arrays["positions"]].tolist()
@@ -97,8 +97,8 @@ def test_build_sorts_only_what_is_missing(tmp_path: Path) -> None:
 def test_describe_counts_living_rows(tmp_path: Path) -> None:
     (segment,) = written(tmp_path, range(100))
     segment = with_dead(tmp_path, segment, np.arange(50, 100), "data/dead-0123456789ab-1")
-    parcels = list(tasks.describe(tasks.Describe(view(tmp_path, [segment]))))
-    assert tasks.estimate(parcels) == [46.0, 7.0]  # 45 numbers and a null
+    task_results = list(tasks.describe(tasks.Describe(view(tmp_path, [segment]))))
+    assert tasks.estimate(task_results) == [46.0, 7.0]  # 45 numbers and a null
     assert tasks.estimate([]) == []
 
 

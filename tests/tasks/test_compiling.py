@@ -18,7 +18,7 @@ from holdfast.model.progress import no_progress
 from holdfast.store import Store, run
 from holdfast.tasks.compiling import Reporting, reported
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, InProcess, Reader
 from tests.pipeline.tables import BIGINT, feed
 
@@ -51,12 +51,12 @@ def test_a_file_stands_while_a_kernel_is_compiled(tmp_path: Path) -> None:
     seen: list[list[str]] = []
     kernel = fresh(seen, tmp_path)
 
-    def task(told: int) -> Iterator[Parcel]:
-        yield Parcel({"result": kernel(told)}, {})
+    def task(told: int) -> Iterator[TaskResult]:
+        yield TaskResult({"result": kernel(told)}, {})
 
     reporting = Reporting(task, str(tmp_path), "*-run-")
-    (parcel,) = reporting(41)
-    assert parcel.facts == {"result": 42}
+    (task_result,) = reporting(41)
+    assert task_result.facts == {"result": 42}
     ((name,),) = seen
     assert name.startswith("compiling-run-")
     assert not list(tmp_path.iterdir())
@@ -121,10 +121,10 @@ class Seen(InProcess):
         super().__init__(tasks)
         self.tasks_seen: list[Any] = []
 
-    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+    def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         self.tasks_seen += [task for task, _ in calls]
         return super().run(calls)
 
-    def read(self, task: Reader, rows: pa.Table, spec: Ingest) -> list[Parcel]:
+    def read(self, task: Reader, rows: pa.Table, spec: Ingest) -> list[TaskResult]:
         self.tasks_seen.append(task)
         return super().read(task, rows, spec)

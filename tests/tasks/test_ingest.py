@@ -15,7 +15,7 @@ from holdfast.tasks import segments as files
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
-from holdfast.tasks.result import Parcel, unpack
+from holdfast.tasks.result import TaskResult, unpack
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
@@ -48,21 +48,23 @@ def table(count: int) -> pa.Table:
     )
 
 
-def segment(parcel: Parcel, number: int = 1) -> Segment:
-    facts = parcel.facts
+def segment(task_result: TaskResult, number: int = 1) -> Segment:
+    facts = task_result.facts
     return Segment(
         number, facts["rows"], facts["rows"], facts["words"], facts["raw"], None, facts["indexes"]
     )
 
 
-def ingested(batches: Iterator[pa.RecordBatch], told: Ingest) -> list[Parcel]:
-    """All parcels but the last, which says that every record became a row."""
-    *parcels, last = ingest(batches, told)
+def ingested(batches: Iterator[pa.RecordBatch], told: Ingest) -> list[TaskResult]:
+    """All task results but the last, which says that every record became a row."""
+    *task_results, last = ingest(batches, told)
     counts = last.facts["counts"]
-    assert counts["rows"] == sum(each.facts["rows"] for each in parcels if "words" in each.facts)
-    if not any(each.facts.get("trouble") or each.facts.get("misfit") for each in parcels):
+    assert counts["rows"] == sum(
+        each.facts["rows"] for each in task_results if "words" in each.facts
+    )
+    if not any(each.facts.get("trouble") or each.facts.get("misfit") for each in task_results):
         assert counts["records"] == counts["rows"]
-    return parcels
+    return task_results
 
 
 def lines(texts: list[str], origins: list[int | None] | None = None) -> pa.RecordBatch:
@@ -111,10 +113,10 @@ def test_no_rows_are_no_segment(tmp_path: Path) -> None:
 
 
 def test_without_raw_rows(tmp_path: Path) -> None:
-    (parcel,) = ingested(iter(table(4).to_batches()), spec(tmp_path, keep_raw=False))
-    assert parcel.facts["raw"] is None
+    (task_result,) = ingested(iter(table(4).to_batches()), spec(tmp_path, keep_raw=False))
+    assert task_result.facts["raw"] is None
     with pytest.raises(ValueError, match="keeps no raw rows"):
-        read_raw(tmp_path, segment(parcel), np.array([0]))
+        read_raw(tmp_path, segment(task_result), np.array([0]))
 
 
 def test_fingerprints_do_not_depend_on_partitions(tmp_path: Path) -> None:
@@ -123,8 +125,8 @@ def test_fingerprints_do_not_depend_on_partitions(tmp_path: Path) -> None:
     def total(*parts: pa.Table) -> list[int]:
         sums = np.zeros(2, np.uint64)
         for part in parts:
-            for parcel in ingested(iter(part.to_batches()), spec(tmp_path)):
-                sums += parcel.arrays["fingerprint"]
+            for task_result in ingested(iter(part.to_batches()), spec(tmp_path)):
+                sums += task_result.arrays["fingerprint"]
         return sums.tolist()
 
     assert total(rows) == total(rows.slice(13), rows.slice(0, 13))
@@ -132,17 +134,17 @@ def test_fingerprints_do_not_depend_on_partitions(tmp_path: Path) -> None:
 
 
 def test_sketches_estimate_columns(tmp_path: Path) -> None:
-    (parcel,) = ingested(iter(table(100).to_batches()), spec(tmp_path, sketches=True))
-    counts = [len(np.unique(row)) for row in parcel.arrays["sketch"]]
+    (task_result,) = ingested(iter(table(100).to_batches()), spec(tmp_path, sketches=True))
+    counts = [len(np.unique(row)) for row in task_result.arrays["sketch"]]
     assert counts == [51, 3, 100]
 
 
 def test_columns_in_another_order(tmp_path: Path) -> None:
     rows = table(6)
     mixed = rows.select(["c2", "c0", "c1"])
-    (parcel,) = ingested(iter(mixed.to_batches()), spec(tmp_path, order=(1, 2, 0)))
+    (task_result,) = ingested(iter(mixed.to_batches()), spec(tmp_path, order=(1, 2, 0)))
     (straight,) = ingested(iter(rows.to_batches()), spec(tmp_path))
-    one, two = segment(parcel), segment(straight)
+    one, two = segment(task_result), segment(straight)
     assert np.array_equal(map_words(tmp_path, one), map_words(tmp_path, two))
 
 
@@ -153,8 +155,8 @@ def test_lines(tmp_path: Path) -> None:
         lines(["2,w,1"]),
         lines(["c0,c1,c2", "3,v,2"], [9, 9]),
     ]
-    (parcel,) = ingested(iter(batches), told)
-    shown = read_raw(tmp_path, segment(parcel), np.arange(4)).to_pylist()
+    (task_result,) = ingested(iter(batches), told)
+    shown = read_raw(tmp_path, segment(task_result), np.arange(4)).to_pylist()
     assert [tuple(row.values()) for row in shown] == [
         (1, "x", 0.5),
         (None, 'y,"z"', None),
@@ -165,8 +167,8 @@ def test_lines(tmp_path: Path) -> None:
 
 def test_lines_in_another_order(tmp_path: Path) -> None:
     told = spec(tmp_path, lines=Dialect(), order=(2, 0, 1))
-    (parcel,) = ingested(iter([lines(["0.5,1,x"])]), told)
-    (row,) = read_raw(tmp_path, segment(parcel), np.arange(1)).to_pylist()
+    (task_result,) = ingested(iter([lines(["0.5,1,x"])]), told)
+    (row,) = read_raw(tmp_path, segment(task_result), np.arange(1)).to_pylist()
     assert tuple(row.values()) == (1, "x", 0.5)
 
 
@@ -179,8 +181,8 @@ def test_a_bad_line_is_reported_and_nothing_else_is_written(
 ) -> None:
     told = spec(tmp_path, lines=Dialect())
     batches = iter([lines(["1,x,2"]), lines(["1,x,2", line]), lines(["4,x,2"])])
-    (parcel,) = ingested(batches, told)
-    trouble = parcel.facts["trouble"]
+    (task_result,) = ingested(batches, told)
+    trouble = task_result.facts["trouble"]
     assert (trouble["kind"], trouble["column"], trouble["line"]) == (kind, column, line)
     assert next(batches, None) is None  # the rest was read
 
@@ -188,32 +190,32 @@ def test_a_bad_line_is_reported_and_nothing_else_is_written(
 def test_a_corrupt_record_is_reported(tmp_path: Path) -> None:
     rows = table(2).append_column("_corrupt", pa.array([None, "{oops"]))
     rows = rows.append_column("_origin", pa.array([8, 6]))
-    (parcel,) = ingested(iter(rows.to_batches()), spec(tmp_path, corrupt=True))
-    assert parcel.facts["trouble"]["line"] == "{oops"
-    assert parcel.facts["trouble"]["origin"] == 6
+    (task_result,) = ingested(iter(rows.to_batches()), spec(tmp_path, corrupt=True))
+    assert task_result.facts["trouble"]["line"] == "{oops"
+    assert task_result.facts["trouble"]["origin"] == 6
 
 
 def test_types_are_guessed_from_all_lines(tmp_path: Path) -> None:
     told = spec(tmp_path, lines=Dialect(), header=True)
     batches = [lines(["c0,c1,c2", "1,x,1", "2,y,1.5"], [1, 1, 1]), lines(["3,,2"])]
-    (parcel,) = infer(iter(batches), told)
-    assert len(parcel.facts["votes"]) == 3
+    (task_result,) = infer(iter(batches), told)
+    assert len(task_result.facts["votes"]) == 3
     guessed = spec(tmp_path, lines=Dialect(), header=True, guessed=True)
     votes, written = ingested(iter(batches), guessed)
-    assert votes.facts == parcel.facts
+    assert votes.facts == task_result.facts
     assert votes.facts["misfit"] is None
     assert written.facts["rows"] == 3
     # Types that do not fit: only the votes come back.
     narrow = pa.schema([("c0", pa.int64()), ("c1", pa.int64()), ("c2", pa.int64())])
     wrong = spec(tmp_path, schema=narrow, lines=Dialect(), header=True, guessed=True)
     (votes,) = ingested(iter(batches), wrong)
-    assert votes.facts["votes"] == parcel.facts["votes"]
+    assert votes.facts["votes"] == task_result.facts["votes"]
     assert votes.facts["misfit"]["line"] == "1,x,1"
 
 
 def test_deleting_more_rows_keeps_those_that_were_deleted(tmp_path: Path) -> None:
-    (parcel,) = ingested(iter(table(20).to_batches()), spec(tmp_path))
-    one = with_dead(tmp_path, segment(parcel), np.array([3, 19]), "data/dead-0123456789ab-1")
+    (task_result,) = ingested(iter(table(20).to_batches()), spec(tmp_path))
+    one = with_dead(tmp_path, segment(task_result), np.array([3, 19]), "data/dead-0123456789ab-1")
     two = with_dead(tmp_path, one, np.array([0]), "data/dead-0123456789ab-2")
     assert (one.live, two.live) == (18, 17)
     bits = np.unpackbits(map_arrays(tmp_path / str(two.dead))[0]["dead"], bitorder="little")
@@ -226,7 +228,7 @@ def test_a_parcel_travels(tmp_path: Path) -> None:
         "none": np.empty((0, 4, 2), np.int64),
         "flags": np.array([True, False]),
     }
-    row = Parcel({"ä": [1, None]}, arrays).batch()
+    row = TaskResult({"ä": [1, None]}, arrays).batch()
     back = unpack(row.column(0)[0].as_py(), row.column(1)[0].as_py())
     assert back.facts == {"ä": [1, None]}
     for name, array in arrays.items():

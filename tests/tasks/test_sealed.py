@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.model.errors import MissingFileError, StoreError
 from holdfast.tasks import sealed
-from holdfast.tasks.result import Parcel, guarded
+from holdfast.tasks.result import TaskResult, guarded
 from holdfast.tasks.sealed import Seal, Sink, seal_of, sealed_name
 from holdfast.tasks.segments import RawRows, write_arrays
 
@@ -46,7 +46,7 @@ def test_it_is_flushed_before_anybody_is_told(
     monkeypatch.setattr(os, "fsync", fsync)
     (tmp_path / "data").mkdir()
     path = write_arrays(tmp_path, "data/words-0123456789ab-1.arrow", {"a": np.arange(9)})
-    told = guarded(iter([Parcel({"words": path})]))
+    told = guarded(iter([TaskResult({"words": path})]))
     assert next(told).facts == {"words": path}
     assert events == [Path(path).name]
     raw = RawRows(tmp_path, "data/*-0123456789ab-", pa.schema([("c0", pa.int64())]))
@@ -70,8 +70,8 @@ def test_a_file_that_cannot_be_flushed(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(sealed, "flush", full)
     paths = [write_arrays(tmp_path, f"w-0123456789ab-{k}.arrow", {"a": np.arange(9)}) for k in "12"]
     with pytest.raises(OSError, match="No space left"):
-        list(guarded(iter([Parcel({"words": paths})])))
-    assert len(list(guarded(iter([Parcel({})])))) == 1, "a later task has nothing to do with it"
+        list(guarded(iter([TaskResult({"words": paths})])))
+    assert len(list(guarded(iter([TaskResult({})])))) == 1, "a later task has nothing to do with it"
 
 
 def test_what_is_mapped_is_checked_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -75,10 +75,10 @@ def agreeing(runner: Runner, view: View, sets: tuple[tuple[int, ...], ...]) -> l
 
 def _counted(runner: Runner, counts: list[tasks.Count], before: AgreeSets) -> Recounted:
     calls: list[Call] = [(tasks.count, each) for each in counts]
-    parcels = [parcel.arrays for result in runner.run(calls) for parcel in result]
-    masks, numbers = ([each[name] for each in parcels] for name in ("masks", "counts"))
+    task_results = [task_result.arrays for result in runner.run(calls) for task_result in result]
+    masks, numbers = ([each[name] for each in task_results] for name in ("masks", "counts"))
     change = kernels.total(masks, numbers, before.masks.shape[1])
     sets, appeared, vanished = before.changed([change[0]], [change[1]])
-    told = [each for each in parcels if "pairs" in each]
+    told = [each for each in task_results if "pairs" in each]
     pairs = kernels.shown(appeared, [e["masks"] for e in told], [e["pairs"] for e in told])
     return Recounted(sets, change, appeared, pairs, vanished)

@@ -38,12 +38,12 @@ from holdfast.model.limits import Limits
 from holdfast.store.run import Run
 from holdfast.table.indexing import with_indexes
 from holdfast.table.state import Table
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import Segment
 
 U64 = NDArray[np.uint64]
 
-Results = list[list[Parcel]]
+Results = list[list[TaskResult]]
 """What the tasks of each look sent back."""
 
 
@@ -160,7 +160,7 @@ class Validation:
         refuted = _refuted(candidates, self.covers)
         self.run.progress("learn", round=self.round, candidates=before, refuted=refuted)
 
-    def add_evidence(self, results: list[Parcel]) -> None:
+    def add_evidence(self, results: list[TaskResult]) -> None:
         """Take in the evidence that tasks found; the covers may have to become shorter for that."""
         found = [
             Evidence.found(r.arrays["masks"], r.arrays["witnesses"], r.arrays["seen"])
@@ -179,7 +179,7 @@ class Validation:
         self.covers = self.depth.attempt(before.limits, change)
         self.evidence = self.evidence.joined(found).only(self.covers.evidence)
 
-    def _learn_of(self, look: Look, results: list[Parcel]) -> None:
+    def _learn_of(self, look: Look, results: list[TaskResult]) -> None:
         """Which candidates of a look are validated, which had more combinations of values than
         expected, and which rows are duplicates."""
         validated = cands.apart(look.candidates, _validated_rhs(look, results), self.validated)
@@ -205,7 +205,7 @@ def validate(state: Validation) -> None:
         state.learn(candidates, planned, results)
 
 
-def _validated_rhs(look: Look, results: list[Parcel]) -> U64:
+def _validated_rhs(look: Look, results: list[TaskResult]) -> U64:
     """The right sides against which all evidence is known now, as bits per candidate."""
     rhs = look.candidates.sides.copy()
     if look.in_part or not all(result.facts["complete"] for result in results):

@@ -56,7 +56,7 @@ def _read(run: Run, name: str, feed: Feed) -> Table:
         sketches = run.options.seeks_keys
         intake = read(run.runner, feed, run.place, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
-    distinct = tasks.estimate(intake.parcels) or [0.0] * len(intake.columns.names)
+    distinct = tasks.estimate(intake.task_results) or [0.0] * len(intake.columns.names)
     number = len(intake.segments) + 1
     return Table(name, intake.columns, feed.source, intake.segments, number, distinct, intake.rows)
 

@@ -64,8 +64,10 @@ def _verify_files(runner: Runner, store: Store, body: dict[str, Any]) -> None:
     for name in sorted(names, key=lambda each: -_size(each)):
         min(piles, key=lambda pile: sum(map(_size, pile))).append(name)
     calls = [(check_tasks.check_files, check_tasks.Files(store.path, tuple(p))) for p in piles]
-    parcels = [parcel for result in runner.run(calls) for parcel in result]
-    wrong = [error_of(facts) for parcel in parcels for facts in parcel.facts["wrong"]]
+    task_results = [task_result for result in runner.run(calls) for task_result in result]
+    wrong = [
+        error_of(facts) for task_result in task_results for facts in task_result.facts["wrong"]
+    ]
     earlier = {name for old in range(1, body["version"]) for name in store.read(old)["keep"]}
     wrong += store.damaged(sorted(earlier.difference(names)))
     if wrong:
@@ -106,9 +108,9 @@ def _verify_table(run: Run, kept: Known) -> Iterator[str]:
     evidence = kept.pairs.evidence
     real = evidence.witnesses[:, :, 0] >= 0
     shown = check_tasks.Witnesses(view, evidence.masks[real.nonzero()[0]], evidence.witnesses[real])
-    for parcel in run.runner.run([(check_tasks.check_witnesses, shown)])[0]:
-        if parcel.facts["wrong"]:
-            yield f"{parcel.facts['wrong']} pairs of rows do not show the evidence they stand for"
+    for task_result in run.runner.run([(check_tasks.check_witnesses, shown)])[0]:
+        if wrong_pairs := task_result.facts["wrong"]:
+            yield f"{wrong_pairs} pairs of rows do not show the evidence they stand for"
     if table.duplicates != anew.duplicates:
         yield (
             f"the profile counts {table.duplicates} repeated rows, but there are {anew.duplicates}"

@@ -18,7 +18,7 @@ from holdfast.store.run import Place
 from holdfast.tasks import text
 from holdfast.tasks.encode import UnsupportedType, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Runner
 from holdfast.tasks.segments import ROWS, Segment
 
@@ -33,7 +33,7 @@ class Intake:
     columns: Columns
     segments: tuple[Segment, ...]
     fingerprint: str  # of the rows, whatever their order
-    parcels: list[Parcel]
+    task_results: list[TaskResult]
 
     @property
     def rows(self) -> int:
@@ -58,8 +58,10 @@ def read(
     indexes = (ROWS, *indexed)
     spec = _spec(feed, columns, place, indexes, sketches)
     with _watched(place, progress):
-        parcels = runner.read(ingest, feed.rows, spec)
-    votes = [parcel.facts["votes"] for parcel in parcels if "votes" in parcel.facts]
+        task_results = runner.read(ingest, feed.rows, spec)
+    votes = [
+        task_result.facts["votes"] for task_result in task_results if "votes" in task_result.facts
+    ]
     if votes:
         settled = _settled(feed, votes)
         if settled.types != columns.types:
@@ -67,18 +69,24 @@ def read(
             columns = settled
             spec = _spec(feed.typed(columns), columns, place, indexes, sketches)
             with _watched(place, progress):
-                parcels = runner.read(ingest, feed.rows, spec)
-    for parcel in parcels:
-        if found := parcel.facts.get("trouble") or parcel.facts.get("misfit"):
+                task_results = runner.read(ingest, feed.rows, spec)
+    for task_result in task_results:
+        if found := task_result.facts.get("trouble") or task_result.facts.get("misfit"):
             raise _error(feed, found)
-    written = [parcel for parcel in parcels if "words" in parcel.facts]
+    written = [task_result for task_result in task_results if "words" in task_result.facts]
     segments = tuple(_segment(first_number + i, each.facts) for i, each in enumerate(written))
     total = np.zeros(2, np.uint64)
-    for parcel in written:
-        total += parcel.arrays["fingerprint"]
+    for task_result in written:
+        total += task_result.arrays["fingerprint"]
     rows = sum(segment.rows for segment in segments)
     _expect_all(
-        feed, [parcel.facts["counts"] for parcel in parcels if "counts" in parcel.facts], rows
+        feed,
+        [
+            task_result.facts["counts"]
+            for task_result in task_results
+            if "counts" in task_result.facts
+        ],
+        rows,
     )
     return Intake(columns, segments, f"{rows}:{total[0]:016x}{total[1]:016x}", written)
 
@@ -133,10 +141,10 @@ def _guess(runner: Runner, feed: Feed, place: Place) -> Columns:
     """Types from the first rows; reading checks them against all the others."""
     spec = _spec(feed, feed.columns, place, (), False)
     votes = []
-    for parcel in runner.head(infer, feed.rows, spec, _GUESS_ROWS):
-        if "trouble" in parcel.facts:
-            raise _error(feed, parcel.facts["trouble"])
-        votes.append(parcel.facts["votes"])
+    for task_result in runner.head(infer, feed.rows, spec, _GUESS_ROWS):
+        if "trouble" in task_result.facts:
+            raise _error(feed, task_result.facts["trouble"])
+        votes.append(task_result.facts["votes"])
     return _settled(feed, votes)
 
 

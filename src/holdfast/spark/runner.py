@@ -17,7 +17,7 @@ from holdfast.spark.workers import prepare, settle
 from holdfast.store import disk_errors
 from holdfast.tasks import shared
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import Parcel, checked, guarded, unpack
+from holdfast.tasks.result import TaskResult, checked, guarded, unpack
 from holdfast.tasks.runner import Call, Reader
 
 Batches = Iterator[pa.RecordBatch]
@@ -56,41 +56,41 @@ class SparkRunner:
         runner._tokens = prefix
         return runner
 
-    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+    def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         """Run every call, dealt out to about as many tasks as run at once."""
         if not calls:
             return []
         count = min(self.tasks, len(calls))
-        results: list[list[Parcel]] = [[] for _ in calls]
+        results: list[list[TaskResult]] = [[] for _ in calls]
 
         def frame(trial: Trial | None) -> DataFrame:
             work = _dealt(calls, count, trial)
             return self.session.range(0, count, 1, count).mapInArrow(work, _RESULT)
 
-        for item, parcel in self._collect(frame):
-            results[item].append(parcel)
+        for item, task_result in self._collect(frame):
+            results[item].append(task_result)
         return results
 
-    def read(self, task: Reader, rows: DataFrame, spec: Ingest) -> list[Parcel]:
+    def read(self, task: Reader, rows: DataFrame, spec: Ingest) -> list[TaskResult]:
         """Run a task over every partition of a DataFrame, in one action."""
         found = self._collect(lambda trial: _over(task, rows, spec, trial))
-        return [parcel for _, parcel in found]
+        return [task_result for _, task_result in found]
 
-    def head(self, task: Reader, rows: DataFrame, spec: Ingest, count: int) -> list[Parcel]:
+    def head(self, task: Reader, rows: DataFrame, spec: Ingest, count: int) -> list[TaskResult]:
         """Run a task over the first rows."""
         found = self._collect(lambda trial: _over(task, rows.limit(count), spec, trial))
-        return [parcel for _, parcel in found]
+        return [task_result for _, task_result in found]
 
-    def _collect(self, frame: Callable[[Trial | None], DataFrame]) -> list[tuple[int, Parcel]]:
-        """The parcels of a job: small by construction, whatever the table's size."""
+    def _collect(self, frame: Callable[[Trial | None], DataFrame]) -> list[tuple[int, TaskResult]]:
+        """The task results of a job: small by construction, whatever the table's size."""
         with self._trial() as trial:
             rows = collect(self.session, lambda: frame(trial))
             told = [(row["item"], unpack(row["facts"], bytes(row["arrays"]))) for row in rows]
             if trial:
-                answers = [parcel.facts for item, parcel in told if item == _ANSWER]
+                answers = [task_result.facts for item, task_result in told if item == _ANSWER]
                 shared.compare(trial.token, answers)
-        checked(parcel for _, parcel in told)
-        return [(item, parcel) for item, parcel in told if item != _ANSWER]
+        checked(task_result for _, task_result in told)
+        return [(item, task_result) for item, task_result in told if item != _ANSWER]
 
     @contextmanager
     def _trial(self) -> Iterator[Trial | None]:
@@ -129,18 +129,18 @@ def _tried(trial: Trial | None, work: Batches) -> Batches:
     """On a worker: the work, if the folder is the one that the driver sees."""
     answer = shared.answer(*trial) if trial else None
     if answer is not None:
-        yield _row(_ANSWER, Parcel(answer))
+        yield _row(_ANSWER, TaskResult(answer))
     if answer is None or answer["sees"]:
         yield from work
 
 
-def _rows(item: int, parcels: Iterator[Parcel]) -> Batches:
-    for parcel in guarded(parcels):
-        yield _row(item, parcel)
+def _rows(item: int, task_results: Iterator[TaskResult]) -> Batches:
+    for task_result in guarded(task_results):
+        yield _row(item, task_result)
 
 
-def _row(item: int, parcel: Parcel) -> pa.RecordBatch:
-    row = parcel.batch()
+def _row(item: int, task_result: TaskResult) -> pa.RecordBatch:
+    row = task_result.batch()
     return pa.record_batch(
         [pa.array([item], pa.int64()), *row.columns], names=["item", "facts", "arrays"]
     )

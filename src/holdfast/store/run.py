@@ -19,7 +19,7 @@ from holdfast.store.files import disk_errors
 from holdfast.store.leases import Lease
 from holdfast.tasks.compiling import KIND, Reporting, reported
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Reader, Runner
 
 _WATCH_SECONDS = 1.0
@@ -129,13 +129,13 @@ class _Reporting:
     def sharing(self, prefix: str) -> Runner:
         return _Reporting(self.runner.sharing(prefix), self.root, self.prefix)
 
-    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+    def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         return self.runner.run([(self._of(task), item) for task, item in calls])
 
-    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[Parcel]:
+    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[TaskResult]:
         return self.runner.read(self._of(task), rows, spec)
 
-    def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[Parcel]:
+    def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[TaskResult]:
         return self.runner.head(self._of(task), rows, spec, count)
 
     def _of(self, task: Any) -> Reporting:

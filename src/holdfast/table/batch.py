@@ -116,6 +116,6 @@ def estimated(run: Run, change: RowChange) -> RowChange:
         return change
     view = table.view(run.store.path, run.options)
     calls = [(tasks.describe, tasks.Describe(share)) for share in shares(view, run.runner.tasks)]
-    parcels = [parcel for result in run.runner.run(calls) for parcel in result]
-    distinct = tasks.estimate(parcels)
+    task_results = [task_result for result in run.runner.run(calls) for task_result in result]
+    distinct = tasks.estimate(task_results)
     return replace(change, after=replace(table, distinct=distinct, estimated_at=table.rows))

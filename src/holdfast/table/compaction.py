@@ -51,10 +51,10 @@ def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, Moves]:
         calls.append((tasks.merge, tasks.Merge(view, run.place.prefix, number, names, mine)))
     merged = []
     for result in run.runner.run(calls):
-        for parcel in result:
-            merged.append(Segment.from_dict(parcel.facts["segment"]))
-            old.append(parcel.arrays["old"])
-            new.append(parcel.arrays["new"])
+        for task_result in result:
+            merged.append(Segment.from_dict(task_result.facts["segment"]))
+            old.append(task_result.arrays["old"])
+            new.append(task_result.arrays["new"])
     moves = Moves(np.concatenate(old), np.concatenate(new))
     gone = {segment.number for group in groups for segment in group}
     kept = tuple(s for s in table.segments if s.number not in gone)

@@ -64,7 +64,7 @@ def with_indexes(runner: Runner, view: View, prefix: str, names: Iterable[str]) 
     ]
     built: dict[int, dict[str, str]] = {}
     for result in runner.run(calls):
-        for parcel in result:
-            built[parcel.facts["number"]] = parcel.facts["indexes"]
+        for task_result in result:
+            built[task_result.facts["number"]] = task_result.facts["indexes"]
     segments = [replace(s, indexes={**s.indexes, **built.get(s.number, {})}) for s in view.segments]
     return replace(view, segments=tuple(segments))

@@ -15,7 +15,7 @@ from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.encode import layout
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.rows import Locate, locate
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import Segment, with_dead
@@ -83,12 +83,12 @@ def find_rows(runner: Runner, view: View, table: str, requests: tuple[Requests, 
     return Found(together, fewer)
 
 
-def _allocate(view: View, table: str, request: Requests, parcels: list[Parcel]) -> Found:
+def _allocate(view: View, table: str, request: Requests, task_results: list[TaskResult]) -> Found:
     """One living row for each request, taken from wherever there are copies."""
-    if not parcels:
+    if not task_results:
         raise _refusal(view, table, request, 0, "matches no row")
-    first, need = parcels[0].arrays["first"], parcels[0].arrays["need"]
-    counts = np.sum([p.arrays["counts"] for p in parcels], axis=0)
+    first, need = task_results[0].arrays["first"], task_results[0].arrays["need"]
+    counts = np.sum([p.arrays["counts"] for p in task_results], axis=0)
     by_key = len(request.columns) < view.columns
     for k in np.flatnonzero(counts == 0)[:1]:
         raise _refusal(view, table, request, int(first[k]), "matches no row")
@@ -99,8 +99,8 @@ def _allocate(view: View, table: str, request: Requests, parcels: list[Parcel]) 
     for k in np.flatnonzero(need > counts)[:1]:
         why = f"is there {need[k]} times, but the table has {counts[k]} such rows"
         raise _refusal(view, table, request, int(first[k]), why)
-    ids = np.concatenate([p.arrays["ids"] for p in parcels])
-    owners = np.concatenate([p.arrays["owners"] for p in parcels])
+    ids = np.concatenate([p.arrays["ids"] for p in task_results])
+    owners = np.concatenate([p.arrays["owners"] for p in task_results])
     order = np.argsort(owners, kind="stable")
     ids, owners = ids[order], owners[order]
     rank = np.arange(len(owners)) - np.searchsorted(owners, owners)
@@ -108,7 +108,7 @@ def _allocate(view: View, table: str, request: Requests, parcels: list[Parcel]) 
     # null never repeat another where nulls are unequal: they are not counted there either.
     fewer = (counts - 1) - np.maximum(counts - need - 1, 0)
     if not view.nulls_equal:
-        fewer[parcels[0].arrays["nulls"]] = 0
+        fewer[task_results[0].arrays["nulls"]] = 0
     return Found(ids[rank < need[owners]], int(fewer.sum()))
 
 

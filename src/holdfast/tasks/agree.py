@@ -16,7 +16,7 @@ from holdfast.kernels import pairs as kernels
 from holdfast.kernels.comparisons import equalities
 from holdfast.kernels.pairs import Rows
 from holdfast.kernels.ranks import Codes
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import Segment, combined, live_positions, map_words
 from holdfast.tasks.view import View
 
@@ -96,7 +96,7 @@ class Agreeing:
     parts: int
 
 
-def agreeing(item: Agreeing) -> Iterator[Parcel]:
+def agreeing(item: Agreeing) -> Iterator[TaskResult]:
     """The pairs of rows with equal cells, by grouping on a 128-bit hash of them."""
     view, shape = item.view, item.view.shape
     pairs = []
@@ -118,10 +118,10 @@ def agreeing(item: Agreeing) -> Iterator[Parcel]:
         starts[1:] = (found[:, 1:] != found[:, :-1]).any(axis=0)
         sizes = np.diff(np.append(np.flatnonzero(starts), found.shape[1]))
         pairs.append(int((sizes * (sizes - 1) // 2).sum()))
-    yield Parcel({"pairs": pairs})
+    yield TaskResult({"pairs": pairs})
 
 
-def count(item: Count) -> Iterator[Parcel]:
+def count(item: Count) -> Iterator[TaskResult]:
     """Agree-sets with the change in their numbers of pairs; with pairs, also the ids of two rows
     that have each, -1 for those that only pairs of before have. Memory follows the rows of a tile
     and the number of agree-sets."""
@@ -146,7 +146,7 @@ def count(item: Count) -> Iterator[Parcel]:
                 ids = [ones.ids[found.pairs[:, 0]], others.ids[found.pairs[:, 1]]]
                 pairs = agree.shown(masks, known, [pairs, np.stack(ids, axis=1)])
     arrays: dict[str, NDArray[Any]] = {"masks": masks, "counts": counts}
-    yield Parcel({}, arrays | {"pairs": pairs} if item.with_pairs else arrays)
+    yield TaskResult({}, arrays | {"pairs": pairs} if item.with_pairs else arrays)
 
 
 class _Coded(NamedTuple):

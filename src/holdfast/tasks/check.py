@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.evidence import pair_mask
 from holdfast.tasks.encode import encode, layout
-from holdfast.tasks.result import Parcel, told
+from holdfast.tasks.result import TaskResult, told
 from holdfast.tasks.sealed import damage
 from holdfast.tasks.segments import (
     Segment,
@@ -50,13 +50,13 @@ class Witnesses:
     pairs: NDArray[np.int64]
 
 
-def check_files(item: Files) -> Iterator[Parcel]:
+def check_files(item: Files) -> Iterator[TaskResult]:
     """The errors of those that are not."""
     found = [damage(Path(item.root, name)) for name in item.names]
-    yield Parcel({"wrong": [told(error) for error in found if error]})
+    yield TaskResult({"wrong": [told(error) for error in found if error]})
 
 
-def check(item: Check) -> Iterator[Parcel]:
+def check(item: Check) -> Iterator[TaskResult]:
     """What is wrong with the files, in words."""
     wrong: list[str] = []
     for segment in item.view.segments:
@@ -78,10 +78,10 @@ def check(item: Check) -> Iterator[Parcel]:
                     wrong.append(f"{path}: is not the sorted column {name} of {segment.words}")
         except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
             wrong.append(f"{path}: cannot be read ({error})")
-    yield Parcel({"wrong": wrong})
+    yield TaskResult({"wrong": wrong})
 
 
-def check_witnesses(item: Witnesses) -> Iterator[Parcel]:
+def check_witnesses(item: Witnesses) -> Iterator[TaskResult]:
     """How many of the pairs are not two living rows that agree in just their mask's columns."""
     view = item.view
     rows: dict[int, NDArray[np.uint64]] = {}
@@ -98,7 +98,7 @@ def check_witnesses(item: Witnesses) -> Iterator[Parcel]:
             continue
         pair_mask(rows[one], rows[two], view.shape, agreed)
         wrong += not np.array_equal(agreed, mask)
-    yield Parcel({"wrong": wrong})
+    yield TaskResult({"wrong": wrong})
 
 
 def _encodes(item: Check, segment: Segment, words: NDArray[np.uint64]) -> bool:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import index
 from holdfast.tasks.ingest import Sketches
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     RawRows,
     Segment,
@@ -58,27 +58,27 @@ class Describe:
     view: View
 
 
-def build(item: Build) -> Iterator[Parcel]:
+def build(item: Build) -> Iterator[TaskResult]:
     """Write the missing indexes."""
     view = item.view
     for segment in view.segments:
         words = map_words(view.path, segment)
         missing = [name for name in item.indexes if name not in segment.indexes]
         built = build_indexes(view.path, item.prefix, words, view.shape, missing)
-        yield Parcel({"number": segment.number, "indexes": built})
+        yield TaskResult({"number": segment.number, "indexes": built})
 
 
-def describe(item: Describe) -> Iterator[Parcel]:
+def describe(item: Describe) -> Iterator[TaskResult]:
     """Sketches of every segment."""
     view = item.view
     for segment in view.segments:
         live = live_positions(view.path, segment)
         sketches = Sketches(view.shape)
         sketches.add(np.ascontiguousarray(view.rows(segment, live).T))
-        yield Parcel({}, {"sketch": sketches.hashes})
+        yield TaskResult({}, {"sketch": sketches.hashes})
 
 
-def merge(item: Merge) -> Iterator[Parcel]:
+def merge(item: Merge) -> Iterator[TaskResult]:
     """Write the merged segment."""
     view = item.view
     blocks, where = [], []
@@ -100,7 +100,7 @@ def merge(item: Merge) -> Iterator[Parcel]:
     built = build_indexes(view.path, item.prefix, words, view.shape, item.indexes)
     merged = Segment(item.number, start, start, path, copied, None, built)
     order = [item.ids[item.ids >> 32 == segment.number] for segment in view.segments]
-    yield Parcel(
+    yield TaskResult(
         {"segment": merged.to_dict()},
         {"old": np.concatenate(order), "new": np.concatenate(where).astype(np.int64)},
     )
@@ -122,9 +122,13 @@ def _copy_raw(
         start += size
 
 
-def estimate(parcels: list[Parcel]) -> list[float]:
+def estimate(task_results: list[TaskResult]) -> list[float]:
     """Distinct values per column over the sketches of several segments."""
-    found = [parcel.arrays["sketch"] for parcel in parcels if "sketch" in parcel.arrays]
+    found = [
+        task_result.arrays["sketch"]
+        for task_result in task_results
+        if "sketch" in task_result.arrays
+    ]
     if not found:
         return []
     return [index.distinct([sketch[c] for sketch in found]) for c in range(len(found[0]))]

@@ -14,7 +14,7 @@ from typing import Any
 
 from numba.core import event
 
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import unique
 
 KIND = "compiling"
@@ -25,11 +25,11 @@ KIND = "compiling"
 class Reporting:
     """A task that says so while a kernel is compiled for it; equal to every other of its task."""
 
-    task: Callable[..., Iterator[Parcel]]
+    task: Callable[..., Iterator[TaskResult]]
     root: str = field(compare=False)
     prefix: str = field(compare=False)
 
-    def __call__(self, *told: Any) -> Iterator[Parcel]:
+    def __call__(self, *told: Any) -> Iterator[TaskResult]:
         """Do the task."""
         with reported(self.root, self.prefix):
             yield from self.task(*told)

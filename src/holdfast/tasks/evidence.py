@@ -21,7 +21,7 @@ from holdfast.kernels import bitsets, evidence, index, rights
 from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates, Rows
 from holdfast.kernels.index import Ranges
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
@@ -111,7 +111,7 @@ class Probe:
     duplicates: bool = True
 
 
-def sample(item: Sample) -> Iterator[Parcel]:
+def sample(item: Sample) -> Iterator[TaskResult]:
     """Evidence from near neighbours."""
     view = item.view
     found = evidence.findings(view.shape.full.size)
@@ -123,7 +123,7 @@ def sample(item: Sample) -> Iterator[Parcel]:
             live = live[np.sort(chosen)]
         rows = Rows(view.rows(segment, live), live + segment.base)
         evidence.neighbours(rows, view.shape, _REACH, everything, found)
-    yield _parcel(found, view.columns, item.every_side)
+    yield _task_result(found, view.columns, item.every_side)
 
 
 def any_pair(words: int) -> Candidates:
@@ -133,7 +133,7 @@ def any_pair(words: int) -> Candidates:
     return Candidates(np.zeros((1, words), np.uint64), sides)
 
 
-def search(item: Search) -> Iterator[Parcel]:
+def search(item: Search) -> Iterator[TaskResult]:
     """All evidence against the candidates, in one part of the rows."""
     view = item.view
     rows = view.between(item.column, item.low, item.high)
@@ -141,10 +141,10 @@ def search(item: Search) -> Iterator[Parcel]:
     partial = np.zeros_like(item.candidates.sides)
     trie = _trie(item.candidates.left, item.order)
     searches.search(rows, view.shape, trie, item.candidates, found, partial)
-    yield _parcel(found, view.columns, item.every_side, partial)
+    yield _task_result(found, view.columns, item.every_side, partial)
 
 
-def survey(item: Survey) -> Iterator[Parcel]:
+def survey(item: Survey) -> Iterator[TaskResult]:
     """Evidence against the candidates from one row for each combination on their left sides."""
     view = item.view
     shape = view.shape
@@ -164,12 +164,12 @@ def survey(item: Survey) -> Iterator[Parcel]:
         full[mine] = kept.full
     # Where there was no room for all combinations there may be evidence that was not seen.
     partial[full] = item.candidates.sides[full]
-    parcel = _parcel(found, view.columns, item.every_side, partial)
-    parcel.arrays["full"] = full
-    yield parcel
+    task_result = _task_result(found, view.columns, item.every_side, partial)
+    task_result.arrays["full"] = full
+    yield task_result
 
 
-def probe(item: Probe) -> Iterator[Parcel]:
+def probe(item: Probe) -> Iterator[TaskResult]:
     """Evidence between a batch and these segments (the batch's own may be among them)."""
     view = item.view
     found = evidence.findings(view.shape.full.size)
@@ -202,11 +202,11 @@ def probe(item: Probe) -> Iterator[Parcel]:
                 has = np.flatnonzero(earlier >= 0)
                 duplicates.append(batch.ids[has])
                 duplicate_of.append(earlier[has])
-    parcel = _parcel(found, view.columns, item.every_side, partial)
+    task_result = _task_result(found, view.columns, item.every_side, partial)
     none = [np.empty(0, np.int64)]
-    parcel.arrays["duplicates"] = np.concatenate(duplicates or none)
-    parcel.arrays["duplicate_of"] = np.concatenate(duplicate_of or none)
-    yield parcel
+    task_result.arrays["duplicates"] = np.concatenate(duplicates or none)
+    task_result.arrays["duplicate_of"] = np.concatenate(duplicate_of or none)
+    yield task_result
 
 
 def _codes(item: Probe, rows: U64) -> dict[str, U64]:
@@ -250,9 +250,9 @@ def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tu
         yield one, found if one == two else index.shared(found, ranges[two])
 
 
-def _parcel(
+def _task_result(
     found: evidence.Findings, atoms: int, every_side: bool, partial: U64 | None = None
-) -> Parcel:
+) -> TaskResult:
     masks, witnesses, seen, complete = evidence.harvest(found)
     best = rights.maximal_evidence(masks, atoms) if every_side else bitsets.maximal(masks)
     keep = np.flatnonzero(bitsets.is_member(masks, best))
@@ -263,7 +263,7 @@ def _parcel(
     }
     if partial is not None:
         arrays["partial"] = partial
-    return Parcel({"complete": complete}, arrays)
+    return TaskResult({"complete": complete}, arrays)
 
 
 def _trie(candidates: U64, order: tuple[int, ...]) -> searches.Trie:

@@ -1,7 +1,8 @@
 """Rows to segments: parse where they are text, encode, sort what is to be indexed, write.
 
 One task reads its share of a source once and writes as many segments as its rows fill. Bad data is
-reported as a parcel, never raised, so that it reaches the user as a sentence and not as a stack.
+reported as a task result, never raised, so that it reaches the user as a sentence and not as a
+stack.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import evidence, index
 from holdfast.tasks import encode, text
 from holdfast.tasks.dialect import Dialect
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     ROWS,
     RawRows,
@@ -69,7 +70,7 @@ class Chunk:
     origins: NDArray[np.int64]  # of each record, or one for all
     whole: bool
 
-    def trouble(self, found: text.Trouble, spec: Ingest) -> Parcel:
+    def trouble(self, found: text.Trouble, spec: Ingest) -> TaskResult:
         """A report of what is wrong with one of the records, as it stands in its file."""
         number = None
         if self.whole:
@@ -95,30 +96,30 @@ class _Tally:
         if len(self.origins) < 2:  # enough to know whether it was one file
             self.origins.update(int(each) & ~1 for each in origins[[0, -1]])
 
-    def parcel(self, rows: int) -> Parcel:
+    def task_result(self, rows: int) -> TaskResult:
         origin = self.origins.pop() if len(self.origins) == 1 else NOWHERE
-        return Parcel({"counts": {"records": self.records, "rows": rows, "origin": origin}})
+        return TaskResult({"counts": {"records": self.records, "rows": rows, "origin": origin}})
 
 
-def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[Parcel]:
+def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResult]:
     """Write the rows of one partition; at the end say how many came and how many were written."""
     writer = _Writer(spec)
     tally = _Tally()
     rows = _parsed(batches, spec, tally) if spec.lines else _checked(batches, spec, tally)
     for item in rows:
-        if isinstance(item, Parcel):
+        if isinstance(item, TaskResult):
             yield item
             if item.facts.get("trouble") or item.facts.get("misfit"):
                 writer.abandon()
         elif item.num_rows:
             yield from writer.add(item)
     yield from writer.close()
-    yield tally.parcel(writer.written)
+    yield tally.task_result(writer.written)
 
 
 def split_header(
     batches: Iterator[pa.RecordBatch], spec: Ingest, dialect: Dialect
-) -> Iterator[Chunk | Parcel]:
+) -> Iterator[Chunk | TaskResult]:
     """Records without the header lines, which must all be alike; or a report of what is wrong.
 
     ``origin`` is an even number for each file, plus one in the file's first block. So the first
@@ -151,7 +152,7 @@ def split_header(
 
 def _split_file(
     file: pa.Array, origin: int, spec: Ingest, dialect: Dialect
-) -> Iterator[Chunk | Parcel]:
+) -> Iterator[Chunk | TaskResult]:
     """The records of one file."""
     whole = text.decoded(file, dialect.encoding)
     if isinstance(whole, text.Trouble):
@@ -168,7 +169,7 @@ def _split_file(
         yield Chunk(told, plain, np.array([origin]), True)
 
 
-def _unlike(line: pa.Scalar, origin: int, spec: Ingest, dialect: Dialect) -> Iterator[Parcel]:
+def _unlike(line: pa.Scalar, origin: int, spec: Ingest, dialect: Dialect) -> Iterator[TaskResult]:
     """A header that would put cells into other columns than the one that was looked at."""
     names = [spec.names[c] for c in spec.order or range(len(spec.names))]
     told = line.as_buffer().to_pybytes().decode("utf-8", "replace").rstrip("\r\n")
@@ -177,21 +178,21 @@ def _unlike(line: pa.Scalar, origin: int, spec: Ingest, dialect: Dialect) -> Ite
         yield _trouble(text.Trouble("line", told[:200], None, expected, 0, number=1), spec, origin)
 
 
-def infer(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[Parcel]:
+def infer(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResult]:
     """The narrowest type of every column in this share of the lines."""
     dialect = spec.lines or Dialect()
     votes = _Votes(spec, dialect)
     for chunk in split_header(batches, spec, dialect):
-        trouble = chunk if isinstance(chunk, Parcel) else votes.add(chunk)
+        trouble = chunk if isinstance(chunk, TaskResult) else votes.add(chunk)
         if trouble is not None:
             yield trouble
             return
-    yield votes.parcel(None)
+    yield votes.task_result(None)
 
 
 def _parsed(
     batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
-) -> Iterator[pa.RecordBatch | Parcel]:
+) -> Iterator[pa.RecordBatch | TaskResult]:
     """Typed rows from lines; after the first trouble only reports.
 
     Where the types were guessed from a sample, every line also votes, so that the result is the
@@ -203,9 +204,9 @@ def _parsed(
     back = [spec.order.index(c) for c in range(len(spec.order))]
     chunks = split_header(batches, spec, dialect)
     votes = _Votes(spec, dialect)
-    misfit: Parcel | None = None
+    misfit: TaskResult | None = None
     for chunk in chunks:
-        trouble = chunk if isinstance(chunk, Parcel) else None
+        trouble = chunk if isinstance(chunk, TaskResult) else None
         if isinstance(chunk, Chunk):
             tally.add(text.count(chunk.told), chunk.origins)
             if spec.guessed:
@@ -226,7 +227,7 @@ def _parsed(
                 pass
             return
     if spec.guessed:
-        yield votes.parcel(misfit)
+        yield votes.task_result(misfit)
 
 
 class _Votes:
@@ -237,21 +238,21 @@ class _Votes:
         self._delimiter = dialect.delimiter
         self._votes = ["null"] * len(spec.names)
 
-    def add(self, chunk: Chunk) -> Parcel | None:
+    def add(self, chunk: Chunk) -> TaskResult | None:
         found = text.infer_lines(chunk.records, len(self._votes), self._delimiter)
         if isinstance(found, text.Trouble):
             return chunk.trouble(found, self._spec)
         self._votes = [text.join(a, b) for a, b in zip(self._votes, found, strict=True)]
         return None
 
-    def parcel(self, misfit: Parcel | None) -> Parcel:
+    def task_result(self, misfit: TaskResult | None) -> TaskResult:
         told = misfit.facts["trouble"] if misfit else None
-        return Parcel({"votes": self._votes, "misfit": told})
+        return TaskResult({"votes": self._votes, "misfit": told})
 
 
 def _checked(
     batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
-) -> Iterator[pa.RecordBatch | Parcel]:
+) -> Iterator[pa.RecordBatch | TaskResult]:
     """Rows that came typed, in the table's types; unreadable records become a report."""
     width = len(spec.names)
     for batch in batches:
@@ -273,12 +274,12 @@ def _checked(
         yield pa.record_batch(columns, schema=spec.schema)
 
 
-def _trouble(trouble: text.Trouble, spec: Ingest, origin: int) -> Parcel:
+def _trouble(trouble: text.Trouble, spec: Ingest, origin: int) -> TaskResult:
     name = None
     if trouble.column is not None:
         place = spec.order[trouble.column] if spec.order else trouble.column
         name = spec.names[place]
-    return Parcel(
+    return TaskResult(
         {
             "trouble": {
                 "kind": trouble.kind,
@@ -317,7 +318,7 @@ class _Writer:
         """Something was wrong with the data: write no more."""
         self._closed = True
 
-    def add(self, batch: pa.RecordBatch) -> Iterator[Parcel]:
+    def add(self, batch: pa.RecordBatch) -> Iterator[TaskResult]:
         while batch.num_rows and not self._closed:
             piece = batch.slice(0, SEGMENT_ROWS - self._rows)
             batch = batch.slice(piece.num_rows)
@@ -341,7 +342,7 @@ class _Writer:
             self._told = time.monotonic()
             self._report.write_text(str(self._read))
 
-    def close(self) -> Iterator[Parcel]:
+    def close(self) -> Iterator[TaskResult]:
         if self._rows and not self._closed:
             yield self._finish()
         elif self._raw is not None:
@@ -352,7 +353,7 @@ class _Writer:
             self._raw = RawRows(self._root, self._spec.prefix, self._spec.schema)
         self._raw.add(piece)
 
-    def _finish(self) -> Parcel:
+    def _finish(self) -> TaskResult:
         raw, sizes = (self._raw.seal(), self._raw.sizes) if self._raw else (None, [])
         words = self._words
         path = write_words(self._root, unique(self._spec.prefix, "words"), words, sizes)
@@ -363,7 +364,7 @@ class _Writer:
         facts = {"words": path, "raw": raw, "rows": self._rows, "indexes": built}
         self.written += self._rows
         self._start()
-        return Parcel(facts, arrays)
+        return TaskResult(facts, arrays)
 
 
 class Sketches:

@@ -20,14 +20,14 @@ SCHEMA = pa.schema([("facts", pa.string()), ("arrays", pa.binary())])
 
 
 @dataclass(frozen=True)
-class Parcel:
+class TaskResult:
     """One result of a task."""
 
     facts: dict[str, Any]
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def batch(self) -> pa.RecordBatch:
-        """The parcel as one Arrow row."""
+        """The task result as one Arrow row."""
         described = []
         chunks = []
         for name, array in self.arrays.items():
@@ -48,28 +48,28 @@ def error_of(facts: dict[str, str]) -> HoldfastError:
     return kind(facts["message"])
 
 
-def guarded(parcels: Iterator[Parcel]) -> Iterator[Parcel]:
+def guarded(task_results: Iterator[TaskResult]) -> Iterator[TaskResult]:
     """What a task sends back, once the files that it wrote are flushed; an error of ours as the
-    last parcel, because Spark would run the task again and then bury the message in its own."""
+    last result, because Spark would run the task again and then bury the message in its own."""
     try:
-        for parcel in parcels:
+        for task_result in task_results:
             flushed()
-            yield parcel
+            yield task_result
     except HoldfastError as error:
-        yield Parcel({"failed": told(error)})
+        yield TaskResult({"failed": told(error)})
 
 
-def checked(parcels: Iterable[Parcel]) -> list[Parcel]:
+def checked(task_results: Iterable[TaskResult]) -> list[TaskResult]:
     """What tasks sent back, on the driver; their error, if one failed."""
-    kept = list(parcels)
-    for parcel in kept:
-        if "failed" in parcel.facts:
-            raise error_of(parcel.facts["failed"])
+    kept = list(task_results)
+    for task_result in kept:
+        if "failed" in task_result.facts:
+            raise error_of(task_result.facts["failed"])
     return kept
 
 
-def unpack(facts: str, arrays: bytes) -> Parcel:
-    """The parcel that :meth:`Parcel.batch` made a row of."""
+def unpack(facts: str, arrays: bytes) -> TaskResult:
+    """The task result that :meth:`TaskResult.batch` made a row of."""
     told = json.loads(facts)
     out: dict[str, NDArray[Any]] = {}
     offset = 0
@@ -77,4 +77,4 @@ def unpack(facts: str, arrays: bytes) -> Parcel:
         count = int(np.prod(shape, dtype=np.int64))
         out[name] = np.frombuffer(arrays, dtype, count, offset).reshape(shape)
         offset += count * np.dtype(dtype).itemsize
-    return Parcel(told["facts"], out)
+    return TaskResult(told["facts"], out)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
@@ -49,7 +49,7 @@ class Duplicates:
     parts: int
 
 
-def locate(item: Locate) -> Iterator[Parcel]:
+def locate(item: Locate) -> Iterator[TaskResult]:
     """Per request (equal ones grouped) how many rows match, and as many ids as it asks for."""
     view = item.view
     asked = View(view.root, item.requests, item.request_widths, True)
@@ -70,7 +70,7 @@ def locate(item: Locate) -> Iterator[Parcel]:
         counts += here
         ids.append(out[:kept] + segment.base)
         owners.append(np.repeat(np.arange(len(wide)), np.minimum(here, need)))
-    yield Parcel(
+    yield TaskResult(
         {},
         {
             "first": first,
@@ -128,7 +128,7 @@ def _look_up_request(
     return index.Ranges(lo, hi, near[order])
 
 
-def duplicates(item: Duplicates) -> Iterator[Parcel]:
+def duplicates(item: Duplicates) -> Iterator[TaskResult]:
     """How many rows repeat an earlier one, and a few such pairs."""
     view = item.view
     hashes = [np.empty(0, np.int64)]
@@ -168,7 +168,7 @@ def duplicates(item: Duplicates) -> Iterator[Parcel]:
                 count += 1
                 if len(pairs) < 4:
                     pairs.append([int(id_[near[earlier]]), int(id_[near[i]])])
-    yield Parcel({"duplicates": count, "pairs": pairs})
+    yield TaskResult({"duplicates": count, "pairs": pairs})
 
 
 def _fetch(view: View, ids: I64) -> U64:

@@ -8,17 +8,17 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import Parcel, checked, guarded, unpack
+from holdfast.tasks.result import TaskResult, checked, guarded, unpack
 
-Call = tuple[Callable[[Any], Iterator[Parcel]], Any]
+Call = tuple[Callable[[Any], Iterator[TaskResult]], Any]
 """A task and what it is told."""
 
-Reader = Callable[[Iterator[pa.RecordBatch], Ingest], Iterator[Parcel]]
+Reader = Callable[[Iterator[pa.RecordBatch], Ingest], Iterator[TaskResult]]
 """A task over the rows of a feed."""
 
 
 class Runner(Protocol):
-    """Runs tasks somewhere and brings back their parcels; or raises the error of one."""
+    """Runs tasks somewhere and brings back their task results; or raises the error of one."""
 
     @property
     def tasks(self) -> int:
@@ -28,13 +28,13 @@ class Runner(Protocol):
         """A runner of tasks that write where paths begin so: they see one folder, or it is an
         error."""
 
-    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
-        """Run every call, in one job; the parcels of each, in order."""
+    def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
+        """Run every call, in one job; the task results of each, in order."""
 
-    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[Parcel]:
+    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[TaskResult]:
         """Run a task over every partition of some rows, once, in one job."""
 
-    def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[Parcel]:
+    def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[TaskResult]:
         """Run a task over the first rows only."""
 
 
@@ -48,25 +48,25 @@ class InProcess:
         """All tasks are in this process."""
         return self
 
-    def run(self, calls: Sequence[Call]) -> list[list[Parcel]]:
+    def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         """Run every call."""
         return [checked(map(_copy, guarded(task(item)))) for task, item in calls]
 
-    def read(self, task: Reader, rows: pa.Table, spec: Ingest) -> list[Parcel]:
+    def read(self, task: Reader, rows: pa.Table, spec: Ingest) -> list[TaskResult]:
         """Run a task over the rows, in as many partitions as there are tasks."""
         size = max(1, -(-rows.num_rows // self.tasks))
-        parcels = []
+        task_results = []
         for start in range(0, max(1, rows.num_rows), size):
             batches = rows.slice(start, size).to_batches()
-            parcels += checked(map(_copy, guarded(task(iter(batches), spec))))
-        return parcels
+            task_results += checked(map(_copy, guarded(task(iter(batches), spec))))
+        return task_results
 
-    def head(self, task: Reader, rows: pa.Table, spec: Ingest, count: int) -> list[Parcel]:
+    def head(self, task: Reader, rows: pa.Table, spec: Ingest, count: int) -> list[TaskResult]:
         """Run a task over the first rows."""
         return checked(guarded(task(iter(rows.slice(0, count).to_batches()), spec)))
 
 
-def _copy(parcel: Parcel) -> Parcel:
+def _copy(task_result: TaskResult) -> TaskResult:
     """Through the same form that Spark carries, so that tests see what Spark would bring."""
-    row = parcel.batch()
+    row = task_result.batch()
     return unpack(row.column(0)[0].as_py(), row.column(1)[0].as_py())

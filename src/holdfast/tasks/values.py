@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import values
 from holdfast.tasks.encode import layout
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
     live_positions,
@@ -320,7 +320,7 @@ def _reading(type_: pa.DataType, first: int) -> tuple[int, int, int]:
     return values.INTEGER if width == 1 else values.HASHED, first, 0
 
 
-def count(item: Count) -> Iterator[Parcel]:
+def count(item: Count) -> Iterator[TaskResult]:
     """Write runs, each of as many entries as a task holds."""
     held: list[U64] = []
     root = item.cells.view.path
@@ -333,7 +333,7 @@ def count(item: Count) -> Iterator[Parcel]:
         yield _written(root, item.prefix, values.merged(held))
 
 
-def settle(item: Settle) -> Iterator[Parcel]:
+def settle(item: Settle) -> Iterator[TaskResult]:
     """Write what changed, and tell how many values move between clusters."""
     root = Path(item.root)
     blocks = [block for cells in item.cells for block in cells.blocks()]
@@ -345,19 +345,19 @@ def settle(item: Settle) -> Iterator[Parcel]:
     if not item.frequencies:
         delta = delta[values.arrivals(delta, old)]
         delta[:, 3] = 1
-    parcel = _written(root, item.prefix, delta, item.frequencies)
-    parcel.facts["wrong"] = bool(wrong)
-    yield Parcel(parcel.facts, {"masks": masks, "counts": counts})
+    task_result = _written(root, item.prefix, delta, item.frequencies)
+    task_result.facts["wrong"] = bool(wrong)
+    yield TaskResult(task_result.facts, {"masks": masks, "counts": counts})
 
 
-def merge(item: Merge) -> Iterator[Parcel]:
+def merge(item: Merge) -> Iterator[TaskResult]:
     """Write the merged part."""
     root = Path(item.root)
     entries = values.merged(_slices(root, item.runs, item.low, item.high))
     yield _written(root, item.prefix, entries, item.frequencies)
 
 
-def compare(item: Compare) -> Iterator[Parcel]:
+def compare(item: Compare) -> Iterator[TaskResult]:
     """How many values of which attributes differ."""
     root = Path(item.root)
     two = _slices(root, item.two, item.low, item.high)
@@ -366,10 +366,10 @@ def compare(item: Compare) -> Iterator[Parcel]:
     left = values.merged([*_slices(root, item.one, item.low, item.high), *two])
     attributes, counts = np.unique(left[:, 2], return_counts=True)
     wrong = dict(zip(map(str, attributes.tolist()), counts.tolist(), strict=True))
-    yield Parcel({"wrong": wrong})
+    yield TaskResult({"wrong": wrong})
 
 
-def missing(item: Missing) -> Iterator[Parcel]:
+def missing(item: Missing) -> Iterator[TaskResult]:
     """The codes of the values."""
     wanted = (item.dependent, item.referenced)
     found = _slices(Path(item.root), item.runs, item.low, item.high)
@@ -378,16 +378,16 @@ def missing(item: Missing) -> Iterator[Parcel]:
     same = (entries[1:, :2] == entries[:-1, :2]).all(axis=1)
     single = ~(np.append(same, False) | np.insert(same, 0, False))[: len(entries)]
     lone = single & (entries[:, 2] == item.dependent)
-    yield Parcel({"values": int(lone.sum())}, {"codes": entries[lone, :2][: item.most]})
+    yield TaskResult({"values": int(lone.sum())}, {"codes": entries[lone, :2][: item.most]})
 
 
-def find(item: Find) -> Iterator[Parcel]:
+def find(item: Find) -> Iterator[TaskResult]:
     """The ids of rows, and which codes they have; each code at most once a segment."""
     for segment, positions, codes in item.cells.codes(0):
         at = _place(codes, item.codes)
         found, first = np.unique(at, return_index=True)
         ids = positions[first[found >= 0]] + segment.base
-        yield Parcel({}, {"codes": found[found >= 0], "ids": ids})
+        yield TaskResult({}, {"codes": found[found >= 0], "ids": ids})
 
 
 def _place(codes: U64, among: U64) -> I64:
@@ -406,7 +406,7 @@ def _place(codes: U64, among: U64) -> I64:
     return at
 
 
-def trial(item: Trial) -> Iterator[Parcel]:
+def trial(item: Trial) -> Iterator[TaskResult]:
     """For each pair of sides, in one range of codes: a code that refutes it, if there is one, and
     how many rows of the left side have it."""
     root = Path(item.root)
@@ -420,15 +420,15 @@ def trial(item: Trial) -> Iterator[Parcel]:
     codes, rows = np.zeros((left.size, 2), np.uint64), np.zeros(left.size, np.int64)
     codes[at >= 0] = entries[at[at >= 0], :2]
     rows[at >= 0] = entries[at[at >= 0], 3]
-    yield Parcel({}, {"seen": seen, "rows": rows, "codes": codes})
+    yield TaskResult({}, {"seen": seen, "rows": rows, "codes": codes})
 
 
-def look(item: Look) -> Iterator[Parcel]:
+def look(item: Look) -> Iterator[TaskResult]:
     """How many of some rows have the tuples of a batch (or the given codes)."""
     if not item.wanted and not len(item.codes):
         tuples = (codes for cells in item.among for _, _, codes in cells.codes(0))
         some = any(len(codes) for codes in tuples)
-        yield Parcel({}, {"codes": np.zeros((1, 2), np.uint64), "rows": np.array([int(some)])})
+        yield TaskResult({}, {"codes": np.zeros((1, 2), np.uint64), "rows": np.array([int(some)])})
         return
     asked = [item.codes]
     for cells in item.wanted:
@@ -440,12 +440,12 @@ def look(item: Look) -> Iterator[Parcel]:
         for _, _, codes in cells.codes(0):
             at = _place(codes, wanted)
             rows += np.bincount(at[at >= 0], minlength=len(wanted))
-    yield Parcel({}, {"codes": wanted, "rows": rows})
+    yield TaskResult({}, {"codes": wanted, "rows": rows})
 
 
-def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> Parcel:
+def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> TaskResult:
     if not len(entries):
-        return Parcel({"part": None, "entries": 0})
+        return TaskResult({"part": None, "entries": 0})
     arrays: dict[str, NDArray[Any]] = {
         "code": np.ascontiguousarray(entries[:, 0]),
         "rest": np.ascontiguousarray(entries[:, 1]),
@@ -454,7 +454,7 @@ def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) ->
     if frequencies:
         arrays["count"] = entries[:, 3].astype(np.int64)
     path = write_arrays(root, unique(prefix, "values"), arrays)
-    return Parcel({"part": path, "entries": len(entries)})
+    return TaskResult({"part": path, "entries": len(entries)})
 
 
 def _slices(root: Path, runs: tuple[Run, ...], low: int, high: int) -> list[U64]:

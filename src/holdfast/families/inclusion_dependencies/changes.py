@@ -19,7 +19,7 @@ from holdfast.store.run import Place
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import values as tasks
-from holdfast.tasks.result import Parcel
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.values import HELD, Cells, Run, cut
@@ -83,14 +83,14 @@ def changed(
         )
         for k in range(parts)
     ]  # fmt: skip
-    parcels = [parcel for result in runner.run(calls) for parcel in result]
-    if any(parcel.facts["wrong"] for parcel in parcels):
+    task_results = [task_result for result in runner.run(calls) for task_result in result]
+    if any(task_result.facts["wrong"] for task_result in task_results):
         raise StoreError("a batch takes away values that the profile does not have")
     after = before.moved(
-        np.concatenate([parcel.arrays["masks"] for parcel in parcels]),
-        np.concatenate([parcel.arrays["counts"] for parcel in parcels]),
+        np.concatenate([task_result.arrays["masks"] for task_result in task_results]),
+        np.concatenate([task_result.arrays["counts"] for task_result in task_results]),
     )
-    added = run_of(parcels)
+    added = run_of(task_results)
     return replace(after, runs=(*before.runs, *([added] if added.entries else [])))
 
 
@@ -124,13 +124,13 @@ def _counted(runner: Runner, cells: list[Cells], place: Place) -> list[Run]:
             )
     # The large ones first, so that no task is left alone with one at the end.
     calls.sort(key=lambda call: -sum(s.rows for s in call[1].cells.view.segments))
-    return [run_of([parcel]) for result in runner.run(calls) for parcel in result]
+    return [run_of([task_result]) for result in runner.run(calls) for task_result in result]
 
 
-def run_of(parcels: list[Parcel]) -> Run:
+def run_of(task_results: list[TaskResult]) -> Run:
     return Run(
-        tuple(parcel.facts["part"] for parcel in parcels),
-        sum(parcel.facts["entries"] for parcel in parcels),
+        tuple(task_result.facts["part"] for task_result in task_results),
+        sum(task_result.facts["entries"] for task_result in task_results),
     )
 
 

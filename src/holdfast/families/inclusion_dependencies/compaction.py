@@ -60,7 +60,7 @@ def merged(
     made = []
     for number in range(len(groups)):
         mine = [r for owner, r in zip(owners, results, strict=True) if owner == number]
-        made.append(run_of([parcel for result in mine for parcel in result]))
+        made.append(run_of([task_result for result in mine for task_result in result]))
     gone = {id(run) for group in groups for run in group}
     kept = [run for run in state.runs if id(run) not in gone]
     return replace(state, runs=tuple(run for run in [*kept, *made] if run.entries))

@@ -43,9 +43,9 @@ def missing(
         )
         for k in range(parts)
     ]  # fmt: skip
-    parcels = [parcel for result in runner.run(calls) for parcel in result]
+    task_results = [task_result for result in runner.run(calls) for task_result in result]
     # In the order of their codes, because the parts are, and each in itself.
-    codes = np.concatenate([parcel.arrays["codes"] for parcel in parcels])[:most]
+    codes = np.concatenate([task_result.arrays["codes"] for task_result in task_results])[:most]
     if not len(codes):
         return np.empty(0, np.int64)
     cells = cells_of(state, Change(table, table.segments), place, options)
@@ -57,6 +57,6 @@ def missing(
     ]
     ids = np.full(len(codes), -1, np.int64)
     for result in runner.run(calls):
-        for parcel in result:
-            ids[parcel.arrays["codes"]] = parcel.arrays["ids"]
+        for task_result in result:
+            ids[task_result.arrays["codes"]] = task_result.arrays["ids"]
     return ids[ids >= 0]

@@ -215,10 +215,10 @@ def _tested(search: Search, candidates: list[Candidate]) -> Verdicts:
     seen = np.zeros(len(candidates), np.bool_)
     refuted: dict[int, Verdict] = {}
     for result in search.runner.run(calls):
-        for parcel in result:
-            seen |= parcel.arrays["seen"]
-            for k in np.flatnonzero(parcel.arrays["rows"]).tolist():
-                refuted[k] = _refuted(parcel.arrays["codes"], parcel.arrays["rows"], k)
+        for task_result in result:
+            seen |= task_result.arrays["seen"]
+            for k in np.flatnonzero(task_result.arrays["rows"]).tolist():
+                refuted[k] = _refuted(task_result.arrays["codes"], task_result.arrays["rows"], k)
     return {
         each: refuted.get(k, Verdict(HOLDS if seen[k] else EMPTY))
         for k, each in enumerate(candidates)
@@ -236,8 +236,8 @@ def _counted(search: Search, cells: list[Cells]) -> tuple[Run, ...]:
         for each in cells
         for share in shares(each.view, search.runner.tasks)
     ]
-    parcels = [parcel for result in search.runner.run(calls) for parcel in result]
-    return tuple(Run((p.facts["part"],), p.facts["entries"]) for p in parcels)
+    task_results = [task_result for result in search.runner.run(calls) for task_result in result]
+    return tuple(Run((p.facts["part"],), p.facts["entries"]) for p in task_results)
 
 
 def _kept(search: Search, known: Verdicts, batch: Batch) -> Verdicts:
@@ -301,9 +301,9 @@ def _looked_up(search: Search, looks: list[tuple[Candidate, str, tasks.Look]]) -
     results = search.runner.run([(tasks.look, look) for _, _, look in looks]) if looks else []
     answers: Answers = {}
     for (each, what, _), result in zip(looks, results, strict=True):
-        for parcel in result:
+        for task_result in result:
             told = answers.setdefault(each, {})
-            codes, rows = parcel.arrays["codes"], parcel.arrays["rows"]
+            codes, rows = task_result.arrays["codes"], task_result.arrays["rows"]
             told[what] = (codes, rows + told[what][1]) if what in told else (codes, rows)
     return answers
 

@@ -41,7 +41,7 @@ def differences(
         for k in range(parts)
     ]
     for result in runner.run(calls):
-        for parcel in result:
-            for number, count in parcel.facts["wrong"].items():
+        for task_result in result:
+            for number, count in task_result.facts["wrong"].items():
                 each = kept.attributes[int(number)]
                 yield each.table, f"the profile counts {count} values of {each} wrongly"
