@@ -29,7 +29,7 @@ from holdfast.model import errors
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
-from tests.pipeline.tables import text_feed
+from tests.pipeline.tables import text_input
 
 ORDERS = [("1", "7"), ("2", "7"), ("3", "8"), ("4", "9")]
 CUSTOMERS = [("7", "Ann"), ("8", "Bob"), ("10", "Cid")]
@@ -38,14 +38,14 @@ CUSTOMERS = [("7", "Ann"), ("8", "Bob"), ("10", "Cid")]
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Profile:
     """Orders and customers, of whom one is missing."""
-    feeds = {
-        "orders": text_feed(["id", "customer_id"], ORDERS),
-        "customers": text_feed(["id", "name"], CUSTOMERS),
+    row_inputs = {
+        "orders": text_input(["id", "customer_id"], ORDERS),
+        "customers": text_input(["id", "name"], CUSTOMERS),
     }
     store = Store.create(tmp_path / "shop")
     options = Options(min_coverage=0.5)
-    flow.profile(InProcess(), store, feeds, options, no_progress)
-    batch = flow.Batch(inserts=text_feed(["id", "customer_id"], ORDERS[:1]), batch_id="again")
+    flow.profile(InProcess(), store, row_inputs, options, no_progress)
+    batch = flow.Batch(inserts=text_input(["id", "customer_id"], ORDERS[:1]), batch_id="again")
     flow.apply(InProcess(), store, "orders", batch, no_progress)
     monkeypatch.setattr(Profile, "_running", lambda _: InProcess())
     return Profile.open(tmp_path / "shop")
@@ -199,9 +199,9 @@ def test_one_file_is_a_table_named_after_it(
 ) -> None:
     path = tmp_path / "orders.csv"
     path.touch()
-    feed = text_feed(["id", "customer_id"], ORDERS)
+    row_input = text_input(["id", "customer_id"], ORDERS)
     monkeypatch.setattr(Profile, "_running", lambda _: InProcess())
-    monkeypatch.setattr(Profile, "_feed", lambda *_: feed)
+    monkeypatch.setattr(Profile, "_row_input", lambda *_: row_input)
     assert Profile.create(tmp_path / "p", make(path)).tables == ("orders",)
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from holdfast.input.row_input import Feed
+    from holdfast.input.row_input import RowInput
     from holdfast.tasks.runner import Runner
 
     Rows = DataFrame | Source | str | os.PathLike[str]
@@ -95,12 +95,14 @@ class Profile:
         }
         with Store.creating(path) as store:
             profile = cls(store, session, progress)
-            feeds = {name: profile._feed(rows, f"table {name!r}") for name, rows in given.items()}
+            row_inputs = {
+                name: profile._row_input(rows, f"table {name!r}") for name, rows in given.items()
+            }
             runner = profile._running()
             from holdfast import flow
 
             with _plain_interrupts():
-                flow.profile(runner, store, feeds, options or Options(), profile._progress)
+                flow.profile(runner, store, row_inputs, options or Options(), profile._progress)
         return profile
 
     @classmethod
@@ -207,11 +209,13 @@ class Profile:
         columns = Columns.from_dict(form["columns"])
         insert_only = Options.from_dict(body["options"]).insert_only
         expect_batch(table, columns, given, key, batch_id, insert_only)
-        feeds = {kind: self._feed(rows, f"the {kind}", stored) for kind, rows in given.items()}
+        row_inputs = {
+            kind: self._row_input(rows, f"the {kind}", stored) for kind, rows in given.items()
+        }
         runner = self._running()
         from holdfast import flow
 
-        batch = flow.Batch(**feeds, row_key=key, batch_id=batch_id)
+        batch = flow.Batch(**row_inputs, row_key=key, batch_id=batch_id)
 
         def run() -> Changes:
             return flow.apply(runner, self._store, table, batch, self._progress, dry_run)
@@ -442,9 +446,9 @@ class Profile:
             self._session = self._opener()
         return self._session
 
-    def _feed(
+    def _row_input(
         self, rows: DataFrame | Source, label: str, stored: dict[str, Any] | None = None
-    ) -> Feed:
+    ) -> RowInput:
         if isinstance(rows, Source):
             from holdfast.spark.source import from_source
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from holdfast import flow
-from holdfast.input.row_input import Columns, Feed
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
@@ -39,7 +39,7 @@ def main() -> None:
             flow.error(lambda: runner, store, "rows", ("name",), "share")
 
 
-def _rows(start: int, end: int) -> Feed:
+def _rows(start: int, end: int) -> RowInput:
     """Lines of text, as from a CSV file."""
     types = {
         "id": pa.int64(),
@@ -54,10 +54,10 @@ def _rows(start: int, end: int) -> Feed:
         for i in range(start, end)
     ]
     columns = Columns.of(list(types), [str(each) for each in types.values()], list(types.values()))
-    return Feed("rows", columns, _lines(lines), lines=Dialect(escape="\\", nulls=("NA",)))
+    return RowInput("rows", columns, _lines(lines), lines=Dialect(escape="\\", nulls=("NA",)))
 
 
-def _digits(columns: int, end: int, start: int = 0) -> Feed:
+def _digits(columns: int, end: int, start: int = 0) -> RowInput:
     """Digits that look random, whose types are to be guessed: many rows have the same."""
     names = [f"digit{c}" for c in range(columns)]
     lines = [
@@ -65,7 +65,7 @@ def _digits(columns: int, end: int, start: int = 0) -> Feed:
         for i in range(start, end)
     ]
     text = Columns.of(names, ["string"] * columns, [pa.string()] * columns)
-    return Feed("digits", text, _lines(lines), lines=Dialect(), guessed=True)
+    return RowInput("digits", text, _lines(lines), lines=Dialect(), guessed=True)
 
 
 def _lines(lines: list[str]) -> pa.Table:

@@ -14,7 +14,7 @@ import pytest
 
 from holdfast.api import Profile
 from holdfast.cli import main
-from holdfast.input.row_input import Columns, Feed
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import Source
 from holdfast.tasks.runner import InProcess
 
@@ -68,7 +68,7 @@ def sessions(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 def in_process(monkeypatch: pytest.MonkeyPatch, sessions: list[tuple[Any, ...]]) -> None:
     """Commands work for real, in this process, on CSV files that pyarrow reads."""
 
-    def feed(_: Profile, rows: Source, label: str, stored: Any = None) -> Feed:
+    def row_input(_: Profile, rows: Source, label: str, stored: Any = None) -> RowInput:
         options = pa.csv.ConvertOptions(
             column_types={"day": pa.string(), "note": pa.string()},
             null_values=[""],
@@ -77,14 +77,14 @@ def in_process(monkeypatch: pytest.MonkeyPatch, sessions: list[tuple[Any, ...]])
         table = pa.csv.read_csv(rows.path, convert_options=options)
         types = [TYPES[each] for each in table.schema.types]
         columns = Columns.of(table.column_names, types, table.schema.types)
-        return Feed(label, columns, table.rename_columns(columns.schema.names))
+        return RowInput(label, columns, table.rename_columns(columns.schema.names))
 
     def running(profile: Profile) -> InProcess:
         profile._spark()
         return InProcess()
 
     monkeypatch.setattr(Profile, "_running", running)
-    monkeypatch.setattr(Profile, "_feed", feed)
+    monkeypatch.setattr(Profile, "_row_input", row_input)
 
 
 @pytest.fixture

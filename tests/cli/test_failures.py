@@ -157,7 +157,7 @@ def test_what_is_wrong_with_a_batch_is_told_before_spark_starts(
 
     sessions.clear()
     monkeypatch.chdir(shop.parent)
-    monkeypatch.setattr("holdfast.api.Profile._feed", read)
+    monkeypatch.setattr("holdfast.api.Profile._row_input", read)
     monkeypatch.setattr("holdfast.api.Profile._running", read)
     result = run(command, "shop", *arguments)
     assert (result.code, result.out) == (2, "")

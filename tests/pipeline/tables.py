@@ -1,4 +1,4 @@
-"""Helpers: rows as feeds for the in-process runner, and what a profile says of them.
+"""Helpers: rows as row inputs for the in-process runner, and what a profile says of them.
 
 Tests think in small integers. A column's *kind* says what cell stands for each of them, so that one
 oracle serves every type; what a profile shows is turned back into the integers.
@@ -25,7 +25,7 @@ import pytest
 from holdfast import flow
 from holdfast.evidence import looks, tiles
 from holdfast.families.known import Known
-from holdfast.input.row_input import Columns, Feed
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import bitsets, evidence
 from holdfast.model.changes import Changes, Verification
 from holdfast.model.constraints import FunctionalDependency
@@ -93,8 +93,8 @@ KINDS = (
 )
 
 
-def feed(columns: int | Sequence[Kind], rows: Rows, label: str = "rows") -> Feed:
-    """Rows of small integers as a feed."""
+def row_input(columns: int | Sequence[Kind], rows: Rows, label: str = "rows") -> RowInput:
+    """Rows of small integers as a row_input."""
     kinds = [BIGINT] * columns if isinstance(columns, int) else list(columns)
     names = [f"c{c}" for c in range(len(kinds))]
     cells = [
@@ -103,24 +103,26 @@ def feed(columns: int | Sequence[Kind], rows: Rows, label: str = "rows") -> Feed
     ]
     table = pa.table(dict(zip(names, cells, strict=True)))
     told = Columns.of(names, [kind.name for kind in kinds], [kind.arrow for kind in kinds])
-    return Feed(label, told, table)
+    return RowInput(label, told, table)
 
 
-def picked(rows: Feed, names: Sequence[str]) -> Feed:
-    """The feed with only some of its columns."""
+def picked(rows: RowInput, names: Sequence[str]) -> RowInput:
+    """The row input with only some of its columns."""
     places = [rows.columns.names.index(name) for name in names]
-    return Feed(rows.label, rows.columns.pick(places), rows.rows.select(list(names)))
+    return RowInput(rows.label, rows.columns.pick(places), rows.rows.select(list(names)))
 
 
-def text_feed(header: Sequence[str], rows: Sequence[Sequence[str]], label: str = "rows") -> Feed:
-    """Rows of text as a feed."""
+def text_input(
+    header: Sequence[str], rows: Sequence[Sequence[str]], label: str = "rows"
+) -> RowInput:
+    """Rows of text as a row input."""
     cells = [
         pa.array(list(column), pa.string())
         for column in (zip(*rows, strict=True) if rows else [()] * len(header))
     ]
     table = pa.table(cells, names=[f"c{c}" for c in range(len(header))])
     told = Columns.of(list(header), ["string"] * len(header), [pa.string()] * len(header))
-    return Feed(label, told, table)
+    return RowInput(label, told, table)
 
 
 class Shop:
@@ -139,8 +141,8 @@ class Shop:
         self.options = options or Options()
         self.runner: Runner = InProcess(tasks)
         self.store = Store.create(path)
-        feeds = {"t": feed(self.kinds, rows)}
-        flow.profile(self.runner, self.store, feeds, self.options, no_progress)
+        row_inputs = {"t": row_input(self.kinds, rows)}
+        flow.profile(self.runner, self.store, row_inputs, self.options, no_progress)
 
     def apply(self, dry_run: bool = False, **batch: Any) -> Changes:
         """Apply what :meth:`batch` takes."""
@@ -166,13 +168,13 @@ class Shop:
         batch_id: str | None = None,
         key_only: bool = False,
     ) -> flow.Batch:
-        feeds = [
-            None if rows is None else feed(self.kinds, rows, label)
+        row_inputs = [
+            None if rows is None else row_input(self.kinds, rows, label)
             for rows, label in ((inserts, "inserts"), (deletes, "deletes"), (updates, "updates"))
         ]
-        if key_only and feeds[1] is not None:
-            feeds[1] = picked(feeds[1], row_key)
-        return flow.Batch(*feeds, row_key=row_key, batch_id=batch_id)
+        if key_only and row_inputs[1] is not None:
+            row_inputs[1] = picked(row_inputs[1], row_key)
+        return flow.Batch(*row_inputs, row_key=row_key, batch_id=batch_id)
 
     def verify(self) -> Verification:
         return flow.verify(self.runner, self.store, no_progress)

@@ -20,7 +20,7 @@ from holdfast.store import Store
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, InProcess, Reader
-from tests.pipeline.tables import KINDS, Shop, feed, small_limits
+from tests.pipeline.tables import KINDS, Shop, row_input, small_limits
 from tests.strategies import Rows
 
 ROWS: Rows = [(1, 1, 0), (2, 1, 1), (3, 2, 0), (4, 2, 0)]
@@ -171,13 +171,13 @@ def test_a_row_key_named_twice_is_a_row_key(tmp_path: Path) -> None:
 
 
 def test_an_unknown_table_is_named(shop: Shop) -> None:
-    batch = flow.Batch(inserts=feed(3, []))
+    batch = flow.Batch(inserts=row_input(3, []))
     with pytest.raises(UnknownTableError, match="the profile has no table 'u'; it has t"):
         flow.apply(shop.runner, shop.store, "u", batch, no_progress)
 
 
 def test_the_columns_of_a_batch_may_come_in_another_order(shop: Shop) -> None:
-    rows = feed(3, [(5, 6, 7)])
+    rows = row_input(3, [(5, 6, 7)])
     names = ["c2", "c0", "c1"]
     mixed = replace(rows, columns=rows.columns.pick([2, 0, 1]), rows=rows.rows.select(names))
     mixed = replace(mixed, columns=replace(mixed.columns, names=tuple(names)))
@@ -344,7 +344,7 @@ def test_a_profile_that_fails_can_be_made_again(tmp_path: Path) -> None:
         store = Store.create(tmp_path / "p")
         with pytest.raises(RuntimeError):
             flow.profile(
-                Failing(fail_at, False), store, {"t": feed(3, ROWS)}, Options(), no_progress
+                Failing(fail_at, False), store, {"t": row_input(3, ROWS)}, Options(), no_progress
             )
         assert not list((tmp_path / "p" / "data").iterdir())
     Shop(tmp_path / "p", 3, ROWS).assert_exact(ROWS)
@@ -368,7 +368,7 @@ def test_a_batch_builds_on_the_version_that_its_lease_names(shop: Shop) -> None:
     store = Overtaken(shop.store.path)
     store.other = shop
     assert store.head() == 1
-    batch = flow.Batch(inserts=feed(3, [(6, 6, 6)]))
+    batch = flow.Batch(inserts=row_input(3, [(6, 6, 6)]))
     told = flow.apply(InProcess(), store, "t", batch, no_progress)
     assert (told.version, told.rows) == (3, 6)
     shop.assert_exact([*ROWS, (5, 5, 5), (6, 6, 6)])
@@ -390,7 +390,7 @@ class Meanwhile(InProcess):
 def test_of_two_writers_one_wins_and_the_other_is_told(shop: Shop) -> None:
     runner = Meanwhile()
     runner.other = shop
-    batch = flow.Batch(inserts=feed(3, [(6, 6, 6)]))
+    batch = flow.Batch(inserts=row_input(3, [(6, 6, 6)]))
     with pytest.raises(ConflictError, match="another writer committed version 2 first"):
         flow.apply(runner, Store(shop.store.path), "t", batch, no_progress)
     shop.assert_exact([*ROWS, (5, 5, 5)])
@@ -400,15 +400,18 @@ def test_of_two_writers_one_wins_and_the_other_is_told(shop: Shop) -> None:
 
 def test_tables_of_one_profile_do_not_touch_each_other(tmp_path: Path) -> None:
     store = Store.create(tmp_path / "p")
-    feeds = {"t": feed(2, [(1, 1), (2, 1)]), "u": feed(KINDS[1:4], [(1, 1, 1), (2, 1, 1)])}
-    flow.profile(InProcess(), store, feeds, Options(), no_progress)
+    row_inputs = {
+        "t": row_input(2, [(1, 1), (2, 1)]),
+        "u": row_input(KINDS[1:4], [(1, 1, 1), (2, 1, 1)]),
+    }
+    flow.profile(InProcess(), store, row_inputs, Options(), no_progress)
     u = store.read()["tables"]["u"]
     for number in range(3, 15):
-        batch = flow.Batch(inserts=feed(2, [(number, number)]), batch_id=str(number))
+        batch = flow.Batch(inserts=row_input(2, [(number, number)]), batch_id=str(number))
         flow.apply(InProcess(), store, "t", batch, no_progress)
     assert store.read()["tables"]["u"] == u
     # An id belongs to a table.
-    batch = flow.Batch(inserts=feed(KINDS[1:4], [(3, 1, 1)]), batch_id="5")
+    batch = flow.Batch(inserts=row_input(KINDS[1:4], [(3, 1, 1)]), batch_id="5")
     assert flow.apply(InProcess(), store, "u", batch, no_progress).applied
     assert flow.verify(InProcess(), store, no_progress).equal
 

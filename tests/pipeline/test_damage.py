@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from holdfast import Profile, flow
-from holdfast.input.row_input import Feed
+from holdfast.input.row_input import RowInput
 from holdfast.model.constraints import Attribute
 from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
@@ -20,7 +20,7 @@ from holdfast.model.progress import no_progress
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
 from holdfast.tasks.segments import map_arrays
-from tests.pipeline.tables import KINDS, Shop, feed, folder, small_limits
+from tests.pipeline.tables import KINDS, Shop, folder, row_input, small_limits
 from tests.strategies import Rows
 
 ROWS: Rows = [(i, i % 6, i // 6 % 4, i % 3 or None) for i in range(48)]
@@ -34,11 +34,11 @@ Answer = Callable[[Path], Any]
 
 def batch() -> flow.Batch:
     """Touches old rows through every index, and takes some of them away."""
-    return flow.Batch(inserts=feed(KIND, MORE), deletes=feed(KIND, ROWS[4:7]))
+    return flow.Batch(inserts=row_input(KIND, MORE), deletes=row_input(KIND, ROWS[4:7]))
 
 
-def feeds() -> dict[str, Feed]:
-    return {"t": feed(KIND, ROWS), "others": feed(2, OTHERS)}
+def row_inputs() -> dict[str, RowInput]:
+    return {"t": row_input(KIND, ROWS), "others": row_input(2, OTHERS)}
 
 
 @pytest.fixture(scope="module")
@@ -47,10 +47,13 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("damage") / "p"
     with small_limits(divide=0):
         store, runner = Store.create(path), InProcess(2)
-        flow.profile(runner, store, feeds(), OPTIONS, no_progress)
-        changes = {"inserts": feed(KIND, [(60, 1, 2, 0)]), "deletes": feed(KIND, ROWS[:3])}
+        flow.profile(runner, store, row_inputs(), OPTIONS, no_progress)
+        changes = {
+            "inserts": row_input(KIND, [(60, 1, 2, 0)]),
+            "deletes": row_input(KIND, ROWS[:3]),
+        }
         flow.apply(runner, store, "t", flow.Batch(**changes), no_progress)
-        more = flow.Batch(inserts=feed(2, [(50, 50)]), batch_id="more")
+        more = flow.Batch(inserts=row_input(2, [(50, 50)]), batch_id="more")
         flow.apply(runner, store, "others", more, no_progress)
         kinds = {name.split("/")[1].split("-")[0] for name in store.read()["files"]}
         assert kinds == {

@@ -18,7 +18,7 @@ from holdfast import flow
 from holdfast.families.inclusion_dependencies import changes as inclusion_changes
 from holdfast.families.inclusion_dependencies import compaction as inclusion_compaction
 from holdfast.families.inclusion_dependencies import n_ary as tuples
-from holdfast.input.row_input import Columns, Feed
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.changes import Changes
 from holdfast.model.constraints import Attribute
 from holdfast.model.errors import BatchError, SchemaError, UnknownTableError
@@ -58,21 +58,23 @@ class Shops:
         self.options = options or Options(kinds=("inds",))
         self.runner = InProcess(tasks)
         self.store = Store.create(path)
-        feeds = {name: self.feed(name, rows) for name, (_, rows) in tables.items()}
-        flow.profile(self.runner, self.store, feeds, self.options, no_progress)
+        row_inputs = {name: self.row_input(name, rows) for name, (_, rows) in tables.items()}
+        flow.profile(self.runner, self.store, row_inputs, self.options, no_progress)
 
-    def feed(self, table: str, rows: Cells, names: list[str] | None = None) -> Feed:
+    def row_input(self, table: str, rows: Cells, names: list[str] | None = None) -> RowInput:
         types = self.types[table]
         told = Columns.of(
             names or list("ABCDEFGH"[: len(types)]), types, [TYPES[each] for each in types]
         )
         cells = [pa.array([row[c] for row in rows], TYPES[each]) for c, each in enumerate(types)]
-        return Feed(table, told, pa.table(cells, names=list(told.schema.names)))
+        return RowInput(table, told, pa.table(cells, names=list(told.schema.names)))
 
     def apply(self, table: str, dry_run: bool = False, **batch: Any) -> Changes:
         row_key = batch.pop("row_key", ())
-        feeds = {name: self.feed(table, rows) for name, rows in batch.items() if rows is not None}
-        given_ = flow.Batch(**feeds, row_key=row_key)
+        row_inputs = {
+            name: self.row_input(table, rows) for name, rows in batch.items() if rows is not None
+        }
+        given_ = flow.Batch(**row_inputs, row_key=row_key)
         return flow.apply(self.runner, self.store, table, given_, no_progress, dry_run)
 
     @property

@@ -17,7 +17,7 @@ from holdfast.report.snapshot import TableSnapshot, snapshot
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
 from tests.data import MISSING, data_dir, read_table
-from tests.pipeline.tables import small_limits, text_feed
+from tests.pipeline.tables import small_limits, text_input
 
 pytestmark = pytest.mark.skipif(data_dir() is None, reason=MISSING)
 
@@ -43,12 +43,12 @@ class Real:
     def fresh(self, rows: Rows) -> Store:
         number = len(list(self.path.iterdir())) if self.path.exists() else 0
         store = Store.create(self.path / str(number))
-        feeds = {"t": text_feed(self.header, rows)}
-        flow.profile(self.runner, store, feeds, self.options, no_progress)
+        row_inputs = {"t": text_input(self.header, rows)}
+        flow.profile(self.runner, store, row_inputs, self.options, no_progress)
         return store
 
     def apply(self, inserts: Rows, deletes: Rows) -> None:
-        batch = flow.Batch(text_feed(self.header, inserts), text_feed(self.header, deletes))
+        batch = flow.Batch(text_input(self.header, inserts), text_input(self.header, deletes))
         flow.apply(self.runner, self.store, "t", batch, no_progress)
 
     @property

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from holdfast import flow
-from holdfast.input.row_input import Feed
+from holdfast.input.row_input import RowInput
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import Inclusions, clusters, snapshot
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
 from tests.data import MISSING, data_dir, read_table
-from tests.pipeline.tables import text_feed
+from tests.pipeline.tables import text_input
 
 TABLES = ("region", "nation", "supplier", "customer", "part", "partsupp", "orders", "lineitem")
 DECLARED = {
@@ -34,9 +34,9 @@ DECLARED = {
 }
 
 
-def profiled(path: Path, feeds: dict[str, Feed], options: Options | None = None) -> Store:
+def profiled(path: Path, row_inputs: dict[str, RowInput], options: Options | None = None) -> Store:
     store = Store.create(path)
-    flow.profile(InProcess(2), store, feeds, options or Options(), no_progress)
+    flow.profile(InProcess(2), store, row_inputs, options or Options(), no_progress)
     return store
 
 
@@ -46,16 +46,16 @@ def inclusions(store: Store) -> Inclusions:
     return found
 
 
-def csv_feed(path: Path) -> Feed:
+def csv_feed(path: Path) -> RowInput:
     """Every cell as text, an empty one as a null."""
     header, rows = read_table(path)
-    feed = text_feed(header, rows, path.stem)
-    cells = [column.combine_chunks() for column in feed.rows.columns]
+    row_input = text_input(header, rows, path.stem)
+    cells = [column.combine_chunks() for column in row_input.rows.columns]
     import pyarrow.compute as pc
 
     emptied = [pc.if_else(pc.equal(column, ""), None, column) for column in cells]
-    table = feed.rows.from_arrays(emptied, names=feed.rows.column_names)
-    return Feed(feed.label, feed.columns, table)
+    table = row_input.rows.from_arrays(emptied, names=row_input.rows.column_names)
+    return RowInput(row_input.label, row_input.columns, table)
 
 
 @pytest.mark.skipif(data_dir() is None, reason=MISSING)
@@ -63,20 +63,25 @@ def test_web_tables_about_planets(tmp_path: Path) -> None:
     folder = data_dir()
     assert folder is not None
     known = json.loads((folder / "known-results.json").read_text())["wdc"]
-    feeds = {path.stem: csv_feed(path) for path in sorted((folder / "wdc").glob("*.csv"))}
-    store = profiled(tmp_path / "p", feeds)
+    row_inputs = {path.stem: csv_feed(path) for path in sorted((folder / "wdc").glob("*.csv"))}
+    store = profiled(tmp_path / "p", row_inputs)
     kept = inclusions(store)
     found = kept.dependencies()
     assert {(str(each.dependent[0]), str(each.referenced[0])) for each in found} == {
         tuple(each) for each in known["inclusion_dependencies"]
     }
     counted = sum(each.values for each in clusters(store))
-    cells = {cell for feed in feeds.values() for c in feed.rows.columns for cell in c.to_pylist()}
+    cells = {
+        cell
+        for row_input in row_inputs.values()
+        for c in row_input.rows.columns
+        for cell in c.to_pylist()
+    }
     assert counted == len(cells - {None})
 
 
 @pytest.fixture(scope="module")
-def tpch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Feed]:
+def tpch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RowInput]:
     """TPC-H at scale factor 0.01, cells as text."""
     beside = Path(sys.executable).with_name("tpchgen-cli")
     tool = str(beside) if beside.exists() else shutil.which("tpchgen-cli")
@@ -84,11 +89,11 @@ def tpch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Feed]:
         pytest.skip("tpchgen-cli is not installed")
     folder = tmp_path_factory.mktemp("tpch")
     subprocess.run([tool, "csv", "-s", "0.01", f"--output-dir={folder}"], check=True)
-    return {name: text_feed(*read_table(folder / f"{name}.csv"), name) for name in TABLES}
+    return {name: text_input(*read_table(folder / f"{name}.csv"), name) for name in TABLES}
 
 
 @pytest.mark.slow
-def test_the_composite_foreign_key_of_tpch(tpch: dict[str, Feed], tmp_path: Path) -> None:
+def test_the_composite_foreign_key_of_tpch(tpch: dict[str, RowInput], tmp_path: Path) -> None:
     some = {name: tpch[name] for name in ("part", "supplier", "partsupp", "lineitem")}
     options = Options(max_arity=2, max_columns=3)
     found = inclusions(profiled(tmp_path / "p", some, options)).foreign_keys()
@@ -97,7 +102,7 @@ def test_the_composite_foreign_key_of_tpch(tpch: dict[str, Feed], tmp_path: Path
 
 
 @pytest.mark.slow
-def test_foreign_keys_of_tpch(tpch: dict[str, Feed], tmp_path: Path) -> None:
+def test_foreign_keys_of_tpch(tpch: dict[str, RowInput], tmp_path: Path) -> None:
     """Each declared one is found, and is the best candidate of its column."""
     found = inclusions(profiled(tmp_path / "p", tpch)).foreign_keys()
     best: dict[str, str] = {}

@@ -18,7 +18,7 @@ from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import agree_sets
 from holdfast.store import Store, leases
 from holdfast.tasks.runner import InProcess
-from tests.pipeline.tables import BIGINT, Shop, feed
+from tests.pipeline.tables import BIGINT, Shop, row_input
 from tests.strategies import Rows
 
 ROWS: Rows = [(i, i % 5, i % 3) for i in range(30)]
@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def check(store: Store) -> object:
-    batch = flow.Batch(inserts=feed(3, [(0, 0, 0)]), deletes=feed(3, ROWS[5:6]))
+    batch = flow.Batch(inserts=row_input(3, [(0, 0, 0)]), deletes=row_input(3, ROWS[5:6]))
 
     def run() -> Any:
         return flow.apply(InProcess(), store, "t", batch, no_progress, dry_run=True)

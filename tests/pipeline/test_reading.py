@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from holdfast.input import reading
 from holdfast.input.reading import Intake, Place
-from holdfast.input.row_input import Columns, Feed
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.errors import SourceError
 from holdfast.model.progress import no_progress
 from holdfast.tasks import ingest as task
@@ -42,16 +42,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
     return Place(str(root), "data/*-0123456789ab-")
 
 
-def lines(cells: list[tuple[bytes, ...]], guessed: bool = True, **how: Any) -> Feed:
+def lines(cells: list[tuple[bytes, ...]], guessed: bool = True, **how: Any) -> RowInput:
     told = [b",".join(row) + b"\n" for row in cells]
     names = [f"n{i}" for i in range(len(cells[0]))]
     columns = Columns.of(names, ["string"] * len(names), [pa.string()] * len(names))
     table = pa.table({"line": pa.array(told), "origin": pa.nulls(len(told), pa.int64())})
-    return Feed("odd.csv", columns, table, lines=Dialect(**how), guessed=guessed)
+    return RowInput("odd.csv", columns, table, lines=Dialect(**how), guessed=guessed)
 
 
-def read(feed: Feed, place: Place) -> Intake:
-    return reading.read(InProcess(2), feed, place, 1, no_progress)
+def read(row_input: RowInput, place: Place) -> Intake:
+    return reading.read(InProcess(2), row_input, place, 1, no_progress)
 
 
 def test_one_byte_that_is_no_text_does_not_lose_the_file(place: Place) -> None:
@@ -61,10 +61,10 @@ def test_one_byte_that_is_no_text_does_not_lose_the_file(place: Place) -> None:
     assert read(lines([(b"1", b"caf\xe9"), (b"2", b"x")], encoding="latin-1"), place).rows == 2
 
 
-def rows(feed: Feed, place: Place) -> int | None:
+def rows(row_input: RowInput, place: Place) -> int | None:
     """How many rows were read; None if the file was refused for what a line or cell is."""
     try:
-        return read(feed, place).rows
+        return read(row_input, place).rows
     except SourceError as wrong:
         told = str(wrong)
     assert "odd.csv" in told
@@ -109,10 +109,10 @@ def _losing(batches: Iterator[pa.RecordBatch], spec: Any) -> Iterator[TaskResult
 
 
 def test_a_row_that_gets_lost_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    feed = lines([(b"1", b"x"), (b"2", b"y")])
+    row_input = lines([(b"1", b"x"), (b"2", b"y")])
     monkeypatch.setattr(reading, "ingest", _losing)
     with pytest.raises(SourceError, match=r"odd\.csv: 2 records were read, but 0 rows written"):
-        read(feed, place)
+        read(row_input, place)
 
 
 @pytest.mark.parametrize("typed", [True, False])
@@ -122,10 +122,10 @@ def test_a_row_that_is_not_written_is_an_error(
     """Whatever the source: the writer of a task drops a batch, and its file is named."""
     columns = Columns.of(["n"], ["bigint"], [pa.int64()])
     numbers = pa.table({"c0": pa.array([1, 2, 3])})
-    feed = Feed("typed.parquet", columns, numbers) if typed else lines([(b"1",), (b"x",)])
+    row_input = RowInput("typed.parquet", columns, numbers) if typed else lines([(b"1",), (b"x",)])
     monkeypatch.setattr(task._Writer, "add", lambda *_: iter(()))
     with pytest.raises(SourceError, match=r"(typed\.parquet|odd\.csv): . records were read, but 0"):
-        read(feed, place)
+        read(row_input, place)
 
 
 def test_rows_are_counted_again_when_they_are_read_again(
@@ -133,8 +133,8 @@ def test_rows_are_counted_again_when_they_are_read_again(
 ) -> None:
     """The guess is wrong, and the second reading is the one that loses something."""
     monkeypatch.setattr(reading, "_GUESS_ROWS", 1)
-    feed = lines([(b"1",), (b"x",)])
-    assert read(feed, place).rows == 2
+    row_input = lines([(b"1",), (b"x",)])
+    assert read(row_input, place).rows == 2
     parse = task.text.parse
 
     def lossy(records: pa.Array, schema: pa.Schema, delimiter: str) -> Any:
@@ -143,13 +143,13 @@ def test_rows_are_counted_again_when_they_are_read_again(
 
     monkeypatch.setattr(task.text, "parse", lossy)
     with pytest.raises(SourceError, match="1 records were read, but 0 rows written"):
-        read(feed, place)
+        read(row_input, place)
 
 
 def test_a_line_is_found_in_its_file(place: Place, tmp_path: Path) -> None:
     file = tmp_path / "part.csv"
     file.write_bytes(b"\xef\xbb\xbf1,a\rb\n\n2,caf\xe9\n")
-    feed = lines([(b"2", b"caf\xe9")])
-    feed = replace(feed, file=lambda origin: str(file) if origin == 0 else None)
+    row_input = lines([(b"2", b"caf\xe9")])
+    row_input = replace(row_input, file=lambda origin: str(file) if origin == 0 else None)
     with pytest.raises(SourceError, match=r"part\.csv, line 3, column 'n1'"):
-        read(feed, place)
+        read(row_input, place)

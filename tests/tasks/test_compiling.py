@@ -20,7 +20,7 @@ from holdfast.tasks.compiling import Reporting, reported
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, InProcess, Reader
-from tests.pipeline.tables import BIGINT, feed
+from tests.pipeline.tables import BIGINT, row_input
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nothing is compiled"
@@ -72,7 +72,7 @@ def test_a_place_that_cannot_be_written_stops_nothing(tmp_path: Path) -> None:
 
 def test_tasks_are_told_apart_by_what_they_do() -> None:
     """Workers remember which tasks they have done, whatever the run was."""
-    one, two = Reporting(feed, "a", "b"), Reporting(feed, "c", "d")  # type: ignore[arg-type]
+    one, two = Reporting(row_input, "a", "b"), Reporting(row_input, "c", "d")  # type: ignore[arg-type]
     assert one == two
     assert hash(one) == hash(two)
 
@@ -106,9 +106,9 @@ def test_every_task_of_a_run_reports(tmp_path: Path) -> None:
     """In a profile, in a batch and in a verification."""
     store = Store.create(tmp_path / "p")
     runner = Seen(1)
-    feeds = {"t": feed([BIGINT], [(1,), (2,), (2,)])}
-    flow.profile(runner, store, feeds, Options(("keys",)), no_progress)
-    flow.apply(runner, store, "t", flow.Batch(feed([BIGINT], [(3,)])), no_progress)
+    row_inputs = {"t": row_input([BIGINT], [(1,), (2,), (2,)])}
+    flow.profile(runner, store, row_inputs, Options(("keys",)), no_progress)
+    flow.apply(runner, store, "t", flow.Batch(row_input([BIGINT], [(3,)])), no_progress)
     flow.verify(runner, store, no_progress)
     assert runner.tasks_seen
     assert all(isinstance(task, Reporting) for task in runner.tasks_seen)

@@ -9,7 +9,7 @@ from holdfast.families.inclusion_dependencies import values
 from holdfast.families.known import Known, bounded
 from holdfast.flow.commits import commit
 from holdfast.input.reading import read
-from holdfast.input.row_input import Feed
+from holdfast.input.row_input import RowInput
 from holdfast.model.limits import Limits
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
@@ -23,7 +23,7 @@ from holdfast.tasks.runner import Runner
 def profile(
     runner: Runner,
     store: Store,
-    feeds: Mapping[str, Feed],
+    row_inputs: Mapping[str, RowInput],
     options: Options,
     progress: Progress,
 ) -> int:
@@ -34,10 +34,10 @@ def profile(
     ):
         known: dict[str, Known] = {}
         seconds: dict[str, dict[str, float]] = {}
-        for name, feed in feeds.items():
+        for name, row_input in row_inputs.items():
             run = Run(runner, store, options, lease, about(progress, name))
             with bounded(name):
-                known[name] = _discover(run, _read(run, name, feed)).saved(run, None)
+                known[name] = _discover(run, _read(run, name, row_input)).saved(run, None)
             seconds[name] = run.seconds
         run = Run(runner, store, options, lease, progress)
         found = None
@@ -50,15 +50,17 @@ def profile(
     return version
 
 
-def _read(run: Run, name: str, feed: Feed) -> Table:
+def _read(run: Run, name: str, row_input: RowInput) -> Table:
     with run.stage("read"):
         run.progress("read")
         sketches = run.options.seeks_keys
-        intake = read(run.runner, feed, run.place, 1, run.progress, sketches=sketches)
+        intake = read(run.runner, row_input, run.place, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
     distinct = tasks.estimate(intake.task_results) or [0.0] * len(intake.columns.names)
     number = len(intake.segments) + 1
-    return Table(name, intake.columns, feed.source, intake.segments, number, distinct, intake.rows)
+    return Table(
+        name, intake.columns, row_input.source, intake.segments, number, distinct, intake.rows
+    )
 
 
 def _discover(run: Run, table: Table) -> Known:

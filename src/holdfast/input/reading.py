@@ -1,4 +1,4 @@
-"""A feed becomes segments: types settled, rows written, bad data turned into a clear error."""
+"""A row input becomes segments: types settled, rows written, bad data turned into a clear error."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.input.row_input import Columns, Feed
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.model.progress import Progress
 from holdfast.store.run import Place
@@ -28,7 +28,7 @@ _WATCH_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Intake:
-    """What reading a feed brought."""
+    """What reading a row input brought."""
 
     columns: Columns
     segments: tuple[Segment, ...]
@@ -43,36 +43,36 @@ class Intake:
 
 def read(
     runner: Runner,
-    feed: Feed,
+    row_input: RowInput,
     place: Place,
     first_number: int,
     progress: Progress,
     indexed: tuple[str, ...] = (),
     sketches: bool = False,
 ) -> Intake:
-    """Write the rows of a feed as segments, numbered from ``first_number``."""
-    if not feed.columns.names:
-        raise SchemaError(f"{feed.label} has no columns")
-    columns = _guess(runner, feed, place) if feed.guessed else feed.columns
-    _check_types(feed, columns)
+    """Write the rows of a row input as segments, numbered from ``first_number``."""
+    if not row_input.columns.names:
+        raise SchemaError(f"{row_input.label} has no columns")
+    columns = _guess(runner, row_input, place) if row_input.guessed else row_input.columns
+    _check_types(row_input, columns)
     indexes = (ROWS, *indexed)
-    spec = _spec(feed, columns, place, indexes, sketches)
+    spec = _spec(row_input, columns, place, indexes, sketches)
     with _watched(place, progress):
-        task_results = runner.read(ingest, feed.rows, spec)
+        task_results = runner.read(ingest, row_input.rows, spec)
     votes = [
         task_result.facts["votes"] for task_result in task_results if "votes" in task_result.facts
     ]
     if votes:
-        settled = _settled(feed, votes)
+        settled = _settled(row_input, votes)
         if settled.types != columns.types:
             # The sample misled: read again with the types that all rows fit.
             columns = settled
-            spec = _spec(feed.typed(columns), columns, place, indexes, sketches)
+            spec = _spec(row_input.typed(columns), columns, place, indexes, sketches)
             with _watched(place, progress):
-                task_results = runner.read(ingest, feed.rows, spec)
+                task_results = runner.read(ingest, row_input.rows, spec)
     for task_result in task_results:
         if found := task_result.facts.get("trouble") or task_result.facts.get("misfit"):
-            raise _error(feed, found)
+            raise _error(row_input, found)
     written = [task_result for task_result in task_results if "words" in task_result.facts]
     segments = tuple(_segment(first_number + i, each.facts) for i, each in enumerate(written))
     total = np.zeros(2, np.uint64)
@@ -80,7 +80,7 @@ def read(
         total += task_result.arrays["fingerprint"]
     rows = sum(segment.rows for segment in segments)
     _expect_all(
-        feed,
+        row_input,
         [
             task_result.facts["counts"]
             for task_result in task_results
@@ -118,7 +118,7 @@ def _segment(number: int, facts: dict[str, Any]) -> Segment:
 
 
 def _spec(
-    feed: Feed, columns: Columns, place: Place, indexes: tuple[str, ...], sketches: bool
+    row_input: RowInput, columns: Columns, place: Place, indexes: tuple[str, ...], sketches: bool
 ) -> Ingest:
     return Ingest(
         root=place.root,
@@ -128,28 +128,28 @@ def _spec(
         indexes=indexes,
         keep_raw=place.keep_rows,
         sketches=sketches,
-        lines=feed.lines,
-        header=feed.header,
-        whole=feed.whole,
-        corrupt=feed.corrupt,
-        order=feed.order,
-        guessed=feed.guessed,
+        lines=row_input.lines,
+        header=row_input.header,
+        whole=row_input.whole,
+        corrupt=row_input.corrupt,
+        order=row_input.order,
+        guessed=row_input.guessed,
     )
 
 
-def _guess(runner: Runner, feed: Feed, place: Place) -> Columns:
+def _guess(runner: Runner, row_input: RowInput, place: Place) -> Columns:
     """Types from the first rows; reading checks them against all the others."""
-    spec = _spec(feed, feed.columns, place, (), False)
+    spec = _spec(row_input, row_input.columns, place, (), False)
     votes = []
-    for task_result in runner.head(infer, feed.rows, spec, _GUESS_ROWS):
+    for task_result in runner.head(infer, row_input.rows, spec, _GUESS_ROWS):
         if "trouble" in task_result.facts:
-            raise _error(feed, task_result.facts["trouble"])
+            raise _error(row_input, task_result.facts["trouble"])
         votes.append(task_result.facts["votes"])
-    return _settled(feed, votes)
+    return _settled(row_input, votes)
 
 
-def _settled(feed: Feed, votes: list[list[str]]) -> Columns:
-    names = feed.columns.names
+def _settled(row_input: RowInput, votes: list[list[str]]) -> Columns:
+    names = row_input.columns.names
     joined = ["null"] * len(names)
     for each in votes:
         joined = [text.join(a, b) for a, b in zip(joined, each, strict=True)]
@@ -157,22 +157,22 @@ def _settled(feed: Feed, votes: list[list[str]]) -> Columns:
     return Columns.of(list(names), types, [text.arrow_type(vote) for vote in joined])
 
 
-def _check_types(feed: Feed, columns: Columns) -> None:
+def _check_types(row_input: RowInput, columns: Columns) -> None:
     verb = "compared"
     try:
         layout(columns.schema)
-        if feed.lines is not None:
+        if row_input.lines is not None:
             verb = "read from text"
             text.check_types(columns.schema)
     except UnsupportedType as wrong:
         place = int(wrong.column.removeprefix("c"))
         raise SchemaError(
-            f"{feed.label}: column {columns.names[place]!r} has the type {columns.types[place]}, "
-            f"which cannot be {verb}; cast it or leave it out"
+            f"{row_input.label}: column {columns.names[place]!r} has the type "
+            f"{columns.types[place]}, which cannot be {verb}; cast it or leave it out"
         ) from None
 
 
-def _expect_all(feed: Feed, counts: list[dict[str, Any]], rows: int) -> None:
+def _expect_all(row_input: RowInput, counts: list[dict[str, Any]], rows: int) -> None:
     """Every record became a row: each task's, and all of them together.
 
     What is wrong with a cell is told before. This is for what nobody thought of: an error, and
@@ -180,10 +180,12 @@ def _expect_all(feed: Feed, counts: list[dict[str, Any]], rows: int) -> None:
     """
     for each in counts:
         if each["rows"] != each["records"]:
-            raise _lost(feed.file(each["origin"]) or feed.label, each["records"], each["rows"])
+            raise _lost(
+                row_input.file(each["origin"]) or row_input.label, each["records"], each["rows"]
+            )
     records = sum(each["records"] for each in counts)
     if records != rows:
-        raise _lost(feed.label, records, rows)
+        raise _lost(row_input.label, records, rows)
 
 
 def _lost(where: str, records: int, rows: int) -> SourceError:
@@ -193,37 +195,37 @@ def _lost(where: str, records: int, rows: int) -> SourceError:
     )
 
 
-def _error(feed: Feed, trouble: dict[str, Any]) -> SourceError:
+def _error(row_input: RowInput, trouble: dict[str, Any]) -> SourceError:
     """A sentence that names the file, the line and the column, and says what was expected."""
-    where = feed.file(trouble["origin"]) or feed.label
-    number = trouble["number"] or _line_number(feed, where, trouble["line"])
+    where = row_input.file(trouble["origin"]) or row_input.label
+    number = trouble["number"] or _line_number(row_input, where, trouble["line"])
     if number:
         where += f", line {number}"
     column = f", column {trouble['column']!r}" if trouble["column"] else ""
     what = "malformed line" if trouble["kind"] == "line" else "unfit cell"
-    expected = f"{trouble['expected']}{_hint(feed, trouble)}"
+    expected = f"{trouble['expected']}{_hint(row_input, trouble)}"
     return SourceError(f"{where}{column}: {what}, expected {expected}: {trouble['line']!r}")
 
 
-def _hint(feed: Feed, trouble: dict[str, Any]) -> str:
+def _hint(row_input: RowInput, trouble: dict[str, Any]) -> str:
     """The option that may help, if the trouble looks like one that it is for."""
-    if feed.lines is None:
+    if row_input.lines is None:
         return ""
     if trouble["expected"].startswith("text in"):
         return " (--encoding says how the text is encoded)"
-    if trouble["kind"] == "line" and '\\"' in trouble["line"] and feed.lines.escape is None:
+    if trouble["kind"] == "line" and '\\"' in trouble["line"] and row_input.lines.escape is None:
         return " (quotes with a backslash before them need --escape '\\')"
-    if trouble["kind"] == "line" and '"' in trouble["line"] and not feed.whole:
+    if trouble["kind"] == "line" and '"' in trouble["line"] and not row_input.whole:
         return " (cells with line breaks need --multi-line)"
     return ""
 
 
-def _line_number(feed: Feed, path: str, line: str) -> int | None:
+def _line_number(row_input: RowInput, path: str, line: str) -> int | None:
     """Where a line is in a file that can be opened here; rows on workers do not know."""
     file = Path(path)
-    if not line or feed.whole or not file.is_file() or file.suffix in {".gz", ".bz2", ".zst"}:
+    if not line or row_input.whole or not file.is_file() or file.suffix in {".gz", ".bz2", ".zst"}:
         return None
-    encoding = feed.lines.encoding if feed.lines else "utf-8"
+    encoding = row_input.lines.encoding if row_input.lines else "utf-8"
     with file.open(encoding=encoding, errors="replace", newline="\n") as lines:
         for number, each in enumerate(lines, 1):
             if each.removeprefix("\ufeff").rstrip("\r\n")[:200] == line:

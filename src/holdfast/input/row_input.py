@@ -1,4 +1,4 @@
-"""A feed: rows on their way in, whatever they come from, and what is known about them."""
+"""A row input: rows on their way in, whatever they come from, and what is known about them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Feed:
+class RowInput:
     """Rows to be read once: ``rows`` is a DataFrame (or, in process, an Arrow table)."""
 
     label: str  # what messages call it: a file, or "the inserts"
@@ -71,41 +71,41 @@ class Feed:
     whole: bool = False
     corrupt: bool = False
     guessed: bool = False
-    order: tuple[int, ...] = ()  # the table's column for each of the feed's, if they differ
+    order: tuple[int, ...] = ()  # the table's column for each of the row_input's, if they differ
     file: Callable[[int], str | None] = lambda _: None  # the name of the file with an origin
 
-    def typed(self, columns: Columns) -> Feed:
+    def typed(self, columns: Columns) -> RowInput:
         """The same rows, read as these columns."""
         return replace(self, columns=columns, guessed=False)
 
 
-def fitted(feed: Feed, table: str, expected: Columns) -> Feed:
-    """A batch's feed, read in the order of the table's columns; anything else is an error.
+def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
+    """A batch's row input, read in the order of the table's columns; anything else is an error.
 
     Text has no types of its own, so lines are read as the table's types.
     """
-    missing = [name for name in expected.names if name not in feed.columns.names]
-    added = [name for name in feed.columns.names if name not in expected.names]
+    missing = [name for name in expected.names if name not in row_input.columns.names]
+    added = [name for name in row_input.columns.names if name not in expected.names]
     if missing or added:
         lacks = f"lacks the column {missing[0]!r}" if missing else ""
         has = f"has the column {added[0]!r}, which the table does not" if added else ""
         raise SchemaError(
-            f"{feed.label} {' and '.join(filter(None, [lacks, has]))}; "
+            f"{row_input.label} {' and '.join(filter(None, [lacks, has]))}; "
             f"table {table!r} has {', '.join(expected.names)}"
         )
-    order = tuple(expected.names.index(name) for name in feed.columns.names)
-    if feed.lines is None:
+    order = tuple(expected.names.index(name) for name in row_input.columns.names)
+    if row_input.lines is None:
         for place, column in enumerate(order):
-            given, stored = feed.columns.types[place], expected.types[column]
+            given, stored = row_input.columns.types[place], expected.types[column]
             if given != stored:
                 raise SchemaError(
-                    f"{feed.label}: column {expected.names[column]!r} is {given}, but {stored} in "
-                    f"table {table!r}; cast it, or profile the table again"
+                    f"{row_input.label}: column {expected.names[column]!r} is {given}, but "
+                    f"{stored} in table {table!r}; cast it, or profile the table again"
                 )
         # Typed rows are picked column by column, so the order says where to take each from.
-        order = tuple(feed.columns.names.index(name) for name in expected.names)
+        order = tuple(row_input.columns.names.index(name) for name in expected.names)
     return replace(
-        feed,
+        row_input,
         columns=expected,
         order=() if order == tuple(range(len(order))) else order,
         guessed=False,

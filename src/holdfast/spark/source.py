@@ -1,4 +1,4 @@
-"""Anything that Spark reads, as a feed.
+"""Anything that Spark reads, as a row_input.
 
 CSV is read as lines of text and parsed by our own tasks, so that it means the same whatever the
 session's settings. Columns go by position everywhere: names are ours, Spark sees c0, c1, …
@@ -22,7 +22,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
 
-from holdfast.input.row_input import Columns, Feed
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import Source, is_local, local_file
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.spark import jobs
@@ -37,16 +37,16 @@ _LONGEST_HEADER = 1 << 20
 log = logging.getLogger("holdfast")
 
 
-def from_frame(frame: DataFrame, label: str) -> Feed:
+def from_frame(frame: DataFrame, label: str) -> RowInput:
     """The caller's DataFrame, as it is."""
     kinds = [field.dataType for field in frame.schema.fields]
     columns = _columns(list(frame.columns), kinds)
-    return Feed(label, columns, _positional(frame, kinds), {"format": "dataframe"})
+    return RowInput(label, columns, _positional(frame, kinds), {"format": "dataframe"})
 
 
 def from_source(
     session: SparkSession, source: Source, stored: dict[str, Any] | None = None
-) -> Feed:
+) -> RowInput:
     """A file, folder or table. ``stored`` says how the table's first rows were read."""
     if stored:
         source = source.like(stored)
@@ -80,7 +80,7 @@ def _for_spark(path: str) -> str:
 # CSV
 
 
-def _csv(session: SparkSession, source: Source) -> Feed:
+def _csv(session: SparkSession, source: Source) -> RowInput:
     lines = _first_lines(session, source)
     source = _with_delimiter(source, lines)
     dialect = source.dialect
@@ -96,7 +96,7 @@ def _csv(session: SparkSession, source: Source) -> Feed:
     line = f.col("value").cast("binary")  # the bytes as they are, whatever they encode
     if not whole:
         line = f.concat(line, f.lit(b"\n"))
-    return Feed(
+    return RowInput(
         source.path,
         columns,
         read.select(line.alias("line"), origin.alias("origin")),
@@ -288,7 +288,7 @@ def _no_more_than(stored: t.StructType, found: t.StructType, label: str) -> t.St
     return stored
 
 
-def _other(session: SparkSession, source: Source, first: bool) -> Feed:
+def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
     options = dict(source.options)
     corrupt = source.kind == "json"
     schema: t.StructType | None = _ddl(session, source.schema) if source.schema else None
@@ -330,7 +330,7 @@ def _other(session: SparkSession, source: Source, first: bool) -> Feed:
         frame = frame.select("*", _origin(file_path))
         fields = frame.schema.fields
     rows = _positional(frame, [each.dataType for each in fields])
-    return Feed(
+    return RowInput(
         source.path,
         columns,
         rows,

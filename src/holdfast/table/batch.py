@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from holdfast.input.reading import read
-from holdfast.input.row_input import Feed, fitted
+from holdfast.input.row_input import RowInput, fitted
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange
 from holdfast.table.matching import Requests, find_rows, with_deleted
@@ -20,11 +20,11 @@ from holdfast.tasks.segments import Segment
 
 @dataclass(frozen=True)
 class Batch:
-    """Changes to one table, as feeds."""
+    """Changes to one table, as row inputs."""
 
-    inserts: Feed | None = None
-    deletes: Feed | None = None
-    updates: Feed | None = None
+    inserts: RowInput | None = None
+    deletes: RowInput | None = None
+    updates: RowInput | None = None
     row_key: tuple[str, ...] = ()
     batch_id: str | None = None
 
@@ -32,7 +32,7 @@ class Batch:
     def given(self) -> list[str]:
         """The kinds of changes that it has."""
         kinds = {"inserts": self.inserts, "deletes": self.deletes, "updates": self.updates}
-        return [kind for kind, feed in kinds.items() if feed is not None]
+        return [kind for kind, row_input in kinds.items() if row_input is not None]
 
 
 @dataclass(frozen=True)
@@ -62,26 +62,32 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
     digests: list[str] = []
     inserted = updated = 0
     if batch.inserts is not None:
-        feed = fitted(batch.inserts, table.name, table.columns)
-        intake = read(run.runner, feed, run.place, number, run.progress, table.indexed)
+        row_input = fitted(batch.inserts, table.name, table.columns)
+        intake = read(run.runner, row_input, run.place, number, run.progress, table.indexed)
         added, inserted = intake.segments, intake.rows
         digests.append(f"inserts={intake.fingerprint}")
     if batch.updates is not None:
-        feed = fitted(batch.updates, table.name, table.columns)
-        intake = read(run.runner, feed, run.place, number + len(added), run.progress, table.indexed)
+        row_input = fitted(batch.updates, table.name, table.columns)
+        intake = read(
+            run.runner, row_input, run.place, number + len(added), run.progress, table.indexed
+        )
         added += intake.segments
         updated = intake.rows
-        requests.append(Requests("update", feed.label, table.columns, intake.segments, key, key))
+        requests.append(
+            Requests("update", row_input.label, table.columns, intake.segments, key, key)
+        )
         digests.append(f"updates={intake.fingerprint}")
     if batch.deletes is not None:
         whole = set(table.columns.names) <= set(batch.deletes.columns.names)
         wanted = table.columns if whole or not key else table.columns.pick(list(key))
-        feed = fitted(batch.deletes, table.name, wanted)
+        row_input = fitted(batch.deletes, table.name, wanted)
         place = replace(run.place, keep_rows=True)
-        intake = read(run.runner, feed, place, number + len(added), run.progress)
+        intake = read(run.runner, row_input, place, number + len(added), run.progress)
         columns = key or everything
         places = columns if wanted is table.columns else tuple(range(len(columns)))
-        requests.append(Requests("delete", feed.label, wanted, intake.segments, columns, places))
+        requests.append(
+            Requests("delete", row_input.label, wanted, intake.segments, columns, places)
+        )
         digests.append(f"deletes={intake.fingerprint}")
     if batch.row_key:
         digests.append(f"key={json.dumps(batch.row_key)}")

@@ -14,7 +14,7 @@ Call = tuple[Callable[[Any], Iterator[TaskResult]], Any]
 """A task and what it is told."""
 
 Reader = Callable[[Iterator[pa.RecordBatch], Ingest], Iterator[TaskResult]]
-"""A task over the rows of a feed."""
+"""A task over the rows of a row_input."""
 
 
 class Runner(Protocol):
