@@ -42,4 +42,4 @@ def test_executors_with_another_disk_under_the_profiles_path(
     rows = spark.range(100).repartition(4)
     with pytest.raises(SetupError, match=f"{path}/data: the worker on .* does not see a file"):
         Profile.create(path, {"t": rows}, session=spark)
-    assert not list((tmp_path / tmp_path.name / "data").iterdir())
+    assert not (tmp_path / tmp_path.name).exists()
