@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import strategies as st
+
+
+def examples(number: int) -> int:
+    """How many examples of a kernel to try: an eighth where kernels run as plain Python."""
+    return max(5, number // 8) if os.environ.get("NUMBA_DISABLE_JIT") == "1" else number
+
 
 # --- sets ---------------------------------------------------------------------------------
 

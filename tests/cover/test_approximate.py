@@ -17,7 +17,7 @@ from holdfast.kernels import approximate as kernels
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import TooMany
 from tests import oracle
-from tests.strategies import families
+from tests.strategies import examples, families
 
 Family = list[tuple[int, ...]]
 
@@ -91,13 +91,13 @@ def problems(draw: st.DrawFn, max_atoms: int = 8) -> Problem:
 
 
 @given(problems(), st.sampled_from([1, 3]))
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 def test_against_all_subsets(problem: Problem, threads: int) -> None:
     assert problem.solved(threads) == problem.slowly()
 
 
 @given(problems(6), st.sampled_from([64, 65, 130]), st.randoms(use_true_random=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_atoms_spread_over_several_words(problem: Problem, atoms: int, random: object) -> None:
     """Among atoms that all evidences hold: those are never needed."""
     places = sorted(random.sample(range(atoms), problem.atoms))  # type: ignore[attr-defined]
@@ -110,7 +110,7 @@ def test_atoms_spread_over_several_words(problem: Problem, atoms: int, random: o
 
 
 @given(problems())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_a_bound_of_zero_gives_the_cover(problem: Problem) -> None:
     exact = Problem(problem.atoms, problem.evidence, problem.weights, 0, problem.limit)
     masks = bitsets.from_columns(problem.evidence, problem.atoms)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -20,6 +21,7 @@ from holdfast.kernels.values import FLOAT, HASHED, INTEGER, WIDE
 from holdfast.tasks import encode
 from tests import oracle
 from tests.data import MISSING, data_dir, read_table
+from tests.strategies import examples
 
 Column = list[object]
 
@@ -144,7 +146,7 @@ def paths(way: str) -> Iterator[None]:
 
 
 @given(st.data(), st.sampled_from(["direct", "hashed", "sparse"]), st.sampled_from([1, 1, 12]))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_words_of_every_tile(data: st.DataObject, way: str, repeated: int) -> None:
     types, columns = data.draw(tables())
     together = data.draw(st.booleans())
@@ -381,6 +383,9 @@ def test_many_pairs_in_all_three_ways(columns: int, ordered: int, nulls_equal: b
     assert sums == dict(zip(map(tuple, words.tolist()), numbers.tolist(), strict=True))
 
 
+@pytest.mark.skipif(
+    os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nine million pairs are too many for Python"
+)
 @pytest.mark.skipif(data_dir() is None, reason=MISSING)
 @pytest.mark.parametrize(
     ("name", "evidences"),

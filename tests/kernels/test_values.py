@@ -16,9 +16,11 @@ from hypothesis import strategies as st
 from holdfast.kernels import values
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.values import _reading, family, salt
+from tests.strategies import examples
 
 WIDE = Context(prec=80)
-quick = settings(deadline=None, max_examples=200)  # the first example waits for the compiler
+# The first example waits for the compiler.
+quick = settings(deadline=None, max_examples=examples(200))
 
 INTEGERS = st.one_of(st.integers(-5, 5), st.integers(-(1 << 63), (1 << 63) - 1))
 DECIMALS = st.one_of(
