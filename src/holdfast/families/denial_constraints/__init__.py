@@ -1,1 +1,0 @@
-"""Denial constraints: which minimal sets of weak predicates are reported."""
