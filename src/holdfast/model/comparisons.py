@@ -1,0 +1,107 @@
+"""What pairs of rows are compared in, and the atoms that a pair can satisfy.
+
+A *comparison* puts a cell of row t beside a cell of row s: column A with A, or A with B; a
+single-row one compares two cells of t, and its mirror image two of s. Its *atoms* are weak
+predicates: ``=`` alone where only agreement counts (keys, functional dependencies), ``=`` and
+``!=`` where cells have no order, ``<=``, ``>=`` and ``!=`` where they have one. Strong predicates
+are sets of atoms: ``=`` is {<=, >=}, ``<`` is {<=, !=}. A constraint is a set of atoms, and a pair
+violates it iff the pair satisfies them all.
+
+A :class:`Space` numbers the atoms of some comparisons; evidence, covers and candidates know only
+these numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+AGREEMENT = ("=",)
+EQUALITY = ("=", "!=")
+ORDER = ("<=", ">=", "!=")
+"""The atoms that a comparison can have."""
+
+BOTH, FIRST, SECOND = range(3)
+"""Whose cells a comparison compares: one of t with one of s, two of t, two of s."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A column beside a column, and the operators that are its atoms."""
+
+    left: int
+    right: int
+    operators: tuple[str, ...] = AGREEMENT
+    rows: int = BOTH
+
+    @property
+    def mirror(self) -> Comparison:
+        """The comparison that takes this one's place when t and s change places."""
+        if self.rows == BOTH:
+            return Comparison(self.right, self.left, self.operators, self.rows)
+        other = SECOND if self.rows == FIRST else FIRST
+        return Comparison(self.left, self.right, self.operators, other)
+
+
+@dataclass(frozen=True)
+class Space:
+    """The comparisons of a table's rows; atoms are numbered in their order.
+
+    >>> space = Space("order", 2, (Comparison(0, 0, ORDER), Comparison(1, 1, EQUALITY)))
+    >>> space.atoms, space.first
+    (5, (0, 3))
+    >>> space.mirrored([0, 2, 4])
+    (1, 2, 4)
+    """
+
+    name: str
+    columns: int  # of the table, whether compared or not
+    comparisons: tuple[Comparison, ...]
+
+    @cached_property
+    def first(self) -> tuple[int, ...]:
+        """The first atom of every comparison."""
+        at, places = 0, []
+        for each in self.comparisons:
+            places.append(at)
+            at += len(each.operators)
+        return tuple(places)
+
+    @cached_property
+    def atoms(self) -> int:
+        """How many atoms there are."""
+        return sum(len(each.operators) for each in self.comparisons)
+
+    @cached_property
+    def comparison_of(self) -> tuple[int, ...]:
+        """The comparison that each atom belongs to."""
+        sizes = (len(each.operators) for each in self.comparisons)
+        return tuple(k for k, size in enumerate(sizes) for _ in range(size))
+
+    @cached_property
+    def symmetric(self) -> bool:
+        """Whether both rows of a pair see the same, so that pairs have no order."""
+        return self.mirror == tuple(range(self.atoms))
+
+    @cached_property
+    def mirror(self) -> tuple[int, ...]:
+        """The atom that takes each one's place when t and s change places."""
+        number = {each: k for k, each in enumerate(self.comparisons)}
+        out = []
+        for each in self.comparisons:
+            other = number[each.mirror]
+            operators = list(each.operators)
+            if each.rows == BOTH and "<=" in operators:
+                operators = [{"<=": ">=", ">=": "<="}.get(op, op) for op in operators]
+            out += [self.first[other] + each.operators.index(op) for op in operators]
+        return tuple(out)
+
+    def mirrored(self, atoms: Iterable[int]) -> tuple[int, ...]:
+        """A set of atoms as the other row of the pair sees it."""
+        return tuple(sorted(self.mirror[atom] for atom in atoms))
+
+
+def agreements(columns: int) -> Space:
+    """The space of keys and functional dependencies: atom c is "equal in column c"."""
+    return Space("agreement", columns, tuple(Comparison(c, c) for c in range(columns)))
