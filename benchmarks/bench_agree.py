@@ -23,6 +23,7 @@ import numpy as np
 from benchmarks.tpch import write
 from holdfast import Options, Profile, Source
 from holdfast.kernels import comparisons, pairs
+from holdfast.model.comparisons import BOTH
 from tests.data import MISSING, data_dir, read_table
 
 TABLE = "t"
@@ -214,9 +215,7 @@ def _kernel(path: Path) -> None:
         ("agree-sets", [False] * len(planes), 150),
         ("comparison words", ordered, 250),
     ):
-        layout = comparisons.layout(
-            [(c, c, comparisons.BOTH, order) for c, order in enumerate(orders)]
-        )
+        layout = comparisons.layout([(c, c, BOTH, order) for c, order in enumerate(orders)])
         rates = []
         for _ in range(4):  # the first one may have to be compiled
             start = time.perf_counter()

@@ -18,6 +18,17 @@ from hypothesis import strategies as st
 
 from holdfast.kernels import bitsets, comparisons, pairs, ranks
 from holdfast.kernels.values import FLOAT, HASHED, INTEGER, WIDE
+from holdfast.model.comparisons import (
+    AGREEMENT,
+    BOTH,
+    EQUALITY,
+    FIRST,
+    ORDER,
+    SECOND,
+    Comparison,
+    Space,
+    agreements,
+)
 from holdfast.tasks import encode
 from tests import oracle
 from tests.data import MISSING, data_dir, read_table
@@ -25,13 +36,7 @@ from tests.strategies import examples
 
 Column = list[object]
 
-WHOSE = {"ts": comparisons.BOTH, "tt": comparisons.FIRST, "ss": comparisons.SECOND}
-ATOMS = {
-    comparisons.NOTHING: (),
-    comparisons.EQUAL: ("=",),
-    comparisons.EQUALITY: ("=", "!="),
-    comparisons.ORDER: ("<=", ">=", "!="),
-}
+WHOSE = {"ts": BOTH, "tt": FIRST, "ss": SECOND}
 
 NUMBERS = {
     pa.int64(): (INTEGER, 0, [0, 1, -1, 2**53, 2**53 + 1, -(2**63), 2**63 - 1]),
@@ -214,11 +219,15 @@ def test_words_of_every_tile(data: st.DataObject, way: str, repeated: int) -> No
             assert oracle.outcomes(t, s, space, nulls) == shown[k]
             assert oracle.outcomes(s, t, space, nulls) == decoded(swapped[k], layout)
 
-    usual = comparisons.atoms_of(layout)
-    fewest = data.draw(st.lists(st.integers(0, 2), min_size=len(space), max_size=len(space)))
-    for atoms in (usual, np.array(fewest, np.int64)):
-        operators = [ATOMS[each] for each in atoms.tolist()]
-        masks = comparisons.evidence(found.words, layout, atoms)
+    usual = [ORDER if ordered else EQUALITY for *_, ordered in space]
+    fewest = [data.draw(st.sampled_from([(), AGREEMENT, EQUALITY])) for _ in space]
+    for operators in (usual, fewest):
+        chosen = [
+            Comparison(a, b, each, WHOSE[whose])
+            for (a, b, whose, _), each in zip(space, operators, strict=True)
+            if each
+        ]
+        masks = comparisons.evidence(found.words, layout, Space("", len(columns), tuple(chosen)))
         for mask, each in zip(bitsets.to_columns(masks), shown, strict=True):
             assert set(mask) == oracle.satisfied(each, operators)
 
@@ -400,15 +409,15 @@ def test_known_evidence(name: str, evidences: int) -> None:
         ordered = all(cell.replace(".", "").isdigit() for cell in column)
         cells = np.array([float(cell) for cell in column] if ordered else column)
         planes.append(np.unique(cells, return_inverse=True)[1])
-        space.append((c, c, comparisons.BOTH, ordered))
-    side, layout = pairs.Rows(np.array(planes, np.int32)), comparisons.layout(space)
+        space.append(Comparison(c, c, ORDER if ordered else EQUALITY))
+    side, layout = pairs.Rows(np.array(planes, np.int32)), comparisons.layout_of(space)
     found = pairs.count(layout, side, side, True, np.arange(len(rows)))
     assert found.counts.sum() == len(rows) * (len(rows) - 1) // 2
     both = np.concatenate([found.words, comparisons.mirror(found.words, layout)])
-    atoms = comparisons.atoms_of(layout)
-    assert len(bitsets.distinct(comparisons.evidence(both, layout, atoms))) == evidences
-    equal = np.full(len(space), comparisons.EQUAL)
+    known = Space("known", len(space), tuple(space))
+    assert len(bitsets.distinct(comparisons.evidence(both, layout, known))) == evidences
     ends = np.arange(len(rows))
-    agree_sets = bitsets.distinct(comparisons.evidence(found.words, layout, equal))
+    equal = comparisons.evidence(found.words, layout, agreements(len(space)))
+    agree_sets = bitsets.distinct(equal)
     counted, _ = pairs.agree_sets(side.codes, ends, nulls_equal=True)
     assert np.array_equal(agree_sets, bitsets.distinct(counted))

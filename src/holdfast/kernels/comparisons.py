@@ -16,18 +16,11 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
 from holdfast.kernels.ranks import NULL, Codes
+from holdfast.model.comparisons import BOTH, FIRST, ORDER, SECOND, Comparison, Space
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-BOTH, FIRST, SECOND = range(3)
-"""Whose cells a comparison compares: one of t with one of s, two of t, two of s."""
-
-NOTHING, EQUAL, EQUALITY, ORDER = range(4)
-"""The atoms of a comparison: none; ``=``; ``=`` and ``!=``; ``<=``, ``>=`` and ``!=``."""
-
-_ATOMS = np.array([0, 1, 2, 3])
 
 
 class Layout(NamedTuple):
@@ -77,6 +70,11 @@ def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> Layout:
     )
 
 
+def layout_of(comparisons: Sequence[Comparison]) -> Layout:
+    """The layout of the comparisons of a space; the codes of column c are plane c."""
+    return layout([(e.left, e.right, e.rows, e.operators == ORDER) for e in comparisons])
+
+
 def equalities(columns: int) -> Layout:
     """The layout whose words are agree-sets: is column c equal in both rows?"""
     return layout([(column, column, BOTH, False) for column in range(columns)])
@@ -114,27 +112,20 @@ def mirror(words: U64, layout: Layout) -> U64:
     return out
 
 
-def atoms_of(layout: Layout) -> I64:
-    """All atoms of every comparison: three of an ordered one, else two."""
-    return np.where(layout.ordered, ORDER, EQUALITY)
-
-
-def evidence(words: U64, layout: Layout, atoms: I64) -> U64:
-    """The atoms that hold in the pairs of each word; ``atoms`` says which ones a comparison has.
-
-    They are numbered from 0 on in the order of the comparisons. An ordered comparison may be asked
-    for fewer of them: agree-sets are the evidence where every comparison of a column with itself
-    has ``EQUAL``, and any other ``NOTHING``.
-    """
-    out = np.zeros((len(words), bitsets.words_for(int(_ATOMS[atoms].sum()))), np.uint64)
+def evidence(words: U64, layout: Layout, space: Space) -> U64:
+    """The atoms of a space that hold in the pairs of each word. Every comparison of the space is
+    one of the layout, which may have others, and order where the space asks for none."""
+    where = {each: k for k, each in enumerate(zip(*(a.tolist() for a in layout[:3]), strict=True))}
+    out = np.zeros((len(words), bitsets.words_for(space.atoms)), np.uint64)
     at = 0
-    for k, way in enumerate(atoms):
+    for each in space.comparisons:
+        k = where[each.left, each.right, each.rows]
         low = _bit(words, int(layout.place[k]))
         high = _bit(words, int(layout.place[k]) + 1) if layout.ordered[k] else low
         same = low & high
-        differ = same ^ np.uint64(1)
-        for held in ([], [same], [same, differ], [low, high, differ])[way]:
-            out[:, at >> 6] |= held << np.uint64(at & 63)
+        holds = {"=": same, "!=": same ^ np.uint64(1), "<=": low, ">=": high}
+        for operator in each.operators:
+            out[:, at >> 6] |= holds[operator] << np.uint64(at & 63)
             at += 1
     return out
 

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
-from holdfast.kernels.comparisons import BOTH, Layout, equalities
+from holdfast.kernels.comparisons import Layout, equalities
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
+from holdfast.model.comparisons import BOTH
 
 U64 = NDArray[np.uint64]
 U32 = NDArray[np.uint32]

@@ -22,6 +22,7 @@ import pyarrow.types as at
 from numpy.typing import NDArray
 
 from holdfast.kernels import values
+from holdfast.tasks.coding import held
 from holdfast.tasks.encode import layout
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
@@ -42,8 +43,6 @@ CODES = 1 << 64
 
 HELD = 1 << 22
 """Entries that a task holds at once, so that its memory has a bound."""
-
-_UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 
 
 @dataclass(frozen=True)
@@ -75,13 +74,16 @@ class Cells:
             [
                 values.Column(
                     each.number,
-                    *_reading(self.schema.field(c).type, where.offsets[c]),
+                    kind,
+                    where.offsets[c],
+                    scale,
                     where.value_words + c // 64,
                     c % 64,
                     self.nulls,
                     salt(family_),
                 )
                 for c, family_ in zip(each.columns, each.families, strict=True)
+                for kind, scale in [held(self.schema.field(c).type)]
             ]
             for each in self.attributes
         ]
@@ -302,22 +304,6 @@ def salt(family_: str) -> U64:
         return np.zeros(2, np.uint64)
     digest = hashlib.blake2b(family_.encode(), digest_size=16).digest()
     return np.frombuffer(digest, np.uint64).copy()  # writable like the other: one kernel for both
-
-
-def _reading(type_: pa.DataType, first: int) -> tuple[int, int, int]:
-    """Kind, first word and scale of a column."""
-    if at.is_dictionary(type_):
-        type_ = type_.value_type
-    if at.is_floating(type_):
-        return values.FLOAT, first, 0
-    if at.is_decimal(type_):
-        return values.INTEGER if type_.precision <= 18 else values.WIDE, first, type_.scale
-    if at.is_timestamp(type_) or at.is_time(type_) or at.is_duration(type_):
-        return values.INTEGER, first, _UNITS[type_.unit]
-    if type_ == pa.month_day_nano_interval():
-        return values.WIDE, first, 0
-    width = layout(pa.schema([("c", type_)])).widths[0]
-    return values.INTEGER if width == 1 else values.HASHED, first, 0
 
 
 def count(item: Count) -> Iterator[TaskResult]:

@@ -1,0 +1,86 @@
+"""Cells to codes for the comparisons of a space: what the pair kernels take.
+
+Columns that are compared with each other, directly or through others, are coded together; where a
+comparison asks for order, codes are ranks, elsewhere numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as at
+from numpy.typing import NDArray
+
+from holdfast.kernels import ranks
+from holdfast.kernels.ranks import Codes
+from holdfast.kernels.values import FLOAT, HASHED, INTEGER, WIDE
+from holdfast.model.comparisons import ORDER, Comparison
+from holdfast.tasks.encode import layout
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""Decimal places of the units of time."""
+
+
+@dataclass(frozen=True)
+class Coding:
+    """How the columns of a table are coded."""
+
+    words: tuple[tuple[int, int], ...]  # how each column's words hold values: kind, scale
+    together: tuple[tuple[int, ...], ...]  # the columns that are compared, in groups
+    ordered: tuple[bool, ...]  # which groups have an order
+
+    @staticmethod
+    def of(schema: pa.Schema, comparisons: Iterable[Comparison]) -> Coding:
+        """The coding that some comparisons need."""
+        comparisons = tuple(comparisons)
+        groups: dict[int, set[int]] = {}
+        for each in comparisons:
+            joined = groups.get(each.left, {each.left}) | groups.get(each.right, {each.right})
+            groups |= dict.fromkeys(joined, joined)
+        together = tuple(sorted({tuple(sorted(group)) for group in groups.values()}))
+        with_order = {each.left for each in comparisons if each.operators == ORDER}
+        with_order |= {each.right for each in comparisons if each.operators == ORDER}
+        words = tuple(held(field.type) for field in schema)
+        return Coding(words, together, tuple(bool(with_order & {*group}) for group in together))
+
+    def codes(self, rows: U64, first: I64) -> Codes:
+        """Codes ``(columns, rows)`` of row-major words; ``first`` is the first value word of each
+        column. Those of a column that is not compared are 0."""
+        out = np.zeros((len(self.words), len(rows)), np.int32)
+        for group, ordered in zip(self.together, self.ordered, strict=True):
+            cells = [ranks.cells(rows, first, column, *self.words[column]) for column in group]
+            out[list(group)] = (ranks.ranks if ordered else ranks.numbers)(cells)
+        return out
+
+
+def held(type_: pa.DataType) -> tuple[int, int]:
+    """How words hold the values of a type: their kind, and the scale of numbers."""
+    if at.is_dictionary(type_):
+        type_ = type_.value_type
+    if at.is_floating(type_):
+        return FLOAT, 0
+    if at.is_decimal(type_):
+        return INTEGER if type_.precision <= 18 else WIDE, type_.scale
+    if at.is_timestamp(type_) or at.is_time(type_) or at.is_duration(type_):
+        return INTEGER, UNITS[type_.unit]
+    if type_ == pa.month_day_nano_interval():
+        return WIDE, 0
+    width = layout(pa.schema([("c", type_)])).widths[0]
+    return INTEGER if width == 1 else HASHED, 0
+
+
+def comparisons_of(spaces: Sequence[Iterable[Comparison]]) -> list[Comparison]:
+    """All comparisons of several spaces, each once, with the most operators that one asks for."""
+    most: dict[tuple[int, int, int], Comparison] = {}
+    for space in spaces:
+        for each in space:
+            place = (each.left, each.right, each.rows)
+            if place not in most or len(each.operators) > len(most[place].operators):
+                most[place] = each
+    return list(most.values())
