@@ -148,8 +148,7 @@ def _witnesses(profile: Profile, count: int) -> list[dict[str, Any]]:
     store = profile._store
     body = store.read()
     known = Known.load(store, body, TABLE)
-    assert known.pairs is not None
-    table, ids = known.table, np.unique(known.pairs.evidence.witnesses[-count:])
+    table, ids = known.table, np.unique(known.evidence["agreement"].evidence.witnesses[-count:])
     shown = rows_as_text(store.path, table.segments, table.columns.names, ids[ids >= 0])
     return [json.loads(text) for text in shown.values()]
 

@@ -261,7 +261,7 @@ class Profile:
         found = now.functional_dependencies
         if found is None:
             asked = "fds" in self._store.read()["options"]["kinds"]
-            why = f" ({now.details['pairs']['choice']['reason']})" if asked else ""
+            why = f" ({now.details['evidence']['agreement']['choice']['reason']})" if asked else ""
             raise InputError(
                 f"the profile does not look for functional dependencies of {table!r}{why}; "
                 "profile it with --kinds keys,fds"
@@ -318,7 +318,7 @@ class Profile:
 
     def counts_pairs(self, table: str) -> bool:
         """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
-        pairs = self._form(table)["pairs"]
+        pairs = self._form(table)["evidence"].get("agreement")
         return pairs is not None and "agree" in pairs["files"]
 
     def _counted(self, table: str) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.cover import approximate
-from holdfast.cover.approximate import Approximate, Space, minimal_within
+from holdfast.cover.approximate import Approximate, Atoms, minimal_within
 from holdfast.cover.cover import Cover
 from holdfast.kernels import approximate as kernels
 from holdfast.kernels import bitsets
@@ -37,7 +37,7 @@ class Problem:
         found = minimal_within(
             bitsets.from_columns(self.evidence, self.atoms),
             np.array(self.weights, np.int64),
-            Space(
+            Atoms(
                 self.atoms,
                 self.without,
                 None if self.groups is None else np.array(self.groups, np.int64),
@@ -179,7 +179,7 @@ def test_a_search_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     for threads in (1, 2):
         answers = chain([False] * 150, repeat(True))
         found = minimal_within(
-            masks, weights, Space(20), problem.most, threads=threads, stop=answers.__next__
+            masks, weights, Atoms(20), problem.most, threads=threads, stop=answers.__next__
         )
         assert not found.complete
         some = told(found)

@@ -23,8 +23,11 @@ def columns(matrix: Masks) -> Family:
     return bitsets.to_columns(matrix)
 
 
-def build(atoms: int, evidence: Family, max_size: int | None = None) -> Cover:
-    return Cover.build(atoms, bitsets.from_columns(evidence, atoms), max_size)
+def build(
+    atoms: int, evidence: Family, max_size: int | None = None, groups: list[int] | None = None
+) -> Cover:
+    made = None if groups is None else kernels.groups(atoms, np.array(groups, np.int64))
+    return Cover.build(atoms, bitsets.from_columns(evidence, atoms), max_size, made)
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,7 @@ class Story:
     max_size: int | None
     start: Family
     steps: list[Step]
+    groups: list[int] | None = None  # the group of every atom; a set's size is what it touches
 
 
 @st.composite
@@ -52,6 +56,7 @@ def stories(draw: st.DrawFn) -> Story:
         max_size=draw(st.none() | st.integers(0, 5)),
         start=draw(families(atoms, 10)),
         steps=draw(st.lists(steps, max_size=5)),
+        groups=draw(st.none() | st.lists(st.integers(0, 3), min_size=atoms, max_size=atoms)),
     )
 
 
@@ -73,16 +78,24 @@ def wide_stories(draw: st.DrawFn) -> Story:
 
 def tell(story: Story) -> None:
     """Live through a story, and compare the cover with a slow one after every step."""
-    cover = build(story.atoms, story.start, story.max_size)
-    slow = minimal_sets if story.atoms < 10 else minimal_sets_stepwise
+    cover = build(story.atoms, story.start, story.max_size, story.groups)
+
+    def slow(evidence: Family) -> Family:
+        if story.groups is None:
+            found = minimal_sets if story.atoms < 10 else minimal_sets_stepwise
+            return found(story.atoms, evidence, story.max_size)
+        most = story.atoms if story.max_size is None else story.max_size
+        all_of_them = minimal_sets(story.atoms, evidence, None)
+        return [each for each in all_of_them if len({story.groups[a] for a in each}) <= most]
+
     assert columns(cover.evidence) == maximal_sets(story.start)
-    assert columns(cover.minimal) == slow(story.atoms, story.start, story.max_size)
+    assert columns(cover.minimal) == slow(story.start)
     for step in story.steps:
         before, kept = columns(cover.minimal), columns(cover.evidence)
         gone = sorted({i % len(kept) for i in step.gone}) if kept else []
         change = apply(cover, [kept[i] for i in gone], step.come)
         there = [each for i, each in enumerate(kept) if i not in gone] + step.come
-        after = slow(story.atoms, there, story.max_size)
+        after = slow(there)
         assert columns(cover.evidence) == maximal_sets(there)
         assert columns(cover.minimal) == after
         assert columns(change.gained) == [each for each in after if each not in before]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.cover.agree import AgreeSets
-from holdfast.cover.approximate import allowed, within
+from holdfast.cover.approximate import Atoms, allowed, within
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.kernels import bitsets
 from holdfast.kernels.pairs import agree_sets
@@ -84,7 +84,7 @@ def test_approximate(table: tuple[int, Rows], bound: float, longest: int | None)
     sets = counted(rows, columns)
     most = allowed(sets.pairs, bound)
     for right in [*range(columns), None]:
-        found = within(sets, columns, right, most, longest)
+        found = within(sets, Atoms(columns, right), most, longest)
         told = dict(zip(bitsets.to_columns(found.masks), found.violations.tolist(), strict=True))
         assert told == oracle.approximate(rows, columns, right, bound, longest)
 

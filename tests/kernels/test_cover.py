@@ -122,7 +122,7 @@ def test_a_column_out_of_range_is_refused(column: int) -> None:
 @patient
 def test_search_inside_areas(evidence: Family, areas: Family, limit: int) -> None:
     graph = kernels.edges(bitsets.complement(bitsets.from_columns(evidence, 6), 6))
-    masks, whole = kernels.search(graph, bitsets.from_columns(areas, 6), limit)
+    masks, whole = kernels.search(graph, bitsets.from_columns(areas, 6), limit, kernels.groups(6))
     found = bitsets.to_columns(masks)
     expected = [
         each
@@ -146,7 +146,9 @@ def test_extend_finds_each_set_once(first: Family, later: Family, limit: int) ->
         if any(set(each) <= set(one) for one in later)
     ]
     rows = bitsets.complement(bitsets.from_columns(first + later, 6), 6)
-    grown = kernels.extend(bitsets.from_columns(seeds, 6), kernels.edges(rows), limit)
+    grown = kernels.extend(
+        bitsets.from_columns(seeds, 6), kernels.edges(rows), limit, kernels.groups(6)
+    )
     expected = set(minimal_sets(6, first + later, limit)) - set(minimal_sets(6, first, limit))
     assert sorted(bitsets.to_columns(grown)) == sorted(expected)
 
@@ -170,8 +172,8 @@ def test_an_interrupted_search_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernels, "STEPS", 7)
     monkeypatch.setattr(kernels, "ROOM", 2)
     graph = kernels.edges(rows)
-    searched, whole = kernels.search(graph, bitsets.universe(70), 70)
+    searched, whole = kernels.search(graph, bitsets.universe(70), 70, kernels.groups(70))
     assert whole
-    grown = kernels.extend(bitsets.from_columns([()], 70), graph, 70)
+    grown = kernels.extend(bitsets.from_columns([()], 70), graph, 70, kernels.groups(70))
     assert sorted(bitsets.to_columns(searched)) == sorted(expected)
     assert sorted(bitsets.to_columns(grown)) == sorted(expected)

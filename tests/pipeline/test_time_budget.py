@@ -211,9 +211,9 @@ def test_a_search_is_left_when_it_is_late(monkeypatch: pytest.MonkeyPatch) -> No
     evidence = np.array([[0b1100], [0b0011]], np.uint64)
     graph = kernels.edges(bitsets.complement(evidence, 30))
     with pytest.raises(deepening.OutOfTime):
-        kernels.search(graph, bitsets.universe(30), 30, tick)
+        kernels.search(graph, bitsets.universe(30), 30, kernels.groups(30), tick)
     assert len(ticks) == 5
     ticks.clear()
     with pytest.raises(deepening.OutOfTime):
-        kernels.extend(np.zeros((1, 1), np.uint64), graph, 30, tick)
+        kernels.extend(np.zeros((1, 1), np.uint64), graph, 30, kernels.groups(30), tick)
     assert len(ticks) == 5

@@ -34,14 +34,14 @@ class Approximate:
 
 
 @dataclass(frozen=True)
-class Space:
+class Atoms:
     """The atoms that sets are made of.
 
     A limit on the size of sets counts the groups that they touch; by default every atom is one of
     its own. Sets that contain one of ``trivial`` are left out, although nothing violates them.
     """
 
-    atoms: int
+    number: int
     without: int | None = None
     groups: I64 | None = None
     trivial: U64 | None = None
@@ -54,22 +54,20 @@ def allowed(pairs: int, max_error: float) -> int:
     return most + 1 if pairs and (most + 1) / pairs <= max_error else most
 
 
-def within(
-    sets: AgreeSets, atoms: int, right: int | None, most: int, max_size: int | None
-) -> Approximate:
-    """The minimal sets without ``right`` on which at most ``most`` pairs agree that differ in
-    ``right`` (``None``: that agree at all, which makes them keys)."""
-    masks, counts = sets.masks, sets.counts
+def within(sets: AgreeSets, atoms: Atoms, most: int, max_size: int | None) -> Approximate:
+    """The minimal sets that at most ``most`` pairs violate: they satisfy all their atoms, and not
+    the one that the sets are without, if there is one."""
+    masks, counts, right = sets.masks, sets.counts, atoms.without
     if right is not None:
         lacks = masks[:, right // 64] >> np.uint64(right % 64) & np.uint64(1) == 0
         masks, counts = masks[lacks], counts[lacks]
-    return minimal_within(masks, counts, Space(atoms, without=right), most, max_size)
+    return minimal_within(masks, counts, atoms, most, max_size)
 
 
 def minimal_within(
     masks: U64,
     weights: I64,
-    space: Space,
+    atoms: Atoms,
     most: int,
     limit: int | None = None,
     threads: int = 1,
@@ -80,26 +78,26 @@ def minimal_within(
     minimal, but not all there is.
 
     >>> evidence = bitsets.from_columns([(0, 1), (1, 2), (2,)], 3)
-    >>> found = minimal_within(evidence, np.array([5, 1, 7]), Space(3), most=1)
+    >>> found = minimal_within(evidence, np.array([5, 1, 7]), Atoms(3), most=1)
     >>> bitsets.to_columns(found.masks), found.violations.tolist()
     ([(0, 2), (1, 2)], [0, 1])
     """
     if most < 0 or (limit is not None and limit < 0):
         raise ValueError("neither a bound on violations nor a limit on groups can be negative")
-    words, total = bitsets.words_for(space.atoms), int(weights.sum())
+    words, total = bitsets.words_for(atoms.number), int(weights.sum())
     if total <= most:
         return Approximate(np.zeros((1, words), np.uint64), np.array([total], np.int64))
-    atoms = np.array([a for a in range(space.atoms) if a != space.without], np.int64)
-    groups = np.arange(space.atoms) if space.groups is None else space.groups
-    if limit == 0 or not len(atoms):
-        return Approximate(bitsets.empty(space.atoms), np.empty(0, np.int64))
+    usable = np.array([a for a in range(atoms.number) if a != atoms.without], np.int64)
+    groups = np.arange(atoms.number) if atoms.groups is None else atoms.groups
+    if limit == 0 or not len(usable):
+        return Approximate(bitsets.empty(atoms.number), np.empty(0, np.int64))
     shown = kernels.evidence(masks, weights)
-    alone = kernels.sums(shown, atoms)
+    alone = kernels.sums(shown, usable)
     few = alone <= most
-    singles = bitsets.from_columns([(int(a),) for a in atoms[few]], space.atoms)
+    singles = bitsets.from_columns([(int(a),) for a in usable[few]], atoms.number)
     # An atom that all evidences hold is never needed.
-    kept = atoms[~few & (alone < total)]
-    search = _Search(kept, groups[kept], space, most, limit)
+    kept = usable[~few & (alone < total)]
+    search = _Search(kept, groups[kept], atoms, most, limit)
     found = [search.nontrivial(singles, alone[few])]
     complete = True
     if len(kept):
@@ -114,8 +112,8 @@ def minimal_within(
 class _Search:
     """The search among the atoms that are within the bound neither alone nor in no set at all."""
 
-    def __init__(self, kept: I64, groups: I64, space: Space, most: int, limit: int | None) -> None:
-        self.kept, self.space = kept, space
+    def __init__(self, kept: I64, groups: I64, atoms: Atoms, most: int, limit: int | None) -> None:
+        self.kept, self.atoms = kept, atoms
         _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
         limit = len(sizes) if limit is None else min(limit, len(sizes))
         last = limit - 1 if (sizes == 1).all() else len(kept)
@@ -165,16 +163,16 @@ class _Search:
 
     def _named(self, masks: U64) -> U64:
         """Sets of the kept atoms as sets of all."""
-        flags = np.zeros((len(masks), self.space.atoms), np.bool_)
+        flags = np.zeros((len(masks), self.atoms.number), np.bool_)
         flags[:, self.kept] = bitsets.to_flags(masks, len(self.kept))
         return bitsets.from_flags(flags)
 
     def nontrivial(self, masks: U64, weights: I64) -> tuple[U64, I64]:
         """Without the sets that contain a trivial one. No evidence contains those, so at most the
         trivial sets themselves are answers, and leaving them out afterwards costs nothing."""
-        if self.space.trivial is None or not len(masks):
+        if self.atoms.trivial is None or not len(masks):
             return masks, weights
-        rest = ~bitsets.any_subset(masks, self.space.trivial)
+        rest = ~bitsets.any_subset(masks, self.atoms.trivial)
         return masks[rest], weights[rest]
 
 

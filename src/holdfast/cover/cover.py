@@ -13,8 +13,8 @@ import numpy as np
 
 from holdfast.kernels import bitsets
 from holdfast.kernels import cover as kernels
-from holdfast.kernels.bitsets import Masks
-from holdfast.kernels.cover import Tick
+from holdfast.kernels.bitsets import Indices, Masks
+from holdfast.kernels.cover import Groups, Tick
 
 
 @dataclass(frozen=True)
@@ -39,8 +39,9 @@ class Cover:
     >>> bitsets.to_columns(change.gained), bitsets.to_columns(change.lost)
     ([], [(1, 2)])
 
-    **Limited size.** With ``max_size`` only the minimal sets of at most that many atoms are
-    kept, and they are exact after every step, although longer ones are dropped on the way:
+    **Limited size.** With ``max_size`` only the minimal sets of at most that many atoms, or, where
+    atoms come in groups, of atoms of at most that many groups, are kept, and they are exact after
+    every step, although longer ones are dropped on the way:
 
     - A set that is minimal after evidence was added contains, at every evidence in between, the
       one set it grew from, which is no longer than itself. So short sets grow from short sets
@@ -54,31 +55,49 @@ class Cover:
     makes one from evidence.
     """
 
-    __slots__ = ("atoms", "evidence", "max_size", "minimal", "whole")
+    __slots__ = ("atoms", "evidence", "groups", "max_size", "minimal", "whole")
 
     def __init__(
-        self, atoms: int, evidence: Masks, minimal: Masks, max_size: int | None = None
+        self,
+        atoms: int,
+        evidence: Masks,
+        minimal: Masks,
+        max_size: int | None = None,
+        groups: Groups | None = None,
     ) -> None:
         self.atoms = atoms
+        self.groups = kernels.groups(atoms) if groups is None else groups
         self.evidence = bitsets.plain(evidence)
         self.minimal = bitsets.plain(minimal)
         self.max_size = max_size
         self.whole = False  # whether a search found that no minimal set is longer
 
     @classmethod
-    def build(cls, atoms: int, evidence: Masks, max_size: int | None = None) -> Cover:
+    def build(
+        cls,
+        atoms: int,
+        evidence: Masks,
+        max_size: int | None = None,
+        groups: Groups | None = None,
+    ) -> Cover:
         """The cover of any evidences, maximal or not."""
         if atoms < 0 or (max_size is not None and max_size < 0):
             raise ValueError("the numbers of atoms, and of atoms in a set, cannot be negative")
         cover = cls(atoms, bitsets.empty(atoms), bitsets.empty(atoms), max_size)
-        return cls.of_maximal(atoms, bitsets.maximal(cover._checked(evidence)), max_size)
+        maximal = bitsets.maximal(cover._checked(evidence))
+        return cls.of_maximal(atoms, maximal, max_size, groups)
 
     @classmethod
     def of_maximal(
-        cls, atoms: int, evidence: Masks, max_size: int | None = None, tick: Tick | None = None
+        cls,
+        atoms: int,
+        evidence: Masks,
+        max_size: int | None = None,
+        groups: Groups | None = None,
+        tick: Tick | None = None,
     ) -> Cover:
         """The cover of evidences of which none contains another; trusted."""
-        cover = cls(atoms, _in_order(evidence), bitsets.empty(atoms), max_size)
+        cover = cls(atoms, _in_order(evidence), bitsets.empty(atoms), max_size, groups)
         cover.minimal, cover.whole = cover._search(cover.evidence, tick)
         return cover
 
@@ -88,9 +107,14 @@ class Cover:
         if max_size == self.max_size:
             return self
         if max_size is None or (self.max_size is not None and max_size > self.max_size):
-            return Cover.of_maximal(self.atoms, self.evidence, max_size, tick)
-        short = bitsets.popcount(self.minimal) <= max_size
-        return Cover(self.atoms, self.evidence, self.minimal[short], max_size)
+            return Cover.of_maximal(self.atoms, self.evidence, max_size, self.groups, tick)
+        short = self.sizes <= max_size
+        return Cover(self.atoms, self.evidence, self.minimal[short], max_size, self.groups)
+
+    @property
+    def sizes(self) -> Indices:
+        """The size of every minimal set: how many groups it touches."""
+        return kernels.touched(self.minimal, self.groups)
 
     def add(self, evidence: Masks) -> Change:
         """Take in new evidences, maximal or not."""
@@ -137,7 +161,7 @@ class Cover:
                 needed = kernels.irredundant(kept, graph)
                 kept, lost = kept[needed], np.concatenate([lost, kept[~needed]])
                 gained = gained[kernels.irredundant(gained, graph)]
-                again, _ = kernels.search(graph, gone, self._limit, tick)
+                again, _ = kernels.search(graph, gone, self._limit, self.groups, tick)
                 gained = np.concatenate([gained, again])
             minimal = old
             if len(gained) or len(lost):
@@ -148,7 +172,8 @@ class Cover:
 
     def _search(self, evidence: Masks, tick: Tick | None) -> tuple[Masks, bool]:
         everywhere = bitsets.universe(self.atoms)
-        found, whole = kernels.search(self._graph(evidence), everywhere, self._limit, tick)
+        graph = self._graph(evidence)
+        found, whole = kernels.search(graph, everywhere, self._limit, self.groups, tick)
         return _in_order(found), whole
 
     def _extend(self, broken: Masks, before: Masks, fresh: Masks, tick: Tick | None) -> Masks:
@@ -156,16 +181,16 @@ class Cover:
         if not len(broken):
             return broken
         # The largest evidence first: its edge is the shortest and branches least.
-        return kernels.extend(
-            broken, self._graph(np.concatenate([before, fresh[::-1]])), self._limit, tick
-        )
+        graph = self._graph(np.concatenate([before, fresh[::-1]]))
+        return kernels.extend(broken, graph, self._limit, self.groups, tick)
 
     def _graph(self, evidence: Masks) -> kernels.Edges:
         return kernels.edges(bitsets.complement(evidence, self.atoms))
 
     @property
     def _limit(self) -> int:
-        return self.atoms if self.max_size is None else min(self.atoms, self.max_size)
+        groups = int(np.count_nonzero(self.groups.sizes))
+        return groups if self.max_size is None else min(groups, self.max_size)
 
     def _checked(self, matrix: Masks) -> Masks:
         words = bitsets.words_for(self.atoms)

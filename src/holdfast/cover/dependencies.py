@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from holdfast.cover.cover import Cover
 from holdfast.kernels import bitsets
 from holdfast.kernels import rights as kernels
-from holdfast.kernels.cover import Tick
+from holdfast.kernels.cover import Groups, Tick
 from holdfast.model.limits import Limits
 
 U64 = NDArray[np.uint64]
@@ -49,6 +49,7 @@ class Covers:
     by_side: dict[int, Cover]
     _masks: U64
     _rights: U64
+    groups: Groups | None = None  # how atoms belong together; by default each is on its own
 
     @staticmethod
     def build(atoms: int, sides: Iterable[int], evidence: U64, limits: Limits) -> Covers:
@@ -56,29 +57,40 @@ class Covers:
         return Covers.begun(atoms, sides, evidence).to(limits)
 
     @staticmethod
-    def begun(atoms: int, sides: Iterable[int], evidence: U64, tick: Tick | None = None) -> Covers:
-        """The covers of these evidences, of which no set of a column or more is known yet."""
+    def begun(
+        atoms: int,
+        sides: Iterable[int],
+        evidence: U64,
+        groups: Groups | None = None,
+        tick: Tick | None = None,
+    ) -> Covers:
+        """The covers of these evidences, of which no set of an atom or more is known yet."""
         sides = tuple(sides)
         # Larger ones before those inside them.
         masks = _wide(bitsets.distinct(_differing(atoms, evidence))[::-1], atoms)
         kept, rights = kernels.maximal_for(masks, _bits(sides, atoms), tick)
         masks, rights = masks[kept[::-1]], rights[::-1]
         maximal = _by_side(masks, rights, atoms)
-        made = {side: Cover.of_maximal(atoms, maximal(side), 0) for side in sides}
-        return Covers(atoms, made, masks, rights)
+        made = {side: Cover.of_maximal(atoms, maximal(side), 0, groups) for side in sides}
+        return Covers(atoms, made, masks, rights, groups)
 
     @staticmethod
     def restored(
-        atoms: int, masks: U64, rights: U64, minimal: dict[int, U64], limits: Limits
+        atoms: int,
+        masks: U64,
+        rights: U64,
+        minimal: dict[int, U64],
+        limits: Limits,
+        groups: Groups | None = None,
     ) -> Covers:
         """The covers that :attr:`parts` and their minimal left sides were taken from."""
         masks = _wide(masks, atoms)
         maximal = _by_side(masks, rights, atoms)
         made = {
-            side: Cover(atoms, maximal(side), left, _limit(limits, side))
+            side: Cover(atoms, maximal(side), left, _limit(limits, side), groups)
             for side, left in minimal.items()
         }
-        return Covers(atoms, made, masks, rights)
+        return Covers(atoms, made, masks, rights, groups)
 
     def to(self, limits: Limits, tick: Tick | None = None) -> Covers:
         """The same with sets of other lengths."""
@@ -138,7 +150,7 @@ class Covers:
 
         many = sum(len(cover.minimal) for cover in self.by_side.values()) > _MANY
         made = _each(self.by_side, after, os.cpu_count() if many else 1)
-        return Covers(atoms, made, masks, rights)
+        return Covers(atoms, made, masks, rights, self.groups)
 
     def _fresh(
         self, masks: U64, appeared: U64, evidence: U64, gone: U64, gone_for: U64
@@ -166,7 +178,7 @@ class Covers:
         by_side = {side: self.by_side[side] for side in sides}
         rights = self._rights & _bits(by_side, self.atoms)
         some = bitsets.occupied(rights)
-        return Covers(self.atoms, by_side, self._masks[some], rights[some])
+        return Covers(self.atoms, by_side, self._masks[some], rights[some], self.groups)
 
     def joined(self, other: Covers) -> Covers:
         """These, and the other's where both have one."""
@@ -175,7 +187,7 @@ class Covers:
         mine = self.only(side for side in self.by_side if side not in other.by_side)
         both = dict(sorted({**mine.by_side, **other.by_side}.items()))
         united = kernels.united(mine._masks, mine._rights, other._masks, other._rights)
-        return Covers(self.atoms, both, *united)
+        return Covers(self.atoms, both, *united, self.groups)
 
     @property
     def keys(self) -> Cover:

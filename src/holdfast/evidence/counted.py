@@ -1,7 +1,7 @@
-"""Counted evidence: every agree-set with its number of pairs (DynASt, property 1).
+"""Counted evidence: every evidence of a space with its number of pairs (DynASt, property 1).
 
 A batch adds the pairs of its new rows and takes away those of its deleted rows, each pair once. The
-covers are told of the agree-sets that appear and vanish; errors are read from the counts.
+covers are told of the evidence that appears and vanishes; errors are read from the counts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,11 @@ from holdfast.cover.agree import AgreeSets
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import counting
-from holdfast.kernels.cover import Tick
+from holdfast.evidence.counting import Recounted
+from holdfast.kernels.cover import Groups, Tick, groups
+from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits
 from holdfast.store.run import Run
-from holdfast.table.change import RowChange
-from holdfast.table.state import Table
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -30,42 +29,38 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Counted:
-    """All agree-sets of a table with their counts, what the last batch changed of them, and the
-    covers of some right sides."""
+    """All evidence of a table with its counts, what the last batch changed of it, and the covers of
+    some right sides."""
 
     sets: AgreeSets
     change: tuple[U64, I64]
     covers: Covers
     shown: Evidence
-    """The agree-sets that the last batch brought, with rows that have them. They are known only
-    until the batch is committed: nobody keeps those rows' ids current."""
+    """The evidence that the last batch brought, with rows that show it. They are known only until
+    the batch is committed: nobody keeps those rows' ids current."""
 
     @staticmethod
-    def discover(
-        run: Run, table: Table, rhs: tuple[int, ...], limits: Limits, with_pairs: bool = False
+    def found(
+        run: Run,
+        counted: Recounted,
+        space: Space,
+        rhs: tuple[int, ...],
+        limits: Limits,
+        hurried: bool = False,
     ) -> Counted:
-        """From all pairs of the living rows; with pairs, every agree-set is shown.
-        :class:`OutOfTime` if there is no time to find what is maximal among the agree-sets."""
-        view = table.view(run.store.path, run.options)
-        with run.stage("count"):
-            counted = counting.count_all(run.runner, view, run.progress, with_pairs)
-            sets, shown = counted.sets, Evidence.none(view.columns)
-            if with_pairs:
-                shown = Evidence.of_pairs(counted.appeared, counted.pairs)
+        """From all pairs of the living rows. Hurried, :class:`OutOfTime` if there is no time to
+        find what is maximal among them."""
         with run.stage("cover"):
-            run.progress("cover", agree_sets=len(sets.masks))
+            run.progress("cover", evidence=len(counted.sets.masks))
             depth = _depth(run, limits)
-            # Where counts are asked for it takes as long as it takes.
-            free = run.options.evidence == "auto" and run.options.max_error is None
-            begun = Covers.begun(view.columns, rhs, sets.masks, depth.tick if free else None)
+            tick = depth.tick if hurried else None
+            begun = Covers.begun(space.atoms, rhs, counted.sets.masks, groups_of(space), tick)
             covers = _searched(depth, limits, begun.to)
-            return Counted(sets, counted.change, covers, shown)
+            shown = Evidence.of_pairs(counted.appeared, counted.pairs)
+            return Counted(counted.sets, counted.change, covers, shown)
 
-    def changed(self, run: Run, change: RowChange, limits: Limits) -> Counted:
+    def changed(self, run: Run, counted: Recounted, limits: Limits) -> Counted:
         """After a batch: the pairs that it brought, and those that it took."""
-        view = change.after.view(run.store.path, run.options)
-        with run.stage("count"):
-            counted = counting.count_batch(run.runner, self.sets, view, change, run.progress)
         with run.stage("cover"):
             before, masks = self.covers, counted.sets.masks
 
@@ -76,6 +71,11 @@ class Counted:
             covers = _searched(_depth(run, limits), limits, attempt)
             shown = Evidence.of_pairs(counted.appeared, counted.pairs)
             return Counted(counted.sets, counted.change, covers, shown)
+
+
+def groups_of(space: Space) -> Groups:
+    """The atoms of a comparison belong together: a limit counts the comparisons of a set."""
+    return groups(space.atoms, np.array(space.comparison_of, np.int64))
 
 
 def _depth(run: Run, limits: Limits) -> Deepening:

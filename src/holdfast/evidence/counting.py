@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,10 +12,13 @@ from numpy.typing import NDArray
 from holdfast.cover.agree import AgreeSets
 from holdfast.evidence import tiles
 from holdfast.kernels import agree as kernels
-from holdfast.model.progress import Progress
+from holdfast.model.comparisons import Space
+from holdfast.store.run import Run
 from holdfast.table.change import RowChange
-from holdfast.table.placement import living, parts
+from holdfast.table.placement import parts
+from holdfast.table.state import Table
 from holdfast.tasks import agree as tasks
+from holdfast.tasks.coding import Coding, comparisons_of
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.view import View
 
@@ -21,46 +26,53 @@ U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
 
+class TooManyEvidences(Exception):
+    """There are more distinct evidences in a space than can be counted."""
+
+    def __init__(self, space: str) -> None:
+        super().__init__(space)
+        self.space = space
+
+
 @dataclass(frozen=True)
 class Recounted:
-    """Agree-sets after a batch, and what it changed of them."""
+    """Evidence of a space after a batch, and what it changed of it."""
 
     sets: AgreeSets
     change: tuple[U64, I64]
-    """Agree-sets with the change in their numbers of pairs."""
+    """Evidence with the change in its number of pairs."""
 
     appeared: U64
-    """The agree-sets that no pair had before."""
+    """The evidence that no pair showed before."""
 
     pairs: I64
-    """The ids of two rows that have each of those; -1 where none were asked for."""
+    """The ids of two rows that show each of those; -1 where none were asked for."""
 
     vanished: U64
-    """The agree-sets that no pair has any more."""
+    """The evidence that no pair shows any more."""
 
 
 def count_all(
-    runner: Runner, view: View, progress: Progress, with_pairs: bool = False
-) -> Recounted:
-    """All pairs of the living rows; with pairs, one is told for every agree-set."""
-    progress("count", rows=living(view))
+    run: Run, table: Table, spaces: Sequence[Space], with_pairs: bool = False
+) -> dict[str, Recounted]:
+    """All pairs of the living rows, by space; with pairs, one is told for every evidence."""
     nobody = tiles.Line(())
-    rows = tiles.living(view.segments)
-    calls = tiles.deal(view, nobody, rows, nobody, runner.tasks, with_pairs)
-    return _counted(runner, calls, AgreeSets.none(view.columns))
+    rows = tiles.living(table.segments)
+    before = {space.name: AgreeSets.none(space.atoms) for space in spaces}
+    return _counted(run, table, spaces, before, (nobody, rows, nobody), with_pairs)
 
 
 def count_batch(
-    runner: Runner, before: AgreeSets, view: View, change: RowChange, progress: Progress
-) -> Recounted:
-    """The pairs that a batch brought and took; ``view`` has the rows after it. A pair is told for
-    every agree-set that appeared: only new rows bring those."""
-    progress("count", rows=living(view))
+    run: Run, change: RowChange, spaces: Sequence[Space], before: Mapping[str, AgreeSets]
+) -> dict[str, Recounted]:
+    """The pairs that a batch brought and took, by space. A pair is told for every evidence that
+    appeared: only new rows bring those."""
     added = {segment.number for segment in change.added}
-    kept = tiles.living([s for s in view.segments if s.number not in added])
-    new = tiles.living([s for s in view.segments if s.number in added])
-    calls = tiles.deal(view, kept, new, tiles.deleted(change), runner.tasks, True)
-    return _counted(runner, calls, before)
+    segments = change.after.segments
+    kept = tiles.living([each for each in segments if each.number not in added])
+    new = tiles.living([each for each in segments if each.number in added])
+    lines = (kept, new, tiles.deleted(change))
+    return _counted(run, change.after, spaces, before, lines, with_pairs=True)
 
 
 def agreeing(runner: Runner, view: View, sets: tuple[tuple[int, ...], ...]) -> list[int]:
@@ -73,12 +85,38 @@ def agreeing(runner: Runner, view: View, sets: tuple[tuple[int, ...], ...]) -> l
     return [sum(each) for each in zip(*told, strict=True)]
 
 
-def _counted(runner: Runner, counts: list[tasks.Count], before: AgreeSets) -> Recounted:
-    calls: list[Call] = [(tasks.count, each) for each in counts]
-    task_results = [task_result.arrays for result in runner.run(calls) for task_result in result]
-    masks, numbers = ([each[name] for each in task_results] for name in ("masks", "counts"))
+def _counted(
+    run: Run,
+    table: Table,
+    spaces: Sequence[Space],
+    before: Mapping[str, AgreeSets],
+    lines: tuple[tiles.Line, tiles.Line, tiles.Line],
+    with_pairs: bool,
+) -> dict[str, Recounted]:
+    run.progress("count", rows=table.rows)
+    view = replace(table.view(run.store.path, run.options), segments=())
+    compared = comparisons_of([space.comparisons for space in spaces])
+    coding = Coding.of(table.columns.schema, compared)
+    what = tasks.Count(view, tuple(spaces), coding, with_pairs)
+    calls: list[Call] = [(tasks.count, each) for each in tiles.deal(what, *lines, run.runner.tasks)]
+    results = [each for result in run.runner.run(calls) for each in result]
+    for each in results:
+        if "too_many" in each.facts:
+            raise TooManyEvidences(each.facts["too_many"])
+    return {
+        space.name: _added(
+            before[space.name],
+            [each.arrays for each in results if each.facts["space"] == space.name],
+        )
+        for space in spaces
+    }
+
+
+def _added(before: AgreeSets, found: list[dict[str, NDArray[Any]]]) -> Recounted:
+    """What tasks counted, added to what there was."""
+    masks, numbers = ([each[name] for each in found] for name in ("masks", "counts"))
     change = kernels.total(masks, numbers, before.masks.shape[1])
     sets, appeared, vanished = before.changed([change[0]], [change[1]])
-    told = [each for each in task_results if "pairs" in each]
+    told = [each for each in found if "pairs" in each]
     pairs = kernels.shown(appeared, [e["masks"] for e in told], [e["pairs"] for e in told])
     return Recounted(sets, change, appeared, pairs, vanished)

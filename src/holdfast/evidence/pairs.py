@@ -1,13 +1,14 @@
 """What pairs of a table's rows show, whichever way it is known.
 
 Kinds of constraints read the minimal sets of their right sides from here, and do not ask how they
-are known. Right sides are *witnessed* (searched for) or *counted* (from all pairs of rows); keys
-are always witnessed, because their non-keys are shown with rows.
+are known. The right sides of a space are *witnessed* (searched for) or *counted* (from all pairs of
+rows); keys are always witnessed, because their non-keys are shown with rows. Pairs are counted once
+for all spaces that need it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,15 +17,17 @@ from numpy.typing import NDArray
 
 from holdfast.cover import deepening
 from holdfast.cover.agree import AgreeSets
-from holdfast.cover.approximate import allowed, within
+from holdfast.cover.approximate import Atoms, allowed, within
 from holdfast.cover.deepening import Deepening, OutOfTime
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import counting, strategy
 from holdfast.evidence.counted import Counted
-from holdfast.evidence.strategy import COUNTED, Choice
+from holdfast.evidence.counting import Recounted, TooManyEvidences
+from holdfast.evidence.strategy import COUNTED, WITNESSED, Choice
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
+from holdfast.model.comparisons import Space
 from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 from holdfast.store.run import Run
@@ -40,12 +43,29 @@ F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class PairEvidence:
-    """Minimal sets for some right sides, and how they are known."""
+class Need:
+    """What is asked of a table's pairs: the minimal sets of right sides, in a space."""
 
+    space: Space
+    rhs: tuple[int, ...]
+    limits: Limits
+    left_out: str = ""  # why right sides are not looked for that would be
+
+    def joined(self, other: Need) -> Need:
+        """Both, of one space."""
+        rhs = tuple(sorted({*self.rhs, *other.rhs}))
+        limits = self.limits.within(other.limits)
+        return Need(self.space, rhs, limits, self.left_out or other.left_out)
+
+
+@dataclass(frozen=True)
+class PairEvidence:
+    """Minimal sets for some right sides of a space, and how they are known."""
+
+    space: Space
     choice: Choice
     limits: Limits  # up to which it is complete, and kept
-    witnessed: Witnessed
+    witnessed: Witnessed | None = None
     counted: Counted | None = None
     files: dict[str, str] = field(default_factory=dict)  # once written
     cache: dict[float | None, Any] = field(default_factory=dict, compare=False, repr=False)
@@ -54,18 +74,20 @@ class PairEvidence:
     @property
     def covers(self) -> Covers:
         """The covers of all right sides."""
-        mine = self.witnessed.covers
-        return mine if self.counted is None else mine.joined(self.counted.covers)
+        mine = [each.covers for each in (self.witnessed, self.counted) if each is not None]
+        return mine[0].joined(mine[1]) if len(mine) == 2 else mine[0]
 
     @property
     def counts(self) -> AgreeSets | None:
-        """All agree-sets with their numbers of pairs, where pairs are counted."""
+        """All evidence with its numbers of pairs, where pairs are counted."""
         return None if self.counted is None else self.counted.sets
 
     @property
     def evidence(self) -> Evidence:
         """What is shown with pairs of rows."""
-        return self.witnessed.evidence
+        return (
+            Evidence.none(self.space.atoms) if self.witnessed is None else self.witnessed.evidence
+        )
 
     @property
     def witness_ids(self) -> I64:
@@ -73,59 +95,23 @@ class PairEvidence:
         return self.evidence.ids
 
     def renumbered(self, moves: Moves) -> PairEvidence:
-        """The same after rows got other ids; agree-sets that a batch brought are shown no more."""
-        evidence = self.evidence.renumbered(moves.old, moves.new)
-        counted = self.counted
+        """The same after rows got other ids; evidence that a batch brought is shown no more."""
+        witnessed, counted = self.witnessed, self.counted
+        if witnessed is not None:
+            evidence = witnessed.evidence.renumbered(moves.old, moves.new)
+            witnessed = replace(witnessed, evidence=evidence)
         if counted is not None:
-            counted = replace(counted, shown=Evidence.none(self.covers.atoms))
-        witnessed = replace(self.witnessed, evidence=evidence)
+            counted = replace(counted, shown=Evidence.none(self.space.atoms))
         return replace(self, witnessed=witnessed, counted=counted)
 
-    @staticmethod
-    def discover(run: Run, table: Table, limits: Limits) -> tuple[PairEvidence, Table]:
-        """From the rows of a table that has none yet."""
-        choice = _chosen(run, table, None)
-        return _discover(run, table, choice, limits, sample=run.options.start == "sample")
-
-    def anew(self, run: Run, table: Table) -> tuple[PairEvidence, Table]:
-        """The same way, to the same limits, from nothing but the rows."""
-        return _discover(run, table, self.choice, self.limits, sample=False)
-
-    def changed(self, run: Run, change: RowChange) -> tuple[PairEvidence, RowChange]:
-        """After a batch: deletes first, then what the new rows bring."""
-        depth = _depth(run, self.choice, self.limits)
-        witnessed = self.witnessed
-        if len(change.gone):
-            witnessed = witnessed.without(change.gone, depth)
-        table = change.after
-        choice = _chosen(run, table, self.choice)
-        rhs = _witnessed_rhs(choice, len(table.columns.names))
-        if not set(rhs) <= set(witnessed.covers.by_side):
-            found, table = _discover(run, table, choice, self.limits, sample=False)
-            return found, replace(change, after=table)
-        witnessed, table = witnessed.only(rhs).validated(
-            run, table, self.witnessed.covers, change.added, depth
-        )
-        with run.stage("index"):
-            table = witnessed.indexed(run, table)
-        change = replace(change, after=table)
-        if choice.strategy != COUNTED:
-            return _found(choice, self.limits, witnessed, None), change
-        if self.counted is not None:
-            counted = self.counted.changed(run, change, self.limits)
-            return _found(choice, self.limits, witnessed, counted), change
-        found, table = _with_counts(run, table, choice, self.limits, witnessed, with_pairs=True)
-        return found, replace(change, after=table)
-
     def violating_pair(self, mask: U64, rhs: int) -> tuple[int, int] | None:
-        """Two rows that agree on a set and, unless it is a key's, not on the right side; None where
+        """Two rows that satisfy a set and, unless it is a key's, not the right side; None where
         no such rows are known. Until a batch is committed they are, for all that it broke: where
-        pairs are counted, an agree-set that appeared with it did."""
-        if rhs == KEY:
-            return self.evidence.violating(mask, None)
-        found = self.evidence.violating(mask, rhs)
+        pairs are counted, an evidence that appeared with it did."""
+        side = None if rhs == KEY else rhs
+        found = self.evidence.violating(mask, side)
         if found is None and self.counted is not None:
-            found = self.counted.shown.violating(mask, rhs)
+            found = self.counted.shown.violating(mask, side)
         return found
 
     def approximate(self, rhs: int, max_error: float) -> tuple[U64, F64]:
@@ -134,21 +120,22 @@ class PairEvidence:
         if sets is None:
             raise InputError("errors need all pairs of rows to be counted")
         if not sets.pairs:
-            return bitsets.empty(self.covers.atoms), np.empty(0)
+            return bitsets.empty(self.space.atoms), np.empty(0)
         longest = self.limits.keys if rhs == KEY else self.limits.dependencies
-        target = None if rhs == KEY else rhs
-        most = allowed(sets.pairs, max_error)
-        found = within(sets, self.covers.atoms, target, most, longest)
+        groups = np.array(self.space.comparison_of, np.int64)
+        without = None if rhs == KEY else rhs
+        atoms = Atoms(self.space.atoms, without, groups, _unsatisfiable(self.space))
+        found = within(sets, atoms, allowed(sets.pairs, max_error), longest)
         some = found.violations > 0
         return found.masks[some], found.violations[some] / sets.pairs
 
     def error(
         self, running: Callable[[], Runner], view: View, rows: int, lhs: Iterable[int], rhs: int
     ) -> float:
-        """The share of row pairs that agree on the lhs and differ on the rhs, or, for a key, agree
-        at all."""
+        """The share of row pairs that satisfy the atoms of the lhs and not that of the rhs, or, for
+        a key, satisfy the lhs at all."""
         lhs = tuple(sorted(set(lhs)))
-        pairs = rows * (rows - 1) // 2
+        pairs = rows * (rows - 1) // (2 if self.space.symmetric else 1)
         if not pairs:
             return 0.0
         wanted = (lhs,) if rhs == KEY else (lhs, tuple(sorted({*lhs, rhs})))
@@ -159,63 +146,220 @@ class PairEvidence:
         return float((agreeing[0] - sum(agreeing[1:])) / pairs)
 
 
-def _discover(
-    run: Run, table: Table, choice: Choice, limits: Limits, sample: bool
-) -> tuple[PairEvidence, Table]:
-    rhs = _witnessed_rhs(choice, len(table.columns.names))
+ByName = dict[str, PairEvidence]
+"""Evidence by the name of its space."""
+
+
+def discover(run: Run, table: Table, needs: Sequence[Need]) -> tuple[ByName, Table]:
+    """From the rows of a table that has no evidence yet; the table then has the indexes and
+    duplicates that were found."""
+    plans = [_Plan.of(run, table, need) for need in needs]
+    return _discovered(run, table, plans, sample=run.options.start == "sample")
+
+
+def anew(run: Run, table: Table, kept: Mapping[str, PairEvidence]) -> tuple[ByName, Table]:
+    """The same way, to the same limits, from nothing but the rows."""
+    plans = [_Plan(e.space, tuple(e.covers.by_side), e.limits, e.choice) for e in kept.values()]
+    return _discovered(run, table, plans)
+
+
+def changed(
+    run: Run, change: RowChange, before: Mapping[str, PairEvidence]
+) -> tuple[ByName, RowChange]:
+    """After a batch: deletes first, then what the new rows bring. The change then has the indexes
+    and duplicates that were found."""
+    plans = {name: _Plan.again(run, change.after, kept) for name, kept in before.items()}
+    witnessed: dict[str, Witnessed] = {}
+    fresh: list[_Plan] = []  # of which other right sides were witnessed so far
+    for name, plan in plans.items():
+        held = before[name].witnessed
+        if not set(plan.witnessed_rhs) <= set(held.covers.by_side if held else ()):
+            fresh.append(plan)
+        elif held is not None and plan.witnessed_rhs:
+            witnessed[name], table = _validated(run, change, plan, held)
+            change = replace(change, after=table)
+    others = [plan for plan in plans.values() if plan not in fresh]
+    counted, failed = _recounted(run, change, others, before)
+    found, table = _together(run, change.after, others, witnessed, counted, failed)
+    more, table = _discovered(run, table, fresh)
+    found |= more
+    return {name: found[name] for name in before}, replace(change, after=table)
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How the right sides of a space are to be known."""
+
+    space: Space
+    rhs: tuple[int, ...]
+    limits: Limits
+    choice: Choice
+
+    @staticmethod
+    def of(run: Run, table: Table, need: Need) -> _Plan:
+        """For a table that has no evidence yet."""
+        if need.space.agreement and need.rhs == (KEY,):
+            choice = strategy.keys_alone(run.options, need.left_out or "not looked for")
+        else:
+            choice = _chosen(run, table, need.space, None)
+        return _Plan(need.space, need.rhs, need.limits, choice)
+
+    @staticmethod
+    def again(run: Run, table: Table, kept: PairEvidence) -> _Plan:
+        """For a table that a batch changed."""
+        choice = _chosen(run, table, kept.space, kept.choice)
+        return _Plan(kept.space, tuple(kept.covers.by_side), kept.limits, choice)
+
+    @property
+    def witnessed_rhs(self) -> tuple[int, ...]:
+        """What is searched for."""
+        return tuple(rhs for rhs in self.rhs if rhs not in self.counted_rhs)
+
+    @property
+    def counted_rhs(self) -> tuple[int, ...]:
+        """What is read from the counts of all pairs."""
+        if self.choice.strategy != COUNTED:
+            return ()
+        return tuple(rhs for rhs in self.rhs if not (self.space.agreement and rhs == KEY))
+
+    def depth(self, run: Run) -> Deepening:
+        """How far to search; what is counted comes after it."""
+        time = run.time.first(0.5) if self.counted_rhs else run.time
+        return Deepening(self.limits, time, deepening.WITNESSED)
+
+    def found(self, witnessed: Witnessed | None, counted: Counted | None) -> PairEvidence:
+        """What came of it."""
+        limits = self.limits
+        for each in (witnessed, counted):
+            limits = limits if each is None else limits.within(each.covers.limits)
+        return PairEvidence(self.space, self.choice, limits, witnessed, counted)
+
+    def for_good(self, reason: str) -> _Plan:
+        """The same, witnessed whatever its size."""
+        return replace(self, choice=replace(self.choice, strategy=WITNESSED, reason=reason))
+
+
+def _chosen(run: Run, table: Table, space: Space, now: Choice | None) -> Choice:
+    comparisons, tasks = len(space.comparisons), run.runner.tasks
+    return strategy.choose(table.name, table.rows, comparisons, tasks, run.options, now)
+
+
+def _discovered(
+    run: Run, table: Table, plans: Sequence[_Plan], sample: bool = False
+) -> tuple[ByName, Table]:
+    witnessed: dict[str, Witnessed] = {}
     search = Witnessed.discover_from_sample if sample else Witnessed.discover
-    witnessed, table = search(run, table, rhs, limits, _depth(run, choice, limits))
-    with run.stage("index"):
-        table = witnessed.indexed(run, table)
-    if choice.strategy != COUNTED:
-        return _found(choice, limits, witnessed, None), table
-    return _with_counts(run, table, choice, limits, witnessed)
+    for plan in plans:
+        if plan.witnessed_rhs:
+            found, table = search(run, table, plan.witnessed_rhs, plan.limits, plan.depth(run))
+            with run.stage("index"):
+                table = found.indexed(run, table)
+            witnessed[plan.space.name] = found
+    counted, failed = _counted(run, table, plans)
+    return _together(run, table, plans, witnessed, counted, failed)
 
 
-def _with_counts(
+def _together(
     run: Run,
     table: Table,
-    choice: Choice,
-    limits: Limits,
-    witnessed: Witnessed,
-    with_pairs: bool = False,
-) -> tuple[PairEvidence, Table]:
-    """All pairs counted, beside what is witnessed; all is witnessed, for good, if there is no time
-    for that."""
-    try:
-        counted = Counted.discover(run, table, _columns(table), limits, with_pairs)
-    except OutOfTime:
-        choice = replace(choice, strategy=strategy.WITNESSED, reason=strategy.TOO_MANY)
-        return _discover(run, table, choice, limits, sample=False)
-    return _found(choice, limits, witnessed, counted), table
+    plans: Sequence[_Plan],
+    witnessed: Mapping[str, Witnessed],
+    counted: Mapping[str, Counted],
+    failed: Mapping[str, str],
+) -> tuple[ByName, Table]:
+    """What is witnessed beside what is counted. Where counting failed, all of a space is witnessed,
+    for good."""
+    found: ByName = {}
+    for plan in plans:
+        name = plan.space.name
+        if name in failed:
+            again, table = _discovered(run, table, [plan.for_good(failed[name])])
+            found |= again
+        else:
+            found[name] = plan.found(witnessed.get(name), counted.get(name))
+    return found, table
 
 
-def _found(
-    choice: Choice, limits: Limits, witnessed: Witnessed, counted: Counted | None
-) -> PairEvidence:
-    limits = limits.within(witnessed.covers.limits)
-    if counted is not None:
-        limits = limits.within(counted.covers.limits)
-    return PairEvidence(choice, limits, witnessed, counted)
+def _validated(
+    run: Run, change: RowChange, plan: _Plan, held: Witnessed
+) -> tuple[Witnessed, Table]:
+    depth = plan.depth(run)
+    left = held.without(change.gone, depth) if len(change.gone) else held
+    found, table = left.only(plan.witnessed_rhs).validated(
+        run, change.after, held.covers, change.added, depth
+    )
+    with run.stage("index"):
+        return found, found.indexed(run, table)
 
 
-def _chosen(run: Run, table: Table, now: Choice | None) -> Choice:
-    if now is not None and now.reason == strategy.TOO_MANY:
-        return now
-    columns, tasks = len(table.columns.names), run.runner.tasks
-    known = None if now is None else now.strategy
-    return strategy.choose(table.name, table.rows, columns, tasks, run.options, known)
+_Counts = tuple[dict[str, Counted], dict[str, str]]
+"""Counted evidence by space, and why that of other spaces cannot be had."""
 
 
-def _columns(table: Table) -> tuple[int, ...]:
-    return tuple(range(len(table.columns.names)))
+def _counted(run: Run, table: Table, plans: Sequence[_Plan], with_pairs: bool = False) -> _Counts:
+    """From all pairs of rows."""
+    found: dict[str, Counted] = {}
+    counts, failed = _tried(
+        plans, lambda spaces: counting.count_all(run, table, spaces, with_pairs), run
+    )
+    # Where counts are asked for it takes as long as it takes.
+    free = run.options.evidence == "auto" and run.options.max_error is None
+    for plan in plans:
+        name = plan.space.name
+        if name in counts:
+            try:
+                found[name] = Counted.found(
+                    run, counts[name], plan.space, plan.counted_rhs, plan.limits,
+                    hurried=free and plan.space.agreement,
+                )  # fmt: skip
+            except OutOfTime:
+                failed[name] = strategy.NO_TIME
+    return found, failed
 
 
-def _witnessed_rhs(choice: Choice, columns: int) -> tuple[int, ...]:
-    return (KEY, *range(columns)) if choice.strategy == strategy.WITNESSED else (KEY,)
+def _recounted(
+    run: Run, change: RowChange, plans: Sequence[_Plan], before: Mapping[str, PairEvidence]
+) -> _Counts:
+    """After a batch: what was counted changes, other spaces begin."""
+    held = {name: each.counted for name, each in before.items() if each.counted is not None}
+    going_on = [plan for plan in plans if plan.space.name in held]
+    sets = {name: each.sets for name, each in held.items()}
+    counts, failed = _tried(
+        going_on, lambda spaces: counting.count_batch(run, change, spaces, sets), run
+    )
+    found = {
+        plan.space.name: held[plan.space.name].changed(run, counts[plan.space.name], plan.limits)
+        for plan in going_on
+        if plan.space.name in counts
+    }
+    others = [plan for plan in plans if plan.space.name not in held]
+    more, not_these = _counted(run, change.after, others, with_pairs=True)
+    return found | more, failed | not_these
 
 
-def _depth(run: Run, choice: Choice, limits: Limits) -> Deepening:
-    """How far to search for what is witnessed; dependencies that are counted come after it."""
-    time = run.time.first(0.5) if choice.strategy == COUNTED else run.time
-    return Deepening(limits, time, deepening.WITNESSED)
+def _tried(
+    plans: Sequence[_Plan],
+    count: Callable[[Sequence[Space]], dict[str, Recounted]],
+    run: Run,
+) -> tuple[dict[str, Recounted], dict[str, str]]:
+    """Count the pairs of rows for all spaces that need it, but those that have too many."""
+    spaces = [plan.space for plan in plans if plan.counted_rhs]
+    failed: dict[str, str] = {}
+    while spaces:
+        try:
+            with run.stage("count"):
+                return count(spaces), failed
+        except TooManyEvidences as error:
+            failed[error.space] = strategy.TOO_MANY
+            spaces = [space for space in spaces if space.name != error.space]
+    return {}, failed
+
+
+def _unsatisfiable(space: Space) -> U64 | None:
+    """Sets of atoms that no pair satisfies, whatever its values: ``=`` and ``!=``, and so on."""
+    sets = [
+        tuple(range(first, first + len(each.operators)))
+        for first, each in zip(space.first, space.comparisons, strict=True)
+        if "!=" in each.operators
+    ]
+    return bitsets.from_columns(sets, space.atoms) if sets else None

@@ -26,12 +26,13 @@ from numpy.typing import NDArray
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence.counted import Counted
+from holdfast.evidence.counted import Counted, groups_of
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.strategy import Choice
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import WITNESSES
+from holdfast.model.comparisons import Space, agreements
 from holdfast.model.limits import Limits
 from holdfast.store import Store
 from holdfast.store.codecs import masks_of, matrix_of, stored, write
@@ -54,31 +55,39 @@ def to_dict(pairs: PairEvidence) -> dict[str, Any]:
         "choice": pairs.choice.to_dict(),
         "limits": pairs.limits.to_dict(),
         "files": pairs.files,
+        "space": None if pairs.space.agreement else pairs.space.to_dict(),
     }
 
 
-def load(store: Store, form: dict[str, Any], atoms: int) -> PairEvidence:
+def load(store: Store, form: dict[str, Any], columns: int) -> PairEvidence:
     """The evidence that a commit stored."""
+    space = agreements(columns) if form["space"] is None else Space.from_dict(form["space"])
+    atoms, groups = space.atoms, groups_of(space)
     words = bitsets.words_for(atoms)
     files = dict(form["files"])
     choice, limits = Choice.from_dict(form["choice"]), Limits.from_dict(form["limits"])
-    seen = stored(store, files["evidence"])
-    pairs = seen.column("witnesses").combine_chunks().flatten().to_numpy()
-    evidence = Evidence(
-        matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
+    keys_alone = choice.strategy is None or not space.agreement
+    minimal = by_rhs(
+        stored(store, files["sets"]), [KEY] if keys_alone else [KEY, *range(atoms)], words
     )
-    rhs = [KEY] if choice.strategy is None else [KEY, *range(atoms)]
-    minimal = by_rhs(stored(store, files["sets"]), rhs, words)
     kept = stored(store, files["cover"])
     masks = matrix_of(kept.column("mask"), words)
     maximal_for = matrix_of(kept.column("maximal_for"), bitsets.words_for(atoms + 1))
-    covers = Covers.restored(atoms, masks, maximal_for, minimal, limits)
-    if "agree" not in files:
-        return PairEvidence(choice, limits, Witnessed(evidence, covers), None, files)
-    sets = load_counts(store, files["agree"], atoms)
-    nothing = (sets.masks[:0], sets.counts[:0])
-    counted = Counted(sets, nothing, covers.only(covers.columns), Evidence.none(atoms))
-    return PairEvidence(choice, limits, Witnessed(evidence, covers.only([KEY])), counted, files)
+    covers = Covers.restored(atoms, masks, maximal_for, minimal, limits, groups)
+    counted, witnessed = None, None
+    if "agree" in files:
+        sets = load_counts(store, files["agree"], atoms)
+        nothing = (sets.masks[:0], sets.counts[:0])
+        rhs = covers.columns if space.agreement else (KEY,)
+        counted = Counted(sets, nothing, covers.only(rhs), Evidence.none(atoms))
+    if "evidence" in files:
+        seen = stored(store, files["evidence"])
+        pairs = seen.column("witnesses").combine_chunks().flatten().to_numpy()
+        evidence = Evidence(
+            matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
+        )
+        witnessed = Witnessed(evidence, covers if counted is None else covers.only([KEY]))
+    return PairEvidence(space, choice, limits, witnessed, counted, files)
 
 
 def load_counts(store: Store, path: str, atoms: int) -> AgreeSets:
@@ -116,12 +125,14 @@ def _contents(
     old, new = before.covers if before else None, pairs.covers
     if old is None or run.options.max_error is not None or not _same_sets(old, new):
         yield "sets", sets_table(pairs, run.options.max_error)
-    if old is None or not np.array_equal(old.keys.evidence, new.keys.evidence):
+    if pairs.witnessed is not None and (
+        old is None or not np.array_equal(old.keys.evidence, new.keys.evidence)
+    ):
         yield "non_keys", pa.table({"mask": masks_of(new.keys.evidence)})
     if old is None or not all(map(np.array_equal, old.parts, new.parts)):
         masks, maximal_for = new.parts
         yield "cover", pa.table({"mask": masks_of(masks), "maximal_for": masks_of(maximal_for)})
-    if before is None or not _same_evidence(before, pairs):
+    if pairs.witnessed is not None and (before is None or not _same_evidence(before, pairs)):
         yield "evidence", _evidence(run, table, pairs, before)
     if pairs.counted is not None:
         sets = pairs.counted.sets

@@ -1,6 +1,6 @@
-"""Two ways to know the evidence for functional dependencies, and the choice between them.
+"""Two ways to know the evidence of a space, and the choice between them.
 
-*Counted*: every agree-set with its number of pairs, which costs a comparison of all pairs once, and
+*Counted*: every evidence with its number of pairs, which costs a comparison of all pairs once, and
 of a batch with all rows later. *Witnessed*: what is maximal, with pairs that show it, which costs
 searches of the rows. Counting is quicker for short tables of any width, and it alone gives errors;
 it grows with the square of the rows.
@@ -21,9 +21,6 @@ from holdfast.model.options import Options
 
 COUNTED, WITNESSED = "counted", "witnessed"
 
-WIDE = 40
-"""Columns from which on functional dependencies are looked for only when they are named."""
-
 _CELLS_PER_SECOND = 8e9
 _MASKS_PER_SECOND = 5e6
 """Rates of one core, measured on adult (15 columns, direct) and uniprot (222 columns, hashed)."""
@@ -40,7 +37,8 @@ _QUICK = 60.0
 _MOST = 300.0
 """Seconds that counting may take where nothing else will do."""
 
-TOO_MANY = "because there was no time to compare all agree-sets"
+NO_TIME = "because there was no time to compare all agree-sets"
+TOO_MANY = "because there are too many different pairs of rows to count"
 """Why a table is witnessed for good that would be counted by its size."""
 
 _SLACK = 2.0
@@ -49,9 +47,9 @@ _SLACK = 2.0
 
 @dataclass(frozen=True)
 class Choice:
-    """How a table's functional dependencies are known, and what the choice came from."""
+    """How the evidence of a space is known, and what the choice came from."""
 
-    strategy: str | None  # None: not looked for
+    strategy: str | None  # None: of keys alone, which are always witnessed
     seconds: float  # expected for counting all pairs
     limit: float
     reason: str
@@ -67,20 +65,25 @@ class Choice:
 
 
 def choose(
-    table: str, rows: int, columns: int, tasks: int, options: Options, now: str | None = None
+    table: str,
+    rows: int,
+    comparisons: int,
+    tasks: int,
+    options: Options,
+    now: Choice | None = None,
 ) -> Choice:
     """The way for a table of this size; ``now`` is the one that it goes by so far."""
+    if now is not None and (now.strategy is None or now.reason in (NO_TIME, TOO_MANY)):
+        return now
     limit = _QUICK if options.time_budget is None else min(_QUICK, options.time_budget)
-    if "fds" not in options.kinds:
-        return Choice(None, 0.0, limit, "not looked for")
-    if columns > WIDE and not options.wide_fds:
-        return Choice(None, 0.0, limit, f"more than {WIDE} columns, and not asked for by name")
     if options.evidence != "auto" and options.max_error is None:
-        return Choice(options.evidence, _guess(rows, columns, tasks), limit, "asked for")
+        return Choice(options.evidence, _guess(rows, comparisons, tasks), limit, "asked for")
     if options.max_error is not None:
         limit = _MOST
-    slack = {COUNTED: _SLACK, WITNESSED: 1 / _SLACK, None: 1.0}[now]
-    seconds = expected_seconds(rows, columns, tasks, limit)
+    slack = 1.0
+    if now is not None:
+        slack = _SLACK if now.strategy == COUNTED else 1 / _SLACK
+    seconds = expected_seconds(rows, comparisons, tasks, limit)
     if options.max_error is not None:
         if seconds > slack * limit:
             raise InputError(
@@ -91,6 +94,12 @@ def choose(
         return Choice(COUNTED, seconds, limit, "errors need counts")
     chosen = COUNTED if seconds <= slack * limit else WITNESSED
     return Choice(chosen, seconds, limit, "by the time that counting all pairs would take")
+
+
+def keys_alone(options: Options, reason: str) -> Choice:
+    """Where nothing but keys is looked for."""
+    limit = _QUICK if options.time_budget is None else min(_QUICK, options.time_budget)
+    return Choice(None, 0.0, limit, reason)
 
 
 def expected_seconds(rows: int, columns: int, tasks: int, limit: float) -> float:

@@ -17,7 +17,6 @@ from holdfast.table.change import RowChange
 from holdfast.tasks import agree as tasks
 from holdfast.tasks.agree import Count, Side, Stretch, Tile
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.view import View
 
 _FEW_PAIRS = 1 << 16
 """Pairs that are not worth a task of their own."""
@@ -91,11 +90,9 @@ def deleted(change: RowChange) -> Line:
     return Line(tuple(stretches))
 
 
-def deal(
-    view: View, kept: Line, new: Line, gone: Line, calls: int, with_pairs: bool
-) -> list[Count]:
+def deal(what: Count, kept: Line, new: Line, gone: Line, calls: int) -> list[Count]:
     """All pairs that new rows bring and deleted rows take, for about so many calls, each with about
-    as many pairs; fewer calls where there is little to count."""
+    as many pairs; fewer calls where there is little to count. ``what`` has everything but them."""
     changed = ((new, 1), (gone, -1))
     rectangles = [_rectangle(line, kept, sign) for line, sign in changed]
     parts = _worth(sum(each.pairs for each in rectangles), calls)
@@ -111,7 +108,7 @@ def deal(
         least = sizes.index(min(sizes))
         loads[least] += share
         sizes[least] += pairs
-    return [_task(view, load, with_pairs) for load in loads if load]
+    return [_task(what, load) for load in loads if load]
 
 
 def _worth(pairs: int, calls: int) -> int:
@@ -121,7 +118,7 @@ def _worth(pairs: int, calls: int) -> int:
 
 def _rectangle(one: Line, two: Line, sign: int) -> _Region:
     """Every row of one line with every row of another. The kernel is quicker with the longer one as
-    rows s; agree-sets are the same either way."""
+    rows s; evidence is counted in both orders, or is the same either way."""
     ones, others = sorted((one, two), key=lambda line: line.rows)
     return _Region(ones, others, None, sign)
 
@@ -159,7 +156,7 @@ def _pieces(line: Line) -> list[tuple[int, Line]]:
     return [(start, line.between(start, stop)) for start, stop in pairwise(cuts)]
 
 
-def _task(view: View, regions: list[_Region], with_pairs: bool) -> Count:
+def _task(what: Count, regions: list[_Region]) -> Count:
     """The call that counts some regions."""
     sides: list[Side] = []
     tiles = []
@@ -169,4 +166,4 @@ def _task(view: View, regions: list[_Region], with_pairs: bool) -> Count:
                 sides.append(line.stretches)
         ones, others = sides.index(tile.ones.stretches), sides.index(tile.others.stretches)
         tiles.append(Tile(ones, others, tile.lead, tile.sign))
-    return Count(replace(view, segments=()), tuple(sides), tuple(tiles), with_pairs)
+    return replace(what, sides=tuple(sides), tiles=tuple(tiles))

@@ -13,9 +13,11 @@ from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.constraints import Constraint
 
 if TYPE_CHECKING:
+    from holdfast.evidence.pairs import Need
     from holdfast.families.known import Step
     from holdfast.report.snapshot import Snapshot
     from holdfast.store.run import Run
+    from holdfast.table.state import Table
 
 
 class Kind(Protocol):
@@ -36,6 +38,9 @@ class Kind(Protocol):
     @property
     def how_broken(self) -> str:
         """What rows do that break one: "two rows agree on it"; empty where that is plain."""
+
+    def needs(self, run: Run, table: Table) -> Need | None:
+        """What it asks of pairs of a table's rows; None: nothing."""
 
     def constraint(self, table: str, form: dict[str, Any]) -> Constraint:
         """The constraint of a JSON form."""

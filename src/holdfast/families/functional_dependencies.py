@@ -5,12 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.model.changes import KindChanges, KindDiff
+from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import FunctionalDependency
+from holdfast.model.limits import Limits
 
 if TYPE_CHECKING:
+    from holdfast.evidence.pairs import Need
     from holdfast.families.known import Step
     from holdfast.report.snapshot import Snapshot
     from holdfast.store.run import Run
+    from holdfast.table.state import Table
+
+WIDE = 40
+"""Columns from which on functional dependencies are looked for only when they are named."""
 
 
 class FunctionalDependencies:
@@ -21,6 +28,19 @@ class FunctionalDependencies:
     nouns = ("functional dependency", "functional dependencies")
     how_broken = ""
 
+    def needs(self, run: Run, table: Table) -> Need:
+        """No two rows that agree on a left side may differ on the right; and keys, because what
+        they imply is told apart."""
+        from holdfast.cover.dependencies import KEY
+        from holdfast.evidence.pairs import Need
+
+        columns = len(table.columns.names)
+        limits = Limits.both(run.options.max_columns)
+        if columns > WIDE and not run.options.wide_fds:
+            why = f"more than {WIDE} columns, and not asked for by name"
+            return Need(agreements(columns), (KEY,), limits, why)
+        return Need(agreements(columns), (KEY, *range(columns)), limits)
+
     def constraint(self, table: str, form: dict[str, Any]) -> FunctionalDependency:
         """The dependency of a JSON form."""
         return FunctionalDependency.from_dict(table, form)
@@ -29,7 +49,7 @@ class FunctionalDependencies:
         """Those that came and went."""
         from holdfast.families.sets import SetChanges, found_in
 
-        pairs = step.pairs
+        pairs = step.evidence(AGREEMENTS)
         if pairs is None:
             return None
         old, new = pairs[0].covers.by_side, pairs[1].covers.by_side
@@ -39,12 +59,13 @@ class FunctionalDependencies:
         name, names = step.before.table.name, step.before.table.columns.names
 
         def dependency(
-            columns: tuple[str, ...], rhs: int, error: float | None
+            atoms: tuple[int, ...], rhs: int, error: float | None
         ) -> FunctionalDependency:
-            return FunctionalDependency(name, columns, names[rhs], error or 0.0)
+            lhs = tuple(names[c] for c in atoms)
+            return FunctionalDependency(name, lhs, names[rhs], error or 0.0)
 
         sets = [SetChanges(side, old[side], new[side]) for side in both]
-        return found_in(run, step, sets, dependency)
+        return found_in(run, step, AGREEMENTS, sets, dependency)
 
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
         """Those that hold without error in one version alone."""

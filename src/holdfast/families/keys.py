@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.model.changes import KindChanges, KindDiff
+from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import Key
+from holdfast.model.limits import Limits
 
 if TYPE_CHECKING:
+    from holdfast.evidence.pairs import Need
     from holdfast.families.known import Step
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.store.run import Run
+    from holdfast.table.state import Table
 
 
 class Keys:
@@ -20,6 +24,14 @@ class Keys:
     field = "keys"
     nouns = ("key", "keys")
     how_broken = "two rows agree on it"
+
+    def needs(self, run: Run, table: Table) -> Need:
+        """No two rows may agree."""
+        from holdfast.cover.dependencies import KEY
+        from holdfast.evidence.pairs import Need
+
+        space = agreements(len(table.columns.names))
+        return Need(space, (KEY,), Limits.both(run.options.max_columns))
 
     def constraint(self, table: str, form: dict[str, Any]) -> Key:
         """The key of a JSON form."""
@@ -32,7 +44,7 @@ class Keys:
         from holdfast.families.sets import SetChanges, found_in
         from holdfast.kernels import bitsets
 
-        pairs = step.pairs
+        pairs = step.evidence(AGREEMENTS)
         if pairs is None:
             return None
         before, after = step.before.table, step.after.table
@@ -49,10 +61,12 @@ class Keys:
             "non_keys_lost": len(covers[0].evidence) - kept,
         }
 
-        def key(columns: tuple[str, ...], _rhs: int, error: float | None) -> Key:
-            return Key(before.name, columns, error)
+        names = before.columns.names
 
-        return found_in(run, step, [sets], key, counts)
+        def key(atoms: tuple[int, ...], _rhs: int, error: float | None) -> Key:
+            return Key(before.name, tuple(names[c] for c in atoms), error)
+
+        return found_in(run, step, AGREEMENTS, [sets], key, counts)
 
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff:
         """Keys that hold in one version alone."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from holdfast.evidence import storage
+from holdfast.evidence import pairs, storage
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.kernels.cover import MOST, TooMany
@@ -21,31 +21,33 @@ from holdfast.table.batch import estimated
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
 
+_NOBODY = np.empty(0, np.int64)
+
 
 @dataclass(frozen=True)
 class Known:
     """A table in one version."""
 
     table: Table
-    pairs: PairEvidence | None = None  # None: no kind that is looked for needs pairs of rows
+    evidence: dict[str, PairEvidence] = field(default_factory=dict)  # by space of comparisons
 
     @staticmethod
     def load(store: Store, body: dict[str, Any], name: str) -> Known:
         """A table that a commit stored."""
         form = form_of(body, name)
         table = Table.from_dict(name, form)
-        if form["pairs"] is None:
-            return Known(table)
-        return Known(table, storage.load(store, form["pairs"], len(table.columns.names)))
+        columns = len(table.columns.names)
+        kept = form["evidence"].items()
+        return Known(table, {space: storage.load(store, each, columns) for space, each in kept})
 
     def changed(self, run: Run, change: RowChange) -> tuple[Known, RowChange]:
         """After a batch; the change then has the indexes and duplicates that were found."""
-        if self.pairs is None:
+        if not self.evidence:
             # Nobody looks for repeated rows then.
             return Known(replace(change.after, duplicates=0)), change
         with bounded(self.table.name):
-            pairs, change = self.pairs.changed(run, estimated(run, change))
-        return Known(change.after, pairs), change
+            evidence, change = pairs.changed(run, estimated(run, change), self.evidence)
+        return Known(change.after, evidence), change
 
     def compacted(self, run: Run) -> Known:
         """With small segments merged."""
@@ -53,22 +55,24 @@ class Known:
         if not compaction.due(table.segments):
             return replace(self, table=table)
         with run.stage("merge"):
-            if self.pairs is None:
-                return Known(compaction.merge(run, table, np.empty(0, np.int64))[0])
-            table, moves = compaction.merge(run, table, self.pairs.witness_ids)
-            return Known(table, self.pairs.renumbered(moves))
+            ids = [each.witness_ids for each in self.evidence.values()]
+            table, moves = compaction.merge(run, table, np.unique(np.concatenate([_NOBODY, *ids])))
+            moved = {name: each.renumbered(moves) for name, each in self.evidence.items()}
+            return Known(table, moved)
 
     def saved(self, run: Run, before: Known | None) -> Known:
         """With what changed written to files."""
-        if self.pairs is None:
-            return self
-        old = before.pairs if before else None
-        return replace(self, pairs=storage.save(run, self.table, self.pairs, old))
+        old = before.evidence if before else {}
+        saved = {
+            name: storage.save(run, self.table, each, old.get(name))
+            for name, each in self.evidence.items()
+        }
+        return replace(self, evidence=saved)
 
     def to_dict(self) -> dict[str, Any]:
         """The form that a commit stores."""
-        pairs = None if self.pairs is None else storage.to_dict(self.pairs)
-        return {**self.table.to_dict(), "pairs": pairs}
+        evidence = {name: storage.to_dict(each) for name, each in self.evidence.items()}
+        return {**self.table.to_dict(), "evidence": evidence}
 
 
 @dataclass(frozen=True)
@@ -80,10 +84,9 @@ class Step:
     values_before: Inclusion | None = None  # None: no kind that is looked for needs them
     values_after: Inclusion | None = None
 
-    @property
-    def pairs(self) -> tuple[PairEvidence, PairEvidence] | None:
-        """What pairs of rows show, before and after."""
-        before, after = self.before.pairs, self.after.pairs
+    def evidence(self, space: str) -> tuple[PairEvidence, PairEvidence] | None:
+        """What pairs of rows show in a space, before and after."""
+        before, after = self.before.evidence.get(space), self.after.evidence.get(space)
         return None if before is None or after is None else (before, after)
 
 

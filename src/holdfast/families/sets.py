@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.cover import Cover
+from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.storage import approximate_sets
 from holdfast.families.known import Step
 from holdfast.kernels import bitsets
@@ -23,8 +24,8 @@ from holdfast.store.run import Run
 from holdfast.table.witnesses import rows_as_text
 
 U64 = NDArray[np.uint64]
-Make = Callable[[tuple[str, ...], int, float | None], Constraint]
-"""A set's columns, its rhs and its error in, the constraint out."""
+Make = Callable[[tuple[int, ...], int, float | None], Constraint]
+"""A set's atoms, its rhs and its error in, the constraint out."""
 
 Pair = tuple[int, int]
 
@@ -81,19 +82,20 @@ class _Listed:
 def found_in(
     run: Run,
     step: Step,
+    space: str,
     sets: Iterable[SetChanges],
     make: Make,
     counts: dict[str, int] | None = None,
 ) -> KindChanges:
     """The changes of a kind: the shortest of every list, with rows that show what broke."""
-    assert step.pairs is not None
+    evidence = step.evidence(space)
+    assert evidence is not None
     sets = list(sets)
     table = step.after.table
     names = table.columns.names
 
     def constraint(mask: U64, rhs: int, error: float | None = None) -> Constraint:
-        columns = bitsets.to_columns(mask[None, :])[0]
-        return make(tuple(names[c] for c in columns), rhs, error)
+        return make(bitsets.to_columns(mask[None, :])[0], rhs, error)
 
     gained, broken, superseded, unchecked = (
         [_Listed(mask, each) for each in sets for mask in getattr(each, what)]
@@ -101,13 +103,14 @@ def found_in(
     )
     broken += [_Listed(mask, each, True) for each in sets for mask in each.by_repeated]
     totals = {
+        **(counts or {}),
         "gained": len(gained),
         "broken": len(broken),
         "superseded": len(superseded),
         "unchecked": len(unchecked),
     }
     shown = _shortest(broken)
-    pairs = [_witness(step, each) for each in shown]
+    pairs = [_witness(evidence[1], each) for each in shown]
     ids = np.array([id_ for pair in pairs if pair for id_ in pair], np.int64)
     text = rows_as_text(run.store.path, table.segments, names, ids)
     return KindChanges(
@@ -124,7 +127,7 @@ def found_in(
             for each in _shortest(superseded)
         ),
         tuple(constraint(each.mask, each.changes.rhs) for each in _shortest(unchecked)),
-        *_errors(run, step, [each.rhs for each in sets], constraint, {**totals, **(counts or {})}),
+        *_errors(run, evidence, [each.rhs for each in sets], constraint, totals),
     )
 
 
@@ -135,11 +138,10 @@ def _shortest(listed: list[_Listed]) -> list[_Listed]:
     return [listed[at] for at in np.argsort(sizes, kind="stable")[:SHOWN]]
 
 
-def _witness(step: Step, each: _Listed) -> Pair | None:
-    assert step.pairs is not None
+def _witness(evidence: PairEvidence, each: _Listed) -> Pair | None:
     if each.repeated:
         return each.changes.repeated
-    return step.pairs[1].violating_pair(each.mask, each.changes.rhs)
+    return evidence.violating_pair(each.mask, each.changes.rhs)
 
 
 def _rows(pair: Pair | None, text: dict[int, str]) -> tuple[Row, ...]:
@@ -148,16 +150,16 @@ def _rows(pair: Pair | None, text: dict[int, str]) -> tuple[Row, ...]:
 
 def _errors(
     run: Run,
-    step: Step,
+    evidence: tuple[PairEvidence, PairEvidence],
     rhs: list[int],
     constraint: Callable[[U64, int, float | None], Constraint],
     counts: dict[str, int],
 ) -> tuple[tuple[ErrorChange, ...], dict[str, int]]:
     """How the errors of approximate sets changed, where they are looked for."""
     bound = run.options.max_error
-    if bound is None or step.pairs is None:
+    if bound is None:
         return (), counts
-    before, after = (approximate_sets(run.store, pairs, bound) for pairs in step.pairs)
+    before, after = (approximate_sets(run.store, pairs, bound) for pairs in evidence)
     changed = [
         (key, before.get(key), after.get(key))
         for key in sorted({*before, *after}, key=lambda key: (sum(map(int.bit_count, key[0])), key))

@@ -33,21 +33,20 @@ def error(
         columns = known.table.columns
         lhs = tuple(columns.place(each, name) for each in left)
         rhs = KEY if right is None else columns.place(right, name)
-        if known.pairs is None:
+        if "agreement" not in known.evidence:
             raise InputError(
                 "the profile compares no pairs of rows; profile the tables with --kinds keys"
             )
         view = known.table.view(store.path, Options.from_dict(body["options"]))
-        return known.pairs.error(running, view, known.table.rows, lhs, rhs)
+        return known.evidence["agreement"].error(running, view, known.table.rows, lhs, rhs)
 
 
 def within(store: Store, name: str, max_error: float) -> pa.Table:
     """All minimal sets of a counted table within a bound on the error, as a file holds them."""
     with store.reading() as lease:
         known = Known.load(store, store.read(lease.version), name)
-        assert known.pairs is not None
         with bounded(name):
-            return sets_table(known.pairs, max_error)
+            return sets_table(known.evidence["agreement"], max_error)
 
 
 def missing_values(

@@ -30,9 +30,10 @@ def commit(
     files: list[str] = []
     keep: list[str] = []
     for form in forms.values():
-        named = form["pairs"]["files"] if form["pairs"] else {}
-        keep += [named[name] for name in KEPT if name in named]
-        files += named.values()
+        for evidence in form["evidence"].values():
+            named = evidence["files"]
+            keep += [named[name] for name in KEPT if name in named]
+            files += named.values()
         for segment in form["segments"]:
             files += Segment.from_dict(segment).files
     if values is not None:
@@ -56,8 +57,8 @@ def _form(run: Run, known: Known) -> dict[str, Any]:
     shown = rows_as_text(run.store.path, table.segments, table.columns.names, twice)
     form["duplicated"] = [json.loads(text) for text in shown.values()]
     form["key_count"] = 0
-    if known.pairs is not None:
-        covers = known.pairs.covers
+    if "agreement" in known.evidence:
+        covers = known.evidence["agreement"].covers
         form["key_count"] = len(covers.keys.minimal)
         if covers.columns:
             form["fd_count"] = len(covers.dependencies[0])

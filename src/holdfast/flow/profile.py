@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from holdfast.evidence.pairs import PairEvidence
+from holdfast import families
+from holdfast.evidence import pairs
 from holdfast.families.inclusion_dependencies import values
 from holdfast.families.known import Known, bounded
 from holdfast.flow.commits import commit
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput
-from holdfast.model.limits import Limits
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
@@ -64,7 +64,14 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
 
 
 def _discover(run: Run, table: Table) -> Known:
-    if not run.options.seeks_keys:
+    """What the kinds that are looked for need of pairs of rows, each space once."""
+    needs: dict[str, pairs.Need] = {}
+    for kind in families.named(run.options.kinds):
+        need = kind.needs(run, table)
+        if need is not None:
+            known = needs.get(need.space.name)
+            needs[need.space.name] = need if known is None else known.joined(need)
+    if not needs:
         return Known(table)
-    pairs, table = PairEvidence.discover(run, table, Limits.both(run.options.max_columns))
-    return Known(table, pairs)
+    evidence, table = pairs.discover(run, table, list(needs.values()))
+    return Known(table, evidence)

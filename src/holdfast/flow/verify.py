@@ -11,10 +11,13 @@ from numpy.typing import NDArray
 
 from holdfast.cover.agree import AgreeSets
 from holdfast.cover.dependencies import KEY
+from holdfast.evidence import pairs
+from holdfast.evidence.pairs import PairEvidence
 from holdfast.families.inclusion_dependencies import storage, values
 from holdfast.families.known import Known
 from holdfast.kernels import bitsets
 from holdfast.model.changes import Verification
+from holdfast.model.comparisons import Space
 from holdfast.model.names import listed
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
@@ -25,6 +28,7 @@ from holdfast.tasks import check as check_tasks
 from holdfast.tasks.result import error_of
 from holdfast.tasks.runner import Runner
 from holdfast.tasks.sealed import seal_of, together
+from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
 
@@ -92,41 +96,59 @@ def _verify_table(run: Run, kept: Known) -> Iterator[str]:
         # What else would be found comes from damaged files.
         yield from wrong
         return
-    if kept.pairs is None:
+    if not kept.evidence:
         return
-    pairs, anew = kept.pairs.anew(run, table)
-    names = table.columns.names
-    if not _same_counts(kept.pairs.counts, pairs.counts):
-        yield "the profile's agree-sets or their numbers of pairs are not those of the rows"
-    mine, fresh = kept.pairs.covers, pairs.covers
-    for side in mine.by_side:
-        what = "key" if side == KEY else f"dependency of {names[side]} on"
-        pair = mine.by_side[side].minimal, fresh.by_side[side].minimal
-        yield from _compare(what, *pair, names)
-    if kept.pairs.limits.keys is None:
-        yield from _compare("non-key", mine.keys.evidence, fresh.keys.evidence, names)
-    evidence = kept.pairs.evidence
-    real = evidence.witnesses[:, :, 0] >= 0
-    shown = check_tasks.Witnesses(view, evidence.masks[real.nonzero()[0]], evidence.witnesses[real])
-    for task_result in run.runner.run([(check_tasks.check_witnesses, shown)])[0]:
-        if wrong_pairs := task_result.facts["wrong"]:
-            yield f"{wrong_pairs} pairs of rows do not show the evidence they stand for"
+    fresh, anew = pairs.anew(run, table, kept.evidence)
+    for name, evidence in kept.evidence.items():
+        yield from _verify_evidence(run, view, table.columns.names, evidence, fresh[name])
     if table.duplicates != anew.duplicates:
         yield (
             f"the profile counts {table.duplicates} repeated rows, but there are {anew.duplicates}"
         )
 
 
-def _compare(what: str, mine: U64, fresh: U64, names: tuple[str, ...]) -> Iterator[str]:
+def _verify_evidence(
+    run: Run, view: View, names: tuple[str, ...], kept: PairEvidence, fresh: PairEvidence
+) -> Iterator[str]:
+    if not _same_counts(kept.counts, fresh.counts):
+        what = "agree-sets" if kept.space.agreement else "comparisons of rows"
+        yield f"the profile's {what} or their numbers of pairs are not those of the rows"
+    mine, theirs = kept.covers, fresh.covers
+    for side in mine.by_side:
+        pair = mine.by_side[side].minimal, theirs.by_side[side].minimal
+        yield from _compare(_what(kept.space, side, names), *pair, kept.space, names)
+    if kept.space.agreement and kept.limits.keys is None:
+        pair = mine.keys.evidence, theirs.keys.evidence
+        yield from _compare("non-key", *pair, kept.space, names)
+    evidence = kept.evidence
+    real = evidence.witnesses[:, :, 0] >= 0
+    if kept.space.agreement:
+        shown = check_tasks.Witnesses(
+            view, evidence.masks[real.nonzero()[0]], evidence.witnesses[real]
+        )
+        for task_result in run.runner.run([(check_tasks.check_witnesses, shown)])[0]:
+            if wrong_pairs := task_result.facts["wrong"]:
+                yield f"{wrong_pairs} pairs of rows do not show the evidence they stand for"
+
+
+def _what(space: Space, side: int, names: tuple[str, ...]) -> str:
+    if not space.agreement:
+        return "minimal set of comparisons"
+    return "key" if side == KEY else f"dependency of {names[side]} on"
+
+
+def _compare(
+    what: str, mine: U64, fresh: U64, space: Space, names: tuple[str, ...]
+) -> Iterator[str]:
     """What the profile should not say, and what it should."""
+
+    def written(mask: U64) -> str:
+        return listed(space.written(bitsets.to_columns(mask[None, :])[0], names))
+
     for mask in mine[~bitsets.is_member(mine, fresh)]:
-        yield f"the profile has the {what} {listed(names_of(mask, names))}, which the rows do not"
+        yield f"the profile has the {what} {written(mask)}, which the rows do not"
     for mask in fresh[~bitsets.is_member(fresh, mine)]:
-        yield f"the rows have the {what} {listed(names_of(mask, names))}, which the profile lacks"
-
-
-def names_of(mask: U64, names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(names[c] for c in bitsets.to_columns(mask[None, :])[0])
+        yield f"the rows have the {what} {written(mask)}, which the profile lacks"
 
 
 def _same_counts(kept: AgreeSets | None, fresh: AgreeSets | None) -> bool:

@@ -1,4 +1,4 @@
-"""Tables of counted agree-sets: added up, and summed over sets of columns.
+"""Tables of counted evidence: added up, and summed over sets of atoms.
 
 A table is a matrix of masks in order, by their words, with a number of pairs for each.
 """
@@ -37,6 +37,19 @@ def added(masks: U64, counts: I64, more: U64, numbers: I64) -> tuple[U64, I64, U
     others = (bitsets.plain(more), _plain(numbers))
     size = _added(*tables, *others, out, sums, new, gone)
     return out[:size], sums[:size], out[:size][new[:size]], masks[gone]
+
+
+def grouped(masks: U64, counts: I64, pairs: I64) -> tuple[U64, I64, I64]:
+    """A table of masks in any order, some of them equal: in order, each once, with the sum of its
+    counts and one of its pairs."""
+    order = np.lexsort(masks.T[::-1])
+    masks, counts, pairs = masks[order], counts[order], pairs[order]
+    if not len(masks):
+        return masks, counts, pairs
+    first = np.ones(len(masks), np.bool_)
+    first[1:] = (masks[1:] != masks[:-1]).any(axis=1)
+    starts = np.flatnonzero(first)
+    return masks[first], np.add.reduceat(counts, starts), pairs[first]
 
 
 def shown(wanted: U64, masks: list[U64], pairs: list[I64]) -> I64:

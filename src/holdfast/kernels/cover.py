@@ -63,6 +63,30 @@ class Edges(NamedTuple):
     columns: Masks
 
 
+class Groups(NamedTuple):
+    """How atoms belong together. A limit on the size of sets counts the groups that they touch."""
+
+    of: Indices  # the group of every atom
+    sizes: Indices  # the atoms of every group
+
+
+def groups(atoms: int, of: Indices | None = None) -> Groups:
+    """Groups by the number of each atom's; by default every atom is one of its own."""
+    numbers = np.arange(atoms) if of is None else np.require(of, np.int64, ["C", "W"])
+    return Groups(numbers, np.bincount(numbers, minlength=1))
+
+
+def touched(sets: Masks, groups: Groups) -> Indices:
+    """How many groups each set touches."""
+    if (groups.sizes <= 1).all():
+        return bitsets.popcount(sets).astype(np.int64)
+    flags = bitsets.to_flags(sets, len(groups.of))
+    out = np.zeros(len(sets), np.int64)
+    for group in range(len(groups.sizes)):
+        out += flags[:, groups.of == group].any(axis=1)
+    return out
+
+
 class Stack(NamedTuple):
     """A search that can be left and resumed; row ``d`` of an array belongs to depth ``d``."""
 
@@ -73,6 +97,8 @@ class Stack(NamedTuple):
     areas: Masks
     path: Indices
     pivot: Indices
+    touched: Indices  # the groups of the path
+    room: Indices  # the atoms of those groups that are not on the path
     # depth, next seed, length of the path at depth 0, whether a longer set was left out
     place: Indices
 
@@ -83,42 +109,44 @@ def edges(rows: Masks) -> Edges:
     return Edges(rows, bitsets.transpose(rows))
 
 
-def search(graph: Edges, areas: Masks, limit: int, tick: Tick | None = None) -> tuple[Masks, bool]:
-    """Minimal hitting sets of at most ``limit`` atoms that lie inside one of ``areas``; and whether
-    there can be none that are longer."""
+def search(
+    graph: Edges, areas: Masks, limit: int, groups: Groups, tick: Tick | None = None
+) -> tuple[Masks, bool]:
+    """Minimal hitting sets that touch at most ``limit`` groups and lie inside one of ``areas``; and
+    whether there can be none that are longer."""
     words = graph.rows.shape[1]
-    limit = min(limit, 64 * words)
     if not len(areas) or (limit == 0 and len(graph.rows)):
         return graph.rows[:0], not len(areas)
     if not len(graph.rows):
         return np.zeros((1, words), np.uint64), True
     inside = edges(areas)
-    stack = _stack(graph, inside.columns.shape[1], limit)
+    stack = _stack(graph, inside.columns.shape[1], limit, groups)
     _start(graph, inside, stack)
     steps = _steps(graph)
     found = _gathered(
         lambda: stack.place[0] >= 0,
-        lambda room: _search(graph, inside, stack, limit, room, steps),
+        lambda room: _search(graph, inside, stack, limit, groups, room, steps),
         words,
         tick,
     )
     return found, not stack.place[3]
 
 
-def extend(seeds: Masks, graph: Edges, limit: int, tick: Tick | None = None) -> Masks:
-    """Minimal hitting sets of ``graph`` that grow from ``seeds``, at most ``limit`` atoms each.
+def extend(
+    seeds: Masks, graph: Edges, limit: int, groups: Groups, tick: Tick | None = None
+) -> Masks:
+    """Minimal hitting sets of ``graph`` that grow from ``seeds``, of at most ``limit`` groups.
 
     The seeds are the minimal hitting sets of the first edges (or some of them); each misses
     another edge.
     """
     words = graph.rows.shape[1]
-    limit = min(limit, 64 * words)
     seeds = bitsets.plain(seeds)
-    stack = _stack(graph, 1, limit)
+    stack = _stack(graph, 1, limit, groups)
     steps = _steps(graph)
     return _gathered(
         lambda: stack.place[0] >= 0 or stack.place[1] < len(seeds),
-        lambda room: _extend(seeds, graph, stack, limit, room, steps),
+        lambda room: _extend(seeds, graph, stack, limit, groups, room, steps),
         words,
         tick,
     )
@@ -150,8 +178,9 @@ def irredundant(sets: Masks, graph: Edges) -> Flags:
     return _irredundant(bitsets.plain(sets), graph)
 
 
-def _stack(graph: Edges, areas: int, limit: int) -> Stack:
-    words, depth = graph.columns.shape[1], limit + 2
+def _stack(graph: Edges, areas: int, limit: int, groups: Groups) -> Stack:
+    words = graph.columns.shape[1]
+    depth = min(len(groups.of), limit * int(groups.sizes.max(initial=0))) + 2
     atom_words = graph.rows.shape[1]
     return Stack(
         missed=np.zeros((depth, words), np.uint64),
@@ -161,6 +190,8 @@ def _stack(graph: Edges, areas: int, limit: int) -> Stack:
         areas=np.zeros((depth, areas), np.uint64),
         path=np.zeros(depth, np.int64),
         pivot=np.zeros(depth, np.int64),
+        touched=np.zeros(depth, np.int64),
+        room=np.zeros(depth, np.int64),
         place=np.array([-1, 0, 0, 0], np.int64),
     )
 
@@ -211,6 +242,27 @@ def _add_atom(column: Masks, stack: Stack, depth: int) -> bool:
         once_next[w] = (once[w] & ~hit) | (before & hit)
         left |= before & ~hit
     return bool(left != ZERO)
+
+
+@kernel
+def _touch(groups: Groups, stack: Stack, size: int, depth: int, atom: int) -> None:
+    """The groups one level deeper, with an atom beside the first ``size`` of the path."""
+    group = groups.of[atom]
+    for k in range(size):
+        if groups.of[stack.path[k]] == group:
+            stack.touched[depth + 1] = stack.touched[depth]
+            stack.room[depth + 1] = stack.room[depth] - 1
+            return
+    stack.touched[depth + 1] = stack.touched[depth] + 1
+    stack.room[depth + 1] = stack.room[depth] + groups.sizes[group] - 1
+
+
+@kernel
+def _too_long(stack: Stack, depth: int, limit: int, missing: bool) -> bool:
+    """Whether the path touches too many groups, or has to, because it misses an edge and has all
+    atoms of the groups that it may touch."""
+    at_limit = missing and stack.touched[depth] == limit and stack.room[depth] == 0
+    return at_limit or stack.touched[depth] > limit
 
 
 @kernel
@@ -294,7 +346,9 @@ def _start(graph: Edges, inside: Edges, stack: Stack) -> None:
 
 
 @kernel
-def _search(graph: Edges, inside: Edges, stack: Stack, limit: int, room: Masks, steps: int) -> int:
+def _search(
+    graph: Edges, inside: Edges, stack: Stack, limit: int, groups: Groups, room: Masks, steps: int
+) -> int:
     depth = stack.place[0]
     last = graph.rows.shape[0] - 1
     found = 0
@@ -305,7 +359,8 @@ def _search(graph: Edges, inside: Edges, stack: Stack, limit: int, room: Masks, 
             depth -= 1
             continue
         missing = _add_atom(graph.columns[atom], stack, depth)
-        too_long = missing and depth + 1 == limit
+        _touch(groups, stack, depth, depth, atom)
+        too_long = _too_long(stack, depth + 1, limit, missing)
         if too_long and stack.place[3]:
             continue
         if not _all_needed(stack.path, depth, stack.once[depth + 1], graph.columns, last):
@@ -348,7 +403,9 @@ def _first(missed: Masks) -> int:
 
 
 @kernel
-def _extend(seeds: Masks, graph: Edges, stack: Stack, limit: int, room: Masks, steps: int) -> int:
+def _extend(
+    seeds: Masks, graph: Edges, stack: Stack, limit: int, groups: Groups, room: Masks, steps: int
+) -> int:
     depth, seed, base = stack.place[0], stack.place[1], stack.place[2]
     found = 0
     while steps > 0 and found < room.shape[0]:
@@ -358,7 +415,11 @@ def _extend(seeds: Masks, graph: Edges, stack: Stack, limit: int, room: Masks, s
                 break
             base = _place(seeds[seed], graph, stack.missed[0], stack.once[0], stack.path)
             seed += 1
-            if base == limit:
+            stack.touched[0] = stack.room[0] = 0
+            for k in range(base):
+                _touch(groups, stack, k, 0, stack.path[k])
+                stack.touched[0], stack.room[0] = stack.touched[1], stack.room[1]
+            if _too_long(stack, 0, limit, True):
                 continue
             depth = 0
             stack.pivot[0] = _first(stack.missed[0])
@@ -369,7 +430,8 @@ def _extend(seeds: Masks, graph: Edges, stack: Stack, limit: int, room: Masks, s
             continue
         missing = _add_atom(graph.columns[atom], stack, depth)
         size = base + depth
-        if missing and size + 1 == limit:
+        _touch(groups, stack, size, depth, atom)
+        if _too_long(stack, depth + 1, limit, missing):
             continue
         # Needed by the edges up to the pivot alone: otherwise another parent leads here.
         if not _all_needed(

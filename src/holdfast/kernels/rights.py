@@ -52,6 +52,9 @@ def maximal_for(
     ``tick`` is called now and then, and may end it by an error of its own.
     """
     masks = bitsets.plain(masks)
+    sizes = bitsets.popcount(masks)
+    if len(masks) and sizes[0] == sizes[-1]:
+        return np.arange(len(masks)), full & ~masks  # none contains another
     kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
     held = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
     family = _Family(np.empty_like(masks), held, bitsets.rarest_first(masks))

@@ -13,14 +13,18 @@ these numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 AGREEMENT = ("=",)
 EQUALITY = ("=", "!=")
 ORDER = ("<=", ">=", "!=")
 """The atoms that a comparison can have."""
+
+AGREEMENTS = "agreement"
+"""The name of the space of keys and functional dependencies."""
 
 BOTH, FIRST, SECOND = range(3)
 """Whose cells a comparison compares: one of t with one of s, two of t, two of s."""
@@ -80,6 +84,11 @@ class Space:
         return tuple(k for k, size in enumerate(sizes) for _ in range(size))
 
     @cached_property
+    def agreement(self) -> bool:
+        """Whether atoms are columns: evidence is the agree-set of a pair."""
+        return self.comparisons == agreements(self.columns).comparisons
+
+    @cached_property
     def symmetric(self) -> bool:
         """Whether both rows of a pair see the same, so that pairs have no order."""
         return self.mirror == tuple(range(self.atoms))
@@ -97,6 +106,35 @@ class Space:
             out += [self.first[other] + each.operators.index(op) for op in operators]
         return tuple(out)
 
+    def written(self, atoms: Iterable[int], names: Sequence[str]) -> tuple[str, ...]:
+        """Atoms as people read them: the column where agreement is all that counts, else the
+        weak predicate."""
+        out = []
+        for atom in atoms:
+            k = self.comparison_of[atom]
+            each = self.comparisons[k]
+            one = "s" if each.rows == SECOND else "t"
+            two = "t" if each.rows == FIRST else "s"
+            operator = each.operators[atom - self.first[k]]
+            left, right = names[each.left], names[each.right]
+            plain = each.operators == AGREEMENT and each.left == each.right
+            out.append(left if plain else f"{one}.{left} {operator} {two}.{right}")
+        return tuple(out)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form that a commit stores."""
+        compared = [[e.left, e.right, list(e.operators), e.rows] for e in self.comparisons]
+        return {"name": self.name, "columns": self.columns, "comparisons": compared}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Space:
+        """The space that a commit stored."""
+        compared = (
+            Comparison(left, right, tuple(operators), rows)
+            for left, right, operators, rows in form["comparisons"]
+        )
+        return Space(form["name"], form["columns"], tuple(compared))
+
     def mirrored(self, atoms: Iterable[int]) -> tuple[int, ...]:
         """A set of atoms as the other row of the pair sees it."""
         return tuple(sorted(self.mirror[atom] for atom in atoms))
@@ -104,4 +142,4 @@ class Space:
 
 def agreements(columns: int) -> Space:
     """The space of keys and functional dependencies: atom c is "equal in column c"."""
-    return Space("agreement", columns, tuple(Comparison(c, c) for c in range(columns)))
+    return Space(AGREEMENTS, columns, tuple(Comparison(c, c) for c in range(columns)))

@@ -183,7 +183,7 @@ def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: b
     if verbose:
         form |= {
             "types": list(table.types),
-            "evidence": (table.details.get("pairs") or {}).get("choice"),
+            "evidence": table.details.get("evidence", {}).get("agreement", {}).get("choice"),
             "indexes": indexes(table),
             "segments": len(table.details.get("segments", ())),
         }

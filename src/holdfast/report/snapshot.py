@@ -61,7 +61,7 @@ class TableSnapshot:
     @property
     def limits(self) -> Limits:
         """The most columns of a key, and of a left side, up to which all of them are listed."""
-        pairs = self.details.get("pairs")
+        pairs = self.details.get("evidence", {}).get("agreement")
         return Limits.from_dict(pairs["limits"]) if pairs else Limits()
 
     def __repr__(self) -> str:
@@ -193,7 +193,7 @@ def _table(
     store: Store, name: str, form: dict[str, Any], options: dict[str, Any], current: bool
 ) -> TableSnapshot:
     names = form["columns"]["names"]
-    pairs = form["pairs"]
+    pairs = form["evidence"].get("agreement")
     keys: tuple[Key, ...] = ()
     near: tuple[Key, ...] = ()
     non_keys: tuple[NonKey, ...] = ()
@@ -346,7 +346,7 @@ def agree_sets(store: Store, table: str, at: int | None = None) -> list[AgreeSet
         form = store.read(version)["tables"][table]
         # Only the last version's numbers are kept, and what every batch changed.
         changes = _recounted(store, table, version if at is None else at, version)
-        total = _pairs(store, form["pairs"]["files"]["agree"], "pairs", form)
+        total = _pairs(store, form["evidence"]["agreement"]["files"]["agree"], "pairs", form)
         for columns, change in changes.items():
             total[columns] = total.get(columns, 0) - change
         return _agree_sets(total, form)
@@ -365,7 +365,9 @@ def _recounted(store: Store, table: str, since: int, last: int) -> dict[tuple[st
     if not 1 <= since <= last:
         raise InputError(f"there is no version {since}; there are 1 to {last}")
     bodies = [store.read(version) for version in range(since, last + 1)]
-    files = {body["version"]: body["tables"][table]["pairs"]["files"] for body in bodies}
+    files = {
+        body["version"]: body["tables"][table]["evidence"]["agreement"]["files"] for body in bodies
+    }
     if without := [version for version, each in files.items() if "agree" not in each]:
         raise InputError(
             f"the pairs of rows of {table!r} were not counted in version {without[-1]}; "
@@ -375,7 +377,7 @@ def _recounted(store: Store, table: str, since: int, last: int) -> dict[tuple[st
     total: dict[tuple[str, ...], int] = {}
     for form in forms:
         for columns, change in _pairs(
-            store, form["pairs"]["files"]["recount"], "change", form
+            store, form["evidence"]["agreement"]["files"]["recount"], "change", form
         ).items():
             total[columns] = total.get(columns, 0) + change
     return total

@@ -80,7 +80,7 @@ def show(
         if "fds" in parts and table.functional_dependencies is not None:
             _dependencies(page, table, snapshot.options)
         elif "fds" in parts and forms.is_left_out(table, snapshot.options):
-            why = table.details["pairs"]["choice"]["reason"]
+            why = table.details["evidence"]["agreement"]["choice"]["reason"]
             page.line(f"functional dependencies were not searched for: {why} (--kinds)", "", 2)
         if verbose:
             _inside(page, table)
@@ -257,7 +257,9 @@ def _inside(page: Page, table: TableSnapshot) -> None:
             name = plain(listed(index["columns"]))
             grid.add_row(name, f"{index['distinct']:,}", share)
         page.table(grid, 4)
-    choice = (table.details.get("pairs") or {}).get("choice", {"strategy": None})
+    choice = (
+        table.details.get("evidence", {}).get("agreement", {}).get("choice", {"strategy": None})
+    )
     if choice["strategy"] is not None:
         page.line(f"functional dependencies: {choice['strategy']}, {choice['reason']}", indent=2)
         seconds, limit = f"{choice['seconds']:,.1f} s", f"{choice['limit']:,.0f} s"

@@ -1,4 +1,4 @@
-"""Counting pairs of rows: the agree-sets of those in some tiles of rows × rows, and the pairs that
+"""Counting pairs of rows: the evidence of those in some tiles of rows × rows, and the pairs that
 agree on given columns."""
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import agree, bitsets, ranks
+from holdfast.kernels import agree, bitsets
 from holdfast.kernels import pairs as kernels
-from holdfast.kernels.comparisons import equalities
+from holdfast.kernels.comparisons import Layout, evidence, layout_of, mirror, own_words
 from holdfast.kernels.pairs import Rows
 from holdfast.kernels.ranks import Codes
+from holdfast.model.comparisons import Comparison, Space
+from holdfast.tasks.coding import Coding, comparisons_of
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import Segment, combined, live_positions, map_words
 from holdfast.tasks.view import View
@@ -70,20 +72,30 @@ class Tile:
     """1 for pairs that the table has now, -1 for pairs that it had and has no more."""
 
 
+MOST_WORDS = 4_000_000
+"""Distinct evidences of a space from which on they are not counted: they would not fit the driver
+either."""
+
+
 @dataclass(frozen=True)
 class Count:
-    """Count the pairs of rows in some tiles."""
+    """Count the pairs of rows in some tiles, by their evidence in some spaces."""
 
     view: View
     """How rows are laid out; it needs no segments."""
 
-    sides: tuple[Side, ...]
-    """What the tiles are made of, each side once."""
+    spaces: tuple[Space, ...]
 
-    tiles: tuple[Tile, ...]
+    coding: Coding
+    """How cells become codes, for the comparisons of all spaces."""
 
     with_pairs: bool
-    """Whether to tell two rows, too, for each agree-set of pairs that the table has now."""
+    """Whether to tell two rows, too, for each evidence of pairs that the table has now."""
+
+    sides: tuple[Side, ...] = ()
+    """What the tiles are made of, each side once."""
+
+    tiles: tuple[Tile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,31 +134,70 @@ def agreeing(item: Agreeing) -> Iterator[TaskResult]:
 
 
 def count(item: Count) -> Iterator[TaskResult]:
-    """Agree-sets with the change in their numbers of pairs; with pairs, also the ids of two rows
-    that have each, -1 for those that only pairs of before have. Memory follows the rows of a tile
-    and the number of agree-sets."""
+    """For each space, evidence with the change in its number of pairs; with pairs, also the ids of
+    two rows that show each, -1 for what only pairs of before show.
+
+    Where both rows of a pair see the same a pair counts once, elsewhere in both orders. Memory
+    follows the rows of a tile and the number of distinct evidences, of which there may be too many.
+    """
     view = item.view
-    layout = equalities(view.columns)
-    nothing = bitsets.empty(view.columns)
-    masks, counts, pairs = nothing, np.empty(0, np.int64), np.empty((0, 2), np.int64)
+    comparisons = comparisons_of([space.comparisons for space in item.spaces])
+    layout = layout_of(comparisons)
+    nothing = np.empty((0, layout.width), np.uint64)
+    totals = [_Total(space, comparisons, layout) for space in item.spaces]
     for tiles in _numbered_together(item):
-        rows = _load(item, tiles)
+        rows = _load(item, tiles, layout)
         for tile in tiles:
             ones, others = rows[tile.ones], rows[tile.others]
             ends = None
             if tile.lead is not None:
                 ends = np.clip(tile.lead + np.arange(len(ones.ids)), 0, len(others.ids))
             wanted = nothing if item.with_pairs and tile.sign > 0 else None
-            found = kernels.count(
-                layout, Rows(ones.codes), Rows(others.codes), view.nulls_equal, ends, wanted
-            )
-            known = [masks, found.words[found.fresh]]
-            masks, counts, _, _ = agree.added(masks, counts, found.words, tile.sign * found.counts)
-            if item.with_pairs:
-                ids = [ones.ids[found.pairs[:, 0]], others.ids[found.pairs[:, 1]]]
-                pairs = agree.shown(masks, known, [pairs, np.stack(ids, axis=1)])
-    arrays: dict[str, NDArray[Any]] = {"masks": masks, "counts": counts}
-    yield TaskResult({}, arrays | {"pairs": pairs} if item.with_pairs else arrays)
+            first, second = Rows(ones.codes, ones.own_t), Rows(others.codes, others.own_s)
+            found = kernels.count(layout, first, second, view.nulls_equal, ends, wanted)
+            pairs = np.full((len(found.words), 2), -1, np.int64)
+            shown = [ones.ids[found.pairs[:, 0]], others.ids[found.pairs[:, 1]]]
+            pairs[found.fresh] = np.stack(shown, axis=1)
+            for total in totals:
+                total.add(found.words, tile.sign * found.counts, pairs)
+            for total in totals:
+                if len(total.masks) > MOST_WORDS:
+                    yield TaskResult({"too_many": total.space.name})
+                    return
+    for total in totals:
+        arrays: dict[str, NDArray[Any]] = {"masks": total.masks, "counts": total.counts}
+        if item.with_pairs:
+            arrays["pairs"] = total.pairs
+        yield TaskResult({"space": total.space.name}, arrays)
+
+
+class _Total:
+    """Evidence of one space, with its numbers of pairs so far and a pair that shows each."""
+
+    def __init__(self, space: Space, comparisons: list[Comparison], layout: Layout) -> None:
+        self.space, self._layout = space, layout
+        # Where only agreement counts, words are evidence, and in order already.
+        self._is_word = space.comparisons == tuple(comparisons) and not layout.ordered.any()
+        self._is_word = self._is_word and space.atoms == len(comparisons)
+        self.masks = bitsets.empty(space.atoms)
+        self.counts = np.empty(0, np.int64)
+        self.pairs = np.empty((0, 2), np.int64)
+
+    def add(self, words: U64, counts: I64, pairs: I64) -> None:
+        """Add the pairs of a tile."""
+        masks = words
+        if not self._is_word:
+            masks = evidence(words, self._layout, self.space)
+            if not self.space.symmetric:
+                mirrored = evidence(mirror(words, self._layout), self._layout, self.space)
+                masks = np.concatenate([masks, mirrored])
+                counts = np.concatenate([counts, counts])
+                pairs = np.concatenate([pairs, pairs[:, ::-1]])
+            masks, counts, pairs = agree.grouped(masks, counts, pairs)
+        known = [self.masks, masks]
+        shown = [self.pairs, pairs]
+        self.masks, self.counts, _, _ = agree.added(self.masks, self.counts, masks, counts)
+        self.pairs = agree.shown(self.masks, known, shown)
 
 
 class _Coded(NamedTuple):
@@ -154,6 +205,8 @@ class _Coded(NamedTuple):
 
     ids: I64
     codes: Codes
+    own_t: U64  # what comparisons within a row say where it is the first of a pair
+    own_s: U64  # and where it is the second
 
 
 def _numbered_together(item: Count) -> Iterator[list[Tile]]:
@@ -173,8 +226,8 @@ def _numbered_together(item: Count) -> Iterator[list[Tile]]:
         yield tiles
 
 
-def _load(item: Count, tiles: list[Tile]) -> dict[int, _Coded]:
-    """The rows of all sides of some tiles, numbered together."""
+def _load(item: Count, tiles: list[Tile], layout: Layout) -> dict[int, _Coded]:
+    """The rows of all sides of some tiles, coded together."""
     view = item.view
     sides = sorted({side for tile in tiles for side in (tile.ones, tile.others)})
     stretches = [stretch for side in sides for stretch in item.sides[side]]
@@ -189,12 +242,11 @@ def _load(item: Count, tiles: list[Tile]) -> dict[int, _Coded]:
         # With a mode other than "raise", rows are written where they belong without a copy.
         np.take(map_words(view.path, stretch.segment), positions, 0, words[these], mode="clip")
         start = these.stop
-    codes = np.empty((view.columns, rows), np.int32)
-    for column in range(view.columns):
-        codes[column] = ranks.numbers([ranks.cells(words, view.shape.first, column)])
+    codes = item.coding.codes(words, view.shape.first)
+    own_t, own_s = own_words(codes, layout, view.nulls_equal)
     ends = np.cumsum([sum(s.rows for s in item.sides[side]) for side in sides]).tolist()
     return {
-        side: _Coded(ids[start:end], codes[:, start:end])
+        side: _Coded(ids[start:end], codes[:, start:end], own_t[start:end], own_s[start:end])
         for side, (start, end) in zip(sides, pairwise([0, *ends]), strict=True)
     }
 

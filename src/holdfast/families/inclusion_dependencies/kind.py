@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from holdfast.families.known import Step
     from holdfast.report.snapshot import Snapshot
     from holdfast.store.run import Run
+    from holdfast.table.state import Table
 
 
 class InclusionDependencies:
@@ -20,6 +21,9 @@ class InclusionDependencies:
     field = "inclusion_dependencies"
     nouns = ("inclusion dependency", "inclusion dependencies")
     how_broken = ""
+
+    def needs(self, run: Run, table: Table) -> None:
+        """Values, and no pairs of rows."""
 
     def constraint(self, _table: str, form: dict[str, Any]) -> InclusionDependency:
         """The dependency of a JSON form."""
