@@ -218,4 +218,4 @@ def test_rows_that_break_a_dependency_inside_a_non_key(
     assert assert_shown(shop, change, [*kept, (1, 2, 3)], "equal") == 1
     shop.apply(**change)
     kinds = {"auto": "counted"}
-    assert shop.now.details["pairs"]["choice"]["strategy"] == kinds.get(way, way)
+    assert shop.now.choice.strategy == kinds.get(way, way)

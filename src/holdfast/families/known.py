@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,8 @@ from holdfast.evidence import storage
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.kernels.cover import MOST, TooMany
-from holdfast.model.errors import InputError, UnknownTableError
+from holdfast.model.commits import AGREEMENT, Commit, TableRecord
+from holdfast.model.errors import InputError
 from holdfast.store import Store
 from holdfast.store.run import Run
 from holdfast.table import compaction
@@ -30,13 +30,14 @@ class Known:
     pairs: PairEvidence | None = None  # None: no kind that is looked for needs pairs of rows
 
     @staticmethod
-    def load(store: Store, body: dict[str, Any], name: str) -> Known:
+    def load(store: Store, commit: Commit, name: str) -> Known:
         """A table that a commit stored."""
-        form = form_of(body, name)
-        table = Table.from_dict(name, form)
-        if form["pairs"] is None:
+        record = commit.table(name)
+        table = Table.stored(name, record)
+        if AGREEMENT not in record.evidence:
             return Known(table)
-        return Known(table, storage.load(store, form["pairs"], len(table.columns.names)))
+        pairs = storage.load(store, record.evidence[AGREEMENT], len(table.columns.names))
+        return Known(table, pairs)
 
     def changed(self, run: Run, change: RowChange) -> tuple[Known, RowChange]:
         """After a batch; the change then has the indexes and duplicates that were found."""
@@ -65,10 +66,13 @@ class Known:
         old = before.pairs if before else None
         return replace(self, pairs=storage.save(run, self.table, self.pairs, old))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The form that a commit stores."""
-        pairs = None if self.pairs is None else storage.to_dict(self.pairs)
-        return {**self.table.to_dict(), "pairs": pairs}
+    @property
+    def record(self) -> TableRecord:
+        """What a commit stores."""
+        if self.pairs is None:
+            return self.table.record
+        evidence = {AGREEMENT: storage.record(self.pairs)}
+        return replace(self.table.record, evidence=evidence, counts=storage.counts(self.pairs))
 
 
 @dataclass(frozen=True)
@@ -85,15 +89,6 @@ class Step:
         """What pairs of rows show, before and after."""
         before, after = self.before.pairs, self.after.pairs
         return None if before is None or after is None else (before, after)
-
-
-def form_of(body: dict[str, Any], name: str) -> dict[str, Any]:
-    """A table's part of a commit."""
-    if name not in body["tables"]:
-        has = ", ".join(body["tables"])
-        raise UnknownTableError(f"the profile has no table {name!r}; it has {has}")
-    form: dict[str, Any] = body["tables"][name]
-    return form
 
 
 @contextmanager
