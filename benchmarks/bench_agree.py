@@ -128,7 +128,7 @@ class _Bench:
             progress=progress,
         )
         total = time.perf_counter() - start
-        seconds = profile._store.read()["seconds"][TABLE]
+        seconds = profile._store.read().seconds[TABLE]
         counting = marks["cover"] - marks["count"]
         now = profile.snapshot().tables[TABLE]
         sets, found = len(profile.agree_sets(TABLE)), now.functional_dependencies or ()

@@ -72,7 +72,7 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
         for fd in profile.functional_dependencies(TABLE)
     }
     print(f"  first profile        {taken:7.2f} s  {len(found):,} dependencies")
-    stages = profile._store.read()["seconds"][TABLE]
+    stages = profile._store.read().seconds[TABLE]
     print(f"    of which           {', '.join(f'{k} {v:.1f} s' for k, v in stages.items())}")
     return {"profile": taken, "found": found, **medians(profile, folder, path)}
 

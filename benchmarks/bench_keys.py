@@ -73,7 +73,7 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
     figures["profile"] = time.perf_counter() - start
     keys = profile.snapshot().tables[TABLE].keys
     print(f"  first profile          {figures['profile']:7.2f} s  {len(keys)} minimal keys")
-    stages = profile._store.read()["seconds"][TABLE]
+    stages = profile._store.read().seconds[TABLE]
     print(f"    of which             {', '.join(f'{k} {v:.1f} s' for k, v in stages.items())}")
     start = time.perf_counter()
     other = Profile.create(

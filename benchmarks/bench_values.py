@@ -65,10 +65,10 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
         taken = time.perf_counter() - start
     found = profile.inclusion_dependencies()
     body = profile._store.read()
-    reading = sum(stages["read"] for stages in body["seconds"].values())
+    reading = sum(stages["read"] for stages in body.seconds.values())
     print(
         f"  first profile       {taken:7.2f} s  {len(found)} inclusion dependencies "
-        f"(reading {reading:.1f} s, values {body['values_seconds']['values']:.1f} s)"
+        f"(reading {reading:.1f} s, values {body.values_seconds['values']:.1f} s)"
     )
     print(f"  memory in all       {memory.peak:7.2f} GB at most")
     peer = spider(list(paths.values()))

@@ -114,7 +114,7 @@ def walk_through_every_job(
 
     # A probe; and as the table has more than doubled, its columns are described anew.
     walk.apply(inserts=make_rows(30, 100))
-    assert walk.profile.snapshot().tables["t"].details["estimated_at"] == 50
+    assert walk.profile._store.read().tables["t"].estimated_at == 50
 
     # Rows are located, by all their cells and by key, and what they showed is searched for again.
     told = walk.apply(deletes=walk.rows[5:30])
@@ -138,7 +138,7 @@ def walk_through_every_job(
     # Enough small segments are merged into one, and rows are still found afterwards.
     monkeypatch.setattr("holdfast.table.compaction._FAN", 2)
     walk.apply(inserts=make_rows(2, 300))
-    assert len(walk.profile.snapshot().tables["t"].details["segments"]) < 4
+    assert walk.profile.snapshot().tables["t"].segments < 4
     walk.apply(deletes=walk.rows[-3:])
 
     assert walk.profile.verify().equal

@@ -95,12 +95,12 @@ def test_a_key_that_appears_after_deletes_gets_an_index(tmp_path: Path, quota: i
     rows: Rows = [(i, 0, 0) for i in range(6)] + [(9, 1, 2), (10, 2, 2)]
     with small_limits():
         shop = Shop(tmp_path / "p", 3, rows, Options(index_quota=quota))
-        assert shop.store.read()["tables"]["t"]["indexed"] == ["0"]
+        assert shop.store.read().tables["t"].indexed == ("0",)
         shop.apply(deletes=rows[1:6])
         assert shop.places(shop.now.keys) == [(0,), (1,)]
-        stored = shop.store.read()["tables"]["t"]
-        assert set(stored["indexed"]) >= {"0", "1"}
-        for segment in stored["segments"]:
-            assert set(segment["indexes"]) >= {"rows", "0", "1"}
+        stored = shop.store.read().tables["t"]
+        assert set(stored.indexed) >= {"0", "1"}
+        for segment in stored.segments:
+            assert set(segment.indexes) >= {"rows", "0", "1"}
         shop.apply(inserts=[(11, 1, 7)])
         shop.assert_exact([rows[0], *rows[6:], (11, 1, 7)])

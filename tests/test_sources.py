@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from holdfast.input.sources import Source
+from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import InputError
 
 FIRST = Source(
@@ -30,17 +31,15 @@ def test_a_batch_is_read_like_the_first_rows() -> None:
     dialect = other.like(stored).dialect
     assert (dialect.delimiter, dialect.escape) == ("|", None)
     assert (dialect.encoding, dialect.nulls) == ("utf-8", ())
-    assert Source("new.parquet").like(stored).stored()["all_text"] is False
+    assert Source("new.parquet").like(stored).stored().all_text is False
 
 
 def test_a_batch_like_rows_of_other_kinds() -> None:
-    old = {
-        k: v for k, v in FIRST.stored().items() if k not in ("escape", "encoding", "null_values")
-    }
-    assert Source("second/").like(old).dialect.encoding == "utf-8"
+    plain = SourceRecord("csv", delimiter=",")
+    assert Source("second/").like(plain).dialect.encoding == "utf-8"
     table = Source("main.orders", format="table").stored()
     assert Source("main.more").like(table).kind == "table"
     with pytest.raises(InputError, match="cannot tell the format"):
-        _ = Source("second/").like({"format": "dataframe"}).kind
+        _ = Source("second/").like(SourceRecord()).kind
     with pytest.raises(InputError, match="second/: table has no null value"):
         Source("second/", null_values=("NA",)).like(table)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         TableDiff,
         Verification,
     )
+    from holdfast.model.commits import Choice
     from holdfast.model.constraints import (
         AgreeSet,
         Attribute,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
         UnknownTableError,
     )
     from holdfast.model.options import Options
-    from holdfast.report.snapshot import Dependencies, Inclusions, Snapshot, TableSnapshot
+    from holdfast.report.snapshot import Dependencies, Inclusions, Index, Snapshot, TableSnapshot
 
 _PLACES = {
     "Profile": "api",
@@ -66,6 +67,7 @@ _PLACES = {
     "Superseded": "model.changes",
     "TableDiff": "model.changes",
     "Verification": "model.changes",
+    "Choice": "model.commits",
     "AgreeSet": "model.constraints",
     "Attribute": "model.constraints",
     "Cluster": "model.constraints",
@@ -94,6 +96,7 @@ _PLACES = {
     "Shared": "families.inclusion_dependencies.foreign_keys",
     "Dependencies": "report.snapshot",
     "Inclusions": "report.snapshot",
+    "Index": "report.snapshot",
     "Snapshot": "report.snapshot",
     "TableSnapshot": "report.snapshot",
     "Source": "input.sources",
@@ -105,6 +108,7 @@ __all__ = [
     "BatchError",
     "Broken",
     "Changes",
+    "Choice",
     "Cluster",
     "ConflictError",
     "Constraint",
@@ -118,6 +122,7 @@ __all__ = [
     "HoldfastError",
     "InclusionDependency",
     "Inclusions",
+    "Index",
     "InputError",
     "Key",
     "KindChanges",

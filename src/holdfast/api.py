@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast import families
 from holdfast.input.sources import Source
 from holdfast.model.changes import Changes, Entry, TableDiff, Verification
+from holdfast.model.commits import SourceRecord, unknown_table
 from holdfast.model.constraints import (
     AgreeSet,
     Attribute,
@@ -21,7 +22,7 @@ from holdfast.model.constraints import (
     Key,
     NonKey,
 )
-from holdfast.model.errors import ConflictError, InputError, StoreError, UnknownTableError
+from holdfast.model.errors import ConflictError, InputError, StoreError
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.report.snapshot import (
@@ -32,6 +33,7 @@ from holdfast.report.snapshot import (
     agree_sets,
     changed_agree_sets,
     clusters,
+    is_counted,
     keys_of,
     snapshot,
 )
@@ -124,7 +126,7 @@ class Profile:
     @property
     def tables(self) -> tuple[str, ...]:
         """The names of the tables, in alphabetical order."""
-        return tuple(self._store.read()["tables"])
+        return tuple(self._store.read().tables)
 
     def __repr__(self) -> str:
         try:
@@ -197,17 +199,16 @@ class Profile:
         from holdfast.input.row_input import Columns, expect_batch
 
         key = (row_key,) if isinstance(row_key, str) else tuple(row_key or ())
-        body = self._store.read()
-        form = self._form(table, body)
-        stored = form["source"]
+        version = self._store.read()
+        stored = version.table(table).source
         changes = {"inserts": inserts, "deletes": deletes, "updates": updates}
         given = {
             kind: _expected(rows, f"the {kind}", stored)
             for kind, rows in changes.items()
             if rows is not None
         }
-        columns = Columns.from_dict(form["columns"])
-        insert_only = Options.from_dict(body["options"]).insert_only
+        columns = Columns.stored(version.table(table).columns)
+        insert_only = version.options.insert_only
         expect_batch(table, columns, given, key, batch_id, insert_only)
         row_inputs = {
             kind: self._row_input(rows, f"the {kind}", stored) for kind, rows in given.items()
@@ -241,7 +242,7 @@ class Profile:
         if not max_error:
             return exact
         near = now.approximate_keys
-        if max_error != now.details["max_error"]:
+        if max_error != now.max_error:
             near = keys_of(self._within(table, max_error), table, list(now.columns))[1]
         return [*exact, *near]
 
@@ -260,13 +261,13 @@ class Profile:
         now = self._table(table)
         found = now.functional_dependencies
         if found is None:
-            asked = "fds" in self._store.read()["options"]["kinds"]
-            why = f" ({now.details['evidence']['agreement']['choice']['reason']})" if asked else ""
+            asked = "fds" in self._store.read().options.kinds
+            why = f" ({now.choice.reason})" if asked and now.choice else ""
             raise InputError(
                 f"the profile does not look for functional dependencies of {table!r}{why}; "
                 "profile it with --kinds keys,fds"
             )
-        bound = now.details["max_error"]
+        bound = now.max_error
         if max_error == (bound or 0.0):
             return found
         if not max_error:
@@ -298,7 +299,7 @@ class Profile:
                 f"{parsed}: errors are those of keys and functional dependencies, "
                 "as in 'orders: key(id)' and 'orders: zip -> city'"
             )
-        self._form(parsed.table)
+        self._store.read().table(parsed.table)
         with _plain_interrupts():
             return self._store.retried(
                 lambda: flow.error(self._running, self._store, parsed.table, left, right)
@@ -318,8 +319,7 @@ class Profile:
 
     def counts_pairs(self, table: str) -> bool:
         """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
-        pairs = self._form(table)["evidence"].get("agreement")
-        return pairs is not None and "agree" in pairs["files"]
+        return is_counted(self._store.read().table(table))
 
     def _counted(self, table: str) -> None:
         """See that a table has counted pairs."""
@@ -328,14 +328,6 @@ class Profile:
                 f"the profile does not count the pairs of rows of {table!r}; "
                 "profile it with --kinds keys,fds --evidence counted"
             )
-
-    def _form(self, table: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
-        """A table's part of a commit, the last one's unless told."""
-        tables = (body or self._store.read())["tables"]
-        if table not in tables:
-            raise _unknown(table, tables)
-        form: dict[str, Any] = tables[table]
-        return form
 
     def inclusion_dependencies(
         self, min_coverage: float | None = None
@@ -388,16 +380,16 @@ class Profile:
     def history(self) -> list[Entry]:
         """Every version, oldest first."""
         entries = []
-        for body in self._store.summaries():
-            changes = body.get("changes")
+        for each in self._store.summaries():
+            changes = each.changes
             entries.append(
                 Entry(
-                    body["version"],
-                    body["created"],
+                    each.version,
+                    each.created,
                     Changes.from_dict(changes, families.makers()) if changes else None,
-                    {name: form["rows"] for name, form in body["tables"].items()},
-                    {name: form["key_count"] for name, form in body["tables"].items()},
-                    {name: form["duplicates"] for name, form in body["tables"].items()},
+                    {name: table.rows for name, table in each.tables.items()},
+                    {name: table.counts.get("keys", 0) for name, table in each.tables.items()},
+                    {name: table.duplicates for name, table in each.tables.items()},
                 )
             )
         return entries
@@ -425,7 +417,7 @@ class Profile:
     def _table(self, name: str) -> TableSnapshot:
         tables = self.snapshot().tables
         if name not in tables:
-            raise _unknown(name, tables)
+            raise unknown_table(name, tables)
         return tables[name]
 
     # Running
@@ -447,7 +439,7 @@ class Profile:
         return self._session
 
     def _row_input(
-        self, rows: DataFrame | Source, label: str, stored: dict[str, Any] | None = None
+        self, rows: DataFrame | Source, label: str, stored: SourceRecord | None = None
     ) -> RowInput:
         if isinstance(rows, Source):
             from holdfast.spark.source import from_source
@@ -468,7 +460,7 @@ def _plain_interrupts() -> AbstractContextManager[None]:
     return plain_interrupts()
 
 
-def _expected(rows: Rows, label: str, stored: dict[str, Any] | None = None) -> DataFrame | Source:
+def _expected(rows: Rows, label: str, stored: SourceRecord | None = None) -> DataFrame | Source:
     """Rows that can be read, as far as that can be told without Spark."""
     if isinstance(rows, str | os.PathLike):
         rows = Source(os.fspath(rows))
@@ -509,16 +501,6 @@ def _share(min_coverage: float | None) -> float | None:
     if min_coverage is not None and not 0 < min_coverage <= 1:
         raise InputError(f"min_coverage must be above 0 and at most 1, not {min_coverage}")
     return min_coverage
-
-
-def _unknown(name: str, tables: Mapping[str, Any]) -> UnknownTableError:
-    import difflib
-
-    near = difflib.get_close_matches(name, list(tables), 1)
-    hint = f" did you mean {near[0]!r}?" if near else ""
-    return UnknownTableError(
-        f"the profile has no table {name!r}; it has {', '.join(tables)}.{hint}"
-    )
 
 
 def _silent(_stage: str, **_facts: Any) -> None:

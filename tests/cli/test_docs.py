@@ -23,6 +23,7 @@ from holdfast.model.changes import (
     TableDiff,
     Verification,
 )
+from holdfast.model.commits import Choice
 from holdfast.model.constraints import (
     AgreeSet,
     Attribute,
@@ -31,8 +32,9 @@ from holdfast.model.constraints import (
     Key,
     NonKey,
 )
+from holdfast.model.limits import Limits
 from holdfast.report import forms
-from holdfast.report.snapshot import Inclusions, Snapshot, TableSnapshot
+from holdfast.report.snapshot import Inclusions, Index, Snapshot, TableSnapshot
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 EVERYWHERE = "Options of every command"
@@ -90,16 +92,12 @@ def test_the_json_page_shows_what_is_printed() -> None:
     orders = TableSnapshot(
         "orders", 1000, columns, ("bigint", "string", "date"), (Key("orders", ("id",)),),
         (NonKey("orders", ("city", "day"), pair),), 0, (),
-        {"indexed": ["0"], "distinct": [1000.0, 12.0, 31.0], "estimated_at": 1000,
-         "segments": [{}], "pairs": {"choice": {"strategy": "counted", "seconds": 0.002,
-         "limit": 60.0, "reason": "asked for"}, "limits": {"keys": None,
-         "functional_dependencies": None}}},
+        choice=Choice("counted", 0.002, 60.0, "asked for"), segments=1,
+        indexes=(Index(("id",), 1000, 1.0),),
     )  # fmt: skip
-    hurried = replace(
-        orders, details={"pairs": {"limits": {"keys": 2, "functional_dependencies": 1}}}
-    )
+    hurried = replace(orders, limits=Limits(2, 1))
     twice = TableSnapshot("log", 9, ("at", "what"), (), (Key("log", ("at",)),), (), 1,
-        ({"at": 5, "what": "start"},), {})  # fmt: skip
+        ({"at": 5, "what": "start"},))  # fmt: skip
     depending = replace(
         orders,
         non_keys=(),

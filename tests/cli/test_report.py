@@ -22,9 +22,10 @@ from holdfast.model.changes import (
     Verification,
 )
 from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
+from holdfast.model.limits import Limits
 from holdfast.report import forms, terminal
 from holdfast.report.progress import Progress
-from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 
 OPTIONS = {"kinds": ["keys"], "nulls": "equal", "max_columns": None}
 
@@ -38,7 +39,6 @@ def table(columns: list[str], **facts: Any) -> TableSnapshot:
         "non_keys": (),
         "duplicates": 0,
         "duplicated": (),
-        "details": {},
     }
     return TableSnapshot(columns=tuple(columns), **{**known, **facts})
 
@@ -103,7 +103,8 @@ def test_everything_fits_the_screen(screen: Screen) -> None:
         non_keys=(NonKey("t", tuple(columns[:30]), pair), NonKey("t", (columns[0],), pair)),
         duplicates=2,
         duplicated=pair[:1],
-        details={"indexed": ["0", "1+2"], "distinct": [3.0] * 40, "segments": [{}]},
+        segments=1,
+        indexes=(Index((columns[0],), 3, 1.0), Index((columns[1], columns[2]), 3, 1.0)),
     )
     page = terminal.Page(screen)
     for verbose in (False, True):
@@ -278,7 +279,7 @@ def test_a_depth_that_a_time_budget_ended_at_is_said(screen: Screen) -> None:
     deep = table(
         ["a", "b", "c", "d"],
         functional_dependencies=found,
-        details={"pairs": {"limits": {"keys": 3, "functional_dependencies": 1}}},
+        limits=Limits(3, 1),
     )
     options = {"kinds": ["keys", "fds"], "time_budget": 30.0, "max_columns": 3}
     terminal.show(terminal.Page(screen), "p", snapshot(deep, **options))

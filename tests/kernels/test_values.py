@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import values
-from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.coding import held
+from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.values import family, salt
 from tests.strategies import examples
 

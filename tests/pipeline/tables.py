@@ -28,9 +28,12 @@ from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import bitsets, evidence
 from holdfast.model.changes import Changes, Verification
+from holdfast.model.commits import Commit
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.model.records import from_form, to_form
 from holdfast.report.snapshot import TableSnapshot, snapshot
 from holdfast.store import Store, files
 from holdfast.store.run import Run
@@ -244,8 +247,7 @@ class Shop:
     def assert_kept_pairs(self) -> None:
         """Every stored witness pair is two living rows that agree in exactly its columns."""
         known = Known.load(self.store, self.store.read(), "t")
-        kept, pairs = known.table, known.pairs
-        assert pairs is not None
+        kept, pairs = known.table, known.evidence[AGREEMENTS]
         view = kept.view(self.store.path, self.options)
         rows = living_words(view)
         assert len(rows) == kept.rows
@@ -283,11 +285,9 @@ def rewrite(
     copies = {name: array.copy() for name, array in arrays.items()}
     change(copies)
     with store.writing() as lease:
-        body = store.read()
+        form = json.dumps(to_form(store.read()))
         made = write_arrays(Path(store.path), lease.new_path("changed", "arrow"), copies, **facts)
-        for name in ("version", "parent", "run", "created"):
-            del body[name]
-        store.publish(json.loads(json.dumps(body).replace(relative, made)), lease)
+        store.publish(from_form(Commit, json.loads(form.replace(relative, made))), lease)
     return made
 
 

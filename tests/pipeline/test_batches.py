@@ -405,11 +405,11 @@ def test_tables_of_one_profile_do_not_touch_each_other(tmp_path: Path) -> None:
         "u": row_input(KINDS[1:4], [(1, 1, 1), (2, 1, 1)]),
     }
     flow.profile(InProcess(), store, row_inputs, Options(), no_progress)
-    u = store.read()["tables"]["u"]
+    u = store.read().tables["u"]
     for number in range(3, 15):
         batch = flow.Batch(inserts=row_input(2, [(number, number)]), batch_id=str(number))
         flow.apply(InProcess(), store, "t", batch, no_progress)
-    assert store.read()["tables"]["u"] == u
+    assert store.read().tables["u"] == u
     # An id belongs to a table.
     batch = flow.Batch(inserts=row_input(KINDS[1:4], [(3, 1, 1)]), batch_id="5")
     assert flow.apply(InProcess(), store, "u", batch, no_progress).applied

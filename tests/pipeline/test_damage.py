@@ -55,7 +55,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         flow.apply(runner, store, "t", flow.Batch(**changes), no_progress)
         more = flow.Batch(inserts=row_input(2, [(50, 50)]), batch_id="more")
         flow.apply(runner, store, "others", more, no_progress)
-        kinds = {name.split("/")[1].split("-")[0] for name in store.read()["files"]}
+        kinds = {name.split("/")[1].split("-")[0] for name in store.read().files}
         assert kinds == {
             "words", "raw", "index", "dead", "sets", "non_keys", "cover", "evidence", "agree",
             "recount", "values", "clusters", "inclusions", "tuples",
@@ -169,8 +169,8 @@ def test_verify_checks_every_file(profile: Path, tmp_path: Path) -> None:
     shutil.copytree(profile, tmp_path / "p")
     store = Store.open(tmp_path / "p")
     files = sorted((tmp_path / "p" / "data").iterdir())
-    named = {name for version in (1, 2, 3) for name in store.read(version)["keep"]}
-    assert {f"data/{file.name}" for file in files} == named | set(store.read()["files"])
+    named = {name for version in (1, 2, 3) for name in store.read(version).keep}
+    assert {f"data/{file.name}" for file in files} == named | set(store.read().files)
     for file in files:
         content = bytearray(file.read_bytes())
         content[len(content) // 3] ^= 4
@@ -190,8 +190,8 @@ def test_verify_checks_every_file(profile: Path, tmp_path: Path) -> None:
 def test_one_bit_of_an_index_hides_no_violation(tmp_path: Path) -> None:
     """The key {id} breaks when id 500 comes again; a look-up in the index would not find it."""
     shop = Shop(tmp_path / "p", 2, [(i, i % 7) for i in range(1000)])
-    (segments,) = [table["segments"] for table in shop.store.read()["tables"].values()]
-    (index,) = [s["indexes"]["0"] for s in segments if s["number"] == 500 // s["rows"] + 1]
+    (segments,) = [table.segments for table in shop.store.read().tables.values()]
+    (index,) = [s.indexes["0"] for s in segments if s.number == 500 // s.rows + 1]
     path = Path(shop.store.path, index)
     arrays, _ = map_arrays(path)
     (place,) = np.flatnonzero(arrays["codes"] == 500)
@@ -212,7 +212,7 @@ def test_one_bit_of_an_index_hides_no_violation(tmp_path: Path) -> None:
 def test_a_file_that_changes_after_it_was_checked(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "p", 2, [(i, i % 7) for i in range(20)])
     shop.apply(inserts=[(20, 0)], dry_run=True)
-    words = Path(shop.store.path, shop.store.read()["tables"]["t"]["segments"][0]["words"])
+    words = Path(shop.store.path, shop.store.read().tables["t"].segments[0].words)
     content = bytearray(words.read_bytes())
     content[-1] ^= 1
     overwrite(words, bytes(content))

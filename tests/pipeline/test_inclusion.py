@@ -195,12 +195,12 @@ def test_example_4_10_extract(paper: Shops) -> None:
 
 
 def test_example_4_11_an_update_touches_the_changed_cells(paper: Shops) -> None:
-    told = paper.store.read()["inclusion"]["runs"]
+    told = paper.store.read().inclusion.runs
     # The third row is named by its first and third cells, which stay.
     paper.apply("r", updates=[("b", "g", "f", "g")], row_key=("A", "C"))
     assert paper.clusters() == {"ABD": 1, "AB": 2, "BD": 1, "D": 1, "C": 2}
-    (added,) = paper.store.read()["inclusion"]["runs"][len(told) :]
-    assert added["entries"] == 4  # c goes from B and from D, g comes to both
+    (added,) = paper.store.read().inclusion.runs[len(told) :]
+    assert added.entries == 4  # c goes from B and from D, g comes to both
 
 
 def test_numbers_compare_across_types(tmp_path: Path) -> None:
@@ -262,10 +262,10 @@ def test_insert_only_counts_nothing_and_refuses_deletes(tmp_path: Path) -> None:
     more = [(7, 7), (1, 2)]
     shop.apply("t", inserts=more)
     shop.assert_exact({"t": rows + more})
-    runs = shop.store.read()["inclusion"]["runs"]
-    assert [run["entries"] for run in runs] == [8, 2]
+    runs = shop.store.read().inclusion.runs
+    assert [run.entries for run in runs] == [8, 2]
     for run in runs:
-        for part in filter(None, run["parts"]):
+        for part in filter(None, run.parts):
             arrays, _ = values.map_arrays(tmp_path / "p" / part)
             assert "count" not in arrays
     before = shop.store.head()
@@ -285,7 +285,7 @@ def test_earlier_versions_stay_readable(paper: Shops) -> None:
 
 def test_verify_tells_what_differs(paper: Shops) -> None:
     assert flow.verify(paper.runner, paper.store, no_progress).equal
-    part = paper.store.read()["inclusion"]["runs"][0]["parts"][0]
+    part = paper.store.read().inclusion.runs[0].parts[0]
 
     def one_more(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         arrays["count"][3] += 1

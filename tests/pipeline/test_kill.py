@@ -79,9 +79,9 @@ def test_killed_while_it_applies(tmp_path: Path, seed: int) -> None:
     assert shop.apply(inserts=inserts, deletes=deletes, batch_id=str(version)).applied
     shop.assert_exact(rows_at(version + 1))
     assert not list((path / "leases").iterdir())
-    named = set(shop.store.read()["files"])
+    named = set(shop.store.read().files)
     for earlier in shop.store.versions():
-        named |= set(shop.store.read(earlier)["keep"])
+        named |= set(shop.store.read(earlier).keep)
     assert {f"data/{file.name}" for file in (path / "data").iterdir()} == named
 
 

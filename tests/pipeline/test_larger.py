@@ -70,9 +70,7 @@ def test_when_most_rows_go(tmp_path: Path) -> None:
         shop.apply(deletes=rows_of(codes[700:]))
         codes = codes[:700]
         assert_exact(shop, codes)
-        assert all(
-            segment["dead"] is None for segment in shop.store.read()["tables"]["t"]["segments"]
-        )
+        assert all(segment.dead is None for segment in shop.store.read().tables["t"].segments)
         shop.apply(deletes=rows_of(codes[1:]), inserts=rows_of(codes[1:3]))
         assert_exact(shop, codes[:3])
         shop.apply(deletes=rows_of(codes[:3]))

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from holdfast import Profile, flow
+from holdfast.model.commits import Commit
 from holdfast.model.constraints import Attribute
 from holdfast.model.errors import ConflictError, StoreError
 from holdfast.model.options import Options
@@ -72,12 +73,12 @@ def race(
     versions that were."""
     real, seen = store.read, []
 
-    def read(version: int | None = None) -> dict[str, Any]:
-        body = real(version)
-        if body["version"] == store.head() and len(seen) < times:
-            seen.append(body["version"])
+    def read(version: int | None = None) -> Commit:
+        commit = real(version)
+        if commit.version == store.head() and len(seen) < times:
+            seen.append(commit.version)
             write()
-        return body
+        return commit
 
     monkeypatch.setattr(store, "read", read)
     return seen
@@ -162,7 +163,7 @@ def test_it_is_tried_only_so_often(shop: Shop, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_file_that_is_just_missing(shop: Shop) -> None:
     """Nobody committed anything: the file is lost."""
-    (keys,) = [name for name in shop.store.read()["files"] if name.startswith("data/sets-")]
+    (keys,) = [name for name in shop.store.read().files if name.startswith("data/sets-")]
     Path(shop.store.file(keys)).unlink()
     with pytest.raises(StoreError, match=f"{keys}: this data file is missing.*holdfast profile"):
         Profile(shop.store).snapshot()

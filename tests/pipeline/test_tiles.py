@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,9 +18,11 @@ from hypothesis import strategies as st
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import strategy, tiles
 from holdfast.kernels import bitsets, evidence, ranks
+from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.options import Options
 from holdfast.tasks import agree as tasks
-from holdfast.tasks.agree import Side, Stretch
+from holdfast.tasks.agree import Count, Side, Stretch
+from holdfast.tasks.coding import Coding
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.view import View
 from tests import oracle
@@ -61,7 +64,7 @@ def test_every_pair_is_in_one_tile(
         for changed, sign in ((brought, 1), (taken, -1))
     }
     with small_limits(tile=tile, few_pairs=few):
-        dealt = tiles.deal(View("", (), (1,), True), *lines, calls, with_pairs=True)
+        dealt = tiles.deal(counted(with_pairs=True), *lines, calls)
     sizes = []
     found: dict[int, Counter[frozenset[Row]]] = {1: Counter(), -1: Counter()}
     for call in dealt:
@@ -95,7 +98,7 @@ def test_every_pair_is_in_one_tile(
 )
 def test_calls_have_as_many_pairs(kept: int, new: int, gone: int, calls: int) -> None:
     lines = [line([rows], 10 * k) for k, rows in enumerate((kept, new, gone))]
-    dealt = tiles.deal(View("", (), (1,), True), *lines, calls, with_pairs=False)
+    dealt = tiles.deal(counted(with_pairs=False), *lines, calls)
     assert len(dealt) == calls
     sizes = []
     for call in dealt:
@@ -143,23 +146,29 @@ def test_a_task_numbers_no_more_rows_than_two_sides(
     assert max(numbered) <= 20
 
 
+def counted(with_pairs: bool) -> Count:
+    space = agreements(1)
+    schema = pa.schema([("c0", pa.int64())])
+    coding = Coding.of(schema, space.comparisons)
+    return Count(View("", (), (1,), True), (space,), coding, with_pairs)
+
+
 def assert_shown(shop: Shop, change: dict[str, Any], rows: Rows, nulls: str) -> int:
     """What the batch broke is shown by two living rows; how many dependencies that were."""
     shown = 0
     with shop.tried(**change) as (old, new):
-        assert old.pairs is not None
-        assert new.pairs is not None
+        before, after = old.evidence[AGREEMENTS], new.evidence[AGREEMENTS]
         view = new.table.view(shop.store.path, shop.options)
         words = living_words(view)
         agreed = np.empty(bitsets.words_for(shop.columns), np.uint64)
         known = [
             {(*lhs.tolist(), int(rhs)) for lhs, rhs in zip(*each.covers.dependencies, strict=True)}
-            for each in (old.pairs, new.pairs)
+            for each in (before, after)
         ]
         for *mask, rhs in known[0] - known[1]:
             lhs = np.array(mask, np.uint64)
             (columns,) = bitsets.to_columns(lhs[None, :])
-            pair = new.pairs.violating_pair(lhs, rhs)
+            pair = after.violating_pair(lhs, rhs)
             if not oracle.violations(rows, columns, rhs, nulls):
                 assert pair is None
                 continue
@@ -171,7 +180,7 @@ def assert_shown(shop: Shop, change: dict[str, Any], rows: Rows, nulls: str) -> 
             assert rhs not in alike
             shown += 1
         for *mask, rhs in known[1]:
-            assert rhs == KEY or new.pairs.violating_pair(np.array(mask, np.uint64), rhs) is None
+            assert rhs == KEY or after.violating_pair(np.array(mask, np.uint64), rhs) is None
     return shown
 
 
@@ -218,4 +227,4 @@ def test_rows_that_break_a_dependency_inside_a_non_key(
     assert assert_shown(shop, change, [*kept, (1, 2, 3)], "equal") == 1
     shop.apply(**change)
     kinds = {"auto": "counted"}
-    assert shop.now.details["pairs"]["choice"]["strategy"] == kinds.get(way, way)
+    assert shop.now.choice.strategy == kinds.get(way, way)

@@ -178,11 +178,11 @@ def test_more_agree_sets_than_there_is_time_for(
     monkeypatch.setattr(run, "clock", lambda: float(next(clock)))
     options = Options(("keys", "fds"), time_budget=100_000)
     shop = Shop(tmp_path / "p", 8, mine, options)
-    assert shop.now.details["pairs"]["choice"]["strategy"] == "witnessed"
-    assert "no time to compare" in shop.now.details["pairs"]["choice"]["reason"]
+    assert shop.now.choice.strategy == "witnessed"
+    assert "no time to compare" in shop.now.choice.reason
     assert_exact(shop, mine)
     shop.apply(deletes=mine[:3])
-    assert shop.now.details["pairs"]["choice"]["strategy"] == "witnessed"
+    assert shop.now.choice.strategy == "witnessed"
     assert_exact(shop, mine[3:])
     assert not any(shop.verify().differences.values())
 

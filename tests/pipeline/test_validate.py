@@ -21,6 +21,7 @@ from holdfast.evidence.witnessed import Witnessed
 from holdfast.families.known import Known
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import Candidates
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.limits import Limits, Time
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
@@ -51,8 +52,8 @@ def with_batch(shop: Shop, inserts: Rows, time: Time | None = None) -> Iterator[
     """A validation of the shop's rows with some more, which the profile does not know of. They
     come as the shop's second segment."""
     before = Known.load(shop.store, shop.store.read(), "t")
-    assert before.pairs is not None
-    known = before.pairs.witnessed
+    known = before.evidence[AGREEMENTS].witnessed
+    assert known is not None
     shop.apply(inserts=inserts)
     table = Known.load(shop.store, shop.store.read(), "t").table
     batch = table.segments[len(before.table.segments) :]

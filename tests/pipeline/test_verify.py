@@ -13,11 +13,13 @@ import pytest
 
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
+from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.families.known import Known
 from holdfast.flow.commits import commit
+from holdfast.model.commits import Segment
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.limits import Limits
-from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
 from holdfast.store.run import Run
@@ -35,9 +37,8 @@ def shop(tmp_path: Path) -> Shop:
     return shop
 
 
-def segment(shop: Shop) -> dict[str, Any]:
-    first: dict[str, Any] = shop.store.read()["tables"]["t"]["segments"][0]
-    return first
+def segment(shop: Shop) -> Segment:
+    return shop.store.read().tables["t"].segments[0]
 
 
 def test_all_is_well(shop: Shop) -> None:
@@ -49,7 +50,7 @@ def test_all_is_well(shop: Shop) -> None:
 
 
 def test_one_bit_of_the_words(shop: Shop) -> None:
-    words = segment(shop)["words"]
+    words = segment(shop).words
 
     def flip(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         arrays["words"][17] ^= np.uint64(1 << 40)
@@ -65,7 +66,7 @@ def test_one_bit_of_the_words(shop: Shop) -> None:
 @pytest.mark.parametrize("name", ["rows", "column"])
 @pytest.mark.parametrize("what", ["codes", "positions", "beyond"])
 def test_an_index(shop: Shop, name: str, what: str) -> None:
-    indexes = segment(shop)["indexes"]
+    indexes = segment(shop).indexes
     column = name if name == "rows" else next(each for each in indexes if each != "rows")
 
     def change(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
@@ -77,46 +78,49 @@ def test_an_index(shop: Shop, name: str, what: str) -> None:
             arrays["positions"][0] = 1_000_000
 
     index = rewrite(shop.store, indexes[column], change)
-    wrong = f"{index}: is not the sorted column {column} of {segment(shop)['words']}"
+    wrong = f"{index}: is not the sorted column {column} of {segment(shop).words}"
     assert shop.verify().differences["t"] == (wrong,)
 
 
 def test_the_deleted_rows(shop: Shop) -> None:
-    dead = segment(shop)["dead"]
+    dead = segment(shop).dead
 
     def revive(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         arrays["dead"][:] = 0
 
     dead = rewrite(shop.store, dead, revive)
     (wrong,) = shop.verify().differences["t"]
-    assert wrong == f"{dead}: does not leave {segment(shop)['live']} living rows"
+    assert wrong == f"{dead}: does not leave {segment(shop).live} living rows"
 
 
 def republish(shop: Shop, change: Callable[[Known], Known]) -> None:
     """Commit what is known of the table with something changed in it."""
     store = Store.open(shop.store.path)
     with store.writing() as lease:
-        body = store.read()
-        options = Options.from_dict(body["options"])
-        run = Run(shop.runner, store, options, lease, no_progress)
-        kept = Known.load(store, body, "t")
-        commit(run, {"t": change(kept).saved(run, kept)}, {}, None, None, {})
+        version = store.read()
+        run = Run(shop.runner, store, version.options, lease, no_progress)
+        kept = Known.load(store, version, "t")
+        commit(run, {"t": change(kept).saved(run, kept)}, None)
 
 
-def with_evidence(kept: Known, evidence: Evidence) -> Known:
-    assert kept.pairs is not None
-    witnessed = replace(kept.pairs.witnessed, evidence=evidence)
-    return replace(kept, pairs=replace(kept.pairs, witnessed=witnessed))
+def agreement(kept: Known) -> tuple[PairEvidence, Witnessed]:
+    pairs = kept.evidence[AGREEMENTS]
+    assert pairs.witnessed is not None
+    return pairs, pairs.witnessed
+
+
+def with_witnessed(kept: Known, witnessed: Witnessed) -> Known:
+    pairs = replace(kept.evidence[AGREEMENTS], witnessed=witnessed)
+    return replace(kept, evidence={AGREEMENTS: pairs})
 
 
 def test_a_key_that_is_none(shop: Shop) -> None:
     def without_first(kept: Known) -> Known:
-        assert kept.pairs is not None
-        old = kept.pairs.evidence
+        pairs, witnessed = agreement(kept)
+        old = pairs.evidence
         evidence = Evidence(old.masks[1:], old.witnesses[1:])
         covers = Covers.build(shop.columns, [KEY], evidence.masks, Limits())
-        witnessed = Witnessed(evidence, kept.pairs.witnessed.covers.joined(covers))
-        return replace(kept, pairs=replace(kept.pairs, witnessed=witnessed))
+        return with_witnessed(kept, Witnessed(evidence, witnessed.covers.joined(covers)))
 
     republish(shop, without_first)
     found = shop.verify().differences["t"]
@@ -126,11 +130,10 @@ def test_a_key_that_is_none(shop: Shop) -> None:
 
 def test_a_witness_that_shows_something_else(shop: Shop) -> None:
     def swapped(kept: Known) -> Known:
-        assert kept.pairs is not None
-        old = kept.pairs.evidence
+        old, witnessed = agreement(kept)[0].evidence, agreement(kept)[1]
         pairs = old.witnesses.copy()
         pairs[[0, 1]] = pairs[[1, 0]]
-        return with_evidence(kept, Evidence(old.masks, pairs))
+        return with_witnessed(kept, replace(witnessed, evidence=Evidence(old.masks, pairs)))
 
     republish(shop, swapped)
     (found,) = shop.verify().differences["t"]
@@ -145,5 +148,5 @@ def test_a_count_of_duplicates(shop: Shop) -> None:
 
 def test_files_are_arrow(shop: Shop) -> None:
     """Nothing in the directory is executable, and plain Arrow reads all of it."""
-    for relative in shop.store.read()["files"]:
+    for relative in shop.store.read().files:
         assert pa.ipc.open_file(shop.store.file(relative)).num_record_batches > 0

@@ -83,11 +83,11 @@ def test_a_merge_is_one_job_more(
     frame: Callable[..., DataFrame],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    segments = len(shop.snapshot().tables["t"].details["segments"])
+    segments = shop.snapshot().tables["t"].segments
     monkeypatch.setattr("holdfast.table.compaction._FAN", segments + 1)
     with counted(spark) as jobs:
         shop.apply("t", inserts=frame(SCHEMA, (100, "d1", 50, "n1")).coalesce(1))
-    assert len(shop.snapshot().tables["t"].details["segments"]) == 1
+    assert shop.snapshot().tables["t"].segments == 1
     assert jobs.number == 3
 
 

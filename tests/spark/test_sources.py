@@ -417,9 +417,10 @@ def test_settings_of_the_session_change_nothing(
                 for name, t in now.items()
             }
         )
-        digest = kept._store.find_batch("csv", "x")
-        assert digest is not None
-        seen[-1]["digest"] = digest["digest"]
+        applied = kept._store.find_batch("csv", "x")
+        assert applied is not None
+        assert applied.batch is not None
+        seen[-1]["digest"] = applied.batch.digest
         seen[-1]["shown"] = now["moments"].non_keys
     assert seen[0] == seen[1]
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.model.commits import BatchRecord
 from holdfast.model.errors import BatchError, StoreError
 from holdfast.store import Store, batches
 from holdfast.store.log import Log
@@ -21,9 +22,9 @@ def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_find_batch(store: Store) -> None:
     assert store.find_batch("orders", "a") is None
     commit(store, "a")
-    assert store.find_batch("orders", "a") == {
-        "table": "orders", "id": "a", "digest": "digest 1", "version": 1,
-    }  # fmt: skip
+    found = store.find_batch("orders", "a")
+    assert found is not None
+    assert (found.version, found.batch) == (1, BatchRecord("orders", "a", "digest 1"))
     assert store.find_batch("people", "a") is None
 
 
@@ -48,8 +49,9 @@ def test_blocks_know_what_the_log_knows(store: Store) -> None:
                 if candidate is not None:
                     found = fresh.find_batch("orders", candidate)
                     assert found is not None
-                    assert found["version"] == expected
-                    assert found["digest"] == f"digest {expected}"
+                    assert found.version == expected
+                    assert found.batch is not None
+                    assert found.batch.digest == f"digest {expected}"
             for absent in ("", "6", '6"', "None", "null", '6",\n["6"'):
                 assert fresh.find_batch("orders", absent) is None
     assert store.clean() != []
@@ -63,7 +65,7 @@ def test_few_commits_are_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
     read: list[int] = []
     original = Log.read
     monkeypatch.setattr(
-        Log, "read", lambda log, version: read.append(version) or original(log, version)
+        Log, "read", lambda log, version, kind: read.append(version) or original(log, version, kind)
     )
     assert store.find_batch("orders", "absent") is None
     assert read == [63, 62, 61, 60, 56, 48, 32]
@@ -73,7 +75,7 @@ def test_few_commits_are_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_damaged_block_is_noticed(store: Store) -> None:
     for version in range(1, 5):
         commit(store, str(version))
-    path = Path(store.file(store.read()["batches"]["file"]))
+    path = Path(store.file(store.read().batches.file))
     raw = path.read_bytes()
     for damaged in (raw[:-3], raw.replace(b'"2"', b'"3"'), b""):
         path.write_bytes(damaged)

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast.model.errors import ConflictError
 from holdfast.store import Lease, Store, leases
-from tests.store.versions import check_exact, commit, fill
+from tests.store.versions import check_exact, commit, fill, says
 
 
 def names(store: Store, folder: str = "data") -> set[str]:
@@ -67,7 +67,7 @@ def test_a_lease_is_kept_fresh(store: Store, monkeypatch: pytest.MonkeyPatch) ->
 def test_only_the_last_versions_rows_stay(store: Store) -> None:
     for _ in range(3):
         commit(store)
-    rows = [store.read(version)["files"][0] for version in (1, 2, 3)]
+    rows = [store.read(version).files[0] for version in (1, 2, 3)]
     assert store.clean() == sorted(rows[:2])
     assert check_exact(store) == 3
     assert store.clean() == []
@@ -79,10 +79,10 @@ def test_a_reader_keeps_its_version(store: Store) -> None:
         assert lease.version == 1
         commit(store)
         commit(store)
-        assert store.clean() == [store.read(2)["files"][0]]
+        assert store.clean() == [store.read(2).files[0]]
         with store.reading(1) as second:
             assert second.version == 1
-    assert store.clean() == [store.read(1)["files"][0]]
+    assert store.clean() == [store.read(1).files[0]]
 
 
 def test_a_reader_that_starts_during_a_commit(store: Store) -> None:
@@ -115,7 +115,7 @@ def test_a_reader_that_starts_during_a_clean_up(
     monkeypatch.setattr("holdfast.store.clean.held", list_then_race)
     assert store.clean() == []
     assert late[0].version == 1
-    for path in store.read(1)["files"]:
+    for path in store.read(1).files:
         assert Path(store.file(path)).exists()
     late[0].release()
 
@@ -136,7 +136,7 @@ def test_a_writer_that_fails_takes_its_files_along(store: Store) -> None:
 
     def fail() -> None:
         with store.writing() as lease:
-            assert set(fill(store, lease)["files"]) == names(store) - before
+            assert set(fill(store, lease).files) == names(store) - before
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -257,7 +257,7 @@ def test_reading_a_directory_that_cannot_be_written(store: Store) -> None:
     folder.chmod(0o500)
     try:
         with store.reading() as lease:
-            assert store.read(lease.version)["says"] == 1
+            assert says(store.read(lease.version)) == 1
     finally:
         folder.chmod(0o700)
 
@@ -270,4 +270,4 @@ def test_reading_a_full_or_read_only_disk(store: Store, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(os, "makedirs", refuse)
     with store.reading() as lease:
-        assert store.read(lease.version)["says"] == 1
+        assert says(store.read(lease.version)) == 1

@@ -114,8 +114,8 @@ def test_killed_at_any_step(tmp_path: Path, span: int, monkeypatch: pytest.Monke
             os.utime(lease, (0, 0))
         store.clean()
         assert check_exact(store) == head
-        named = {name for body in store.summaries() for name in body["keep"]}
-        named.update(store.read()["files"])
+        named = {name for version in store.versions() for name in store.read(version).keep}
+        named.update(store.read().files)
         assert {f"data/{path.name}" for path in (root / "data").iterdir()} == named
         assert not list((root / "leases").iterdir())
         assert len(list((root / "log").iterdir())) == head
@@ -187,7 +187,7 @@ def test_files_are_flushed_before_the_commit_and_names_too(
         store.publish(body, lease)
     linked = events.index(("link", "log/000000000001.json"))
     before = [path for event, path in events[:linked]]
-    assert set(before[:2]) == set(body["files"])
+    assert set(before[:2]) == set(body.files)
     assert before[2:] == ["data", f"log/.tmp-{lease.run}"]
     assert events[linked + 1 :] == [("fsync", "log")]
 

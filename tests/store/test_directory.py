@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import holdfast.store
+from holdfast.model.commits import Commit
 from holdfast.model.errors import ConflictError, StoreError
+from holdfast.model.records import to_form
 from holdfast.store import Store
-from tests.store.versions import check_exact, commit, content, fill
+from holdfast.store.log import canonical
+from tests.store.versions import check_exact, commit, content, fill, says
 
 
 def test_versions_follow_each_other(store: Store) -> None:
@@ -21,8 +26,8 @@ def test_versions_follow_each_other(store: Store) -> None:
     again = Store.open(store.path)
     assert again.versions() == [1, 2, 3]
     assert check_exact(again) == 3
-    assert [body["says"] for body in again.summaries()] == [1, 2, 3]
-    assert [body["says"] for body in again.summaries(last=2)] == [2, 3]
+    assert [says(each) for each in again.summaries()] == [1, 2, 3]
+    assert [says(each) for each in again.summaries(last=2)] == [2, 3]
 
 
 def test_another_process_sees_a_new_version(store: Store) -> None:
@@ -31,17 +36,17 @@ def test_another_process_sees_a_new_version(store: Store) -> None:
     assert other.head() == 1
     commit(store)
     assert other.head() == 2
-    assert other.read(2)["says"] == 2
+    assert says(other.read(2)) == 2
 
 
-def test_a_body_comes_back_as_it_was(store: Store) -> None:
+def test_what_a_commit_says_comes_back_as_it_was(store: Store) -> None:
     said = {"ключ": ["é", "\u2028", '"', "\\", 2**70, 0.1, None, True], "nested": {"b": 1, "a": {}}}
     with store.writing() as lease:
-        store.publish({**said, "files": [], "keep": []}, lease)
-    body = Store.open(store.path).read()
-    assert {name: body[name] for name in said} == said
-    assert body["batch"] is None
-    assert body["created"].endswith("+00:00")
+        store.publish(Commit(changes=said), lease)
+    found = Store.open(store.path).read()
+    assert found.changes == said
+    assert found.batch is None
+    assert found.created.endswith("+00:00")
 
 
 def test_create_takes_an_empty_directory(tmp_path: Path) -> None:
@@ -128,6 +133,25 @@ def test_every_flipped_byte_of_a_commit_is_noticed(store: Store) -> None:
             store.read()
 
 
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [("files", None, "files is None, not a list"), ("run", 5, "run is 5, not text")],
+)
+def test_a_commit_of_somebody_else_is_noticed(
+    store: Store, field: str, value: object, says: str
+) -> None:
+    """Its checksum fits, its fields do not."""
+    commit(store)
+    body = {**to_form(store.read()), field: value}
+    inner = canonical(body)
+    checksum = hashlib.sha256(inner).hexdigest().encode()
+    path = Path(store.path, "log", "000000000001.json")
+    path.write_bytes(b'{"checksum":"' + checksum + b'","body":' + inner + b"}\n")
+    for read in (store.read, store.clean, lambda: store.find_batch("t", "x")):
+        with pytest.raises(StoreError, match=rf"000000000001.json: this commit is damaged: {says}"):
+            read()
+
+
 def test_a_commit_under_another_number_is_noticed(store: Store) -> None:
     commit(store)
     log = Path(store.path, "log")
@@ -160,7 +184,7 @@ def test_two_writers_one_wins(store: Store) -> None:
         with pytest.raises(ConflictError, match=r"committed version 2 first; nothing of yours"):
             store.publish(our_body, ours)
     assert check_exact(store) == 2
-    assert store.read()["run"] == theirs.run
+    assert store.read().run == theirs.run
     assert not list(Path(store.path, "data").glob(f"*{ours.run}*"))
     assert commit(store) == 3
 
@@ -187,24 +211,22 @@ def test_one_lease_publishes_once(store: Store) -> None:
         store.publish(body, lease)
 
 
-def test_a_body_must_fit_its_lease(store: Store) -> None:
+def test_a_commit_is_what_its_lease_makes_it(store: Store) -> None:
     with store.writing() as lease:
         body = fill(store, lease)
-        with pytest.raises(ValueError, match="version is 7, but this lease commits 1"):
-            store.publish({**body, "version": 7}, lease)
         with pytest.raises(ValueError, match="cannot be kept for ever"):
-            store.publish({**body, "keep": body["files"]}, lease)
+            store.publish(replace(body, keep=body.files), lease)
         with pytest.raises(ValueError, match="does not end with a size and a checksum"):
-            store.publish({**body, "files": [f"data/rows-{lease.run}-1.bin"]}, lease)
-        with pytest.raises(ValueError, match="list of keep"):
-            store.publish({"files": []}, lease)
-        assert store.publish({**body, "version": 1, "parent": 0}, lease) == 1
+            store.publish(replace(body, files=(f"data/rows-{lease.run}-1.bin",)), lease)
+        assert store.publish(replace(body, version=7, parent=5, run="another"), lease) == 1
+    found = store.read()
+    assert (found.version, found.parent, found.run) == (1, 0, lease.run)
 
 
 def test_a_named_file_must_be_there(store: Store) -> None:
     with store.writing() as lease:
         body = fill(store, lease)
-        Path(store.file(body["files"][0])).unlink()
+        Path(store.file(body.files[0])).unlink()
         with pytest.raises(StoreError, match=r"rows-.*this data file is missing"):
             store.publish(body, lease)
     assert store.head() == 0
@@ -237,7 +259,7 @@ def test_a_folder_of_files_is_a_data_file(store: Store) -> None:
         folder = lease.prefix("rows") + "parts"
         Path(store.file(folder)).mkdir()
         part = store.write(f"{folder}/part-0", b"0")
-        store.publish({"files": [part], "keep": []}, lease)
+        store.publish(Commit(files=(part,)), lease)
     assert store.clean() == []
     assert store.sizes()["rows"] == 1
     commit(store)
@@ -343,5 +365,5 @@ def test_what_another_first_run_uses_stays(tmp_path: Path) -> None:
                 if not late:
                     with pytest.raises(ValueError, match="failed"), Store.creating(root):
                         raise ValueError("failed")
-                other.publish({"files": [], "keep": []}, lease)
+                other.publish(Commit(), lease)
         assert Store.open(root).head() == 1

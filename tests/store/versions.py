@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
+from holdfast.model.commits import BatchRecord, Commit, Summary
 from holdfast.store import Lease, Store
 
 
@@ -13,13 +13,20 @@ def content(version: int, kind: str) -> bytes:
     return f"{kind} of version {version}\n".encode() * 50
 
 
-def fill(store: Store, lease: Lease, batch_id: str | None = None) -> dict[str, Any]:
-    """Write the files of the lease's version; a body that names them."""
+def fill(store: Store, lease: Lease, batch_id: str | None = None) -> Commit:
+    """Write the files of the lease's version; a commit that names them."""
     version = lease.version + 1
     rows = store.write(lease.new_path("rows", "bin"), content(version, "rows"))
     keys = store.write(lease.new_path("sets", "json"), content(version, "sets"))
-    batch = {"table": "orders", "id": batch_id, "digest": f"digest {version}"}
-    return {"batch": batch, "files": [rows, keys], "keep": [keys], "says": version}
+    batch = BatchRecord("orders", batch_id, f"digest {version}")
+    return Commit(batch=batch, files=(rows, keys), keep=(keys,), changes={"says": version})
+
+
+def says(commit: Commit | Summary) -> int:
+    """The number that a version has by its own words."""
+    assert commit.changes is not None
+    number: int = commit.changes["says"]
+    return number
 
 
 def commit(store: Store, batch_id: str | None = None) -> int:
@@ -31,14 +38,14 @@ def commit(store: Store, batch_id: str | None = None) -> int:
 def check_exact(store: Store) -> int:
     """The last version is whole: its commit and every file it names are as they were written."""
     for version in store.versions():
-        body = store.read(version)
-        assert body["says"] == body["version"] == version
-        assert body["parent"] == version - 1
-        for path in body["keep"][:1]:
+        found = store.read(version)
+        assert says(found) == found.version == version
+        assert found.parent == version - 1
+        for path in found.keep[:1]:
             assert Path(store.file(path)).read_bytes() == content(version, "sets")
     head = store.head()
     if head:
-        rows, keys = store.read()["files"][:2]
+        rows, keys = store.read().files[:2]
         assert Path(store.file(rows)).read_bytes() == content(head, "rows")
         assert Path(store.file(keys)).read_bytes() == content(head, "sets")
     return head

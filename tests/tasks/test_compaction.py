@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
+from holdfast.model.records import from_form
 from holdfast.table import compaction as upkeep
 from holdfast.tasks import compaction as tasks
 from holdfast.tasks import ingest as ingest_tasks
@@ -66,10 +68,10 @@ def test_merge(tmp_path: Path, keep_raw: bool) -> None:
         [view(tmp_path, parts).rows(s, live_positions(tmp_path, s)) for s in parts]
     )
     if not keep_raw:
-        parts = [Segment(**{**s.to_dict(), "raw": None}) for s in parts]
+        parts = [replace(s, raw=None) for s in parts]
     ids = np.array([(1 << 32) + 1, (1 << 32) + 19, (2 << 32) + 0, (2 << 32) + 24])
     (task_result,) = tasks.merge(tasks.Merge(view(tmp_path, parts), PREFIX, 9, (ROWS, "1"), ids))
-    merged = Segment.from_dict(task_result.facts["segment"])
+    merged = from_form(Segment, task_result.facts["segment"])
     assert (merged.number, merged.rows, merged.live, merged.dead) == (9, 35, 35, None)
     assert np.array_equal(map_words(tmp_path, merged), words)
     assert task_result.arrays["old"].tolist() == ids.tolist()

@@ -21,7 +21,7 @@ import typer
 import typer.core
 
 from holdfast.cli import arguments
-from holdfast.model.errors import StoreError, UnknownTableError
+from holdfast.model.errors import StoreError
 from holdfast.report.failures import FOUND, exit_code, hush, interrupted, notes
 
 if TYPE_CHECKING:
@@ -384,6 +384,7 @@ def show(
     from dataclasses import replace
 
     from holdfast.api import Profile
+    from holdfast.model.commits import unknown_table
     from holdfast.report import forms, terminal
     from holdfast.report.forms import PARTS
 
@@ -391,8 +392,7 @@ def show(
     found = opened.snapshot(at)
     if table is not None:
         if table not in found.tables:
-            has = ", ".join(found.tables)
-            raise UnknownTableError(f"the profile has no table {table!r}; it has {has}")
+            raise unknown_table(table, found.tables)
         found = replace(found, tables={table: found.tables[table]})
     if part == Part.AGREE_SETS:
         # Where no table has them, the first one says why.

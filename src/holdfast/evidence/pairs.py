@@ -67,7 +67,7 @@ class PairEvidence:
     limits: Limits  # up to which it is complete, and kept
     witnessed: Witnessed | None = None
     counted: Counted | None = None
-    files: dict[str, str] = field(default_factory=dict)  # once written
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # once written, by role
     cache: dict[float | None, Any] = field(default_factory=dict, compare=False, repr=False)
     """All minimal sets by the bound on their error, as a file holds them."""
 

@@ -16,7 +16,6 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -28,12 +27,11 @@ from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.counted import Counted, groups_of
 from holdfast.evidence.pairs import PairEvidence
-from holdfast.evidence.strategy import Choice
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import WITNESSES
+from holdfast.model.commits import EvidenceRecord
 from holdfast.model.comparisons import Space, agreements
-from holdfast.model.limits import Limits
 from holdfast.store import Store
 from holdfast.store.codecs import masks_of, matrix_of, stored, write
 from holdfast.store.run import Run
@@ -43,29 +41,30 @@ from holdfast.table.witnesses import rows_as_text
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
-KEPT = ("sets", "non_keys", "recount")
-"""The kinds of files that stay readable when later versions have others."""
-
 _PAIRS = pa.list_(pa.int64())
 
 
-def to_dict(pairs: PairEvidence) -> dict[str, Any]:
-    """The form that a commit stores."""
-    return {
-        "choice": pairs.choice.to_dict(),
-        "limits": pairs.limits.to_dict(),
-        "files": pairs.files,
-        "space": None if pairs.space.agreement else pairs.space.to_dict(),
-    }
+def record(pairs: PairEvidence) -> EvidenceRecord:
+    """What a commit stores."""
+    choice = replace(pairs.choice, seconds=round(pairs.choice.seconds, 3))
+    space = None if pairs.space.agreement else pairs.space.to_dict()
+    return EvidenceRecord(choice, pairs.limits, pairs.files, space)
 
 
-def load(store: Store, form: dict[str, Any], columns: int) -> PairEvidence:
+def counts(pairs: PairEvidence) -> dict[str, int]:
+    """How many minimal keys and functional dependencies the distinct rows have, by kind."""
+    found = {"keys": len(pairs.covers.keys.minimal)}
+    if pairs.covers.columns:
+        found["fds"] = len(pairs.covers.dependencies[0])
+    return found
+
+
+def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
     """The evidence that a commit stored."""
-    space = agreements(columns) if form["space"] is None else Space.from_dict(form["space"])
+    space = agreements(columns) if record.space is None else Space.from_dict(record.space)
     atoms, groups = space.atoms, groups_of(space)
     words = bitsets.words_for(atoms)
-    files = dict(form["files"])
-    choice, limits = Choice.from_dict(form["choice"]), Limits.from_dict(form["limits"])
+    files, choice, limits = record.files, record.choice, record.limits
     keys_alone = choice.strategy is None or not space.agreement
     minimal = by_rhs(
         stored(store, files["sets"]), [KEY] if keys_alone else [KEY, *range(atoms)], words
@@ -90,9 +89,9 @@ def load(store: Store, form: dict[str, Any], columns: int) -> PairEvidence:
     return PairEvidence(space, choice, limits, witnessed, counted, files)
 
 
-def load_counts(store: Store, path: str, atoms: int) -> AgreeSets:
+def load_counts(store: Store, files: tuple[str, ...], atoms: int) -> AgreeSets:
     """The counted agree-sets alone."""
-    kept = stored(store, path)
+    kept = stored(store, files)
     masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
     return AgreeSets(masks, kept.column("pairs").to_numpy())
 
@@ -115,7 +114,7 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
     for name in ("agree", "recount"):
         files.pop(name, None)
     for name, content in _contents(run, table, pairs, before):
-        files[name] = write(run.store, run.lease, name, content)
+        files[name] = (write(run.store, run.lease, name, content),)
     return replace(pairs, files=files)
 
 
@@ -154,8 +153,8 @@ def approximate_sets(
 ) -> dict[tuple[tuple[int, ...], int], float]:
     """The errors of the sets that some pairs violate, by their words and their rhs; of evidence
     that was loaded, as it was stored."""
-    path = pairs.files.get("sets")
-    sets = sets_table(pairs, max_error) if path is None else stored(store, path)
+    files = pairs.files.get("sets")
+    sets = sets_table(pairs, max_error) if files is None else stored(store, files)
     near = sets.filter(pc.greater(sets.column("error"), 0))
     masks = matrix_of(near.column("mask"), bitsets.words_for(pairs.covers.atoms))
     words = (tuple(each) for each in masks.tolist())

@@ -9,13 +9,12 @@ it grows with the square of the rows.
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
 
 from holdfast.kernels import pairs
+from holdfast.model.commits import Choice as Choice
 from holdfast.model.errors import InputError
 from holdfast.model.options import Options
 
@@ -43,25 +42,6 @@ TOO_MANY = "because there are too many different pairs of rows to count"
 
 _SLACK = 2.0
 """How far past the limit a table may grow, or shrink, before it moves to the other way."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """How the evidence of a space is known, and what the choice came from."""
-
-    strategy: str | None  # None: of keys alone, which are always witnessed
-    seconds: float  # expected for counting all pairs
-    limit: float
-    reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The form that a commit stores."""
-        return {**asdict(self), "seconds": round(self.seconds, 3)}
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> Choice:
-        """The choice that a commit stored."""
-        return Choice(**form)
 
 
 def choose(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,9 @@ from holdfast.evidence import pairs, storage
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.kernels.cover import MOST, TooMany
-from holdfast.model.errors import InputError, UnknownTableError
+from holdfast.model.commits import Commit, TableRecord
+from holdfast.model.comparisons import AGREEMENTS
+from holdfast.model.errors import InputError
 from holdfast.store import Store
 from holdfast.store.run import Run
 from holdfast.table import compaction
@@ -32,12 +33,12 @@ class Known:
     evidence: dict[str, PairEvidence] = field(default_factory=dict)  # by space of comparisons
 
     @staticmethod
-    def load(store: Store, body: dict[str, Any], name: str) -> Known:
+    def load(store: Store, commit: Commit, name: str) -> Known:
         """A table that a commit stored."""
-        form = form_of(body, name)
-        table = Table.from_dict(name, form)
+        record = commit.table(name)
+        table = Table.stored(name, record)
         columns = len(table.columns.names)
-        kept = form["evidence"].items()
+        kept = record.evidence.items()
         return Known(table, {space: storage.load(store, each, columns) for space, each in kept})
 
     def changed(self, run: Run, change: RowChange) -> tuple[Known, RowChange]:
@@ -69,10 +70,14 @@ class Known:
         }
         return replace(self, evidence=saved)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The form that a commit stores."""
-        evidence = {name: storage.to_dict(each) for name, each in self.evidence.items()}
-        return {**self.table.to_dict(), "evidence": evidence}
+    @property
+    def record(self) -> TableRecord:
+        """What a commit stores."""
+        evidence = {name: storage.record(each) for name, each in self.evidence.items()}
+        counts: dict[str, int] = {}
+        if AGREEMENTS in self.evidence:
+            counts = storage.counts(self.evidence[AGREEMENTS])
+        return replace(self.table.record, evidence=evidence, counts=counts)
 
 
 @dataclass(frozen=True)
@@ -88,15 +93,6 @@ class Step:
         """What pairs of rows show in a space, before and after."""
         before, after = self.before.evidence.get(space), self.after.evidence.get(space)
         return None if before is None or after is None else (before, after)
-
-
-def form_of(body: dict[str, Any], name: str) -> dict[str, Any]:
-    """A table's part of a commit."""
-    if name not in body["tables"]:
-        has = ", ".join(body["tables"])
-        raise UnknownTableError(f"the profile has no table {name!r}; it has {has}")
-    form: dict[str, Any] = body["tables"][name]
-    return form
 
 
 @contextmanager

@@ -10,11 +10,11 @@ import numpy as np
 from holdfast import families
 from holdfast.families.inclusion_dependencies import storage, values
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
-from holdfast.families.known import Known, Step, form_of
+from holdfast.families.known import Known, Step
 from holdfast.flow.commits import commit
 from holdfast.input.row_input import Columns, expect_batch
 from holdfast.model.changes import Changes
-from holdfast.model.options import Options
+from holdfast.model.commits import BatchRecord, Commit
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run, about, watched
@@ -38,25 +38,25 @@ def apply(
         watched(runner, store, lease, progress) as (runner, progress),
     ):
         # What this builds on is the version that the lease names, not one that was read before.
-        body = store.read(lease.version)
-        options = Options.from_dict(body["options"])
-        columns = Columns.from_dict(form_of(body, name)["columns"])
+        version = store.read(lease.version)
+        options = version.options
+        columns = Columns.stored(version.table(name).columns)
         expect_batch(name, columns, batch.given, batch.row_key, batch.batch_id, options.insert_only)
         run = Run(runner, store, options, lease, about(progress, name))
         with run.stage("open"):
-            before = Known.load(store, body, name)
-            held = storage.load(store, body["inclusion"]) if "inclusion" in body else None
+            before = Known.load(store, version, name)
+            held = storage.load(store, version.inclusion) if version.inclusion else None
         with run.stage("read"):
             intake = read_batch(run, before.table, batch)
         done = store.find_batch(name, batch.batch_id, intake.digest) if batch.batch_id else None
-        if done is not None:
+        if done is not None and done.changes is not None:
             # A check says the same as the batch itself: there is nothing left to be done.
-            then = Changes.from_dict(store.read(done["version"])["changes"], families.makers())
+            then = Changes.from_dict(done.changes, families.makers())
             return replace(then, applied=False, applied_before=True)
-        others = {each: Table.from_dict(each, form) for each, form in body["tables"].items()}
+        others = {each: Table.stored(each, record) for each, record in version.tables.items()}
         step = _step(run, before, held, intake, others)
         with run.stage("witnesses"):
-            changes = _changes(run, step, batch, intake, body["version"], dry_run)
+            changes = _changes(run, step, batch, intake, version.version, dry_run)
         if dry_run:
             return changes
         after = step.after.compacted(run)
@@ -68,10 +68,13 @@ def apply(
             after = after.saved(run, before)
             if found is not None:
                 found = values.saved(run, found, held)
-            named = {"table": name, "id": batch.batch_id, "digest": intake.digest}
-            changes = replace(changes, version=body["version"] + 1, seconds=run.seconds)
-            facts = {"changes": changes.to_dict()}
-            commit(run, {name: after}, body["tables"], found, named, facts)
+            changes = replace(changes, version=version.version + 1, seconds=run.seconds)
+            said = Commit(
+                tables=version.tables,
+                batch=BatchRecord(name, batch.batch_id, intake.digest),
+                changes=changes.to_dict(),
+            )
+            commit(run, {name: after}, found, said)
     store.clean()
     return changes
 

@@ -12,13 +12,14 @@ from holdfast.cover.dependencies import KEY
 from holdfast.evidence.storage import sets_table
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.missing import missing
-from holdfast.families.known import Known, bounded, form_of
+from holdfast.families.known import Known, bounded
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Attribute
 from holdfast.model.errors import InputError, SchemaError
-from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Place
+from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.runner import Runner
 
@@ -28,17 +29,18 @@ def error(
 ) -> float:
     """The share of row pairs that agree on the left and differ on the right, or agree at all."""
     with store.reading() as lease:
-        body = store.read(lease.version)
-        known = Known.load(store, body, name)
+        version = store.read(lease.version)
+        known = Known.load(store, version, name)
         columns = known.table.columns
         lhs = tuple(columns.place(each, name) for each in left)
         rhs = KEY if right is None else columns.place(right, name)
-        if "agreement" not in known.evidence:
+        pairs = known.evidence.get(AGREEMENTS)
+        if pairs is None:
             raise InputError(
                 "the profile compares no pairs of rows; profile the tables with --kinds keys"
             )
-        view = known.table.view(store.path, Options.from_dict(body["options"]))
-        return known.evidence["agreement"].error(running, view, known.table.rows, lhs, rhs)
+        view = known.table.view(store.path, version.options)
+        return pairs.error(running, view, known.table.rows, lhs, rhs)
 
 
 def within(store: Store, name: str, max_error: float) -> pa.Table:
@@ -46,7 +48,7 @@ def within(store: Store, name: str, max_error: float) -> pa.Table:
     with store.reading() as lease:
         known = Known.load(store, store.read(lease.version), name)
         with bounded(name):
-            return sets_table(known.evidence["agreement"], max_error)
+            return sets_table(known.evidence[AGREEMENTS], max_error)
 
 
 def missing_values(
@@ -59,16 +61,16 @@ def missing_values(
 ) -> list[Any]:
     """Values of one column that do not occur in another, at most so many."""
     with store.reading() as lease:
-        body = store.read(lease.version)
-        options = Options.from_dict(body["options"])
-        if "inclusion" not in body:
+        version = store.read(lease.version)
+        options = version.options
+        if version.inclusion is None:
             raise InputError(
                 "the profile does not look for inclusion dependencies; "
                 "profile the tables with --kinds keys,inds"
             )
-        held = storage.load(store, body["inclusion"])
+        held = storage.load(store, version.inclusion)
         for each in (dependent, referenced):
-            form_of(body, each.table)
+            version.table(each.table)
             if each not in held.attributes:
                 mine = [str(other) for other in held.attributes if other.table == each.table]
                 raise SchemaError(f"there is no column {each}; there are {', '.join(mine)}")
@@ -78,7 +80,7 @@ def missing_values(
                 f"{dependent} has values of the kind {families[0]} and {referenced} of the kind "
                 f"{families[1]}, which are never equal"
             )
-        table = Known.load(store, body, dependent.table).table
+        table = Table.stored(dependent.table, version.table(dependent.table))
         progress("values", table=dependent.table)
         place = Place(store.path, "", options.keep_rows)
         ids = missing(runner, held, table, (dependent, referenced), most, place, options)

@@ -11,6 +11,7 @@ from holdfast.families.known import Known, bounded
 from holdfast.flow.commits import commit
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput
+from holdfast.model.commits import Commit
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
@@ -44,8 +45,8 @@ def profile(
         if "inds" in options.kinds:
             found = values.discover(run, {name: each.table for name, each in known.items()})
             found = values.saved(run, found, None)
-        facts = {"seconds": seconds, "values_seconds": run.seconds}
-        version = commit(run, known, {}, found, None, facts)
+        said = Commit(seconds=seconds, values_seconds=run.seconds)
+        version = commit(run, known, found, said)
     store.clean()
     return version
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,9 +16,9 @@ from holdfast.families.inclusion_dependencies import storage, values
 from holdfast.families.known import Known
 from holdfast.kernels import bitsets
 from holdfast.model.changes import Verification
+from holdfast.model.commits import Header
 from holdfast.model.comparisons import Space
 from holdfast.model.names import listed
-from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run, about, watched
@@ -39,31 +38,31 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
         store.trying() as lease,
         watched(runner, store, lease, progress) as (runner, progress),
     ):
-        body = store.read(lease.version)
-        _verify_files(runner, store, body)
+        version = store.read(lease.version)
+        _verify_files(runner, store, version)
         # However long the search takes: it goes as far as what it is compared with.
-        options = replace(Options.from_dict(body["options"]), time_budget=None)
+        options = replace(version.options, time_budget=None)
         kept: dict[str, Known] = {}
         differences: dict[str, list[str]] = {}
-        for name in body["tables"]:
+        for name in version.tables:
             run = Run(runner, store, options, lease, about(progress, name))
-            kept[name] = Known.load(store, body, name)
+            kept[name] = Known.load(store, version, name)
             differences[name] = list(_verify_table(run, kept[name]))
-        if "inclusion" in body and not any(differences.values()):
+        if version.inclusion and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)
-            held = storage.load(store, body["inclusion"])
+            held = storage.load(store, version.inclusion)
             tables = {name: each.table for name, each in kept.items()}
             for name, sentence in values.differences(run, held, tables):
                 differences[name].append(sentence)
     found = {name: tuple(sentences) for name, sentences in differences.items()}
-    return Verification(body["version"], found)
+    return Verification(version.version, found)
 
 
-def _verify_files(runner: Runner, store: Store, body: dict[str, Any]) -> None:
+def _verify_files(runner: Runner, store: Store, version: Header) -> None:
     """Check every data file that a version names, in one job, and those that stay of the versions
     before it; an error that names all that are damaged, because what else would be found comes
     from them."""
-    names = sorted({*body["files"], *body["keep"]})
+    names = sorted({*version.files, *version.keep})
     piles: list[list[str]] = [[] for _ in range(max(1, min(runner.tasks, len(names))))]
     for name in sorted(names, key=lambda each: -_size(each)):
         min(piles, key=lambda pile: sum(map(_size, pile))).append(name)
@@ -72,7 +71,7 @@ def _verify_files(runner: Runner, store: Store, body: dict[str, Any]) -> None:
     wrong = [
         error_of(facts) for task_result in task_results for facts in task_result.facts["wrong"]
     ]
-    earlier = {name for old in range(1, body["version"]) for name in store.read(old)["keep"]}
+    earlier = {name for old in range(1, version.version) for name in store.header(old).keep}
     wrong += store.damaged(sorted(earlier.difference(names)))
     if wrong:
         raise together(wrong)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from holdfast.model.commits import ColumnsRecord, SourceRecord
 from holdfast.model.errors import BatchError, SchemaError
 from holdfast.tasks.dialect import Dialect
 
@@ -46,16 +47,17 @@ class Columns:
             )
         return self.names.index(name)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The form that a commit stores."""
+    @property
+    def record(self) -> ColumnsRecord:
+        """What a commit stores."""
         packed = base64.b64encode(self.schema.serialize().to_pybytes()).decode()
-        return {"names": list(self.names), "types": list(self.types), "arrow": packed}
+        return ColumnsRecord(self.names, self.types, packed)
 
     @staticmethod
-    def from_dict(form: dict[str, Any]) -> Columns:
+    def stored(record: ColumnsRecord) -> Columns:
         """The columns that a commit stored."""
-        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(form["arrow"])))
-        return Columns(tuple(form["names"]), tuple(form["types"]), schema)
+        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(record.arrow)))
+        return Columns(record.names, record.types, schema)
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class RowInput:
     label: str  # what messages call it: a file, or "the inserts"
     columns: Columns
     rows: Any
-    source: dict[str, Any] = field(default_factory=dict)  # format and options, stored with a table
+    source: SourceRecord = field(default_factory=SourceRecord)  # stored with a table
     lines: Dialect | None = None  # how the rows' lines are written, if they come as lines
     header: bool = False
     whole: bool = False

@@ -6,9 +6,9 @@ import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlparse
 
+from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import InputError, SourceError
 from holdfast.tasks.dialect import UTF_8, Dialect, canonical
 
@@ -109,12 +109,12 @@ class Source:
             return "\t" if self.delimiter == r"\t" else self.delimiter
         return "\t" if ".tsv" in Path(self.path).suffixes else ","
 
-    def expect(self, stored: dict[str, Any] | None = None) -> None:
+    def expect(self, stored: SourceRecord | None = None) -> None:
         """An error for what is wrong with it and can be told without Spark.
 
         ``stored`` says how the table's first rows were read, if this is a batch.
         """
-        as_before = (stored or {}).get("format")
+        as_before = stored.format if stored else None
         if as_before in (None, "dataframe"):
             _ = self.kind  # later batches may leave it to the stored one
         for name in self.options if self._is_csv(as_before) else ():
@@ -148,47 +148,47 @@ class Source:
             tuple(each for each in self.null_values or () if each),
         )
 
-    def like(self, stored: dict[str, Any]) -> Source:
+    def like(self, stored: SourceRecord) -> Source:
         """The same rows, read like a table's first ones in all that is not told of them."""
-        kind = self.format or self._named_kind or stored["format"]
+        kind = self.format or self._named_kind or stored.format
         if kind == "dataframe":
             return self
-        if kind != stored["format"]:
+        if kind != stored.format:
             return replace(self, format=kind)
         found = replace(
             self,
             format=kind,
-            options={**stored["options"], **self.options},
-            all_text=stored["all_text"],
-            multi_line=stored["multi_line"] or self.multi_line,
-            header=stored["header"],
-            schema=stored["schema"],
+            options={**stored.options, **self.options},
+            all_text=stored.all_text,
+            multi_line=stored.multi_line or self.multi_line,
+            header=stored.header,
+            schema=stored.schema,
         )
         if kind != "csv":
             return found
-        nulls = stored.get("null_values")
+        nulls = stored.null_values
         return replace(
             found,
-            delimiter=self.delimiter or stored["delimiter"],
-            escape=self.escape or stored.get("escape"),
-            encoding=self.encoding or stored.get("encoding"),
-            null_values=tuple(nulls) if self.null_values is None and nulls else self.null_values,
+            delimiter=self.delimiter or stored.delimiter,
+            escape=self.escape or stored.escape,
+            encoding=self.encoding or stored.encoding,
+            null_values=nulls if self.null_values is None and nulls else self.null_values,
         )
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> SourceRecord:
         """How it was read, for later batches."""
-        return {
-            "format": self.kind,
-            "options": self.options,
-            "schema": self.schema,
-            "all_text": self.all_text,
-            "multi_line": self.multi_line,
-            "delimiter": self.separator,
-            "header": self.header,
-            "escape": self.dialect.escape,
-            "encoding": self.dialect.encoding,
-            "null_values": list(self.dialect.nulls),
-        }
+        return SourceRecord(
+            self.kind,
+            self.options,
+            self.schema,
+            self.all_text,
+            self.multi_line,
+            self.separator,
+            self.header,
+            self.dialect.escape,
+            self.dialect.encoding,
+            self.dialect.nulls,
+        )
 
 
 def is_local(path: str) -> bool:

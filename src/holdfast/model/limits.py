@@ -60,13 +60,8 @@ class Limits:
         return self._with(other, _lower)
 
     def to_dict(self) -> dict[str, Any]:
-        """The form that a commit stores."""
+        """By the names that JSON has for what they limit."""
         return {"keys": self.keys, "functional_dependencies": self.dependencies}
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> Limits:
-        """The limits that a commit stored."""
-        return Limits(form["keys"], form["functional_dependencies"])
 
     def _with(
         self, other: Limits, choose: Callable[[int | None, int | None], int | None]

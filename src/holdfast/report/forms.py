@@ -19,6 +19,7 @@ from holdfast.model.constraints import (
     shortest_first,
 )
 from holdfast.model.limits import Limits
+from holdfast.model.records import to_form
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 Form = dict[str, Any]
@@ -127,21 +128,6 @@ def complete_up_to(table: TableSnapshot, options: Form) -> Form:
     return {part: most for part, most in told.items() if most not in (None, asked)}
 
 
-def indexes(table: TableSnapshot) -> list[Form]:
-    """The indexes; selectivity is distinct values per row, 1 for a key. That of several columns is
-    at least that of each."""
-    details = table.details
-    rows = max(details.get("estimated_at") or table.rows, 1)
-    found: list[Form] = []
-    for name in details.get("indexed", ()):
-        columns = [int(column) for column in name.split("+")]
-        distinct = max(1.0, *(details["distinct"][column] for column in columns))
-        told = {"columns": [table.columns[column] for column in columns]}
-        share = round(min(1.0, distinct / rows), 6)
-        found.append({**told, "distinct": round(distinct), "selectivity": share})
-    return found
-
-
 def is_left_out(table: TableSnapshot, options: Form) -> bool:
     """Whether functional dependencies are looked for, but not in this table: it is too wide."""
     return "fds" in options["kinds"] and table.functional_dependencies is None
@@ -183,9 +169,9 @@ def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: b
     if verbose:
         form |= {
             "types": list(table.types),
-            "evidence": table.details.get("evidence", {}).get("agreement", {}).get("choice"),
-            "indexes": indexes(table),
-            "segments": len(table.details.get("segments", ())),
+            "evidence": to_form(table.choice),
+            "indexes": to_form(table.indexes),
+            "segments": table.segments,
         }
     return form
 
@@ -193,7 +179,7 @@ def _table(table: TableSnapshot, options: Form, parts: Sequence[str], verbose: b
 def _key(key: Key, table: TableSnapshot) -> Form:
     """A key that holds; its error is told where errors are looked for."""
     form = key.to_dict()
-    if table.details.get("max_error") is not None:
+    if table.max_error is not None:
         form["error"] = 0.0
     return form
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -17,6 +17,12 @@ from holdfast.families.inclusion_dependencies.foreign_keys import (
     foreign_keys,
     highest_first,
 )
+from holdfast.model.commits import (
+    Choice,
+    InclusionRecord,
+    TableRecord,
+)
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import (
     EMPTY,
     HOLDS,
@@ -43,6 +49,16 @@ _REPR_SHOWN = 3
 
 
 @dataclass(frozen=True)
+class Index:
+    """An index over columns; selectivity is distinct values per row, 1 for a key. That of several
+    columns is at least that of each."""
+
+    columns: tuple[str, ...]
+    distinct: int  # estimated
+    selectivity: float
+
+
+@dataclass(frozen=True)
 class TableSnapshot:
     """One table in one version."""
 
@@ -54,15 +70,13 @@ class TableSnapshot:
     non_keys: tuple[NonKey, ...]
     duplicates: int
     duplicated: tuple[Any, ...]  # one row that occurs twice, as it was shown
-    details: dict[str, Any]  # the commit's own words about the table
     functional_dependencies: Dependencies | None = None  # None: not looked for
     approximate_keys: tuple[Key, ...] = ()  # within the bound on the error, but violated
-
-    @property
-    def limits(self) -> Limits:
-        """The most columns of a key, and of a left side, up to which all of them are listed."""
-        pairs = self.details.get("evidence", {}).get("agreement")
-        return Limits.from_dict(pairs["limits"]) if pairs else Limits()
+    max_error: float | None = None  # that bound
+    limits: Limits = field(default_factory=Limits)  # of columns, up to which all are listed
+    choice: Choice | None = None  # how dependencies are known; None: no pairs of rows are compared
+    segments: int = 0
+    indexes: tuple[Index, ...] = ()
 
     def __repr__(self) -> str:
         fds = self.functional_dependencies
@@ -119,26 +133,27 @@ def snapshot(store: Store, version: int | None = None) -> Snapshot:
 
 
 def _snapshot(store: Store, version: int, last: bool) -> Snapshot:
-    body = store.read(version)
+    commit = store.read(version)
     current = last or version == store.head()
+    options = dict(sorted(commit.options.to_dict().items()))
     tables = {
-        name: _table(store, name, form, body["options"], current)
-        for name, form in body["tables"].items()
+        name: _table(store, name, record, options, current)
+        for name, record in commit.tables.items()
     }
     inclusions = None
-    if "inclusion" in body:
-        inclusions = _inclusions(store, body["inclusion"], tables, body["options"])
-    return Snapshot(body["version"], body["created"], body["options"], tables, inclusions)
+    if commit.inclusion is not None:
+        inclusions = _inclusions(store, commit.inclusion, tables, options)
+    return Snapshot(commit.version, commit.created, options, tables, inclusions)
 
 
 def _inclusions(
     store: Store,
-    form: dict[str, Any],
+    record: InclusionRecord,
     tables: dict[str, TableSnapshot],
     options: dict[str, Any],
 ) -> Inclusions:
-    attributes = tuple(Attribute(table, column) for table, column in form["attributes"])
-    kept = stored(store, form["inclusions"])
+    attributes = tuple(Attribute(table, column) for table, column in record.attributes)
+    kept = stored(store, record.files["inclusions"])
     values = np.zeros((len(attributes), len(attributes)), np.int64)
     # Lists, because to_numpy would import pandas, which takes longer than all the rest.
     one, two, count = (
@@ -153,15 +168,19 @@ def _inclusions(
         )
         for name, table in tables.items()
     }
-    shared = Shared(attributes, tuple(form["families"]), values)
-    wide = _wide(store, form["tuples"], tables, options) if "tuples" in form else ()
+    shared = Shared(attributes, record.families, values)
+    tuples = record.files.get("tuples")
+    wide = _wide(store, tuples, tables, options) if tuples else ()
     return Inclusions(shared, facts, wide, options["min_coverage"], options["empty_columns"])
 
 
 def _wide(
-    store: Store, path: str, tables: dict[str, TableSnapshot], options: dict[str, Any]
+    store: Store,
+    files: tuple[str, ...],
+    tables: dict[str, TableSnapshot],
+    options: dict[str, Any],
 ) -> tuple[InclusionDependency, ...]:
-    kept = stored(store, path)
+    kept = stored(store, files)
     wanted = (HOLDS, EMPTY) if options["empty_columns"] else (HOLDS,)
     return tuple(
         InclusionDependency(
@@ -175,12 +194,14 @@ def _wide(
 
 def clusters(store: Store) -> list[Cluster]:
     """The clusters of the current version, those of most values first."""
-    return store.ask(lambda version: _clusters(store, store.read(version)["inclusion"]))
+    return store.ask(lambda version: _clusters(store, store.read(version).inclusion))
 
 
-def _clusters(store: Store, form: dict[str, Any]) -> list[Cluster]:
-    attributes = [Attribute(table, column) for table, column in form["attributes"]]
-    kept = stored(store, form["clusters"])
+def _clusters(store: Store, record: InclusionRecord | None) -> list[Cluster]:
+    if record is None:
+        return []
+    attributes = [Attribute(table, column) for table, column in record.attributes]
+    kept = stored(store, record.files["clusters"])
     sets = _members(kept.column("mask").to_pylist(), len(attributes))
     found = [
         Cluster(tuple(attributes[place] for place in places), count)
@@ -190,37 +211,49 @@ def _clusters(store: Store, form: dict[str, Any]) -> list[Cluster]:
 
 
 def _table(
-    store: Store, name: str, form: dict[str, Any], options: dict[str, Any], current: bool
+    store: Store, name: str, record: TableRecord, options: dict[str, Any], current: bool
 ) -> TableSnapshot:
-    names = form["columns"]["names"]
-    pairs = form["evidence"].get("agreement")
+    names = list(record.columns.names)
+    pairs = record.evidence.get(AGREEMENTS)
     keys: tuple[Key, ...] = ()
     near: tuple[Key, ...] = ()
     non_keys: tuple[NonKey, ...] = ()
     dependencies = None
     if pairs is not None:
-        sets = stored(store, pairs["files"]["sets"])
+        sets = stored(store, pairs.files["sets"])
         keys, near = keys_of(sets, name, names)
-        non_keys = _non_keys(store, pairs["files"], name, names, current)
-        if pairs["choice"]["strategy"] is not None:
+        non_keys = _non_keys(store, pairs.files, name, names, current)
+        if pairs.choice.strategy is not None:
             dependencies = Dependencies(sets, name, names)
     return TableSnapshot(
         name,
-        form["rows"],
-        tuple(names),
-        tuple(form["columns"]["types"]),
+        record.rows,
+        record.columns.names,
+        record.columns.types,
         keys,
         non_keys,
-        form["duplicates"],
-        tuple(_in_order(row, names) for row in form.get("duplicated") or ()),
-        {**form, "max_error": options.get("max_error")},
+        record.duplicates,
+        tuple(_in_order(row, names) for row in record.duplicated),
         dependencies,
         near,
+        options["max_error"],
+        pairs.limits if pairs else Limits(),
+        pairs.choice if pairs else None,
+        len(record.segments),
+        tuple(_index(record, name) for name in record.indexed),
     )
 
 
+def _index(record: TableRecord, name: str) -> Index:
+    places = [int(place) for place in name.split("+")]
+    distinct = max(1.0, *(record.distinct[place] for place in places))
+    share = min(1.0, distinct / max(record.estimated_at or record.rows, 1))
+    columns = tuple(record.columns.names[place] for place in places)
+    return Index(columns, round(distinct), round(share, 6))
+
+
 def _non_keys(
-    store: Store, files: dict[str, str], table: str, names: list[str], current: bool
+    store: Store, files: dict[str, tuple[str, ...]], table: str, names: list[str], current: bool
 ) -> tuple[NonKey, ...]:
     witnesses: dict[tuple[str, ...], tuple[Any, Any]] = {}
     if current:
@@ -343,54 +376,53 @@ def agree_sets(store: Store, table: str, at: int | None = None) -> list[AgreeSet
     version."""
 
     def answer(version: int) -> list[AgreeSet]:
-        form = store.read(version)["tables"][table]
+        record = store.read(version).table(table)
         # Only the last version's numbers are kept, and what every batch changed.
         changes = _recounted(store, table, version if at is None else at, version)
-        total = _pairs(store, form["evidence"]["agreement"]["files"]["agree"], "pairs", form)
+        total = _pairs(store, record, "agree", "pairs")
         for columns, change in changes.items():
             total[columns] = total.get(columns, 0) - change
-        return _agree_sets(total, form)
+        return _agree_sets(total, record)
 
     return store.ask(answer)
 
 
 def changed_agree_sets(store: Store, table: str, since: int) -> list[AgreeSet]:
     """How the numbers of pairs of a table changed after a version."""
-    form = store.read()["tables"][table]
-    return _agree_sets(_recounted(store, table, since, store.head()), form)
+    record = store.read().table(table)
+    return _agree_sets(_recounted(store, table, since, store.head()), record)
 
 
 def _recounted(store: Store, table: str, since: int, last: int) -> dict[tuple[str, ...], int]:
     """How batches changed the numbers of pairs, all of which were counted."""
     if not 1 <= since <= last:
         raise InputError(f"there is no version {since}; there are 1 to {last}")
-    bodies = [store.read(version) for version in range(since, last + 1)]
-    files = {
-        body["version"]: body["tables"][table]["evidence"]["agreement"]["files"] for body in bodies
-    }
-    if without := [version for version, each in files.items() if "agree" not in each]:
+    commits = [store.read(version) for version in range(since, last + 1)]
+    records = {each.version: each.table(table) for each in commits}
+    if without := [version for version, each in records.items() if not is_counted(each)]:
         raise InputError(
             f"the pairs of rows of {table!r} were not counted in version {without[-1]}; "
             f"ask for version {without[-1] + 1} or later"
         )
-    forms = [body["tables"][table] for body in bodies[1:] if body["changes"]["table"] == table]
+    mine = [each.version for each in commits[1:] if each.batch and each.batch.table == table]
     total: dict[tuple[str, ...], int] = {}
-    for form in forms:
-        for columns, change in _pairs(
-            store, form["evidence"]["agreement"]["files"]["recount"], "change", form
-        ).items():
+    for version in mine:
+        for columns, change in _pairs(store, records[version], "recount", "change").items():
             total[columns] = total.get(columns, 0) + change
     return total
 
 
-def _pairs(
-    store: Store, path: str, column: str, form: dict[str, Any]
-) -> dict[tuple[str, ...], int]:
-    kept = stored(store, path)
-    sets = columns_of(kept.column("mask"), form["columns"]["names"])
+def is_counted(record: TableRecord) -> bool:
+    """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
+    return AGREEMENTS in record.evidence and "agree" in record.evidence[AGREEMENTS].files
+
+
+def _pairs(store: Store, record: TableRecord, role: str, column: str) -> dict[tuple[str, ...], int]:
+    kept = stored(store, record.evidence[AGREEMENTS].files[role])
+    sets = columns_of(kept.column("mask"), list(record.columns.names))
     return dict(zip(sets, kept.column(column).to_pylist(), strict=True))
 
 
-def _agree_sets(total: dict[tuple[str, ...], int], form: dict[str, Any]) -> list[AgreeSet]:
+def _agree_sets(total: dict[tuple[str, ...], int], record: TableRecord) -> list[AgreeSet]:
     found = [AgreeSet(columns, pairs) for columns, pairs in total.items() if pairs]
-    return shortest_first(found, form["columns"]["names"])
+    return shortest_first(found, record.columns.names)

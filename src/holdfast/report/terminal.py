@@ -80,7 +80,7 @@ def show(
         if "fds" in parts and table.functional_dependencies is not None:
             _dependencies(page, table, snapshot.options)
         elif "fds" in parts and forms.is_left_out(table, snapshot.options):
-            why = table.details["evidence"]["agreement"]["choice"]["reason"]
+            why = table.choice.reason if table.choice else ""
             page.line(f"functional dependencies were not searched for: {why} (--kinds)", "", 2)
         if verbose:
             _inside(page, table)
@@ -247,22 +247,18 @@ def _shared(non_key: NonKey) -> Text:
 
 
 def _inside(page: Page, table: TableSnapshot) -> None:
-    indexes = forms.indexes(table)
-    segments = len(table.details.get("segments", ()))
-    page.line(f"{count(segments, 'segment')}, {count(len(indexes), 'index', 'indexes')}", indent=2)
-    if indexes:
+    indexes = count(len(table.indexes), "index", "indexes")
+    page.line(f"{count(table.segments, 'segment')}, {indexes}", indent=2)
+    if table.indexes:
         grid = figures("index", "distinct values", "selectivity")
-        for index in indexes:
-            share = f"{index['selectivity']:.4g}"
-            name = plain(listed(index["columns"]))
-            grid.add_row(name, f"{index['distinct']:,}", share)
+        for index in table.indexes:
+            share = f"{index.selectivity:.4g}"
+            grid.add_row(plain(listed(index.columns)), f"{index.distinct:,}", share)
         page.table(grid, 4)
-    choice = (
-        table.details.get("evidence", {}).get("agreement", {}).get("choice", {"strategy": None})
-    )
-    if choice["strategy"] is not None:
-        page.line(f"functional dependencies: {choice['strategy']}, {choice['reason']}", indent=2)
-        seconds, limit = f"{choice['seconds']:,.1f} s", f"{choice['limit']:,.0f} s"
+    choice = table.choice
+    if choice is not None and choice.strategy is not None:
+        page.line(f"functional dependencies: {choice.strategy}, {choice.reason}", indent=2)
+        seconds, limit = f"{choice.seconds:,.1f} s", f"{choice.limit:,.0f} s"
         page.line(f"counting all pairs: about {seconds}; the limit is {limit}", "dim", 4)
 
 

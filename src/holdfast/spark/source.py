@@ -24,6 +24,7 @@ from pyspark.sql import types as t
 
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import Source, is_local, local_file
+from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.spark import jobs
 from holdfast.spark.types import arrow_type, carried
@@ -41,11 +42,11 @@ def from_frame(frame: DataFrame, label: str) -> RowInput:
     """The caller's DataFrame, as it is."""
     kinds = [field.dataType for field in frame.schema.fields]
     columns = _columns(list(frame.columns), kinds)
-    return RowInput(label, columns, _positional(frame, kinds), {"format": "dataframe"})
+    return RowInput(label, columns, _positional(frame, kinds), SourceRecord())
 
 
 def from_source(
-    session: SparkSession, source: Source, stored: dict[str, Any] | None = None
+    session: SparkSession, source: Source, stored: SourceRecord | None = None
 ) -> RowInput:
     """A file, folder or table. ``stored`` says how the table's first rows were read."""
     if stored:
@@ -322,9 +323,10 @@ def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
     columns = _columns([each.name for each in data], [each.dataType for each in data])
     stored = source.stored()
     if corrupt and first:
-        stored["schema"] = ", ".join(
+        schema_text = ", ".join(
             f"`{each.name.replace('`', '``')}` {each.dataType.simpleString()}" for each in data
         )
+        stored = replace(stored, schema=schema_text)
     if corrupt:
         file_path = frame.metadataColumn("_metadata")["file_path"]
         frame = frame.select("*", _origin(file_path))

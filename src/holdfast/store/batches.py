@@ -17,38 +17,39 @@ import json
 import os
 from collections.abc import Iterator
 
+from holdfast.model.commits import Header, Summary
 from holdfast.model.errors import StoreError
-from holdfast.store.log import Body, Log, canonical
+from holdfast.store.log import Log, canonical
 
 SPAN = 256
 _GROWTH = 16
 
 
-def find(log: Log, root: str, table: str, batch_id: str) -> Body | None:
-    """The batch of that id with the version that applied it, or None."""
+def find(log: Log, root: str, table: str, batch_id: str) -> Summary | None:
+    """The version that applied the batch of that id, or None."""
     version = log.head()
     while version % SPAN:
-        batch = log.read(version).get("batch")
-        if batch and (batch.get("table"), batch.get("id")) == (table, batch_id):
-            return {**batch, "version": version}
+        batch = log.read(version, Header).batch
+        if batch and (batch.table, batch.id) == (table, batch_id):
+            return log.read(version, Summary)
         version -= 1
     needle = b"\n" + canonical([table, batch_id])[:-1] + b","
     for lines in _blocks(log, root, version):
         at = lines.find(needle)
         if at >= 0:
             applied = json.loads(lines[at + 1 : lines.index(b"\n", at + 1)])[2]
-            return {**log.read(applied)["batch"], "version": applied}
+            return log.read(applied, Summary)
     return None
 
 
-def block(log: Log, root: str, body: Body) -> tuple[int, bytes]:
-    """First version and content of the block that ends with the commit of ``body``."""
-    last = body["version"]
+def block(log: Log, root: str, commit: Header) -> tuple[int, bytes]:
+    """First version and content of the block that ends with a commit."""
+    last = commit.version
     first = last - _span(last) + 1
-    recent = [_line(body)]
+    recent = [_line(commit)]
     version = last - 1
     while version % SPAN:
-        recent.append(_line(log.read(version)))
+        recent.append(_line(log.read(version, Header)))
         version -= 1
     # Blocks nest, so following them back ends exactly before ``first``.
     older = [lines[1:] for lines in _blocks(log, root, version, first)]
@@ -64,30 +65,32 @@ def _span(version: int) -> int:
     return span
 
 
-def _line(body: Body) -> bytes:
-    batch = body.get("batch")
-    if not batch or batch.get("id") is None:
+def _line(commit: Header) -> bytes:
+    batch = commit.batch
+    if not batch or batch.id is None:
         return b""
-    return canonical([batch["table"], batch["id"], body["version"]]) + b"\n"
+    return canonical([batch.table, batch.id, commit.version]) + b"\n"
 
 
 def _blocks(log: Log, root: str, version: int, first: int = 1) -> Iterator[bytes]:
     """The checked lines of the blocks from ``version`` back to ``first``, newest first."""
     while version >= first:
-        named = log.read(version)["batches"]
-        path = os.path.join(root, named["file"])
+        named = log.read(version, Header).batches
+        if named is None:
+            raise _damaged(log.path(version), "it names no list of batches")
+        path = os.path.join(root, named.file)
         try:
             with open(path, "rb") as file:
                 header, newline, lines = file.read().partition(b"\n")
         except OSError as error:
             raise _damaged(path, str(error.strerror)) from error
         lines = newline + lines
-        expected = {"first": named["first"], "last": version}
+        expected: dict[str, int | str] = {"first": named.first, "last": version}
         expected["checksum"] = hashlib.sha256(lines).hexdigest()
         if header != canonical(expected):
             raise _damaged(path, "its content does not match its checksum")
         yield lines
-        version = named["first"] - 1
+        version = named.first - 1
 
 
 def _damaged(path: str, why: str) -> StoreError:

@@ -14,6 +14,7 @@ import shutil
 import time
 from collections.abc import Iterable
 
+from holdfast.model.commits import Header
 from holdfast.store.files import KEPT_KINDS, data_name, entries, temporary_run
 from holdfast.store.leases import EXPIRY_S, bury, held
 from holdfast.store.log import Log
@@ -82,15 +83,15 @@ def remove_uncommitted(root: str, log: Log, run: str, base: int) -> None:
 
 def committed(log: Log, run: str, base: int) -> bool:
     """Whether the version after ``base`` was committed by this run."""
-    return log.head() > base and log.read(base + 1).get("run") == run
+    return log.head() > base and log.read(base + 1, Header).run == run
 
 
 def _used(log: Log, versions: Iterable[int]) -> set[str]:
     """The names in ``data/`` that versions use. A data file may lie in a folder of its own."""
     used = set()
     for version in versions:
-        body = log.read(version)
-        for path in (*body["files"], *body["keep"]):
+        commit = log.read(version, Header)
+        for path in (*commit.files, *commit.keep):
             used.add(path.split("/")[1])
     return used
 

@@ -21,8 +21,9 @@ def write(store: Store, lease: Lease, kind: str, table: pa.Table) -> str:
     return store.write(lease.new_path(kind, "arrow"), sink.getvalue())
 
 
-def stored(store: Store, path: str) -> pa.Table:
-    """What an Arrow file of a profile holds."""
+def stored(store: Store, files: tuple[str, ...]) -> pa.Table:
+    """What the Arrow files of one role hold."""
+    (path,) = files
     return pa.ipc.open_file(pa.py_buffer(store.content(path))).read_all()
 
 

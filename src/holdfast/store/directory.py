@@ -20,14 +20,16 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from holdfast.model.commits import BlockRecord, Commit, Header, Summary
 from holdfast.model.errors import BatchError, ConflictError, MissingFileError, StoreError
 from holdfast.store import batches, clean, files
 from holdfast.store.leases import Lease
-from holdfast.store.log import Body, Log, encode
+from holdfast.store.log import Log, encode
 from holdfast.tasks import sealed
 from holdfast.tasks.sealed import Seal, seal_of, sealed_name
 
@@ -73,9 +75,9 @@ class Store:
     >>> store = Store.create(tempfile.mkdtemp())
     >>> with store.writing() as lease:
     ...     path = store.write(lease.new_path("keys", "json"), b"[]")
-    ...     store.publish({"batch": None, "files": [path], "keep": [path]}, lease)
+    ...     store.publish(Commit(files=(path,), keep=(path,)), lease)
     1
-    >>> store.read()["version"]
+    >>> store.read().version
     1
     """
 
@@ -157,28 +159,30 @@ class Store:
         """All versions, oldest first."""
         return self._commits.versions()
 
-    def read(self, version: int | None = None) -> Body:
+    def read(self, version: int | None = None) -> Commit:
         """What a version's commit says, the last one's unless told."""
-        return self._commits.read(self.head() if version is None else version)
+        return self._commits.read(self.head() if version is None else version, Commit)
 
-    def summaries(self, last: int | None = None) -> list[Body]:
-        """The commits, oldest first; only the ``last`` so many when told."""
+    def header(self, version: int) -> Header:
+        """Which files a version has, and which of them stay."""
+        return self._commits.read(version, Header)
+
+    def summaries(self, last: int | None = None) -> list[Summary]:
+        """The numbers of all versions, oldest first; only the ``last`` so many when told."""
         head = self.head()
         first = 1 if last is None else max(1, head - last + 1)
-        return [self._commits.read(version) for version in range(first, head + 1)]
+        return [self._commits.read(version, Summary) for version in range(first, head + 1)]
 
-    def find_batch(
-        self, table: str, batch_id: str, digest: str | None = None
-    ) -> dict[str, Any] | None:
-        """The batch that was applied under an id, with its version, or None.
+    def find_batch(self, table: str, batch_id: str, digest: str | None = None) -> Summary | None:
+        """The version that applied a batch under an id, or None.
 
         With a ``digest``: a BatchError when the id was used for other content.
         """
         found = batches.find(self._commits, self.path, table, batch_id)
-        if found is not None and digest is not None and found.get("digest") != digest:
+        if found and digest is not None and found.batch and found.batch.digest != digest:
             raise BatchError(
                 f"table {table}: batch id {batch_id!r} was already used for other rows, in "
-                f"version {found['version']}; nothing was applied. Give this batch another id."
+                f"version {found.version}; nothing was applied. Give this batch another id."
             )
         return found
 
@@ -221,7 +225,7 @@ class Store:
     def reading(self, version: int | None = None) -> Iterator[Lease]:
         """Be a reader of a version, the last one unless told: its files stay until the end."""
         if version is not None:
-            self._commits.read(version)
+            self._commits.read(version, Header)
         lease = Lease(os.path.join(self.path, "leases"), "read")
         try:
             lease.take(self.head, version)
@@ -286,33 +290,31 @@ class Store:
         found = (sealed.damage(Path(self.file(relative))) for relative in names)
         return [error for error in found if error]
 
-    def publish(self, body: Body, lease: Lease) -> int:
+    def publish(self, commit: Commit, lease: Lease) -> int:
         """Commit a version: all of it, flushed and for good, or an error and nothing.
 
-        ``body`` has ``batch``, ``files`` and ``keep``, and whatever else the version should say.
+        Its number, time and run are what they are, whatever the commit says of them.
         """
         if lease.mode != "write" or lease.committed is not None:
             raise ValueError("a version is published once, by the lease of a writer")
         version = lease.version + 1
-        stamp = {"version": version, "parent": lease.version, "run": lease.run}
-        for name, value in stamp.items():
-            if body.get(name, value) != value:
-                raise ValueError(f"{name} is {body[name]!r}, but this lease commits {value!r}")
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
-        body = {"created": now, "batch": None, **body, **stamp}
-        _check_names(body)
+        commit = replace(
+            commit, version=version, parent=lease.version, run=lease.run, created=now, batches=None
+        )
+        _check_names(commit)
         lease.confirm()
         if self.head() >= version:
             raise self._conflict(version)
         if version % batches.SPAN == 0:
-            self._add_block(body, lease)
+            commit = self._with_block(commit, lease)
 
         target = self._commits.path(version)
         folder = os.path.dirname(target)
         temporary = os.path.join(folder, files.temporary_name(lease.run))
-        content = encode(body)
+        content = encode(commit)
         with files.disk_errors(self.path):
-            self._flush([*body["files"], *body["keep"]], lease.run)
+            self._flush([*commit.files, *commit.keep], lease.run)
             files.write_synced(temporary, content)
             try:
                 files.publish_exclusively(temporary, target)
@@ -329,8 +331,8 @@ class Store:
     def sizes(self) -> dict[str, int]:
         """Bytes of the last version by kind of file, and of the log."""
         sizes: dict[str, int] = {}
-        body = self.read()
-        for relative in {*body["files"], *body["keep"]}:
+        commit = self.read()
+        for relative in {*commit.files, *commit.keep}:
             named = files.data_name(relative.split("/")[1])
             kind = named.kind if named else "other"
             sizes[kind] = sizes.get(kind, 0) + _seal(relative).size
@@ -338,12 +340,15 @@ class Store:
             sizes["log"] = sum(entry.stat().st_size for entry in entries)
         return sizes
 
-    def _add_block(self, body: Body, lease: Lease) -> None:
-        first, content = batches.block(self._commits, self.path, body)
+    def _with_block(self, commit: Commit, lease: Lease) -> Commit:
+        first, content = batches.block(self._commits, self.path, commit)
         relative = self.write(lease.new_path("batches", "jsonl"), content)
-        body["batches"] = {"file": relative, "first": first}
-        body["files"] = [*body["files"], relative]
-        body["keep"] = [*body["keep"], relative]
+        return replace(
+            commit,
+            batches=BlockRecord(relative, first),
+            files=(*commit.files, relative),
+            keep=(*commit.keep, relative),
+        )
 
     def _flush(self, names: Sequence[str], run: str) -> None:
         """See that all files are there, and whole, and flush this run's and their names."""
@@ -401,15 +406,11 @@ def _seal(relative: str) -> Seal:
     return seal
 
 
-def _check_names(body: Body) -> None:
-    for name in ("files", "keep"):
-        if not isinstance(body.get(name), list):
-            raise ValueError(f"a version needs a list of {name}")
-        for relative in body[name]:
-            _seal(relative)
-    for relative in body["keep"]:
-        named = files.data_name(relative.removeprefix("data/"))
-        if named is None or named.kind not in files.KEPT_KINDS:
+def _check_names(commit: Header) -> None:
+    for relative in (*commit.files, *commit.keep):
+        _seal(relative)
+    for relative in commit.keep:
+        if not files.is_kept(relative):
             raise ValueError(f"{relative!r} cannot be kept for ever: kinds are {files.KEPT_KINDS}")
 
 

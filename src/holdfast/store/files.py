@@ -51,6 +51,16 @@ def data_name(name: str) -> DataName | None:
     return DataName(match[1], match[2]) if match else None
 
 
+def is_kept(relative: str) -> bool:
+    """Whether a data file is of a kind that stays for ever.
+
+    >>> is_kept("data/sets-0123456789ab-0001.arrow"), is_kept("data/raw-0123456789ab-0002.arrow")
+    (True, False)
+    """
+    named = data_name(relative.removeprefix(f"{DATA}/"))
+    return named is not None and named.kind in KEPT_KINDS
+
+
 def data_prefix(kind: str, run: str, folder: str = DATA) -> str:
     """The beginning of the relative paths of one run's data files of one kind."""
     if not re.fullmatch(_KIND, kind):

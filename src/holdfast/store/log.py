@@ -10,11 +10,14 @@ import hashlib
 import json
 import os
 import re
-from typing import Any
+from typing import TypeVar
 
+from holdfast.model.commits import Commit, Header, Summary
 from holdfast.model.errors import StoreError
+from holdfast.model.records import FormError, from_form, to_form
 
-Body = dict[str, Any]
+Said = TypeVar("Said", Commit, Header, Summary)
+"""How much of a commit is read."""
 
 _NUMBERED = re.compile(r"(\d{12})\.json")
 _ENVELOPE = re.compile(rb'\{"checksum":"([0-9a-f]{64})","body":(\{.*\})\}\n', re.DOTALL)
@@ -26,9 +29,9 @@ def canonical(value: object) -> bytes:
     return text.encode("ascii")
 
 
-def encode(body: Body) -> bytes:
+def encode(commit: Commit) -> bytes:
     """The bytes of a commit file."""
-    inner = canonical(body)
+    inner = canonical(to_form(commit))
     checksum = hashlib.sha256(inner).hexdigest().encode("ascii")
     return b'{"checksum":"' + checksum + b'","body":' + inner + b"}\n"
 
@@ -72,8 +75,8 @@ class Log:
             self._seen += 1
         return self._seen
 
-    def read(self, version: int) -> Body:
-        """The body of a commit, checked against its checksum and its number."""
+    def read(self, version: int, kind: type[Said]) -> Said:
+        """A commit, or a part of it, checked against its checksum, its number and its types."""
         if version < 1 or (version > self._seen and version > self.head()):
             raise StoreError(
                 f"{os.path.dirname(self.directory)}: there is no version {version}; "
@@ -91,10 +94,13 @@ class Log:
             raise self._damaged(version, "it is not a whole commit file")
         if hashlib.sha256(match[2]).hexdigest().encode("ascii") != match[1]:
             raise self._damaged(version, "its content does not match its checksum")
-        body: Body = json.loads(match[2])
-        if body.get("version") != version:
-            raise self._damaged(version, f"it holds version {body.get('version')}")
-        return body
+        try:
+            commit = from_form(kind, json.loads(match[2]))
+        except FormError as error:
+            raise self._damaged(version, str(error)) from error
+        if commit.version != version:
+            raise self._damaged(version, f"it holds version {commit.version}")
+        return commit
 
     def _damaged(self, version: int, why: str) -> StoreError:
         return StoreError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.model.records import from_form
 from holdfast.store.run import Run
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
@@ -52,7 +53,7 @@ def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, Moves]:
     merged = []
     for result in run.runner.run(calls):
         for task_result in result:
-            merged.append(Segment.from_dict(task_result.facts["segment"]))
+            merged.append(from_form(Segment, task_result.facts["segment"]))
             old.append(task_result.arrays["old"])
             new.append(task_result.arrays["new"])
     moves = Moves(np.concatenate(old), np.concatenate(new))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.input.row_input import Columns
+from holdfast.model.commits import SourceRecord, TableRecord
 from holdfast.model.options import Options
 from holdfast.tasks.encode import layout
 from holdfast.tasks.segments import Segment
@@ -23,7 +23,7 @@ class Table:
 
     name: str
     columns: Columns
-    source: dict[str, Any]
+    source: SourceRecord
     segments: tuple[Segment, ...]
     next_number: int
     distinct: list[float]  # estimated distinct values per column
@@ -50,33 +50,34 @@ class Table:
         repeated = [[at.get(id_, id_) for id_ in pair] for pair in self.repeated]
         return replace(self, repeated=repeated)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The form that a commit stores."""
-        return {
-            "columns": self.columns.to_dict(),
-            "source": self.source,
-            "rows": self.rows,
-            "segments": [segment.to_dict() for segment in self.segments],
-            "next_number": self.next_number,
-            "distinct": self.distinct,
-            "estimated_at": self.estimated_at,
-            "indexed": list(self.indexed),
-            "duplicates": self.duplicates,
-            "repeated": self.repeated,
-        }
+    @property
+    def record(self) -> TableRecord:
+        """What a commit stores of the rows."""
+        return TableRecord(
+            self.columns.record,
+            self.source,
+            self.rows,
+            self.segments,
+            self.next_number,
+            tuple(self.distinct),
+            self.estimated_at,
+            self.indexed,
+            self.duplicates,
+            tuple((one, two) for one, two in self.repeated),
+        )
 
     @staticmethod
-    def from_dict(name: str, form: dict[str, Any]) -> Table:
+    def stored(name: str, record: TableRecord) -> Table:
         """The table that a commit stored."""
         return Table(
             name,
-            Columns.from_dict(form["columns"]),
-            form["source"],
-            tuple(Segment.from_dict(each) for each in form["segments"]),
-            form["next_number"],
-            form["distinct"],
-            form["estimated_at"],
-            tuple(form["indexed"]),
-            form["duplicates"],
-            form["repeated"],
+            Columns.stored(record.columns),
+            record.source,
+            record.segments,
+            record.next_number,
+            list(record.distinct),
+            record.estimated_at,
+            record.indexed,
+            record.duplicates,
+            [list(pair) for pair in record.repeated],
         )

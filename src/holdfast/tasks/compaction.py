@@ -10,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import index
+from holdfast.model.records import to_form
 from holdfast.tasks.ingest import Sketches
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
@@ -101,7 +102,7 @@ def merge(item: Merge) -> Iterator[TaskResult]:
     merged = Segment(item.number, start, start, path, copied, None, built)
     order = [item.ids[item.ids >> 32 == segment.number] for segment in view.segments]
     yield TaskResult(
-        {"segment": merged.to_dict()},
+        {"segment": to_form(merged)},
         {"old": np.concatenate(order), "new": np.concatenate(where).astype(np.int64)},
     )
 

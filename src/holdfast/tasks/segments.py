@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from holdfast.kernels import encode
 from holdfast.kernels import index as kernels
 from holdfast.kernels.evidence import Shape
 from holdfast.kernels.index import Ranges
+from holdfast.model.commits import Segment as Segment
 from holdfast.tasks.sealed import Sink, mapped, stamp
 
 U64 = NDArray[np.uint64]
@@ -38,40 +39,6 @@ RAW_BATCH = 4_096
 """Raw rows that are decompressed to show one."""
 
 _NO_ROWS = np.empty(0, np.uint8)
-
-
-@dataclass(frozen=True)
-class Segment:
-    """Where a segment's files are, relative to the profile, and how many rows it has."""
-
-    number: int
-    rows: int
-    live: int
-    words: str
-    raw: str | None
-    dead: str | None = None
-    indexes: dict[str, str] = field(default_factory=dict)  # name → file
-
-    @property
-    def base(self) -> int:
-        """The row id of position 0."""
-        return self.number << 32
-
-    @property
-    def files(self) -> list[str]:
-        """Every file of the segment."""
-        rest = [self.raw] if self.raw else []
-        rest += [self.dead] if self.dead else []
-        return [self.words, *rest, *self.indexes.values()]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The form that a commit stores."""
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> Segment:
-        """The segment that a commit stored."""
-        return Segment(**form)
 
 
 def unique(prefix: str, kind: str) -> str:

@@ -22,6 +22,7 @@ import pyarrow.types as at
 from numpy.typing import NDArray
 
 from holdfast.kernels import values
+from holdfast.model.commits import ValueRun
 from holdfast.tasks.coding import held
 from holdfast.tasks.encode import layout
 from holdfast.tasks.result import TaskResult
@@ -141,37 +142,6 @@ class Cells:
         return codes, present
 
 
-@dataclass(frozen=True)
-class Run:
-    """Entries in files: part k of n has the codes of the k-th of n equal ranges; or none."""
-
-    parts: tuple[str | None, ...]
-    entries: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The form that a commit stores."""
-        return {"parts": list(self.parts), "entries": self.entries}
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> Run:
-        """The run that a commit stored."""
-        return Run(tuple(form["parts"]), form["entries"])
-
-    @property
-    def files(self) -> list[str]:
-        """Every file of the run."""
-        return [part for part in self.parts if part]
-
-    def between(self, low: int, high: int) -> list[str]:
-        """The files that may have codes from ``low`` to below ``high``."""
-        count = len(self.parts)
-        return [
-            part
-            for k, part in enumerate(self.parts)
-            if part and cut(k, count) < high and cut(k + 1, count) > low
-        ]
-
-
 def cut(part: int, parts: int) -> int:
     """Where the codes of a part begin."""
     return CODES * part // parts
@@ -196,9 +166,9 @@ class Settle:
     prefix: str
     low: int
     high: int
-    changed: tuple[Run, ...]
+    changed: tuple[ValueRun, ...]
     cells: tuple[Cells, ...]
-    before: tuple[Run, ...]
+    before: tuple[ValueRun, ...]
     words: int  # of a mask over all attributes
     frequencies: bool  # without them only arrivals are kept
 
@@ -211,7 +181,7 @@ class Merge:
     prefix: str
     low: int
     high: int
-    runs: tuple[Run, ...]
+    runs: tuple[ValueRun, ...]
     frequencies: bool
 
 
@@ -222,8 +192,8 @@ class Compare:
     root: str
     low: int
     high: int
-    one: tuple[Run, ...]
-    two: tuple[Run, ...]
+    one: tuple[ValueRun, ...]
+    two: tuple[ValueRun, ...]
 
 
 @dataclass(frozen=True)
@@ -233,7 +203,7 @@ class Missing:
     root: str
     low: int
     high: int
-    runs: tuple[Run, ...]
+    runs: tuple[ValueRun, ...]
     dependent: int
     referenced: int
     most: int | None
@@ -254,7 +224,7 @@ class Trial:
     root: str
     low: int
     high: int
-    runs: tuple[Run, ...]
+    runs: tuple[ValueRun, ...]
     cells: tuple[Cells, ...]
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -443,11 +413,21 @@ def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) ->
     return TaskResult({"part": path, "entries": len(entries)})
 
 
-def _slices(root: Path, runs: tuple[Run, ...], low: int, high: int) -> list[U64]:
+def _between(run: ValueRun, low: int, high: int) -> list[str]:
+    """The files that may have codes from ``low`` to below ``high``."""
+    count = len(run.parts)
+    return [
+        part
+        for k, part in enumerate(run.parts)
+        if part and cut(k, count) < high and cut(k + 1, count) > low
+    ]
+
+
+def _slices(root: Path, runs: tuple[ValueRun, ...], low: int, high: int) -> list[U64]:
     """The entries of runs in a range of codes."""
     found = []
     for run in runs:
-        for part in run.between(low, high):
+        for part in _between(run, low, high):
             arrays, _ = map_arrays(root / part)
             first = np.searchsorted(arrays["code"], np.uint64(low))
             last = len(arrays["code"])
@@ -457,12 +437,12 @@ def _slices(root: Path, runs: tuple[Run, ...], low: int, high: int) -> list[U64]
     return found
 
 
-def _same_codes(root: Path, runs: tuple[Run, ...], low: int, high: int, codes: U64) -> U64:
+def _same_codes(root: Path, runs: tuple[ValueRun, ...], low: int, high: int, codes: U64) -> U64:
     """The entries of runs that have one of the codes."""
     found = []
     needles = np.ascontiguousarray(codes[:, 0])
     for run in runs:
-        for part in run.between(low, high) if len(codes) else ():
+        for part in _between(run, low, high) if len(codes) else ():
             arrays, _ = map_arrays(root / part)
             firsts = np.searchsorted(arrays["code"], needles)
             places = values.places(codes, firsts, arrays["code"], arrays["rest"])

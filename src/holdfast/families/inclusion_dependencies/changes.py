@@ -12,6 +12,7 @@ from holdfast.families.inclusion_dependencies import n_ary
 from holdfast.families.inclusion_dependencies.clusters import Inclusion, by_table
 from holdfast.families.inclusion_dependencies.foreign_keys import Shared
 from holdfast.families.inclusion_dependencies.n_ary import Candidate, Verdicts
+from holdfast.model.commits import ValueRun
 from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
@@ -22,7 +23,7 @@ from holdfast.tasks import values as tasks
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.values import HELD, Cells, Run, cut
+from holdfast.tasks.values import HELD, Cells, cut
 
 I64 = NDArray[np.int64]
 
@@ -65,7 +66,7 @@ def changed(
     progress("values", cells=size)
     if not size:
         return before
-    runs: list[Run] = []
+    runs: list[ValueRun] = []
     parts = 1
     if size > _AT_ONCE:
         runs = _counted(runner, [each for _, each in cells], place)
@@ -111,7 +112,7 @@ def cells_of(state: Inclusion, change: Change, place: Place, options: Options) -
     )
 
 
-def _counted(runner: Runner, cells: list[Cells], place: Place) -> list[Run]:
+def _counted(runner: Runner, cells: list[Cells], place: Place) -> list[ValueRun]:
     """Runs of the values of many rows."""
     calls: list[Call] = []
     for each in cells:
@@ -127,8 +128,8 @@ def _counted(runner: Runner, cells: list[Cells], place: Place) -> list[Run]:
     return [run_of([task_result]) for result in runner.run(calls) for task_result in result]
 
 
-def run_of(task_results: list[TaskResult]) -> Run:
-    return Run(
+def run_of(task_results: list[TaskResult]) -> ValueRun:
+    return ValueRun(
         tuple(task_result.facts["part"] for task_result in task_results),
         sum(task_result.facts["entries"] for task_result in task_results),
     )

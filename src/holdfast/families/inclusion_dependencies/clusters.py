@@ -20,10 +20,11 @@ from holdfast.families.inclusion_dependencies.n_ary import Candidate, Verdicts
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels import values as kernels
+from holdfast.model.commits import ValueRun
 from holdfast.model.constraints import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
-from holdfast.tasks.values import Run, family
+from holdfast.tasks.values import family
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -35,12 +36,12 @@ class Inclusion:
 
     attributes: tuple[Attribute, ...]
     families: tuple[str, ...]
-    runs: tuple[Run, ...]
+    runs: tuple[ValueRun, ...]
     masks: U64  # the clusters, over the attributes
     counts: I64  # and how many values each has
     overlaps: I64  # values that two attributes share; with itself: an attribute's distinct values
     tuples: Verdicts = field(default_factory=dict)  # on candidates of several columns
-    files: dict[str, str] = field(default_factory=dict)
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # once written, by role
 
     @staticmethod
     def none(tables: Mapping[str, Columns]) -> Inclusion:
@@ -56,11 +57,6 @@ class Inclusion:
     def emptied(self) -> Inclusion:
         """The same attributes without values."""
         return _without_values(self.attributes, self.families)
-
-    @property
-    def data_files(self) -> list[str]:
-        """Every file of the state."""
-        return [*self.files.values(), *(file for run in self.runs for file in run.files)]
 
     def moved(self, masks: U64, counts: I64) -> Inclusion:
         """The clusters after values moved: each row has the mask before and the mask after."""

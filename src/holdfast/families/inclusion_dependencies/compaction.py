@@ -6,12 +6,13 @@ from dataclasses import replace
 
 from holdfast.families.inclusion_dependencies.changes import run_of
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
+from holdfast.model.commits import ValueRun
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store.run import Place
 from holdfast.tasks import values as tasks
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.values import HELD, Run, cut
+from holdfast.tasks.values import HELD, cut
 
 _FAN = 8
 """Runs of one tier that are merged into one of the next."""
@@ -20,9 +21,9 @@ _SMALLEST = 1 << 15
 """Entries below which all runs are of the lowest tier."""
 
 
-def due(runs: tuple[Run, ...]) -> list[tuple[Run, ...]]:
+def due(runs: tuple[ValueRun, ...]) -> list[tuple[ValueRun, ...]]:
     """The runs to merge, group by group."""
-    tiers: dict[int, list[Run]] = {}
+    tiers: dict[int, list[ValueRun]] = {}
     for run in runs:
         tier, entries = 0, run.entries
         while entries > _SMALLEST:

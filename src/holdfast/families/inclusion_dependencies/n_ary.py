@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.input.row_input import Columns
+from holdfast.model.commits import ValueRun
 from holdfast.model.constraints import EMPTY, HOLDS, REFUTED
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
@@ -26,7 +27,7 @@ from holdfast.tasks import values as tasks
 from holdfast.tasks.encode import layout
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.values import HELD, Cells, Run, cut, family
+from holdfast.tasks.values import HELD, Cells, cut, family
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -195,7 +196,7 @@ def _tested(search: Search, candidates: list[Candidate]) -> Verdicts:
         if any(side[0] == table for side in sides)
     ]
     size = sum(s.rows for each in cells for s in each.view.segments) * len(sides)
-    runs: tuple[Run, ...] = ()
+    runs: tuple[ValueRun, ...] = ()
     parts = 1
     if size > _AT_ONCE:
         runs = _counted(search, cells)
@@ -230,14 +231,14 @@ def _refuted(codes: U64, rows: I64, place: int) -> Verdict:
     return Verdict(REFUTED, (high, low), int(rows[place]))
 
 
-def _counted(search: Search, cells: list[Cells]) -> tuple[Run, ...]:
+def _counted(search: Search, cells: list[Cells]) -> tuple[ValueRun, ...]:
     calls: list[Call] = [
         (tasks.count, tasks.Count(replace(each, view=share), search.place.prefix))
         for each in cells
         for share in shares(each.view, search.runner.tasks)
     ]
     task_results = [task_result for result in search.runner.run(calls) for task_result in result]
-    return tuple(Run((p.facts["part"],), p.facts["entries"]) for p in task_results)
+    return tuple(ValueRun((p.facts["part"],), p.facts["entries"]) for p in task_results)
 
 
 def _kept(search: Search, known: Verdicts, batch: Batch) -> Verdicts:

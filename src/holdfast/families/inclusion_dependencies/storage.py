@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,20 +10,16 @@ import pyarrow as pa
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.inclusion_dependencies.n_ary import Candidate, Verdict, Verdicts
 from holdfast.kernels import bitsets
+from holdfast.model.commits import InclusionRecord
 from holdfast.model.constraints import Attribute
 from holdfast.store import Lease, Store
 from holdfast.store.codecs import masks_of, matrix_of, stored, write
-from holdfast.tasks.values import Run
 
 
-def to_dict(state: Inclusion) -> dict[str, Any]:
-    """The form that a commit stores."""
-    return {
-        "attributes": [[each.table, each.column] for each in state.attributes],
-        "families": list(state.families),
-        "runs": [run.to_dict() for run in state.runs],
-        **state.files,
-    }
+def record(state: Inclusion) -> InclusionRecord:
+    """What a commit stores."""
+    attributes = tuple((each.table, each.column) for each in state.attributes)
+    return InclusionRecord(attributes, state.families, state.runs, state.files)
 
 
 def save(store: Store, lease: Lease, state: Inclusion, before: Inclusion | None) -> Inclusion:
@@ -34,7 +29,7 @@ def save(store: Store, lease: Lease, state: Inclusion, before: Inclusion | None)
         np.array_equal(before.masks, state.masks) and np.array_equal(before.counts, state.counts)
     ):
         clusters = pa.table({"mask": masks_of(state.masks), "values": state.counts})
-        files["clusters"] = write(store, lease, "clusters", clusters)
+        files["clusters"] = (write(store, lease, "clusters", clusters),)
     if before is None or not np.array_equal(before.overlaps, state.overlaps):
         one, two = np.nonzero(np.triu(state.overlaps))
         shared = {
@@ -42,9 +37,9 @@ def save(store: Store, lease: Lease, state: Inclusion, before: Inclusion | None)
             "two": two.astype(np.int32),
             "values": state.overlaps[one, two],
         }
-        files["inclusions"] = write(store, lease, "inclusions", pa.table(shared))
+        files["inclusions"] = (write(store, lease, "inclusions", pa.table(shared)),)
     if state.tuples and (before is None or before.tuples != state.tuples):
-        files["tuples"] = write(store, lease, "tuples", _tuples(state.tuples))
+        files["tuples"] = (write(store, lease, "tuples", _tuples(state.tuples)),)
     elif not state.tuples:
         files.pop("tuples", None)
     return replace(state, files=files)
@@ -75,21 +70,21 @@ def _verdicts(kept: pa.Table) -> Verdicts:
     }
 
 
-def load(store: Store, form: dict[str, Any]) -> Inclusion:
+def load(store: Store, record: InclusionRecord) -> Inclusion:
     """The state that a commit stored."""
-    count = len(form["attributes"])
-    clusters = stored(store, form["clusters"])
-    shared = stored(store, form["inclusions"])
+    count, files = len(record.attributes), record.files
+    clusters = stored(store, files["clusters"])
+    shared = stored(store, files["inclusions"])
     overlaps = np.zeros((count, count), np.int64)
     one, two = shared.column("one").to_numpy(), shared.column("two").to_numpy()
     overlaps[one, two] = overlaps[two, one] = shared.column("values").to_numpy()
     return Inclusion(
-        tuple(Attribute(table, column) for table, column in form["attributes"]),
-        tuple(form["families"]),
-        tuple(Run.from_dict(each) for each in form["runs"]),
+        tuple(Attribute(table, column) for table, column in record.attributes),
+        record.families,
+        record.runs,
         matrix_of(clusters.column("mask"), bitsets.words_for(count)),
         clusters.column("values").to_numpy().astype(np.int64),
         overlaps,
-        _verdicts(stored(store, form["tuples"])) if "tuples" in form else {},
-        {name: form[name] for name in ("clusters", "inclusions", "tuples") if name in form},
+        _verdicts(stored(store, files["tuples"])) if "tuples" in files else {},
+        files,
     )

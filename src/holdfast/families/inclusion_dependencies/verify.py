@@ -7,10 +7,11 @@ from collections.abc import Iterator
 import numpy as np
 
 from holdfast.families.inclusion_dependencies.clusters import Inclusion, grouped
+from holdfast.model.commits import ValueRun
 from holdfast.store.run import Place
 from holdfast.tasks import values as tasks
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.values import Run, cut
+from holdfast.tasks.values import cut
 
 
 def differences(
@@ -32,7 +33,7 @@ def differences(
     same = grouped(kept.masks, kept.counts), grouped(fresh.masks, fresh.counts)
     if not all(np.array_equal(a, b) for a, b in zip(*same, strict=True)):
         yield table, "the profile's clusters of attributes are not those of the rows"
-    parts = max(len(run.parts) for run in (*kept.runs, *fresh.runs, Run((None,), 0)))
+    parts = max(len(run.parts) for run in (*kept.runs, *fresh.runs, ValueRun((None,), 0)))
     calls: list[Call] = [
         (
             tasks.compare,

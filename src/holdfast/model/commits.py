@@ -1,0 +1,226 @@
+"""What a commit stores: a version, its tables, what is known of them, and where that lies.
+
+These are plain values: names of files, numbers and text. :mod:`holdfast.model.records` reads and
+writes their JSON forms, ``docs/directory-format.md`` describes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.model.constraints import Row
+from holdfast.model.errors import UnknownTableError
+from holdfast.model.limits import Limits
+from holdfast.model.options import Options
+
+Form = dict[str, Any]
+"""A JSON object that a commit stores and somebody else reads."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """Where a segment's files are, relative to the profile, and how many rows it has."""
+
+    number: int
+    rows: int
+    live: int
+    words: str
+    raw: str | None
+    dead: str | None = None
+    indexes: dict[str, str] = field(default_factory=dict)  # name → file
+
+    @property
+    def base(self) -> int:
+        """The row id of position 0."""
+        return self.number << 32
+
+    @property
+    def files(self) -> list[str]:
+        """Every file of the segment."""
+        rest = [self.raw] if self.raw else []
+        rest += [self.dead] if self.dead else []
+        return [self.words, *rest, *self.indexes.values()]
+
+
+@dataclass(frozen=True)
+class ColumnsRecord:
+    """A table's columns: their names, their types in Spark's words, and the Arrow schema of the raw
+    rows as base64."""
+
+    names: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    arrow: str = ""
+
+
+@dataclass(frozen=True)
+class SourceRecord:
+    """How a table's first rows were read, which later batches follow."""
+
+    format: str = "dataframe"
+    options: dict[str, Any] = field(default_factory=dict)  # Spark's own, as they were given
+    schema: str | None = None
+    all_text: bool = False
+    multi_line: bool = False
+    delimiter: str | None = None
+    header: bool = True
+    escape: str | None = None
+    encoding: str | None = None
+    null_values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How a table's functional dependencies are known, and what the choice came from."""
+
+    strategy: str | None  # None: not looked for
+    seconds: float  # expected for counting all pairs
+    limit: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class EvidenceRecord:
+    """What pairs of a table's rows show in one space of comparisons."""
+
+    choice: Choice
+    limits: Limits = field(default_factory=Limits)  # up to which it is complete, and kept
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by role
+    space: Form | None = None  # None: that the columns agree
+
+
+@dataclass(frozen=True)
+class TableRecord:
+    """One table: its rows, and what is known of them."""
+
+    columns: ColumnsRecord = field(default_factory=ColumnsRecord)
+    source: SourceRecord = field(default_factory=SourceRecord)
+    rows: int = 0  # living ones, repeated ones included
+    segments: tuple[Segment, ...] = ()
+    next_number: int = 1
+    distinct: tuple[float, ...] = ()  # estimated distinct values per column
+    estimated_at: int = 0  # the number of rows when they were estimated
+    indexed: tuple[str, ...] = ()  # the names of its indexes, apart from that of whole rows
+    duplicates: int = 0  # rows that repeat another one
+    repeated: tuple[tuple[int, int], ...] = ()  # a few pairs of such rows
+    duplicated: tuple[Row, ...] = ()  # one of them, as it is shown
+    evidence: dict[str, EvidenceRecord] = field(default_factory=dict)  # by space of comparisons
+    counts: dict[str, int] = field(default_factory=dict)  # of constraints, by kind
+
+    @property
+    def data_files(self) -> list[str]:
+        """Every file of the table."""
+        rows = [file for segment in self.segments for file in segment.files]
+        return rows + [file for each in self.evidence.values() for file in _all(each.files)]
+
+
+@dataclass(frozen=True)
+class ValueRun:
+    """Values in files: part k of n has the codes of the k-th of n equal ranges; or none."""
+
+    parts: tuple[str | None, ...]
+    entries: int
+
+    @property
+    def files(self) -> list[str]:
+        """Every file of the run."""
+        return [part for part in self.parts if part]
+
+
+@dataclass(frozen=True)
+class InclusionRecord:
+    """The values of all tables together."""
+
+    attributes: tuple[tuple[str, str], ...]  # table and column
+    families: tuple[str, ...]  # of the types: only values of one family can be equal
+    runs: tuple[ValueRun, ...]
+    files: dict[str, tuple[str, ...]]  # of what follows from the values, by role
+
+    @property
+    def data_files(self) -> list[str]:
+        """Every file of the values."""
+        return [*_all(self.files), *(file for run in self.runs for file in run.files)]
+
+
+@dataclass(frozen=True)
+class BatchRecord:
+    """The batch that a version applied."""
+
+    table: str
+    id: str | None  # None: it had none
+    digest: str
+
+
+@dataclass(frozen=True)
+class BlockRecord:
+    """Where the ids of the batches since a version are listed."""
+
+    file: str
+    first: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What the store itself reads of a commit. It gives a commit its number, time and run."""
+
+    version: int = 0
+    parent: int = 0
+    run: str = ""
+    created: str = ""
+    batch: BatchRecord | None = None
+    files: tuple[str, ...] = ()  # all data files of the version
+    keep: tuple[str, ...] = ()  # those among them that stay for ever
+    batches: BlockRecord | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Commit(Header):
+    """All that a version says."""
+
+    options: Options = field(default_factory=Options)
+    tables: dict[str, TableRecord] = field(default_factory=dict)
+    inclusion: InclusionRecord | None = None  # None: not looked for
+    changes: Form | None = None  # what the batch changed, in the form that ``apply`` prints
+    seconds: dict[str, dict[str, float]] = field(default_factory=dict)  # by table, by stage
+    values_seconds: dict[str, float] = field(default_factory=dict)
+
+    def table(self, name: str) -> TableRecord:
+        """One of the tables; an unknown one is an error that says what there is."""
+        if name not in self.tables:
+            raise unknown_table(name, self.tables)
+        return self.tables[name]
+
+
+@dataclass(frozen=True)
+class TableSummary:
+    """The numbers of a table that its history shows."""
+
+    rows: int
+    duplicates: int
+    counts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A commit as the history of a profile shows it."""
+
+    version: int
+    created: str
+    batch: BatchRecord | None
+    changes: Form | None
+    tables: dict[str, TableSummary]
+
+
+def unknown_table(name: str, tables: Iterable[str]) -> UnknownTableError:
+    """What is said where a profile has no such table."""
+    import difflib
+
+    has = list(tables)
+    near = difflib.get_close_matches(name, has, 1)
+    hint = f" did you mean {near[0]!r}?" if near else ""
+    return UnknownTableError(f"the profile has no table {name!r}; it has {', '.join(has)}.{hint}")
+
+
+def _all(files: dict[str, tuple[str, ...]]) -> list[str]:
+    return [file for each in files.values() for file in each]

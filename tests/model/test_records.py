@@ -1,0 +1,153 @@
+"""Records and their forms: there and back, and what is said of a form that is none."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from holdfast.model.commits import (
+    AGREEMENT,
+    BatchRecord,
+    BlockRecord,
+    Choice,
+    ColumnsRecord,
+    Commit,
+    EvidenceRecord,
+    Header,
+    InclusionRecord,
+    Segment,
+    SourceRecord,
+    Summary,
+    TableRecord,
+    ValueRun,
+)
+from holdfast.model.limits import Limits
+from holdfast.model.options import Options
+from holdfast.model.records import FormError, from_form, to_form
+
+SEGMENT = Segment(3, 10, 9, "data/w", None, "data/d", {"0": "data/i", "rows": "data/r"})
+EVIDENCE = EvidenceRecord(
+    Choice("counted", 0.25, 60, "asked for"), Limits(3, None), {"sets": ("data/s", "data/t")}
+)
+TABLE = TableRecord(
+    ColumnsRecord(("a", "b"), ("bigint", "string"), "//8="),
+    SourceRecord("csv", {"mode": True}, None, null_values=("NA",)),
+    9,
+    (SEGMENT,),
+    4,
+    (9.0, 2),
+    8,
+    ("0",),
+    1,
+    ((1 << 32, (1 << 32) + 1),),
+    ({"a": 1, "b": None},),
+    {AGREEMENT: EVIDENCE},
+    {"keys": 2},
+)
+VALUES = InclusionRecord(
+    (("t", "a"), ("t", "b")),
+    ("number", "text"),
+    (ValueRun(("data/v", None), 7),),
+    {"clusters": ("data/c",)},
+)
+COMMIT = Commit(
+    version=2,
+    parent=1,
+    run="0123456789ab",
+    created="2026-11-15",
+    batch=BatchRecord("t", None, "digest"),
+    files=("data/s",),
+    keep=("data/s",),
+    batches=BlockRecord("data/b", 1),
+    options=Options(kinds="keys", max_columns=3),
+    tables={"t": TABLE},
+    inclusion=VALUES,
+    changes={"table": "t"},
+    seconds={"t": {"read": 0.5}},
+)
+
+
+def form() -> Any:
+    return json.loads(json.dumps(to_form(COMMIT)))
+
+
+def test_a_commit_comes_back() -> None:
+    assert from_form(Commit, form()) == COMMIT
+    assert from_form(Commit, json.loads(json.dumps(to_form(Commit())))) == Commit()
+
+
+def test_a_part_of_a_commit_is_read_from_the_same_form() -> None:
+    header = from_form(Header, form())
+    assert (header.version, header.files, header.batches) == (2, ("data/s",), COMMIT.batches)
+    summary = from_form(Summary, form())
+    assert (summary.version, summary.batch, summary.changes) == (2, COMMIT.batch, COMMIT.changes)
+    assert (summary.tables["t"].rows, summary.tables["t"].counts) == (9, {"keys": 2})
+
+
+def test_every_file_is_named() -> None:
+    named = ["data/w", "data/d", "data/i", "data/r", "data/s", "data/t"]
+    assert TABLE.data_files == named
+    assert VALUES.data_files == ["data/c", "data/v"]
+
+
+def places(value: Any) -> list[tuple[Any, ...]]:
+    """Every place in a form."""
+    found: list[tuple[Any, ...]] = [()]
+    if isinstance(value, dict | list):
+        named = value.items() if isinstance(value, dict) else enumerate(value)
+        found += [(name, *rest) for name, each in named for rest in places(each)]
+    return found
+
+
+# What a caller or another module wrote, and reads.
+THEIRS = ("changes", "duplicated", "space", "mode", "options")
+
+
+@pytest.mark.parametrize("wrong", [object, "text", -0.5, True, None, [], {}, [[]]], ids=str)
+def test_anything_wrong_anywhere_is_a_form_error(wrong: Any) -> None:
+    """Whatever stands in a place, the form is read as it stands or an error names the place."""
+    refused: list[tuple[str, str]] = []
+    for place in places(form()):
+        if not place or set(place) & set(THEIRS):
+            continue
+        damaged = form()
+        inside = damaged
+        for name in place[:-1]:
+            inside = inside[name]
+        if wrong is object:
+            del inside[place[-1]]
+        else:
+            inside[place[-1]] = wrong
+        try:
+            assert json.loads(json.dumps(to_form(from_form(Commit, damaged)))) == damaged
+        except FormError as error:
+            refused.append((str(place[0]), str(error)))
+    assert len(refused) > 25
+    assert [said for field, said in refused if not said.startswith(field)] == []
+
+
+@pytest.mark.parametrize(
+    ("place", "wrong", "said"),
+    [
+        (("version",), "2", "version is '2', not a whole number"),
+        (("version",), True, "version is True, not a whole number"),
+        (("tables", "t", "segments", 0, "live"), None, "tables.t.segments[0].live is None, not"),
+        (("tables", "t", "repeated", 0), [1], r"tables.t.repeated[0] is [1], not a list of 2"),
+        (("tables", "t", "evidence", AGREEMENT), [], "tables.t.evidence.agreement is [], not an"),
+        (("batch",), {"table": "t"}, "batch.id is missing"),
+        (("options",), {}, "options.kinds is missing"),
+        (("options", "nulls"), "some", "options cannot be read: nulls can be 'equal' or"),
+        (("files",), "x" * 50, "files is '" + "x" * 39 + "…, not a list"),
+    ],
+)
+def test_the_error_says_where_and_what(place: tuple[Any, ...], wrong: Any, said: str) -> None:
+    damaged = form()
+    inside = damaged
+    for name in place[:-1]:
+        inside = inside[name]
+    inside[place[-1]] = wrong
+    with pytest.raises(FormError) as caught:
+        from_form(Commit, damaged)
+    assert str(caught.value).startswith(said)
