@@ -341,6 +341,24 @@ def merged(blocks: list[U64]) -> U64:
 
 
 @kernel
+def in_common(entries: Any, common: Any) -> None:
+    """Add up, for every two attributes, how often sorted entries' codes occur in both."""
+    start = 0
+    for stop in range(1, entries.shape[0] + 1):
+        if stop < entries.shape[0]:
+            if entries[stop, 0] == entries[start, 0] and entries[stop, 1] == entries[start, 1]:
+                continue
+        for i in range(start, stop):
+            for j in range(i, stop):
+                one, two = np.int64(entries[i, 2]), np.int64(entries[j, 2])
+                least = np.int64(min(entries[i, 3], entries[j, 3]))
+                common[one, two] += least
+                if one != two:
+                    common[two, one] += least
+        start = stop
+
+
+@kernel
 def distinct_codes(entries: Any) -> Any:
     """The codes of sorted entries, each once."""
     out = np.empty((entries.shape[0], 2), np.uint64)

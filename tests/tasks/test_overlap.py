@@ -1,0 +1,35 @@
+"""What columns have in common, against counters of the values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from holdfast.families.known import Known
+from holdfast.tasks.overlap import Overlap, overlap
+from holdfast.tasks.values import Attribute, Cells, family
+from tests.pipeline.tables import Shop
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_common_values(tmp_path: Path, parts: int) -> None:
+    rows = [(i % 5, i % 7, None if i % 3 else i) for i in range(40)]
+    shop = Shop(tmp_path / "p", 3, rows)
+    shop.apply(deletes=rows[:3])
+    table = Known.load(shop.store, shop.store.read(), "t").table
+    types = [
+        family(n, f.type) for n, f in zip(table.columns.types, table.columns.schema, strict=True)
+    ]
+    attributes = tuple(Attribute(c, (c,), (types[c],)) for c in range(3))
+    view = table.view(shop.store.path, shop.options)
+    cells = Cells(view, table.columns.schema, attributes, nulls=False)
+    found = sum(
+        next(overlap(Overlap(cells, part, parts))).arrays["common"] for part in range(parts)
+    )
+    counted = [
+        Counter(v for v in column if v is not None) for column in zip(*rows[3:], strict=True)
+    ]
+    expected = [[sum((a & b).values()) for b in counted] for a in counted]
+    assert found.tolist() == expected
