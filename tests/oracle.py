@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterable
 from decimal import Decimal
 from fractions import Fraction
-from itertools import combinations, permutations
+from functools import cache
+from itertools import combinations, permutations, product
 
 # --- covers -------------------------------------------------------------------------------
 
@@ -245,6 +246,88 @@ def satisfied(shown: tuple[str, ...], atoms: list[tuple[str, ...]]) -> set[int]:
         for operator in operators
     ]
     return {number for number, (each, operator) in enumerate(each) if each in hold[operator]}
+
+
+# --- denial constraints -------------------------------------------------------------------
+
+
+def operators(comparisons: Iterable[Comparison]) -> list[tuple[str, ...]]:
+    """The atoms of every comparison."""
+    return [("<=", ">=", "!=") if ordered else ("=", "!=") for *_, ordered in comparisons]
+
+
+def evidence(
+    t: tuple[object, ...],
+    s: tuple[object, ...],
+    comparisons: Iterable[Comparison],
+    nulls: str = "equal",
+) -> frozenset[int]:
+    """The atoms that two rows satisfy."""
+    space = list(comparisons)
+    return frozenset(satisfied(outcomes(t, s, space, nulls), operators(space)))
+
+
+@cache
+def possible_evidence(
+    columns: int, comparisons: tuple[Comparison, ...], nulls: str = "equal"
+) -> list[tuple[frozenset[int], frozenset[int]]]:
+    """What two rows of any values can show, each with what they show when they change places. As
+    many values as there are cells, and null, are all that there can be."""
+    values = [*range(2 * columns), None]
+    seen = set()
+    for cells in product(values, repeat=2 * columns):
+        t, s = cells[:columns], cells[columns:]
+        seen.add((evidence(t, s, comparisons, nulls), evidence(s, t, comparisons, nulls)))
+    return sorted(seen, key=lambda both: [sorted(each) for each in both])
+
+
+class Meaning:
+    """Which pairs of rows a set of atoms denies, among all that there can be."""
+
+    def __init__(self, columns: int, comparisons: Iterable[Comparison], nulls: str) -> None:
+        self.possible = possible_evidence(columns, tuple(comparisons), nulls)
+
+    def denied(self, atoms: Iterable[int], mirrored: bool = False) -> frozenset[int]:
+        """The pairs that satisfy all the atoms, or those whose mirror images do."""
+        wanted = frozenset(atoms)
+        return frozenset(k for k, both in enumerate(self.possible) if wanted <= both[mirrored])
+
+    def implies(self, one: Iterable[int], two: Iterable[int]) -> bool:
+        """Whether all that ``two`` denies is denied by ``one``, or by its mirror image."""
+        one, denied = list(one), self.denied(two)
+        return denied <= self.denied(one) or denied <= self.denied(one, mirrored=True)
+
+
+def denial_constraints(
+    rows: list[tuple[object, ...]],
+    columns: int,
+    comparisons: Iterable[Comparison],
+    nulls: str = "equal",
+) -> list[tuple[int, ...]]:
+    """The minimal sets of atoms that no two rows satisfy, without those that no values can satisfy
+    and those that another one implies; of equivalent ones the first. By size, then
+    lexicographically."""
+    space = tuple(comparisons)
+    atoms = sum(map(len, operators(space)))
+    shown = {evidence(t, s, space, nulls) for t, s in permutations(rows, 2)}
+    meaning = Meaning(columns, space, nulls)
+    sets = minimal_sets_stepwise(atoms, sorted(shown, key=sorted))
+    sets = [each for each in sets if meaning.denied(each)]
+    denied = [(meaning.denied(each), meaning.denied(each, mirrored=True)) for each in sets]
+
+    def implies(one: int, two: int) -> bool:
+        return denied[two][0] <= denied[one][0] or denied[two][0] <= denied[one][1]
+
+    numbers = range(len(sets))
+    return [
+        sets[two]
+        for two in numbers
+        if not any(
+            implies(one, two) and (one < two or not implies(two, one))
+            for one in numbers
+            if one != two
+        )
+    ]
 
 
 # --- inclusions ---------------------------------------------------------------------------

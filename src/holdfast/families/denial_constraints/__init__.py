@@ -1,0 +1,1 @@
+"""Denial constraints: sets of weak predicates that no two rows satisfy."""
