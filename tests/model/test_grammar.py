@@ -272,6 +272,7 @@ def test_json_forms_hold_names_and_nothing_to_be_parsed() -> None:
         "coverage": 1.0,
     }
     assert DenialConstraint("staff", (Predicate(T, "=", S),)).to_dict() == {
+        "form": "key",
         "predicates": [{"left": ["t", "a"], "op": "=", "right": ["s", "a"]}],
         "error": 0.0,
     }

@@ -1,0 +1,135 @@
+"""Between sets of atoms and denial constraints: strong predicates one way, weak ones the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from holdfast.kernels import bitsets
+from holdfast.kernels.bitsets import Masks
+from holdfast.model.comparisons import BOTH, FIRST, ORDER, SECOND, Comparison, Space
+from holdfast.model.constraints import STRONG, WEAK, Cell, DenialConstraint, Predicate
+from holdfast.model.errors import InputError
+from holdfast.model.names import listed, quoted
+
+_ROWS = {BOTH: ("t", "s"), FIRST: ("t", "t"), SECOND: ("s", "s")}
+
+
+def constraints(
+    sets: Masks, space: Space, table: str, columns: Sequence[str]
+) -> list[DenialConstraint]:
+    """The constraint of every set of atoms: one predicate a comparison, in column order, with row t
+    on the left. A set with all atoms of a comparison says that cells are both equal and not."""
+    order = sorted(
+        range(len(space.comparisons)),
+        key=lambda k: (
+            space.comparisons[k].left,
+            space.comparisons[k].right,
+            space.comparisons[k].rows,
+        ),
+    )
+    rank = {k: place for place, k in enumerate(order)}
+    # Atoms in column order are in the order of their comparisons, and most predicates recur.
+    atoms = [(rank[space.comparison_of[atom]], atom) for atom in range(space.atoms)]
+    known: dict[tuple[int, ...], tuple[Predicate, ...]] = {}
+    out = []
+    for each in bitsets.to_columns(sets):
+        groups: dict[int, tuple[int, ...]] = {}
+        for place, atom in sorted(atoms[atom] for atom in each):
+            groups[place] = (*groups.get(place, ()), atom)
+        predicates: list[Predicate] = []
+        for group in groups.values():
+            if group not in known:
+                known[group] = _predicates(group, space, columns)
+            predicates += known[group]
+        out.append(DenialConstraint(table, tuple(predicates)))
+    return out
+
+
+def _predicates(
+    atoms: tuple[int, ...], space: Space, columns: Sequence[str]
+) -> tuple[Predicate, ...]:
+    """Atoms of one comparison as the strongest operator, or two that contradict each other."""
+    number = space.comparison_of[atoms[0]]
+    comparison = space.comparisons[number]
+    operators = [comparison.operators[atom - space.first[number]] for atom in atoms]
+    if comparison.operators == ORDER:
+        strong = STRONG.get(frozenset(operators))
+        operators = ["=", "!="] if strong is None else [strong]
+    rows = _ROWS[comparison.rows]
+    left, right = (rows[0], columns[comparison.left]), (rows[1], columns[comparison.right])
+    return tuple(Predicate(left, operator, right) for operator in operators)
+
+
+def atoms_of(constraint: DenialConstraint, space: Space, columns: Sequence[str]) -> tuple[int, ...]:
+    """The atoms that a constraint consists of, however it is written. One that the space cannot say
+    is an error."""
+    found: set[int] = set()
+    numbers: dict[tuple[int, int, int] | None, int] = {
+        (each.left, each.right, each.rows): k for k, each in enumerate(space.comparisons)
+    }
+    for predicate in constraint.predicates:
+        for each in (predicate, predicate.turned):
+            place = _place(each, constraint.table, columns)
+            if place in numbers:
+                found |= _atoms(each, predicate, space, numbers[place], constraint.table)
+                break
+        else:
+            _refuse(predicate, space, constraint.table, columns)
+    return tuple(sorted(found))
+
+
+def _place(predicate: Predicate, table: str, columns: Sequence[str]) -> tuple[int, int, int] | None:
+    """Where a comparison is in a space; None: row s on the left of row t is nowhere."""
+    places = []
+    for _, column in (predicate.left, predicate.right):
+        if column not in columns:
+            raise InputError(f"table {table!r} has no column {column!r}; it has {listed(columns)}")
+        places.append(columns.index(column))
+    rows = (predicate.left[0], predicate.right[0])
+    whose = next((each for each, both in _ROWS.items() if both == rows), None)
+    return None if whose is None else (places[0], places[1], whose)
+
+
+def _atoms(
+    predicate: Predicate, written: Predicate, space: Space, number: int, table: str
+) -> set[int]:
+    comparison = space.comparisons[number]
+    weak = WEAK[predicate.op] if comparison.operators == ORDER else (predicate.op,)
+    if not set(weak) <= set(comparison.operators):
+        columns = dict.fromkeys(column for _, column in (written.left, written.right))
+        verb = "is" if len(columns) == 1 else "are"
+        raise InputError(
+            f"{written} cannot be asked of table {table!r}: {listed(columns)} {verb} compared by "
+            f"{' and '.join(comparison.operators)} alone"
+        )
+    return {space.first[number] + comparison.operators.index(each) for each in weak}
+
+
+def _refuse(predicate: Predicate, space: Space, table: str, columns: Sequence[str]) -> NoReturn:
+    if predicate.left == predicate.right:
+        raise InputError(f"{predicate} compares a cell of table {table!r} with itself")
+    compared = {c for each in space.comparisons for c in (each.left, each.right)}
+    for _, column in (predicate.left, predicate.right):
+        if columns.index(column) not in compared:
+            raise InputError(
+                f"{predicate} cannot be asked of table {table!r}: column {quoted(column)} is not "
+                f"compared; compared are {listed(columns[c] for c in sorted(compared))}"
+            )
+    left, right = predicate.left[1], predicate.right[1]
+    partners = {
+        other
+        for each in space.comparisons
+        for one, other in [(each.left, each.right), (each.right, each.left)]
+        if one == columns.index(left) and _same_rows(each, predicate.left, predicate.right)
+    }
+    names = [columns[c] for c in sorted(partners)]
+    where = "in one row" if predicate.left[0] == predicate.right[0] else "in two rows"
+    raise InputError(
+        f"{predicate} cannot be asked of table {table!r}: {where}, {quoted(left)} is not compared "
+        f"with {quoted(right)}, but with {listed(names) if names else 'no column'}"
+    )
+
+
+def _same_rows(comparison: Comparison, left: Cell, right: Cell) -> bool:
+    return (comparison.rows == BOTH) == (left[0] != right[0])
