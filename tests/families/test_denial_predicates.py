@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cover.cover import Cover
+from holdfast.families.denial_constraints import shown
 from holdfast.families.denial_constraints.predicates import atoms_of, constraints
-from holdfast.families.denial_constraints.reading import closed, mirrored, reported
+from holdfast.families.denial_constraints.reading import (
+    closed,
+    is_trivial,
+    mirrored,
+    reported,
+)
 from holdfast.kernels import bitsets
+from holdfast.model import constraints as model
 from holdfast.model.comparisons import (
     EQUALITY,
     FIRST,
@@ -235,6 +242,19 @@ def test_order_rules_are_shown_first_and_shorter_ones_before_longer() -> None:
     ]
     constraints = [denial(f"staff: not ({each})") for each in written]
     assert rules_first(constraints[::-1], ("a", "b", "c")) == constraints
+
+
+@given(data=st.data(), space=spaces(columns=3))
+def test_sets_are_shown_in_the_order_of_their_constraints(
+    data: st.DataObject, space: Space
+) -> None:
+    atoms = st.sets(st.integers(0, space.atoms - 1)) if space.atoms else st.just(set())
+    masks = bitsets.from_columns(data.draw(st.lists(atoms, max_size=12)), space.atoms)
+    masks = bitsets.distinct(masks[~is_trivial(masks, space)])
+    made = constraints(masks, space, "orders", COLUMNS)
+    assert [model.FORMS[k] for k in shown.forms(masks, space)] == [each.form for each in made]
+    ordered = [made[k] for k in shown.rules_first(masks, space)]
+    assert ordered == rules_first(made, COLUMNS)
 
 
 # --- the papers' examples -----------------------------------------------------------------

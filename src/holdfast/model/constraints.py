@@ -409,9 +409,11 @@ def rules_first(
     alike in table order."""
     place = {name: i for i, name in enumerate(columns)}
 
-    def key(each: DenialConstraint) -> tuple[int, int, list[tuple[int, int, str, str, int]]]:
+    rows = {both: i for i, both in enumerate([("t", "s"), ("t", "t"), ("s", "s"), ("s", "t")])}
+
+    def key(each: DenialConstraint) -> tuple[int, int, list[tuple[int, int, int, int]]]:
         predicates = [
-            (place[left], place[right], row, other_row, OPERATORS.index(predicate.op))
+            (place[left], place[right], rows[row, other_row], OPERATORS.index(predicate.op))
             for predicate in each.predicates
             for (row, left), (other_row, right) in [(predicate.left, predicate.right)]
         ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NoReturn
 
+from holdfast.families.denial_constraints.shown import column_order
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import Masks
 from holdfast.model.comparisons import BOTH, FIRST, ORDER, SECOND, Comparison, Space
@@ -20,15 +21,7 @@ def constraints(
 ) -> list[DenialConstraint]:
     """The constraint of every set of atoms: one predicate a comparison, in column order, with row t
     on the left. A set with all atoms of a comparison says that cells are both equal and not."""
-    order = sorted(
-        range(len(space.comparisons)),
-        key=lambda k: (
-            space.comparisons[k].left,
-            space.comparisons[k].right,
-            space.comparisons[k].rows,
-        ),
-    )
-    rank = {k: place for place, k in enumerate(order)}
+    rank = {k: place for place, k in enumerate(column_order(space))}
     # Atoms in column order are in the order of their comparisons, and most predicates recur.
     atoms = [(rank[space.comparison_of[atom]], atom) for atom in range(space.atoms)]
     known: dict[tuple[int, ...], tuple[Predicate, ...]] = {}
