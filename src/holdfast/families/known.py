@@ -47,7 +47,8 @@ class Known:
             # Nobody looks for repeated rows then.
             return Known(replace(change.after, duplicates=0)), change
         with bounded(self.table.name):
-            evidence, change = pairs.changed(run, estimated(run, change), self.evidence)
+            change = replace(change, after=estimated(run, change.after))
+            evidence, change = pairs.changed(run, change, self.evidence)
         return Known(change.after, evidence), change
 
     def compacted(self, run: Run) -> Known:

@@ -29,14 +29,28 @@ Make = Callable[[tuple[int, ...], int, float | None], Constraint]
 
 Pair = tuple[int, int]
 
+Errors = dict[tuple[tuple[int, ...], int], float]
+"""Errors by the words of a set and its rhs."""
+
+
+Reading = Callable[[U64], U64]
+"""Minimal sets in, those that are told out."""
+
+
+def _all(sets: U64) -> U64:
+    return sets
+
 
 class SetChanges:
-    """How the minimal sets of one rhs changed."""
+    """How the minimal sets of one rhs changed, as a kind reads them."""
 
-    def __init__(self, rhs: int, before: Cover, after: Cover) -> None:
+    def __init__(self, rhs: int, before: Cover, after: Cover, reading: Reading = _all) -> None:
         self.rhs = rhs
         self._before, self._after = before, after
-        old, new = before.minimal, after.minimal
+        old = new = reading(before.minimal)
+        if after.minimal is not before.minimal:
+            new = reading(after.minimal)
+        self.told = new
         same = old is new
         self.gained = new[:0] if same else new[~bitsets.is_member(new, old)]
         self.by_repeated = new[:0]  # what only two equal rows break, and those rows
@@ -86,6 +100,7 @@ def found_in(
     sets: Iterable[SetChanges],
     make: Make,
     counts: dict[str, int] | None = None,
+    reading: Reading = _all,
 ) -> KindChanges:
     """The changes of a kind: the shortest of every list, with rows that show what broke."""
     evidence = step.evidence(space)
@@ -127,7 +142,7 @@ def found_in(
             for each in _shortest(superseded)
         ),
         tuple(constraint(each.mask, each.changes.rhs) for each in _shortest(unchecked)),
-        *_errors(run, evidence, [each.rhs for each in sets], constraint, totals),
+        *_errors(run, evidence, [each.rhs for each in sets], constraint, totals, reading),
     )
 
 
@@ -154,12 +169,15 @@ def _errors(
     rhs: list[int],
     constraint: Callable[[U64, int, float | None], Constraint],
     counts: dict[str, int],
+    reading: Reading,
 ) -> tuple[tuple[ErrorChange, ...], dict[str, int]]:
     """How the errors of approximate sets changed, where they are looked for."""
     bound = run.options.max_error
     if bound is None:
         return (), counts
-    before, after = (approximate_sets(run.store, pairs, bound) for pairs in evidence)
+    before, after = (
+        _told(approximate_sets(run.store, pairs, bound), reading) for pairs in evidence
+    )
     changed = [
         (key, before.get(key), after.get(key))
         for key in sorted({*before, *after}, key=lambda key: (sum(map(int.bit_count, key[0])), key))
@@ -172,3 +190,11 @@ def _errors(
         for (mask, side), then, now in changed[:SHOWN]
     )
     return listed, {**counts, "errors": len(changed)}
+
+
+def _told(errors: Errors, reading: Reading) -> Errors:
+    """The errors of the sets that a kind tells."""
+    if reading is _all or not errors:
+        return errors
+    read = {tuple(mask) for mask in reading(np.array([m for m, _ in errors], np.uint64)).tolist()}
+    return {key: error for key, error in errors.items() if key[0] in read}

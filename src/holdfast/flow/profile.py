@@ -1,12 +1,15 @@
-"""Profiling from nothing: rows become segments, pairs and values become evidence."""
+"""Profiling: rows become segments, pairs and values become evidence; from nothing, or, for kinds of
+constraints that a profile does not look for yet, from the rows that it holds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from holdfast import families
 from holdfast.evidence import pairs
-from holdfast.families.inclusion_dependencies import values
+from holdfast.families.inclusion_dependencies import storage, values
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.known import Known, bounded
 from holdfast.flow.commits import commit
 from holdfast.input.reading import read
@@ -16,6 +19,7 @@ from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run, about, watched
+from holdfast.table.batch import estimated
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
 from holdfast.tasks.runner import Runner
@@ -38,17 +42,51 @@ def profile(
         for name, row_input in row_inputs.items():
             run = Run(runner, store, options, lease, about(progress, name))
             with bounded(name):
-                known[name] = _discover(run, _read(run, name, row_input)).saved(run, None)
+                found = _discovered(run, Known(_read(run, name, row_input)))
+                known[name] = found.saved(run, None)
             seconds[name] = run.seconds
         run = Run(runner, store, options, lease, progress)
-        found = None
-        if "inds" in options.kinds:
-            found = values.discover(run, {name: each.table for name, each in known.items()})
-            found = values.saved(run, found, None)
+        held = _with_values(run, known)
         said = Commit(seconds=seconds, values_seconds=run.seconds)
-        version = commit(run, known, found, said)
+        version = commit(run, known, held, said)
     store.clean()
     return version
+
+
+def extend(runner: Runner, store: Store, kinds: Sequence[str], progress: Progress) -> int:
+    """Look for further kinds of constraints in the rows that a profile holds; the version that has
+    them, or the current one if it has them all."""
+    with (
+        store.writing() as lease,
+        watched(runner, store, lease, progress) as (runner, progress),
+    ):
+        before = store.read(lease.version)
+        if set(kinds) <= set(before.options.kinds):
+            return before.version
+        names = [kind.name for kind in families.named({*before.options.kinds, *kinds})]
+        options = replace(before.options, kinds=names)
+        known: dict[str, Known] = {}
+        for name in before.tables:
+            run = Run(runner, store, options, lease, about(progress, name))
+            old = Known.load(store, before, name)
+            with bounded(name):
+                known[name] = _discovered(run, old).saved(run, old)
+        run = Run(runner, store, options, lease, progress)
+        if before.inclusion is None:
+            held = _with_values(run, known)
+        else:
+            held = storage.load(store, before.inclusion)
+        version = commit(run, known, held, Commit(tables=before.tables))
+    store.clean()
+    return version
+
+
+def _with_values(run: Run, known: Mapping[str, Known]) -> Inclusion | None:
+    """The values of all tables, where a kind needs them."""
+    if not any(kind.values for kind in families.named(run.options.kinds)):
+        return None
+    found = values.discover(run, {name: each.table for name, each in known.items()})
+    return values.saved(run, found, None)
 
 
 def _read(run: Run, name: str, row_input: RowInput) -> Table:
@@ -59,20 +97,26 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
         run.progress("read", rows=intake.rows)
     distinct = tasks.estimate(intake.task_results) or [0.0] * len(intake.columns.names)
     number = len(intake.segments) + 1
-    return Table(
-        name, intake.columns, row_input.source, intake.segments, number, distinct, intake.rows
-    )
+    at = intake.rows if sketches else 0
+    return Table(name, intake.columns, row_input.source, intake.segments, number, distinct, at)
 
 
-def _discover(run: Run, table: Table) -> Known:
-    """What the kinds that are looked for need of pairs of rows, each space once."""
+def _discovered(run: Run, known: Known) -> Known:
+    """With what the kinds that are looked for need of pairs of rows, each space once."""
     needs: dict[str, pairs.Need] = {}
     for kind in families.named(run.options.kinds):
-        need = kind.needs(run, table)
+        need = kind.needs(run, known.table)
         if need is not None:
-            known = needs.get(need.space.name)
-            needs[need.space.name] = need if known is None else known.joined(need)
-    if not needs:
-        return Known(table)
-    evidence, table = pairs.discover(run, table, list(needs.values()))
-    return Known(table, evidence)
+            other = needs.get(need.space.name, need)
+            needs[need.space.name] = other.joined(need)
+    missing = [need for name, need in needs.items() if not _has(known, name, need)]
+    if not missing:
+        return known
+    table = estimated(run, known.table)
+    evidence, table = pairs.discover(run, table, missing)
+    return Known(table, {**known.evidence, **evidence})
+
+
+def _has(known: Known, space: str, need: pairs.Need) -> bool:
+    held = known.evidence.get(space)
+    return held is not None and set(need.rhs) <= set(held.covers.by_side)

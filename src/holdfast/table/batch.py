@@ -115,13 +115,11 @@ def change_rows(run: Run, before: Table, intake: BatchIntake) -> RowChange:
     return RowChange(before, after, intake.added, gone)
 
 
-def estimated(run: Run, change: RowChange) -> RowChange:
-    """Estimates of distinct values anew, when the table has become another size."""
-    table = change.after
+def estimated(run: Run, table: Table) -> Table:
+    """With estimates of distinct values anew, where the table has become another size."""
     if table.estimated_at / 2 <= table.rows <= 2 * table.estimated_at or not table.rows:
-        return change
+        return table
     view = table.view(run.store.path, run.options)
     calls = [(tasks.describe, tasks.Describe(share)) for share in shares(view, run.runner.tasks)]
     task_results = [task_result for result in run.runner.run(calls) for task_result in result]
-    distinct = tasks.estimate(task_results)
-    return replace(change, after=replace(table, distinct=distinct, estimated_at=table.rows))
+    return replace(table, distinct=tasks.estimate(task_results), estimated_at=table.rows)
