@@ -32,10 +32,10 @@ from holdfast.model.constraints import (
 )
 from holdfast.model.names import listed
 from holdfast.report import forms
-from holdfast.report.page import GAP, cell, figures
-from holdfast.report.page import Page as Page
 from holdfast.report.snapshot import Snapshot, TableSnapshot
-from holdfast.report.text import count, moment, plain, share, size, value_text
+from holdfast.screen.page import GAP, cell, figures
+from holdfast.screen.page import Page as Page
+from holdfast.screen.text import count, moment, plain, share, size, value_text
 
 _NULLS = {
     "equal": "Two nulls count as equal.",
