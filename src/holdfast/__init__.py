@@ -14,7 +14,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
+    from holdfast.families.functional_dependencies.reading import Dependencies
     from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
+    from holdfast.families.inclusion_dependencies.reading import Inclusions
     from holdfast.input.sources import Source
     from holdfast.model.changes import (
         Broken,
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
         UnknownTableError,
     )
     from holdfast.model.options import Options
-    from holdfast.report.snapshot import Dependencies, Inclusions, Snapshot, TableSnapshot
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 _PLACES = {
     "Profile": "api",
@@ -92,8 +94,8 @@ _PLACES = {
     "Options": "model.options",
     "Facts": "families.inclusion_dependencies.foreign_keys",
     "Shared": "families.inclusion_dependencies.foreign_keys",
-    "Dependencies": "report.snapshot",
-    "Inclusions": "report.snapshot",
+    "Dependencies": "families.functional_dependencies.reading",
+    "Inclusions": "families.inclusion_dependencies.reading",
     "Snapshot": "report.snapshot",
     "TableSnapshot": "report.snapshot",
     "Source": "input.sources",

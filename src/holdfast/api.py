@@ -9,6 +9,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from holdfast import families
+from holdfast.families.functional_dependencies.reading import Dependencies
+from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
+from holdfast.families.keys.reading import keys_of
 from holdfast.input.sources import Source
 from holdfast.model.changes import Changes, Entry, TableDiff, Verification
 from holdfast.model.constraints import (
@@ -25,14 +28,10 @@ from holdfast.model.errors import ConflictError, InputError, StoreError, Unknown
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.report.snapshot import (
-    Dependencies,
-    Inclusions,
     Snapshot,
     TableSnapshot,
     agree_sets,
     changed_agree_sets,
-    clusters,
-    keys_of,
     snapshot,
 )
 from holdfast.store import Store
@@ -90,6 +89,7 @@ class Profile:
         table called after its file.
         """
         # What needs no Spark is told first: a session takes its seconds to start.
+        options = families.completed(options or Options())
         given = {
             name: _expected(rows, f"table {name!r}") for name, rows in _by_name(tables).items()
         }
@@ -102,7 +102,7 @@ class Profile:
             from holdfast import flow
 
             with _plain_interrupts():
-                flow.profile(runner, store, row_inputs, options or Options(), profile._progress)
+                flow.profile(runner, store, row_inputs, options, profile._progress)
         return profile
 
     @classmethod
@@ -260,12 +260,8 @@ class Profile:
         now = self._table(table)
         found = now.functional_dependencies
         if found is None:
-            asked = "fds" in self._store.read()["options"]["kinds"]
-            why = f" ({now.details['pairs']['choice']['reason']})" if asked else ""
-            raise InputError(
-                f"the profile does not look for functional dependencies of {table!r}{why}; "
-                "profile it with --kinds keys,fds"
-            )
+            kind, kinds = families.REGISTRY["fds"], self._store.read()["options"]["kinds"]
+            raise kind.missing(kinds, table, kind.left_out(now) if kind.name in kinds else "")
         bound = now.details["max_error"]
         if max_error == (bound or 0.0):
             return found
@@ -345,11 +341,11 @@ class Profile:
         ``min_coverage`` asks also for those of whose distinct values such a share is contained;
         without it, what the profile was made with, which is 1 unless told.
         """
-        return self._inclusions().dependencies(_share(min_coverage))
+        return self._inclusions(min_coverage).dependencies()
 
     def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
         """Inclusions in a minimal key of another table, the likeliest first."""
-        return self._inclusions().foreign_keys(_share(min_coverage))
+        return self._inclusions(min_coverage).foreign_keys()
 
     def clusters(self) -> list[Cluster]:
         """The sets of columns that have values in common which no other column has, with how
@@ -376,14 +372,13 @@ class Profile:
                 lambda: flow.missing_values(runner, self._store, *pair, limit, self._progress)
             )
 
-    def _inclusions(self) -> Inclusions:
-        found = self.snapshot().inclusions
-        if found is None:
-            raise InputError(
-                "the profile does not look for inclusion dependencies; "
-                "profile the tables with --kinds keys,inds"
-            )
-        return found
+    def _inclusions(self, min_coverage: float | None = None) -> Inclusions:
+        now = self.snapshot()
+        if min_coverage is not None:
+            now = now.asked_with({"min_coverage": min_coverage})
+        if now.inclusions is None:
+            raise families.REGISTRY["inds"].missing(now.options["kinds"])
+        return now.inclusions
 
     def history(self) -> list[Entry]:
         """Every version, oldest first."""
@@ -396,7 +391,7 @@ class Profile:
                     body["created"],
                     Changes.from_dict(changes, families.makers()) if changes else None,
                     {name: form["rows"] for name, form in body["tables"].items()},
-                    {name: form["key_count"] for name, form in body["tables"].items()},
+                    {name: _numbers(form) for name, form in body["tables"].items()},
                     {name: form["duplicates"] for name, form in body["tables"].items()},
                 )
             )
@@ -505,10 +500,10 @@ def _by_name(tables: Mapping[str, Rows] | Source | str | os.PathLike[str]) -> di
     return dict(tables)
 
 
-def _share(min_coverage: float | None) -> float | None:
-    if min_coverage is not None and not 0 < min_coverage <= 1:
-        raise InputError(f"min_coverage must be above 0 and at most 1, not {min_coverage}")
-    return min_coverage
+def _numbers(form: Mapping[str, Any]) -> dict[str, int]:
+    """How many constraints a table has, of the kinds that say so, by their JSON names."""
+    numbers = {kind.field: kind.number(form) for kind in families.REGISTRY.values()}
+    return {field: number for field, number in numbers.items() if number is not None}
 
 
 def _unknown(name: str, tables: Mapping[str, Any]) -> UnknownTableError:

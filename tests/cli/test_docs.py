@@ -13,6 +13,8 @@ import typer
 
 from holdfast.cli import app
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
+from holdfast.families.inclusion_dependencies.reading import Inclusions
+from holdfast.families.keys.reading import FoundKeys
 from holdfast.model.changes import (
     Broken,
     Changes,
@@ -32,7 +34,7 @@ from holdfast.model.constraints import (
     NonKey,
 )
 from holdfast.report import forms
-from holdfast.report.snapshot import Inclusions, Snapshot, TableSnapshot
+from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 EVERYWHERE = "Options of every command"
@@ -87,24 +89,22 @@ def test_the_json_page_shows_what_is_printed() -> None:
         {"id": 3, "city": "Rome", "day": "2026-11-14"},
     ]
     pair = (rows[0], rows[1])
+    key = Key("orders", ("id",))
     orders = TableSnapshot(
-        "orders", 1000, columns, ("bigint", "string", "date"), (Key("orders", ("id",)),),
-        (NonKey("orders", ("city", "day"), pair),), 0, (),
+        "orders", 1000, columns, ("bigint", "string", "date"), 0, (),
         {"indexed": ["0"], "distinct": [1000.0, 12.0, 31.0], "estimated_at": 1000,
          "segments": [{}], "pairs": {"choice": {"strategy": "counted", "seconds": 0.002,
          "limit": 60.0, "reason": "asked for"}, "limits": {"keys": None,
          "functional_dependencies": None}}},
+        {"keys": FoundKeys((key,), (), (NonKey("orders", ("city", "day"), pair),))},
     )  # fmt: skip
     hurried = replace(
         orders, details={"pairs": {"limits": {"keys": 2, "functional_dependencies": 1}}}
     )
-    twice = TableSnapshot("log", 9, ("at", "what"), (), (Key("log", ("at",)),), (), 1,
-        ({"at": 5, "what": "start"},), {})  # fmt: skip
-    depending = replace(
-        orders,
-        non_keys=(),
-        functional_dependencies=[FunctionalDependency("orders", ("id",), "city")],
-    )
+    twice = TableSnapshot("log", 9, ("at", "what"), (), 1, ({"at": 5, "what": "start"},), {},
+        {"keys": FoundKeys((Key("log", ("at",)),))})  # fmt: skip
+    dependencies = [FunctionalDependency("orders", ("id",), "city")]
+    depending = replace(orders, found={"keys": FoundKeys((key,)), "fds": dependencies})
     created = "2026-11-15T08:52:11.123+00:00"
     options = {"kinds": ["keys"], "nulls": "equal", "max_columns": None, "max_error": None,
         "inclusion_nulls": "ignored", "index_quota": 8, "start": "full",
@@ -142,8 +142,8 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(shown),
             forms.show(Snapshot(3, created, options, {"orders": depending})),
             forms.agree_sets(shown, {"orders": [AgreeSet(("city", "day"), 17)]}),
-            forms.show(replace(shown, inclusions=contained), ["inds"]),
-            forms.show(replace(shown, inclusions=contained), ["foreign_keys"]),
+            forms.show(replace(shown, found={"inds": contained}), ["inds"]),
+            forms.show(replace(shown, found={"inds": contained}), ["foreign-keys"]),
             forms.show(Snapshot(3, created, options, {"log": twice}), ["keys"]),
             forms.show(Snapshot(3, created, {**options, "max_columns": 2}, shown.tables), ["keys"]),
             forms.show(Snapshot(3, created, options, {"orders": hurried}), ["keys"]),
@@ -153,7 +153,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
         "check": [{"breaks": forms.check(changes)["breaks"]}],
         "history": [
             forms.history(
-                [Entry(1, created, None, {"orders": 1000}, {"orders": 1}, {"orders": 0})]
+                [Entry(1, created, None, {"orders": 1000}, {"orders": {"keys": 1}}, {"orders": 0})]
             ),
         ],
         "diff": [

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence.storage import sets_table
+from holdfast.families import REGISTRY
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.missing import missing
 from holdfast.families.known import Known, bounded, form_of
@@ -63,10 +64,7 @@ def missing_values(
         body = store.read(lease.version)
         options = Options.from_dict(body["options"])
         if "inclusion" not in body:
-            raise InputError(
-                "the profile does not look for inclusion dependencies; "
-                "profile the tables with --kinds keys,inds"
-            )
+            raise REGISTRY["inds"].missing(options.kinds)
         held = storage.load(store, body["inclusion"])
         for each in (dependent, referenced):
             form_of(body, each.table)

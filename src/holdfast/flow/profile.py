@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from holdfast import families
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.families.inclusion_dependencies import values
 from holdfast.families.known import Known, bounded
@@ -28,6 +29,7 @@ def profile(
     progress: Progress,
 ) -> int:
     """Profile tables from nothing and commit them as the first version."""
+    options = families.completed(options)
     with (
         store.writing() as lease,
         watched(runner, store, lease, progress) as (runner, progress),
@@ -53,7 +55,7 @@ def profile(
 def _read(run: Run, name: str, row_input: RowInput) -> Table:
     with run.stage("read"):
         run.progress("read")
-        sketches = run.options.seeks_keys
+        sketches = families.compare_pairs(run.options.kinds)
         intake = read(run.runner, row_input, run.place, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
     distinct = tasks.estimate(intake.task_results) or [0.0] * len(intake.columns.names)
@@ -64,7 +66,7 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
 
 
 def _discover(run: Run, table: Table) -> Known:
-    if not run.options.seeks_keys:
+    if not families.compare_pairs(run.options.kinds):
         return Known(table)
     pairs, table = PairEvidence.discover(run, table, Limits.both(run.options.max_columns))
     return Known(table, pairs)

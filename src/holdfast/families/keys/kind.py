@@ -2,24 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from holdfast.families.base import Kind
+from holdfast.families.keys.show import KeyList, NonKeyList, column_names
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.constraints import Key
 
 if TYPE_CHECKING:
+    from holdfast.families.keys.reading import FoundKeys
     from holdfast.families.known import Step
+    from holdfast.families.stored import StoredTable
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.store.run import Run
 
 
-class Keys:
-    """Minimal keys, and maximal non-keys beside them."""
+class Keys(Kind):
+    """Minimal keys, and maximal non-keys beside them: known wherever pairs of rows are compared."""
 
     name = "keys"
     field = "keys"
     nouns = ("key", "keys")
     how_broken = "two rows agree on it"
+    pairs = True
+    needs_distinct_rows = True
+    optional = True
+    parts = (KeyList(), NonKeyList())
+
+    def of_table(self, stored: StoredTable) -> FoundKeys | None:
+        """The keys of the distinct rows, and the non-keys."""
+        from holdfast.families.keys.reading import found_keys
+
+        return None if stored.pairs is None else found_keys(stored)
+
+    def number(self, form: Mapping[str, Any]) -> int:
+        """The keys of the distinct rows."""
+        number: int = form["key_count"]
+        return number
 
     def constraint(self, table: str, form: dict[str, Any]) -> Key:
         """The key of a JSON form."""
@@ -58,6 +78,10 @@ class Keys:
         """Keys that hold in one version alone."""
         old, new = before.tables[table], after.tables[table]
         return KindDiff(_more(new, old), _more(old, new))
+
+    def body(self, constraint: Key) -> str:
+        """Its columns alone: the heading says that it is a key."""
+        return column_names(constraint)
 
 
 def _more(one: TableSnapshot, two: TableSnapshot) -> tuple[Key, ...]:
