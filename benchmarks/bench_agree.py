@@ -29,7 +29,7 @@ from tests.data import MISSING, data_dir, read_table
 TABLE = "t"
 REPEATS = 7
 DRAWN_ROWS, DRAWN_COLUMNS = 102_000, 10
-COUNTED = Options(kinds=("keys", "fds"), wide_fds=True, evidence="counted")
+COUNTED = Options(kinds=("keys", "fds"), evidence="counted")
 SHORT = replace(COUNTED, max_columns=2)
 
 

@@ -186,11 +186,14 @@ def test_missing_values_takes_what_foreign_keys_gives(shop: Profile) -> None:
 def test_kinds_can_be_text() -> None:
     assert Options(kinds="keys").kinds == ("keys",)
     assert Options(kinds="keys, inds") == Options(kinds=["keys", "inds"])
-    assert Options(kinds="keys,fds").wide_fds
-    with pytest.raises(InputError, match="unknown kind 'dreams'"):
-        Options(kinds="keys,dreams")
-    with pytest.raises(InputError, match="unknown kind ''"):
-        Options(kinds="")
+    assert Options(kinds="keys,fds").named == ("keys", "fds")
+
+
+@pytest.mark.parametrize(("kinds", "unknown"), [("keys,dreams", "dreams"), ("", ""), (["x"], "x")])
+def test_kinds_that_there_are_not(tmp_path: Path, kinds: Any, unknown: str) -> None:
+    with pytest.raises(InputError, match=f"unknown kind '{unknown}'; there are: keys, fds, inds"):
+        Profile.create(tmp_path / "p", {"t": "a.csv"}, options=Options(kinds=kinds))
+    assert not (tmp_path / "p").exists()
 
 
 @pytest.mark.parametrize("make", [str, Path, lambda path: Source(str(path))])

@@ -14,7 +14,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
+    from holdfast.families.functional_dependencies.reading import Dependencies
     from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
+    from holdfast.families.inclusion_dependencies.reading import Inclusions
     from holdfast.input.sources import Source
     from holdfast.model.changes import (
         Broken,
@@ -54,7 +56,7 @@ if TYPE_CHECKING:
         UnknownTableError,
     )
     from holdfast.model.options import Options
-    from holdfast.report.snapshot import Dependencies, Inclusions, Index, Snapshot, TableSnapshot
+    from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 
 _PLACES = {
     "Profile": "api",
@@ -94,8 +96,8 @@ _PLACES = {
     "Options": "model.options",
     "Facts": "families.inclusion_dependencies.foreign_keys",
     "Shared": "families.inclusion_dependencies.foreign_keys",
-    "Dependencies": "report.snapshot",
-    "Inclusions": "report.snapshot",
+    "Dependencies": "families.functional_dependencies.reading",
+    "Inclusions": "families.inclusion_dependencies.reading",
     "Index": "report.snapshot",
     "Snapshot": "report.snapshot",
     "TableSnapshot": "report.snapshot",

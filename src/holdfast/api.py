@@ -9,6 +9,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from holdfast import families
+from holdfast.families.functional_dependencies.reading import Dependencies
+from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
+from holdfast.families.keys.reading import keys_of
 from holdfast.input.sources import Source
 from holdfast.model.changes import Changes, Entry, TableDiff, Verification
 from holdfast.model.commits import SourceRecord, unknown_table
@@ -26,15 +29,11 @@ from holdfast.model.errors import ConflictError, InputError, StoreError
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.report.snapshot import (
-    Dependencies,
-    Inclusions,
     Snapshot,
     TableSnapshot,
     agree_sets,
     changed_agree_sets,
-    clusters,
     is_counted,
-    keys_of,
     snapshot,
 )
 from holdfast.store import Store
@@ -92,6 +91,7 @@ class Profile:
         table called after its file.
         """
         # What needs no Spark is told first: a session takes its seconds to start.
+        options = families.completed(options or Options())
         given = {
             name: _expected(rows, f"table {name!r}") for name, rows in _by_name(tables).items()
         }
@@ -104,7 +104,7 @@ class Profile:
             from holdfast import flow
 
             with _plain_interrupts():
-                flow.profile(runner, store, row_inputs, options or Options(), profile._progress)
+                flow.profile(runner, store, row_inputs, options, profile._progress)
         return profile
 
     @classmethod
@@ -261,12 +261,8 @@ class Profile:
         now = self._table(table)
         found = now.functional_dependencies
         if found is None:
-            asked = "fds" in self._store.read().options.kinds
-            why = f" ({now.choice.reason})" if asked and now.choice else ""
-            raise InputError(
-                f"the profile does not look for functional dependencies of {table!r}{why}; "
-                "profile it with --kinds keys,fds"
-            )
+            kind, kinds = families.REGISTRY["fds"], self._store.read().options.kinds
+            raise kind.missing(kinds, table, kind.left_out(now) if kind.name in kinds else "")
         bound = now.max_error
         if max_error == (bound or 0.0):
             return found
@@ -337,11 +333,11 @@ class Profile:
         ``min_coverage`` asks also for those of whose distinct values such a share is contained;
         without it, what the profile was made with, which is 1 unless told.
         """
-        return self._inclusions().dependencies(_share(min_coverage))
+        return self._inclusions(min_coverage).dependencies()
 
     def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
         """Inclusions in a minimal key of another table, the likeliest first."""
-        return self._inclusions().foreign_keys(_share(min_coverage))
+        return self._inclusions(min_coverage).foreign_keys()
 
     def clusters(self) -> list[Cluster]:
         """The sets of columns that have values in common which no other column has, with how
@@ -368,14 +364,13 @@ class Profile:
                 lambda: flow.missing_values(runner, self._store, *pair, limit, self._progress)
             )
 
-    def _inclusions(self) -> Inclusions:
-        found = self.snapshot().inclusions
-        if found is None:
-            raise InputError(
-                "the profile does not look for inclusion dependencies; "
-                "profile the tables with --kinds keys,inds"
-            )
-        return found
+    def _inclusions(self, min_coverage: float | None = None) -> Inclusions:
+        now = self.snapshot()
+        if min_coverage is not None:
+            now = now.asked_with({"min_coverage": min_coverage})
+        if now.inclusions is None:
+            raise families.REGISTRY["inds"].missing(now.options["kinds"])
+        return now.inclusions
 
     def history(self) -> list[Entry]:
         """Every version, oldest first."""
@@ -388,7 +383,7 @@ class Profile:
                     each.created,
                     Changes.from_dict(changes, families.makers()) if changes else None,
                     {name: table.rows for name, table in each.tables.items()},
-                    {name: table.counts.get("keys", 0) for name, table in each.tables.items()},
+                    {name: _numbers(table.counts) for name, table in each.tables.items()},
                     {name: table.duplicates for name, table in each.tables.items()},
                 )
             )
@@ -497,10 +492,10 @@ def _by_name(tables: Mapping[str, Rows] | Source | str | os.PathLike[str]) -> di
     return dict(tables)
 
 
-def _share(min_coverage: float | None) -> float | None:
-    if min_coverage is not None and not 0 < min_coverage <= 1:
-        raise InputError(f"min_coverage must be above 0 and at most 1, not {min_coverage}")
-    return min_coverage
+def _numbers(counts: Mapping[str, int]) -> dict[str, int]:
+    """How many constraints a table has of each kind, by their JSON names."""
+    known = families.REGISTRY.items()
+    return {kind.field: counts[name] for name, kind in known if name in counts}
 
 
 def _silent(_stage: str, **_facts: Any) -> None:

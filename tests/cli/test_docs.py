@@ -13,6 +13,8 @@ import typer
 
 from holdfast.cli import app
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
+from holdfast.families.inclusion_dependencies.reading import Inclusions
+from holdfast.families.keys.reading import FoundKeys
 from holdfast.model.changes import (
     Broken,
     Changes,
@@ -23,7 +25,7 @@ from holdfast.model.changes import (
     TableDiff,
     Verification,
 )
-from holdfast.model.commits import Choice
+from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.constraints import (
     AgreeSet,
     Attribute,
@@ -34,7 +36,7 @@ from holdfast.model.constraints import (
 )
 from holdfast.model.limits import Limits
 from holdfast.report import forms
-from holdfast.report.snapshot import Inclusions, Index, Snapshot, TableSnapshot
+from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 EVERYWHERE = "Options of every command"
@@ -89,20 +91,19 @@ def test_the_json_page_shows_what_is_printed() -> None:
         {"id": 3, "city": "Rome", "day": "2026-11-14"},
     ]
     pair = (rows[0], rows[1])
+    key = Key("orders", ("id",))
     orders = TableSnapshot(
-        "orders", 1000, columns, ("bigint", "string", "date"), (Key("orders", ("id",)),),
-        (NonKey("orders", ("city", "day"), pair),), 0, (),
-        choice=Choice("counted", 0.002, 60.0, "asked for"), segments=1,
-        indexes=(Index(("id",), 1000, 1.0),),
+        "orders", 1000, columns, ("bigint", "string", "date"), 0, (),
+        {"keys": FoundKeys((key,), (), (NonKey("orders", ("city", "day"), pair),))},
+        evidence={"agreement": EvidenceRecord(Choice("counted", 0.002, 60.0, "asked for"))},
+        segments=1, indexes=(Index(("id",), 1000, 1.0),),
     )  # fmt: skip
-    hurried = replace(orders, limits=Limits(2, 1))
-    twice = TableSnapshot("log", 9, ("at", "what"), (), (Key("log", ("at",)),), (), 1,
-        ({"at": 5, "what": "start"},))  # fmt: skip
-    depending = replace(
-        orders,
-        non_keys=(),
-        functional_dependencies=[FunctionalDependency("orders", ("id",), "city")],
-    )
+    short = replace(orders.evidence["agreement"], limits=Limits(2, 1))
+    hurried = replace(orders, evidence={"agreement": short})
+    twice = TableSnapshot("log", 9, ("at", "what"), (), 1, ({"at": 5, "what": "start"},),
+        {"keys": FoundKeys((Key("log", ("at",)),))})  # fmt: skip
+    dependencies = [FunctionalDependency("orders", ("id",), "city")]
+    depending = replace(orders, found={"keys": FoundKeys((key,)), "fds": dependencies})
     created = "2026-11-15T08:52:11.123+00:00"
     options = {"kinds": ["keys"], "nulls": "equal", "max_columns": None, "max_error": None,
         "inclusion_nulls": "ignored", "index_quota": 8, "start": "full",
@@ -140,8 +141,8 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(shown),
             forms.show(Snapshot(3, created, options, {"orders": depending})),
             forms.agree_sets(shown, {"orders": [AgreeSet(("city", "day"), 17)]}),
-            forms.show(replace(shown, inclusions=contained), ["inds"]),
-            forms.show(replace(shown, inclusions=contained), ["foreign_keys"]),
+            forms.show(replace(shown, found={"inds": contained}), ["inds"]),
+            forms.show(replace(shown, found={"inds": contained}), ["foreign-keys"]),
             forms.show(Snapshot(3, created, options, {"log": twice}), ["keys"]),
             forms.show(Snapshot(3, created, {**options, "max_columns": 2}, shown.tables), ["keys"]),
             forms.show(Snapshot(3, created, options, {"orders": hurried}), ["keys"]),
@@ -151,7 +152,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
         "check": [{"breaks": forms.check(changes)["breaks"]}],
         "history": [
             forms.history(
-                [Entry(1, created, None, {"orders": 1000}, {"orders": 1}, {"orders": 0})]
+                [Entry(1, created, None, {"orders": 1000}, {"orders": {"keys": 1}}, {"orders": 0})]
             ),
         ],
         "diff": [

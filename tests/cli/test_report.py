@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import re
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
+from holdfast.families.keys.reading import FoundKeys
 from holdfast.model.changes import (
     Broken,
     Changes,
@@ -35,12 +37,16 @@ def table(columns: list[str], **facts: Any) -> TableSnapshot:
         "name": "t",
         "rows": 3,
         "types": ("bigint",) * len(columns),
-        "keys": (),
-        "non_keys": (),
         "duplicates": 0,
         "duplicated": (),
     }
-    return TableSnapshot(columns=tuple(columns), **{**known, **facts})
+    of_keys = {field.name for field in dataclasses.fields(FoundKeys)}
+    found: dict[str, Any] = {
+        "keys": FoundKeys(**{name: facts.pop(name) for name in of_keys & facts.keys()})
+    }
+    if "functional_dependencies" in facts:
+        found["fds"] = facts.pop("functional_dependencies")
+    return TableSnapshot(columns=tuple(columns), found=found, **{**known, **facts})
 
 
 def snapshot(one: TableSnapshot, **options: Any) -> Snapshot:
@@ -113,7 +119,7 @@ def test_everything_fits_the_screen(screen: Screen) -> None:
     happened = keys(broken=(broken,), gained=(Key("t", tuple(columns)),))
     terminal.changes(page, changes(kinds=happened), verbose=True)
     terminal.history(
-        page, [Entry(1, "2026-11-15T08:52:11", changes(kinds=happened), {}, {"t": 1}, {})]
+        page, [Entry(1, "2026-11-15T08:52:11", changes(kinds=happened), {}, {"t": {"keys": 1}}, {})]
     )
     differs = {"keys": KindDiff((Key("t", tuple(columns)),))}
     terminal.diff(page, 1, 2, {"t": TableDiff((1, 2), kinds=differs)})
@@ -122,8 +128,9 @@ def test_everything_fits_the_screen(screen: Screen) -> None:
 
 
 def test_history_tells_keys_of_distinct_rows_apart(screen: Screen) -> None:
-    rows, keys, repeated = {"a": 3, "b": 4}, {"a": 2, "b": 1}, {"a": 0, "b": 1}
-    entry = Entry(1, "2026-11-15T08:52:11", None, rows, keys, repeated)
+    rows, repeated = {"a": 3, "b": 4}, {"a": 0, "b": 1}
+    counts = {"a": {"keys": 2}, "b": {"keys": 1}}
+    entry = Entry(1, "2026-11-15T08:52:11", None, rows, counts, repeated)
     terminal.history(terminal.Page(screen), [entry])
     told = screen.getvalue()
     assert "0 (1)\n" in told

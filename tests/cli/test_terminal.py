@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
+from holdfast.families.inclusion_dependencies.reading import Inclusions
 from holdfast.model.changes import Entry
 from holdfast.model.constraints import (
     Attribute,
@@ -20,7 +21,7 @@ from holdfast.model.constraints import (
     NonKey,
 )
 from holdfast.report import terminal
-from holdfast.report.snapshot import Inclusions, Snapshot
+from holdfast.report.snapshot import Snapshot
 from tests.cli.conftest import Run, write
 from tests.cli.test_report import OPTIONS, Screen, changes, row, snapshot, table
 
@@ -51,7 +52,7 @@ def test_the_names_of_non_keys_are_shown_whole(screen: Screen, width: int, value
     columns = [f"some_column_{c}" for c in range(width)]
     pair = (row(columns, value), row(columns, value))
     wide = table(columns, non_keys=(NonKey("t", tuple(columns), pair),))
-    terminal.show(terminal.Page(screen), "p", snapshot(wide), ["non_keys"])
+    terminal.show(terminal.Page(screen), "p", snapshot(wide), ["non-keys"])
     shown = screen.getvalue()
     # No name is broken in two, whatever stands beside or below it.
     words = set(re.findall(r"[\w…]+", shown))
@@ -103,7 +104,7 @@ def dependent(**facts: Any) -> Snapshot:
     return snapshot(known, kinds=["keys", "fds"])
 
 
-@pytest.mark.parametrize("parts", [["fds"], ["keys", "fds", "inds", "foreign_keys"]])
+@pytest.mark.parametrize("parts", [["fds"], ["keys", "fds", "inds", "foreign-keys"]])
 def test_what_a_key_implies_is_counted(screen: Screen, parts: list[str]) -> None:
     terminal.show(terminal.Page(screen), "p", dependent(), parts)
     told = screen.getvalue()
@@ -131,12 +132,11 @@ def test_what_an_approximate_key_implies_is_counted(screen: Screen) -> None:
 
 def test_history_tells_each_table(screen: Screen) -> None:
     rows = {"customers": 151, "order_items": 1_798}
-    first = Entry(
-        1, "2026-11-15T08:52:11", None, rows, {"customers": 2, "order_items": 3},
-        {"customers": 0, "order_items": 4},
-    )  # fmt: skip
+    counts = {"customers": {"keys": 2}, "order_items": {"keys": 3}}
+    repeated = {"customers": 0, "order_items": 4}
+    first = Entry(1, "2026-11-15T08:52:11", None, rows, counts, repeated)
     batch = changes(table="customers", inserted=21, rows=172, batch_id="tuesday")
-    then = Entry(2, "2026-11-16T08:52:11", batch, rows, {"customers": 2, "order_items": 3}, {})
+    then = Entry(2, "2026-11-16T08:52:11", batch, rows, counts, {})
     terminal.history(terminal.Page(screen), [first, then])
     lines = screen.getvalue().splitlines()
     words = [line.split() for line in lines]
@@ -196,10 +196,8 @@ def test_partial_foreign_keys_have_their_coverage(screen: Screen) -> None:
     }
     partial = Inclusions(shared, facts, min_coverage=0.9)
     assert [each.to_dict()["coverage"] for each in partial.foreign_keys()] == [0.9999]
-    terminal.show(
-        terminal.Page(screen), "p",
-        Snapshot(1, "2026-11-15T08:52:11", OPTIONS, {"orders": table(["customer_id"])}, partial),
-        ["foreign_keys"],
-    )  # fmt: skip
+    tables = {"orders": table(["customer_id"])}
+    shown = Snapshot(1, "2026-11-15T08:52:11", OPTIONS, tables, {"inds": partial})
+    terminal.show(terminal.Page(screen), "p", shown, ["foreign-keys"])
     told = screen.getvalue()
     assert "orders(customer_id) in customers(id)  (99.99% of the values)\n" in told

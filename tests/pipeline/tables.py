@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast import flow
+from holdfast import families, flow
 from holdfast.evidence import looks, tiles
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
@@ -141,7 +141,7 @@ class Shop:
     ) -> None:
         self.kinds = [BIGINT] * columns if isinstance(columns, int) else list(columns)
         self.columns = len(self.kinds)
-        self.options = options or Options()
+        self.options = families.completed(options or Options())
         self.runner: Runner = InProcess(tasks)
         self.store = Store.create(path)
         row_inputs = {"t": row_input(self.kinds, rows)}

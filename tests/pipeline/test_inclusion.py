@@ -18,13 +18,14 @@ from holdfast import flow
 from holdfast.families.inclusion_dependencies import changes as inclusion_changes
 from holdfast.families.inclusion_dependencies import compaction as inclusion_compaction
 from holdfast.families.inclusion_dependencies import n_ary as tuples
+from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.changes import SHOWN, Changes
 from holdfast.model.constraints import Attribute
 from holdfast.model.errors import BatchError, SchemaError, UnknownTableError
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
-from holdfast.report.snapshot import Inclusions, clusters, snapshot
+from holdfast.report.snapshot import snapshot
 from holdfast.store import Store
 from holdfast.tasks import values
 from holdfast.tasks.runner import InProcess

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from holdfast import flow
+from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.input.row_input import RowInput
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
-from holdfast.report.snapshot import Inclusions, clusters, snapshot
+from holdfast.report.snapshot import snapshot
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
 from tests.data import MISSING, data_dir, read_table

@@ -192,7 +192,7 @@ def test_the_depth_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(run, "clock", lambda: 0.0)
     shop = Shop(tmp_path / "p", 24, wide_rows(24), Options(("keys",), time_budget=30))
     most = shop.now.limits.keys
-    told = forms.show(Profile.open(shop.store.path).snapshot(), ["keys", "non_keys"])["tables"]["t"]
+    told = forms.show(Profile.open(shop.store.path).snapshot(), ["keys", "non-keys"])["tables"]["t"]
     assert told["incomplete"] == ["keys", "non_keys"]
     assert told["complete_up_to"] == {"keys": most}
     assert told["max_columns"] is None

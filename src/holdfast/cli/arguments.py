@@ -6,6 +6,7 @@ import csv
 from collections.abc import Sequence
 from typing import TypedDict
 
+from holdfast import families
 from holdfast.input.sources import Source
 from holdfast.model.errors import InputError
 
@@ -152,14 +153,35 @@ def batch_sources(
 
 
 def kind_fields(kinds: str | None) -> list[str] | None:
-    """The JSON names of kinds that are given with commas; None: all."""
-    from holdfast import families
-
+    """The JSON names of kinds that are given with commas; None: those that gate."""
     if kinds is None:
         return None
     names = [name.strip() for name in kinds.split(",")]
-    for name in names:
-        if name not in families.REGISTRY:
-            known = ", ".join(families.REGISTRY)
-            raise InputError(f"unknown kind {name!r}; there are: {known}")
+    families.expect(names)
     return [kind.field for kind in families.named(names)]
+
+
+def kinds_help(purpose: str, by_default: Sequence[str]) -> str:
+    """What ``--kinds`` can be.
+
+    >>> kinds_help("What to look for", ["keys", "inds"])
+    'What to look for: keys, fds, inds, with commas; by default keys, inds.'
+    """
+    known = list(families.REGISTRY)
+    default = "all" if list(by_default) == known else ", ".join(by_default)
+    return f"{purpose}: {', '.join(known)}, with commas; by default {default}."
+
+
+AGREE_SETS = "agree-sets"
+"""What ``show`` can be asked for that is no list of a kind: what pairs of rows show."""
+
+
+def part_names() -> list[str]:
+    """What ``show`` can be asked for.
+
+    >>> part_names()
+    ['keys', 'non-keys', 'fds', 'agree-sets', 'inds', 'foreign-keys']
+    """
+    of_tables = [part.name for parts in families.table_parts().values() for part in parts]
+    of_profile = [part.name for parts in families.profile_parts().values() for part in parts]
+    return [*of_tables, AGREE_SETS, *of_profile]

@@ -20,12 +20,14 @@ from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
 import typer
 import typer.core
 
+from holdfast import families
 from holdfast.cli import arguments
 from holdfast.model.errors import StoreError
 from holdfast.report.failures import FOUND, exit_code, hush, interrupted, notes
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
+    from holdfast.families.base import Kind
     from holdfast.report.progress import Progress
     from holdfast.report.snapshot import Snapshot
 
@@ -69,19 +71,26 @@ class Output(StrEnum):
     JSON = "json"
 
 
-class Part(StrEnum):
-    """What ``show`` can be asked for."""
-
-    KEYS = "keys"
-    NON_KEYS = "non-keys"
-    FDS = "fds"
-    AGREE_SETS = "agree-sets"
-    INDS = "inds"
-    FOREIGN_KEYS = "foreign-keys"
-
-
 def _flag(names: str, text: str, metavar: str | None = None, panel: str | None = None) -> Any:
     return typer.Option(*names.split(), help=text, metavar=metavar, rich_help_panel=panel)
+
+
+def _kinds_flag(purpose: str, default: Callable[[Kind], bool]) -> Any:
+    """``--kinds``, with the kinds that there are."""
+    chosen = [name for name, kind in families.REGISTRY.items() if default(kind)]
+    return _flag("--kinds", arguments.kinds_help(purpose, chosen), "KINDS")
+
+
+def _part_argument() -> Any:
+    """What ``show`` can be asked for: the parts of the kinds that there are."""
+    names = arguments.part_names()
+
+    def expect(value: str | None) -> str | None:
+        if value is not None and value not in names:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(map(repr, names))}.")
+        return value
+
+    return typer.Argument(metavar="PART", help=f"Only these: {', '.join(names)}.", callback=expect)
 
 
 def _source_flag(name: str, text: str, metavar: str | None = None) -> Any:
@@ -96,8 +105,6 @@ _FORMAT = (
     "text or json: how results are printed. Anything else (csv, parquet, orc, table, jdbc, "
     "delta …): the format of the source. Can be given twice."
 )
-_KINDS = "What to look for: keys, fds, inds, with commas; by default all."
-_GATES = "What the exit code is about: keys, fds, inds, with commas; by default all."
 _SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TABLE=DDL'."
 _ROW_KEY = "Columns that name one row, with commas; `a,b` in backticks is one column."
 
@@ -183,7 +190,7 @@ def profile(
     encoding: Encoding = None,
     null_value: NullValues = None,
     no_header: Annotated[bool, _source_flag("--no-header", "The first line is a row.")] = False,
-    kinds: Annotated[str | None, _flag("--kinds", _KINDS, "KINDS")] = None,
+    kinds: Annotated[str | None, _kinds_flag("What to look for", lambda kind: kind.default)] = None,
     nulls: Annotated[str, _flag("--nulls", "How two nulls compare.", "equal|unequal")] = "equal",
     max_columns: Annotated[
         int | None, _flag("--max-columns", "The longest key or left side to look for.", "N")
@@ -270,8 +277,9 @@ def profile(
 
             session = functools.partial(spark, progress)
             made = Profile.create(into, tables, options=options, session=session, progress=progress)
-        parts = ["keys", "fds", "inds", "foreign_keys"]
-        _show(made, into, made.snapshot(), output, parts, everything, verbose)
+        kinds_shown = families.REGISTRY.values()
+        brief = [part.name for kind in kinds_shown for part in kind.parts if part.brief]
+        _show(made, into, made.snapshot(), output, brief, everything, verbose)
     return 0
 
 
@@ -329,7 +337,9 @@ def check(
     updates: Updates = None,
     row_key: RowKey = None,
     batch_id: BatchId = None,
-    kinds: Annotated[str | None, _flag("--kinds", _GATES, "KINDS")] = None,
+    kinds: Annotated[
+        str | None, _kinds_flag("What the exit code is about", lambda kind: kind.gates)
+    ] = None,
     formats: Formats = None,
     input_format: InputFormat = None,
     option: ReaderOptions = None,
@@ -368,7 +378,7 @@ def check(
 @command
 def show(
     directory: Directory,
-    part: Annotated[Part | None, typer.Argument(metavar="PART", help="Only these.")] = None,
+    part: Annotated[str | None, _part_argument()] = None,
     table: OneTable = None,
     at: Annotated[int | None, _flag("--at", "An earlier version.", "VERSION")] = None,
     min_coverage: Annotated[
@@ -386,7 +396,6 @@ def show(
     from holdfast.api import Profile
     from holdfast.model.commits import unknown_table
     from holdfast.report import forms, terminal
-    from holdfast.report.forms import PARTS
 
     opened = Profile.open(directory)
     found = opened.snapshot(at)
@@ -394,7 +403,7 @@ def show(
         if table not in found.tables:
             raise unknown_table(table, found.tables)
         found = replace(found, tables={table: found.tables[table]})
-    if part == Part.AGREE_SETS:
+    if part == arguments.AGREE_SETS:
         # Where no table has them, the first one says why.
         having = {*filter(opened.counts_pairs, found.tables)} or {*found.tables}
         counted = {
@@ -406,13 +415,12 @@ def show(
         else:
             terminal.agree_sets(terminal.Page(sys.stdout, everything=everything), counted)
         return 0
-    if part == Part.FDS and "fds" not in found.options["kinds"]:
-        opened.functional_dependencies(next(iter(found.tables)))
-    if part in (Part.INDS, Part.FOREIGN_KEYS) or min_coverage is not None:
-        opened.inclusion_dependencies(min_coverage)
-    if found.inclusions is not None and min_coverage is not None:
-        found = replace(found, inclusions=replace(found.inclusions, min_coverage=min_coverage))
-    parts = PARTS if part is None else (part.value.replace("-", "_"),)
+    for kind in families.REGISTRY.values():
+        if part in [each.name for each in kind.parts]:
+            found.expect(kind)
+    if min_coverage is not None:
+        found = found.asked_with({"min_coverage": min_coverage})
+    parts = None if part is None else [part]
     _show(opened, directory, found, output, parts, everything, verbose)
     return 0
 
@@ -583,7 +591,7 @@ def _show(
     directory: str,
     found: Snapshot,
     output: str,
-    parts: Sequence[str],
+    parts: Sequence[str] | None,
     everything: bool,
     verbose: bool,
 ) -> None:

@@ -51,14 +51,6 @@ def record(pairs: PairEvidence) -> EvidenceRecord:
     return EvidenceRecord(choice, pairs.limits, pairs.files, space)
 
 
-def counts(pairs: PairEvidence) -> dict[str, int]:
-    """How many minimal keys and functional dependencies the distinct rows have, by kind."""
-    found = {"keys": len(pairs.covers.keys.minimal)}
-    if pairs.covers.columns:
-        found["fds"] = len(pairs.covers.dependencies[0])
-    return found
-
-
 def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
     """The evidence that a commit stored."""
     space = agreements(columns) if record.space is None else Space.from_dict(record.space)

@@ -1,19 +1,33 @@
-"""The kinds of constraints: a kind is one type (``base.py``), and a line in the registry here."""
+"""The kinds of constraints: a kind is one type (``base.py``), and a line in the registry here.
+
+base.py    what a kind is
+parts.py   the lists that can be shown of a kind
+stored.py  what a commit holds, for kinds to read
+known.py   a table with its evidence, before and after a batch
+sets.py    what a batch did to minimal sets, for the kinds that are read from pairs of rows
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import TypeVar
 
 from holdfast.families.base import Kind
-from holdfast.families.functional_dependencies import FunctionalDependencies
+from holdfast.families.functional_dependencies.kind import FunctionalDependencies
 from holdfast.families.inclusion_dependencies.kind import InclusionDependencies
-from holdfast.families.keys import Keys
+from holdfast.families.keys.kind import Keys
+from holdfast.families.parts import Part, ProfilePart, TablePart
 from holdfast.model.changes import FromForm
+from holdfast.model.errors import InputError
+from holdfast.model.options import Options
 
 REGISTRY: dict[str, Kind] = {
     kind.name: kind for kind in (Keys(), FunctionalDependencies(), InclusionDependencies())
 }
 """Every kind by the name that ``--kinds`` gives it, in the order in which they are told."""
+
+Shown = TypeVar("Shown", bound=Part)
 
 
 def named(names: Iterable[str]) -> list[Kind]:
@@ -31,3 +45,60 @@ def named_in(fields: Iterable[str]) -> list[Kind]:
 def makers() -> dict[str, FromForm]:
     """What makes constraints of their JSON forms, by the field that holds them."""
     return {kind.field: kind.constraint for kind in REGISTRY.values()}
+
+
+def compare_pairs(kinds: Iterable[str]) -> bool:
+    """Whether some of these kinds need pairs of rows to be compared."""
+    return any(kind.pairs for kind in named(kinds))
+
+
+# What is asked for
+
+
+def expect(names: Iterable[str]) -> None:
+    """See that there are kinds of these names."""
+    for name in names:
+        if name not in REGISTRY:
+            raise InputError(f"unknown kind {name!r}; there are: {', '.join(REGISTRY)}")
+
+
+def completed(options: Options) -> Options:
+    """Options whose kinds exist: those that are given or, without any, those by default.
+
+    >>> completed(Options()).kinds
+    ('keys', 'fds', 'inds')
+    """
+    if not options.kinds:
+        defaults = tuple(kind.name for kind in REGISTRY.values() if kind.default)
+        options = replace(options, kinds=defaults)
+    expect(options.kinds)
+    for kind in REGISTRY.values():
+        kind.expect(options)
+    return options
+
+
+# What can be shown
+
+
+def table_parts(names: Collection[str] | None = None) -> dict[Kind, list[TablePart]]:
+    """The parts of these names (None: all) that tables have, by kind."""
+    return _by_kind((k, each) for k, each in _parts(names) if isinstance(each, TablePart))
+
+
+def profile_parts(names: Collection[str] | None = None) -> dict[Kind, list[ProfilePart]]:
+    """The parts of these names (None: all) that the profile has, by kind."""
+    return _by_kind((k, each) for k, each in _parts(names) if isinstance(each, ProfilePart))
+
+
+def _parts(names: Collection[str] | None) -> Iterator[tuple[Kind, Part]]:
+    for kind in REGISTRY.values():
+        for part in kind.parts:
+            if names is None or part.name in names:
+                yield kind, part
+
+
+def _by_kind(parts: Iterable[tuple[Kind, Shown]]) -> dict[Kind, list[Shown]]:
+    by_kind: dict[Kind, list[Shown]] = {}
+    for kind, part in parts:
+        by_kind.setdefault(kind, []).append(part)
+    return by_kind

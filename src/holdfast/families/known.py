@@ -13,7 +13,6 @@ from holdfast.evidence.pairs import PairEvidence
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.kernels.cover import MOST, TooMany
 from holdfast.model.commits import Commit, TableRecord
-from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.errors import InputError
 from holdfast.store import Store
 from holdfast.store.run import Run
@@ -75,10 +74,7 @@ class Known:
     def record(self) -> TableRecord:
         """What a commit stores."""
         evidence = {name: storage.record(each) for name, each in self.evidence.items()}
-        counts: dict[str, int] = {}
-        if AGREEMENTS in self.evidence:
-            counts = storage.counts(self.evidence[AGREEMENTS])
-        return replace(self.table.record, evidence=evidence, counts=counts)
+        return replace(self.table.record, evidence=evidence)
 
 
 @dataclass(frozen=True)

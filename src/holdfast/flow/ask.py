@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence.storage import sets_table
+from holdfast.families import REGISTRY
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.missing import missing
 from holdfast.families.known import Known, bounded
@@ -64,10 +65,7 @@ def missing_values(
         version = store.read(lease.version)
         options = version.options
         if version.inclusion is None:
-            raise InputError(
-                "the profile does not look for inclusion dependencies; "
-                "profile the tables with --kinds keys,inds"
-            )
+            raise REGISTRY["inds"].missing(options.kinds)
         held = storage.load(store, version.inclusion)
         for each in (dependent, referenced):
             version.table(each.table)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from holdfast import families
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.known import Known
@@ -42,4 +43,9 @@ def _record(run: Run, known: Known) -> TableRecord:
     table = known.table
     twice = np.array(table.repeated[0][:1] if table.repeated else [], np.int64)
     shown = rows_as_text(run.store.path, table.segments, table.columns.names, twice)
-    return replace(known.record, duplicated=tuple(json.loads(text) for text in shown.values()))
+    counts = {kind.name: kind.count(known) for kind in families.REGISTRY.values()}
+    return replace(
+        known.record,
+        duplicated=tuple(json.loads(text) for text in shown.values()),
+        counts={name: count for name, count in counts.items() if count is not None},
+    )

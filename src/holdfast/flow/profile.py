@@ -33,6 +33,7 @@ def profile(
     progress: Progress,
 ) -> int:
     """Profile tables from nothing and commit them as the first version."""
+    options = families.completed(options)
     with (
         store.writing() as lease,
         watched(runner, store, lease, progress) as (runner, progress),
@@ -92,7 +93,7 @@ def _with_values(run: Run, known: Mapping[str, Known]) -> Inclusion | None:
 def _read(run: Run, name: str, row_input: RowInput) -> Table:
     with run.stage("read"):
         run.progress("read")
-        sketches = run.options.seeks_keys
+        sketches = families.compare_pairs(run.options.kinds)
         intake = read(run.runner, row_input, run.place, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
     distinct = tasks.estimate(intake.task_results) or [0.0] * len(intake.columns.names)

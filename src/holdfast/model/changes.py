@@ -204,8 +204,13 @@ class Entry:
     created: str
     changes: Changes | None  # None: the first profile
     tables: dict[str, int]  # rows per table
-    keys: dict[str, int]  # minimal keys per table, of its distinct rows
+    counts: dict[str, dict[str, int]]  # constraints per table and kind, by its JSON name
     duplicates: dict[str, int]  # rows that repeat another one, per table
+
+    @property
+    def keys(self) -> dict[str, int]:
+        """Minimal keys per table, of its distinct rows."""
+        return {name: counts.get("keys", 0) for name, counts in self.counts.items()}
 
     def __repr__(self) -> str:
         what = "first profile" if self.changes is None else repr(self.changes)
@@ -217,7 +222,7 @@ class Entry:
             "version": self.version,
             "created": self.created,
             "tables": {
-                name: {"rows": rows, "keys": self.keys[name], "duplicates": self.duplicates[name]}
+                name: {"rows": rows, **self.counts[name], "duplicates": self.duplicates[name]}
                 for name, rows in self.tables.items()
             },
             "changes": self.changes.to_dict() if self.changes else None,

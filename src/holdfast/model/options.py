@@ -8,16 +8,13 @@ from typing import Any
 
 from holdfast.model.errors import InputError
 
-KINDS = ("keys", "fds", "inds")
-"""The families that a profile can look for."""
-
 EVIDENCE = ("auto", "counted", "witnessed")
 """The ways to know the evidence for functional dependencies, and the choice between them."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What a profile looks for, and how.
+    """What a profile looks for, and how. Which kinds there are is known where a profile is made.
 
     >>> Options(nulls="unequal").nulls
     'unequal'
@@ -25,13 +22,16 @@ class Options:
     ('keys', 'fds')
     """
 
-    kinds: Sequence[str] = ()  # or text, with commas; without any, all of them
+    kinds: Sequence[str] = ()  # or text, with commas; without any, those by default
     nulls: str = "equal"  # or "unequal": a null differs from every null, as in SQL's UNIQUE
-    wide_fds: bool | None = None  # fds of wide tables too; None: if they are named in the kinds
+    named: Sequence[str] | None = None  # kinds asked for by name; None: all that are given
     evidence: str = "auto"  # or "counted", "witnessed": how functional dependencies are known
     max_columns: int | None = None  # the longest key or left side to look for
     time_budget: float | None = None  # seconds of search in a table before it is left incomplete
     max_error: float | None = None  # also what so small a share of row pairs violates
+    max_predicates: int | None = None  # the most comparisons of a denial constraint
+    cross_columns: float | None = 0.3  # columns that share so many values are compared; None: off
+    columns: Sequence[str] = ()  # that denial constraints compare; without any, all
     min_coverage: float = 1.0  # also columns of whose values so large a share is in another
     max_arity: int = 1  # columns on each side of an inclusion dependency
     inclusion_nulls: str = "ignored"  # or "values": a null must occur in the referenced column too
@@ -44,19 +44,22 @@ class Options:
     def __post_init__(self) -> None:
         named = self.kinds.split(",") if isinstance(self.kinds, str) else self.kinds
         object.__setattr__(self, "kinds", tuple(kind.strip() for kind in named))
-        if self.wide_fds is None:
-            object.__setattr__(self, "wide_fds", "fds" in self.kinds)
-        if not self.kinds:
-            object.__setattr__(self, "kinds", KINDS)
-        for kind in self.kinds:
-            if kind not in KINDS:
-                raise InputError(f"unknown kind {kind!r}; there are: {', '.join(KINDS)}")
+        given = self.kinds if self.named is None else self.named
+        object.__setattr__(self, "named", tuple(given))
+        columns = self.columns.split(",") if isinstance(self.columns, str) else self.columns
+        object.__setattr__(self, "columns", tuple(column.strip() for column in columns))
         if self.nulls not in ("equal", "unequal"):
             raise InputError(f"nulls can be 'equal' or 'unequal', not {self.nulls!r}")
         if self.start not in ("full", "sample"):
             raise InputError(f"start can be 'full' or 'sample', not {self.start!r}")
         if self.max_columns is not None and self.max_columns < 1:
             raise InputError(f"max_columns must be at least 1, not {self.max_columns}")
+        if self.max_predicates is not None and self.max_predicates < 1:
+            raise InputError(f"max_predicates must be at least 1, not {self.max_predicates}")
+        if self.cross_columns is not None and not 0 <= self.cross_columns <= 1:
+            raise InputError(
+                f"cross_columns must be a share from 0 to 1, or off, not {self.cross_columns}"
+            )
         if self.evidence not in EVIDENCE:
             raise InputError(
                 f"evidence can be 'auto', 'counted' or 'witnessed', not {self.evidence!r}"
@@ -65,12 +68,9 @@ class Options:
             raise InputError(f"time_budget must be above 0 seconds, not {self.time_budget}")
         if self.max_error is not None and not 0 <= self.max_error <= 1:
             raise InputError(f"max_error must be a share from 0 to 1, not {self.max_error}")
-        if self.max_error is not None and "fds" not in self.kinds:
-            raise InputError("max_error needs counted pairs of rows: add fds to the kinds")
         if self.max_error is not None and self.evidence == "witnessed":
             raise InputError("max_error needs counted pairs of rows, not witnessed ones")
-        if not 0 < self.min_coverage <= 1:
-            raise InputError(f"min_coverage must be above 0 and at most 1, not {self.min_coverage}")
+        expect_coverage(self.min_coverage)
         if self.max_arity < 1:
             raise InputError(f"max_arity must be at least 1, not {self.max_arity}")
         if self.inclusion_nulls not in ("ignored", "values"):
@@ -80,14 +80,10 @@ class Options:
         if self.index_quota < 0:
             raise InputError(f"index_quota cannot be negative, but is {self.index_quota}")
 
-    @property
-    def seeks_keys(self) -> bool:
-        """Whether pairs of rows are compared; inclusion dependencies alone need none."""
-        return "keys" in self.kinds or "fds" in self.kinds
-
     def to_dict(self) -> dict[str, Any]:
         """The form that a commit stores."""
-        return {**asdict(self), "kinds": list(self.kinds)}
+        lists = {name: list(getattr(self, name) or ()) for name in ("kinds", "named", "columns")}
+        return {**asdict(self), **lists}
 
     @staticmethod
     def from_dict(form: dict[str, Any]) -> Options:
@@ -95,3 +91,9 @@ class Options:
         known = {field.name for field in fields(Options)}
         given = {name: value for name, value in form.items() if name in known}
         return Options(**{**given, "kinds": tuple(given["kinds"])})
+
+
+def expect_coverage(share: float) -> None:
+    """See that a share of the values can be asked for."""
+    if not 0 < share <= 1:
+        raise InputError(f"min_coverage must be above 0 and at most 1, not {share}")

@@ -2,9 +2,7 @@
 
 snapshot.py   what a version says, read from its files
 forms.py      what ``--format json`` prints; docs/json.md describes it
-terminal.py   what the terminal shows
-page.py       lines and tables that are never wider than the screen
-text.py       values and numbers as people read them
+terminal.py   what the terminal shows, kind by kind
 progress.py   what goes on, on standard error, when it takes a while
 failures.py   errors as one line and an exit code
 """

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from holdfast.model.errors import ConflictError, HoldfastError
-from holdfast.report.text import plain
+from holdfast.screen.text import plain
 
 # docs/cli.md lists them; 70, 75 and 141 are what sysexits.h and shells use.
 FOUND, BAD_INPUT, UNEXPECTED, TRY_AGAIN, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 75, 130, 141

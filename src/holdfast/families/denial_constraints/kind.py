@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.model.changes import KindChanges, KindDiff
+from holdfast.model.changes import KindChanges
 from holdfast.model.constraints import DenialConstraint
 from holdfast.model.limits import Limits
 
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from holdfast.evidence.pairs import Need
     from holdfast.families.known import Step
-    from holdfast.report.snapshot import Snapshot
     from holdfast.store.run import Run
     from holdfast.table.state import Table
 
@@ -58,9 +57,7 @@ class DenialConstraints:
             return None
         space, table = pairs[1].space, step.before.table
 
-        def constraint(
-            atoms: tuple[int, ...], _rhs: int, error: float | None
-        ) -> DenialConstraint:
+        def constraint(atoms: tuple[int, ...], _rhs: int, error: float | None) -> DenialConstraint:
             masks = bitsets.from_columns([atoms], space.atoms)
             [found] = constraints(masks, space, table.name, table.columns.names)
             return DenialConstraint(found.table, found.predicates, error or 0.0)

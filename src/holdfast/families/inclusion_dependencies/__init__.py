@@ -1,5 +1,8 @@
 """Inclusion dependencies: values in clusters, n-ary candidates, foreign keys.
 
+kind.py          inclusion dependencies as a kind of constraint
+reading.py       what a version's files say
+show.py          inclusion dependencies and foreign keys in JSON and on the terminal
 values.py        the values of all tables: discovered, changed, compacted, saved
 clusters.py      Inclusion: clusters, shared values, and the dependencies that follow
 changes.py       rows that came and went move values between clusters

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from holdfast.families.base import Kind
+from holdfast.families.inclusion_dependencies.show import ForeignKeyList, InclusionList, covered
 from holdfast.model.changes import SHOWN, Broken, KindChanges, KindDiff
 from holdfast.model.constraints import InclusionDependency
+from holdfast.model.options import expect_coverage
 
 if TYPE_CHECKING:
+    from holdfast.families.inclusion_dependencies.reading import Inclusions
     from holdfast.families.known import Step
+    from holdfast.families.stored import StoredProfile
     from holdfast.report.snapshot import Snapshot
     from holdfast.store.run import Run
-    from holdfast.table.state import Table
 
 
-class InclusionDependencies:
+class InclusionDependencies(Kind):
     """Columns whose values all occur in others, of any table."""
 
     name = "inds"
     field = "inclusion_dependencies"
     nouns = ("inclusion dependency", "inclusion dependencies")
-    how_broken = ""
+    values = True
+    options = ("min_coverage", "max_arity", "inclusion_nulls", "empty_columns", "insert_only")
+    parts = (InclusionList(), ForeignKeyList())
 
-    def needs(self, run: Run, table: Table) -> None:
-        """Values, and no pairs of rows."""
+    def of_profile(self, stored: StoredProfile) -> Inclusions | None:
+        """Which columns of all tables are contained in which."""
+        from holdfast.families.inclusion_dependencies.reading import inclusions
+
+        return inclusions(stored)
+
+    def asked_with(self, found: Inclusions, options: Mapping[str, Any]) -> Inclusions:
+        """Those of another coverage."""
+        least = options.get("min_coverage", found.min_coverage)
+        expect_coverage(least)
+        return replace(found, min_coverage=least)
 
     def constraint(self, _table: str, form: dict[str, Any]) -> InclusionDependency:
         """The dependency of a JSON form."""
@@ -62,3 +79,7 @@ class InclusionDependencies:
         gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
         lost = [each for key, each in sides[0].items() if key not in sides[1]]
         return KindDiff(gained, tuple(new.shared.lost(each) for each in lost))
+
+    def body(self, constraint: InclusionDependency) -> str:
+        """With what is left of one that broke."""
+        return super().body(constraint) + covered(constraint, "still ")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.families.base import Kind
+from holdfast.families.keys.show import KeyList, NonKeyList, column_names
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import Key
@@ -11,19 +13,36 @@ from holdfast.model.limits import Limits
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
-    from holdfast.families.known import Step
+    from holdfast.families.keys.reading import FoundKeys
+    from holdfast.families.known import Known, Step
+    from holdfast.families.stored import StoredTable
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.store.run import Run
     from holdfast.table.state import Table
 
 
-class Keys:
-    """Minimal keys, and maximal non-keys beside them."""
+class Keys(Kind):
+    """Minimal keys, and maximal non-keys beside them: known wherever pairs of rows are compared."""
 
     name = "keys"
     field = "keys"
     nouns = ("key", "keys")
     how_broken = "two rows agree on it"
+    pairs = True
+    needs_distinct_rows = True
+    optional = True
+    parts = (KeyList(), NonKeyList())
+
+    def of_table(self, stored: StoredTable) -> FoundKeys | None:
+        """The keys of the distinct rows, and the non-keys."""
+        from holdfast.families.keys.reading import found_keys
+
+        return found_keys(stored) if AGREEMENTS in stored.record.evidence else None
+
+    def count(self, known: Known) -> int | None:
+        """The keys of the distinct rows."""
+        pairs = known.evidence.get(AGREEMENTS)
+        return None if pairs is None else len(pairs.covers.keys.minimal)
 
     def needs(self, run: Run, table: Table) -> Need:
         """No two rows may agree."""
@@ -72,6 +91,10 @@ class Keys:
         """Keys that hold in one version alone."""
         old, new = before.tables[table], after.tables[table]
         return KindDiff(_more(new, old), _more(old, new))
+
+    def body(self, constraint: Key) -> str:
+        """Its columns alone: the heading says that it is a key."""
+        return column_names(constraint)
 
 
 def _more(one: TableSnapshot, two: TableSnapshot) -> tuple[Key, ...]:

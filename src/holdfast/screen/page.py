@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast.model.constraints import Row
-from holdfast.report.text import count, plain, value_text
+from holdfast.screen.text import count, plain, value_text
 
 SHOWN = 20
 """How many of a list are shown unless all are asked for."""

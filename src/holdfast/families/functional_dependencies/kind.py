@@ -4,15 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from holdfast.families.base import Kind
+from holdfast.families.functional_dependencies.show import DependencyList
+from holdfast.families.parts import explain_evidence
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import FunctionalDependency
+from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
-    from holdfast.families.known import Step
-    from holdfast.report.snapshot import Snapshot
+    from holdfast.families.functional_dependencies.reading import Dependencies
+    from holdfast.families.known import Known, Step
+    from holdfast.families.stored import StoredTable
+    from holdfast.model.options import Options
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.screen.page import Page
     from holdfast.store.run import Run
     from holdfast.table.state import Table
 
@@ -20,13 +28,35 @@ WIDE = 40
 """Columns from which on functional dependencies are looked for only when they are named."""
 
 
-class FunctionalDependencies:
+class FunctionalDependencies(Kind):
     """Minimal functional dependencies."""
 
     name = "fds"
     field = "functional_dependencies"
     nouns = ("functional dependency", "functional dependencies")
-    how_broken = ""
+    pairs = True
+    options = ("evidence", "max_error")
+    parts = (DependencyList(),)
+
+    def of_table(self, stored: StoredTable) -> Dependencies | None:
+        """Those of a table that they were looked for in."""
+        from holdfast.families.functional_dependencies.reading import Dependencies
+
+        evidence = stored.record.evidence.get(AGREEMENTS)
+        if evidence is None or evidence.choice.strategy is None:
+            return None
+        return Dependencies(stored.file("sets"), stored.name, stored.columns)
+
+    def left_out(self, table: TableSnapshot) -> str:
+        """A wide table is left out unless they are named."""
+        if table.functional_dependencies is not None:
+            return ""
+        return table.evidence[AGREEMENTS].choice.reason
+
+    def expect(self, options: Options) -> None:
+        """Errors are counted with the pairs of rows that show dependencies."""
+        if options.max_error is not None and self.name not in options.kinds:
+            raise InputError(f"max_error needs counted pairs of rows: add {self.name} to the kinds")
 
     def needs(self, run: Run, table: Table) -> Need:
         """No two rows that agree on a left side may differ on the right; and keys, because what
@@ -36,10 +66,17 @@ class FunctionalDependencies:
 
         columns = len(table.columns.names)
         limits = Limits.both(run.options.max_columns)
-        if columns > WIDE and not run.options.wide_fds:
+        if columns > WIDE and self.name not in (run.options.named or ()):
             why = f"more than {WIDE} columns, and not asked for by name"
             return Need(agreements(columns), (KEY,), limits, why)
         return Need(agreements(columns), (KEY, *range(columns)), limits)
+
+    def count(self, known: Known) -> int | None:
+        """Those of the distinct rows."""
+        pairs = known.evidence.get(AGREEMENTS)
+        if pairs is None or not pairs.covers.columns:
+            return None
+        return len(pairs.covers.dependencies[0])
 
     def constraint(self, table: str, form: dict[str, Any]) -> FunctionalDependency:
         """The dependency of a JSON form."""
@@ -74,3 +111,7 @@ class FunctionalDependencies:
         if old is None or new is None:
             return None
         return KindDiff(new.without(old), old.without(new))
+
+    def explain(self, page: Page, table: TableSnapshot) -> None:
+        """By which strategy, and why."""
+        explain_evidence(page, table, AGREEMENTS, self.nouns[1])

@@ -1,0 +1,115 @@
+"""Inclusion dependencies as a version's files have them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from holdfast.families.inclusion_dependencies.foreign_keys import (
+    Facts,
+    Shared,
+    foreign_keys,
+    highest_first,
+)
+from holdfast.families.stored import StoredProfile, members
+from holdfast.model.commits import InclusionRecord
+from holdfast.model.constraints import (
+    EMPTY,
+    HOLDS,
+    Attribute,
+    Cluster,
+    ForeignKey,
+    InclusionDependency,
+)
+from holdfast.store import Store
+from holdfast.store.codecs import stored
+
+if TYPE_CHECKING:
+    from holdfast.report.snapshot import TableSnapshot
+
+
+@dataclass(frozen=True)
+class Inclusions:
+    """Which columns of all tables are contained in which."""
+
+    shared: Shared
+    tables: dict[str, Facts]
+    wide: tuple[InclusionDependency, ...] = ()  # those of several columns
+    min_coverage: float = 1.0
+    empty_columns: bool = False
+
+    def __repr__(self) -> str:
+        return f"<Inclusions: columns {len(self.shared.attributes):,}, tables {len(self.tables)}>"
+
+    def dependencies(self, min_coverage: float | None = None) -> list[InclusionDependency]:
+        """The inclusion dependencies, the highest coverage first."""
+        least = self.min_coverage if min_coverage is None else min_coverage
+        found = self.shared.inclusion_dependencies(least, self.empty_columns)
+        return highest_first([*found, *self.wide])
+
+    def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
+        """The foreign keys, the likeliest first."""
+        return foreign_keys(self.dependencies(min_coverage), self.tables, self.shared)
+
+
+def inclusions(profile: StoredProfile) -> Inclusions | None:
+    """Which columns are contained in which, in a profile that looks for that."""
+    record = profile.commit.inclusion
+    if record is None:
+        return None
+    store, tables, options = profile.store, profile.tables, profile.options
+    attributes = tuple(Attribute(table, column) for table, column in record.attributes)
+    kept = stored(store, record.files["inclusions"])
+    values = np.zeros((len(attributes), len(attributes)), np.int64)
+    # Lists, because to_numpy would import pandas, which takes longer than all the rest.
+    one, two, count = (
+        np.array(kept.column(name).to_pylist(), np.int64) for name in ("one", "two", "values")
+    )
+    values[one, two] = values[two, one] = count
+    facts = {
+        name: Facts(
+            () if table.duplicates else table.keys,
+            dict(zip(table.columns, table.types, strict=True)),
+            table.rows,
+        )
+        for name, table in tables.items()
+    }
+    shared = Shared(attributes, record.families, values)
+    tuples = record.files.get("tuples")
+    wide = _wide(store, tuples, tables, options) if tuples else ()
+    return Inclusions(shared, facts, wide, options["min_coverage"], options["empty_columns"])
+
+
+def _wide(
+    store: Store, files: tuple[str, ...], tables: dict[str, TableSnapshot], options: dict[str, Any]
+) -> tuple[InclusionDependency, ...]:
+    kept = stored(store, files)
+    wanted = (HOLDS, EMPTY) if options["empty_columns"] else (HOLDS,)
+    return tuple(
+        InclusionDependency(
+            tuple(Attribute(row["table"], tables[row["table"]].columns[c]) for c in row["columns"]),
+            tuple(Attribute(row["other"], tables[row["other"]].columns[c]) for c in row["others"]),
+        )
+        for row in kept.to_pylist()
+        if row["status"] in wanted
+    )
+
+
+def clusters(store: Store) -> list[Cluster]:
+    """The clusters of the current version, those of most values first."""
+    return store.ask(lambda version: _clusters(store, store.read(version).inclusion))
+
+
+def _clusters(store: Store, record: InclusionRecord | None) -> list[Cluster]:
+    if record is None:
+        return []
+    attributes = [Attribute(table, column) for table, column in record.attributes]
+    kept = stored(store, record.files["clusters"])
+    sets = members(kept.column("mask").to_pylist(), len(attributes))
+    found = [
+        Cluster(tuple(attributes[place] for place in places), count)
+        for places, count in zip(sets, kept.column("values").to_pylist(), strict=True)
+    ]
+    return sorted(found, key=lambda each: -each.values)
