@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.cover.cover import Cover
-from holdfast.families.denial_constraints.reading import reported
+from holdfast.families.denial_constraints.reported import reported
 from holdfast.kernels import bitsets
 from holdfast.model.comparisons import EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
 from holdfast.tasks import encode

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from holdfast.cover.cover import Cover
 from holdfast.families.denial_constraints import shown
 from holdfast.families.denial_constraints.predicates import atoms_of, constraints
-from holdfast.families.denial_constraints.reading import (
+from holdfast.families.denial_constraints.reported import (
     closed,
     is_trivial,
     mirrored,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,6 +52,11 @@ def test_a_mirror_image_is_what_the_other_row_sees(data: st.DataObject, space: S
     cells = data.draw(st.tuples(*[st.integers(0, 2)] * 4))
     other = satisfied(space, (*cells[2:], *cells[:2]))
     assert space.mirrored(satisfied(space, cells)) == tuple(other)
+
+
+@given(space=spaces())
+def test_a_stored_space_is_read_back(space: Space) -> None:
+    assert Space.from_dict(json.loads(json.dumps(space.to_dict()))) == space
 
 
 def test_agreement_has_an_atom_a_column() -> None:

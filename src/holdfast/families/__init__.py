@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from holdfast.families.base import Kind
+from holdfast.families.denial_constraints.kind import DenialConstraints
 from holdfast.families.functional_dependencies.kind import FunctionalDependencies
 from holdfast.families.inclusion_dependencies.kind import InclusionDependencies
 from holdfast.families.keys.kind import Keys
@@ -23,7 +24,8 @@ from holdfast.model.errors import InputError
 from holdfast.model.options import Options
 
 REGISTRY: dict[str, Kind] = {
-    kind.name: kind for kind in (Keys(), FunctionalDependencies(), InclusionDependencies())
+    kind.name: kind
+    for kind in (Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints())
 }
 """Every kind by the name that ``--kinds`` gives it, in the order in which they are told."""
 

@@ -7,10 +7,9 @@ what is in the list; how JSON and the terminal show it is the same for all that 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from holdfast.model.limits import Limits
 from holdfast.screen.text import count, plain
 
 if TYPE_CHECKING:
@@ -44,7 +43,13 @@ class TablePart(Part):
     """A list of a table."""
 
     limit: ClassVar[str | None] = None
-    """Which of a table's limits (by its JSON name) says how long the sets of the list can be."""
+    """The JSON name of what bounds the length of the sets of the list; None: nothing does."""
+
+    unit: ClassVar[str] = "column"
+    """What that length counts."""
+
+    option: ClassVar[str] = "max_columns"
+    """The option that bounds it."""
 
     @abstractmethod
     def listed(self, table: TableSnapshot) -> Sequence[Any]:
@@ -68,13 +73,26 @@ class TablePart(Part):
         if most is None:
             return ""
         why = "there may be more"
-        if self.limit in complete_up_to(table, options):
+        if most != options.get(self.option):
             why = f"the time budget of {options['time_budget']:g} s ended there"
-        return f" (searched up to {count(most, 'column')}: {why})"
+        return f" (searched up to {count(most, self.unit)}: {why})"
 
     def longest(self, table: TableSnapshot, options: Form) -> int | None:
-        """The most columns that the list was searched for, where there can be more."""
-        return None if self.limit is None else _longest(table, options)[self.limit]
+        """The longest sets that were searched for, where there can be longer ones."""
+        if self.limit is None:
+            return None
+        ends = [self.reached(table), options.get(self.option)]
+        most = min((end for end in ends if end is not None), default=self.most(table))
+        return None if most >= self.most(table) else most
+
+    def reached(self, table: TableSnapshot) -> int | None:
+        """How long the sets are up to which all are listed; None: however long."""
+        limits = table.limits.to_dict()
+        return None if self.limit is None else limits[self.limit]
+
+    def most(self, table: TableSnapshot) -> int:
+        """How long a set can be at all."""
+        return len(table.columns)
 
 
 class ProfilePart(Part):
@@ -104,17 +122,15 @@ def explain_evidence(page: Page, table: TableSnapshot, space: str, what: str) ->
         page.line(f"counting all pairs: about {seconds}; the limit is {limit}", "dim", 4)
 
 
-def complete_up_to(table: TableSnapshot, options: Form) -> dict[str, int]:
-    """How many columns there was time for, by limit, where that is less than what was asked for."""
-    asked = options.get("max_columns")
-    most = _longest(table, options)
-    return {limit: length for limit, length in most.items() if length not in (None, asked)}
-
-
-def _longest(table: TableSnapshot, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The most columns that were searched for, by limit; None: all that there can be."""
-    limits = table.limits.within(Limits.both(options.get("max_columns"))).to_dict()
+def complete_up_to(
+    parts: Iterable[TablePart], table: TableSnapshot, options: Form
+) -> dict[str, int]:
+    """How long the sets are that there was time for, by limit, where that is less than what was
+    asked for."""
+    ends = {part.limit: part.longest(table, options) for part in parts}
+    asked = {part.limit: options.get(part.option) for part in parts}
     return {
-        limit: None if most is None or most >= len(table.columns) else most
-        for limit, most in limits.items()
+        limit: most
+        for limit, most in ends.items()
+        if limit is not None and most is not None and most != asked[limit]
     }

@@ -99,8 +99,9 @@ def _table(
     if left_out := [kind.field for kind in sought if kind in asked and kind.left_out(table)]:
         form["not_searched"] = left_out
     if lacking := [part.field for part in known if part.longest(table, options) is not None]:
-        form |= {"incomplete": lacking, "max_columns": options["max_columns"]}
-        ended = complete_up_to(table, options)
+        form["incomplete"] = lacking
+        form |= {part.option: options[part.option] for part in known if part.field in lacking}
+        ended = complete_up_to(known, table, options)
         told = {limit: most for limit, most in ended.items() if limit in form}
         form |= {"complete_up_to": told} if told else {}
     if verbose:

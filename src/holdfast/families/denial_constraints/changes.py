@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.cover.cover import Cover
-from holdfast.families.denial_constraints.reading import closed, mirrored, reported
+from holdfast.families.denial_constraints.reported import closed, mirrored, reported
 from holdfast.families.sets import SetChanges
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import Masks

@@ -4,32 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.model.changes import KindChanges
+from holdfast.families.base import Kind
+from holdfast.families.denial_constraints.show import SPACE, DenialList
+from holdfast.families.parts import explain_evidence
+from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.constraints import DenialConstraint
 from holdfast.model.limits import Limits
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from holdfast.evidence.pairs import Need
-    from holdfast.families.known import Step
+    from holdfast.families.denial_constraints.reading import Denials
+    from holdfast.families.known import Known, Step
+    from holdfast.families.stored import StoredTable
+    from holdfast.kernels.bitsets import Masks
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.screen.page import Page
     from holdfast.store.run import Run
     from holdfast.table.state import Table
 
-    U64 = NDArray[np.uint64]
 
-COMPARISONS = "comparisons"
-"""The name of the space of denial constraints."""
-
-
-class DenialConstraints:
-    """Minimal denial constraints over two rows, one of two mirror images."""
+class DenialConstraints(Kind):
+    """Minimal denial constraints over two rows, one of two mirror images. Most hold by accident, so
+    that they are looked for when they are named, and none of them stops a batch."""
 
     name = "dcs"
     field = "denial_constraints"
     nouns = ("denial constraint", "denial constraints")
     how_broken = "two rows satisfy it"
+    default = False
+    gates = False
+    options = ("max_predicates", "cross_columns", "columns")
+    parts = (DenialList(),)
 
     def needs(self, run: Run, table: Table) -> Need:
         """No two rows may satisfy a set of atoms of the space that is chosen for the table."""
@@ -38,6 +43,26 @@ class DenialConstraints:
         from holdfast.families.denial_constraints.space import chosen
 
         return Need(chosen(run, table), (KEY,), Limits(keys=run.options.max_predicates))
+
+    def count(self, known: Known) -> int | None:
+        """Those that are reported, without error."""
+        from holdfast.families.denial_constraints.reported import reported
+
+        evidence = known.evidence.get(SPACE)
+        if evidence is None:
+            return None
+        return len(reported(evidence.covers.keys.minimal, evidence.space))
+
+    def of_table(self, stored: StoredTable) -> Denials | None:
+        """Those of a table, however many."""
+        from holdfast.families.denial_constraints.reading import Denials
+        from holdfast.model.comparisons import Space
+
+        record = stored.record.evidence.get(SPACE)
+        if record is None or record.space is None:
+            return None
+        space = Space.from_dict(record.space)
+        return Denials(stored.file("sets", SPACE), space, stored.name, stored.columns)
 
     def constraint(self, table: str, form: dict[str, Any]) -> DenialConstraint:
         """The constraint of a JSON form."""
@@ -48,11 +73,11 @@ class DenialConstraints:
         from holdfast.cover.dependencies import KEY
         from holdfast.families.denial_constraints.changes import ReportedChanges
         from holdfast.families.denial_constraints.predicates import constraints
-        from holdfast.families.denial_constraints.reading import reported
+        from holdfast.families.denial_constraints.reported import reported
         from holdfast.families.sets import found_in
         from holdfast.kernels import bitsets
 
-        pairs = step.evidence(COMPARISONS)
+        pairs = step.evidence(SPACE)
         if pairs is None:
             return None
         space, table = pairs[1].space, step.before.table
@@ -62,9 +87,20 @@ class DenialConstraints:
             [found] = constraints(masks, space, table.name, table.columns.names)
             return DenialConstraint(found.table, found.predicates, error or 0.0)
 
-        def reading(sets: U64) -> U64:
+        def reading(sets: Masks) -> Masks:
             return reported(sets, space)
 
         covers = pairs[0].covers.by_side[KEY], pairs[1].covers.by_side[KEY]
         sets = ReportedChanges(KEY, *covers, space)
-        return found_in(run, step, COMPARISONS, [sets], constraint, reading=reading)
+        return found_in(run, step, SPACE, [sets], constraint, reading=reading)
+
+    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
+        """Those that hold without error in one version alone."""
+        old, new = (each.tables[table].found.get(self.name) for each in (before, after))
+        if old is None or new is None:
+            return None
+        return KindDiff(new.without(old), old.without(new))
+
+    def explain(self, page: Page, table: TableSnapshot) -> None:
+        """By which strategy, and why."""
+        explain_evidence(page, table, SPACE, self.nouns[1])

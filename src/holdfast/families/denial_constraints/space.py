@@ -10,7 +10,7 @@ differ from a fresh one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from holdfast.input.row_input import Columns
 from holdfast.model.comparisons import (
-    AGREEMENT,
     BOTH,
     EQUALITY,
     FIRST,
@@ -28,28 +27,28 @@ from holdfast.model.comparisons import (
     Comparison,
     Space,
 )
-from holdfast.model.errors import InputError, StoreError
+from holdfast.model.errors import InputError
 from holdfast.model.names import listed, quoted
-from holdfast.tasks.values import family
+from holdfast.store.run import Run
+from holdfast.table.placement import parts
+from holdfast.table.state import Table
+from holdfast.tasks.overlap import Overlap, overlap
+from holdfast.tasks.runner import Call
+from holdfast.tasks.values import Attribute, Cells, family
 
 NAME = "denial"
 
 ORDERED, BY_EQUALITY, OFF = WAYS = ("ordered", "equality", "off")
 """How a column is compared."""
 
-_OPERATORS = {ORDERED: ORDER, BY_EQUALITY: EQUALITY, "agreement": AGREEMENT}
+_OPERATORS = {ORDERED: ORDER, BY_EQUALITY: EQUALITY}
 _WAY = {operators: way for way, operators in _OPERATORS.items()}
-_ROWS = {"ts": BOTH, "tt": FIRST, "ss": SECOND}
-_WHOSE = {rows: whose for whose, rows in _ROWS.items()}
 
 _BY_ORDER = ("number", "date", "timestamp", "timestamp without zone")
 """Families that are compared by order unless told otherwise."""
 
 _WITH_ORDER = (*_BY_ORDER, "time", "duration", "boolean")
 """Families that can be: their codes have the order of the values. Those of others are hashes."""
-
-Counts = tuple[NDArray[Any], NDArray[np.int64]]
-"""The values of a column, as codes of one or several words, and how many rows have each."""
 
 
 @dataclass(frozen=True)
@@ -100,25 +99,52 @@ def comparable(table: str, columns: Columns, choice: Choice) -> list[tuple[int, 
     return [(a, b) for a, b in combinations(usable, 2) if kind[a] == kind[b]]
 
 
-def share(one: Counts, two: Counts) -> float:
-    """How much of their values two columns have in common: the sum of the smaller counts over that
-    of the larger ones, over all values of both. Nulls are no values.
+def shares(common: NDArray[np.int64]) -> dict[tuple[int, int], float]:
+    """How much of their values every two columns have in common: the sum of the smaller counts over
+    that of the larger ones, over all values of both. Nulls are no values.
 
-    >>> share((np.array([1, 2]), np.array([4, 1])), (np.array([2, 5]), np.array([2, 4])))
-    0.1
+    ``common`` has the sums of the smaller counts, on the diagonal the number of a column's values.
+
+    >>> shares(np.array([[4, 1], [1, 6]]))
+    {(0, 1): 0.1111111111111111}
     """
-    if not len(one[0]) or not len(two[0]):
-        return 0.0
-    codes = np.concatenate([codes.reshape(len(codes), -1) for codes, _ in (one, two)])
-    order = np.lexsort(codes.T)
-    fresh = np.ones(len(codes), np.bool_)
-    fresh[1:] = (codes[order[1:]] != codes[order[:-1]]).any(axis=1)
-    value = np.empty(len(codes), np.int64)
-    value[order] = np.cumsum(fresh) - 1
-    counts = np.zeros((2, np.count_nonzero(fresh)), np.int64)
-    np.add.at(counts[0], value[: len(one[0])], one[1])
-    np.add.at(counts[1], value[len(one[0]) :], two[1])
-    return float(counts.min(axis=0).sum() / counts.max(axis=0).sum())
+    found = {}
+    for a, b in combinations(range(len(common)), 2):
+        # The smaller and the larger of two counts are their sum.
+        larger = int(common[a, a] + common[b, b] - common[a, b])
+        found[a, b] = int(common[a, b]) / larger if larger else 0.0
+    return found
+
+
+def chosen(run: Run, table: Table) -> Space:
+    """The predicates that the data of a table choose, as the options ask for."""
+    options, names = run.options, table.columns.names
+    cross = options.cross_columns
+    choice = Choice(across=False, within=False) if cross is None else Choice(min_share=cross)
+    if options.columns:
+        wanted = {*options.columns}
+        off = [n for n in names if n not in wanted and f"{table.name}.{n}" not in wanted]
+        choice = replace(choice, ways=dict.fromkeys(off, OFF))
+    some = comparable(table.name, table.columns, choice)
+    in_common = dict.fromkeys(some, 0.0)
+    if some:
+        in_common = shares(_common(run, table))
+    return space(table.name, table.columns, in_common, choice)
+
+
+def _common(run: Run, table: Table) -> NDArray[np.int64]:
+    """How many values every two columns have in common, in one job."""
+    with run.stage("values"):
+        run.progress("values")
+        kinds = _families(table.columns)
+        attributes = tuple(Attribute(c, (c,), (kind,)) for c, kind in enumerate(kinds))
+        view = table.view(run.store.path, run.options)
+        cells = Cells(view, table.columns.schema, attributes, nulls=False)
+        count = parts(run.runner, view)
+        calls: list[Call] = [(overlap, Overlap(cells, part, count)) for part in range(count)]
+        found = [each.arrays["common"] for result in run.runner.run(calls) for each in result]
+        common: NDArray[np.int64] = np.sum(found, axis=0)
+        return common
 
 
 def space(
@@ -142,37 +168,6 @@ def _families(columns: Columns) -> list[str]:
     return [
         family(name, each.type) for name, each in zip(columns.types, columns.schema, strict=True)
     ]
-
-
-# --- storing ------------------------------------------------------------------------------
-
-
-def to_dict(space: Space) -> dict[str, Any]:
-    """The form that a commit stores."""
-    comparisons = [
-        {
-            "left": each.left,
-            "right": each.right,
-            "rows": _WHOSE[each.rows],
-            "compared": _WAY[each.operators],
-        }
-        for each in space.comparisons
-    ]
-    return {"name": space.name, "columns": space.columns, "comparisons": comparisons}
-
-
-def from_dict(form: dict[str, Any]) -> Space:
-    """The space that a commit stored."""
-    comparisons = []
-    for each in form["comparisons"]:
-        if each["compared"] not in _OPERATORS or each["rows"] not in _ROWS:
-            raise StoreError(
-                f"the stored predicates have a comparison of an unknown kind, {each}; it was "
-                "written by a newer version of Holdfast, or is damaged"
-            )
-        operators, rows = _OPERATORS[each["compared"]], _ROWS[each["rows"]]
-        comparisons.append(Comparison(each["left"], each["right"], operators, rows))
-    return Space(form["name"], form["columns"], tuple(comparisons))
 
 
 # --- showing ------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.cover.cover import Cover
-from holdfast.families.denial_constraints.reading import closed, is_trivial, mirrored, reported
+from holdfast.families.denial_constraints.reported import closed, is_trivial, mirrored, reported
 from holdfast.kernels import bitsets
 from holdfast.model.comparisons import (
     EQUALITY,

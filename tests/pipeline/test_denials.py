@@ -1,0 +1,194 @@
+"""Denial constraints of any table after any changes, against brute force; and known results."""
+
+from __future__ import annotations
+
+import json
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast import families, flow
+from holdfast.families.denial_constraints.predicates import atoms_of
+from holdfast.families.known import Known
+from holdfast.input.row_input import Columns, RowInput
+from holdfast.model.comparisons import BOTH, FIRST, ORDER, SECOND, Space
+from holdfast.model.constraints import DenialConstraint, Predicate
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
+from holdfast.report.snapshot import snapshot
+from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
+from tests import oracle
+from tests.data import MISSING, data_dir, read_table
+from tests.pipeline.batches import batches
+from tests.pipeline.tables import BIGINT, KINDS, Shop, folder, small_limits
+from tests.pipeline.test_law import EXAMPLES, LIMITS, law
+from tests.strategies import Rows, rows_of
+
+Sets = set[tuple[int, ...]]
+
+HOLDS = {
+    "<": lambda outcome: outcome == "<",
+    "<=": lambda outcome: outcome in "<=",
+    ">": lambda outcome: outcome == ">",
+    ">=": lambda outcome: outcome in ">=",
+    "=": lambda outcome: outcome == "=",
+    "!=": lambda outcome: outcome != "=",
+}
+
+
+def space_of(shop: Shop) -> Space:
+    known = Known.load(shop.store, shop.store.read(), "t")
+    return known.evidence["denial"].space
+
+
+def as_oracle(space: Space) -> list[oracle.Comparison]:
+    whose = {BOTH: "ts", FIRST: "tt", SECOND: "ss"}
+    return [(e.left, e.right, whose[e.rows], e.operators == ORDER) for e in space.comparisons]
+
+
+def cells(shop: Shop, rows: Rows) -> list[tuple[object, ...]]:
+    return [
+        tuple(kind.cell(cell, 0) for kind, cell in zip(shop.kinds, row, strict=True))
+        for row in rows
+    ]
+
+
+def told(shop: Shop, space: Space, exact: bool = True) -> dict[tuple[int, ...], float]:
+    found = shop.now.found["dcs"]
+    names = [f"c{c}" for c in range(shop.columns)]
+    return {atoms_of(e, space, names): e.error for e in found if bool(e.error) != exact}
+
+
+def touched(space: Space, atoms: tuple[int, ...]) -> int:
+    return len({space.comparison_of[atom] for atom in atoms})
+
+
+def expected(shop: Shop, rows: Rows, space: Space) -> Sets:
+    asked = as_oracle(space)
+    found = oracle.denial_constraints(cells(shop, rows), shop.columns, asked, shop.options.nulls)
+    most = shop.options.max_predicates or len(asked)
+    return {each for each in found if touched(space, each) <= most}
+
+
+def satisfies(shop: Shop, witness: Any, constraint: DenialConstraint) -> bool:
+    """Whether two shown rows satisfy all predicates, as row t and row s."""
+    one, two = (cells(shop, [shop.row(row)])[0] for row in witness)
+
+    def holds(predicate: Predicate) -> bool:
+        (row, left), (other, right) = predicate.left, predicate.right
+        pair = {"t": one, "s": two}
+        values = pair[row][int(left[1:])], pair[other][int(right[1:])]
+        [outcome] = oracle.outcomes((values[0],), (values[1],), [(0, 0, "ts", True)], nulls)
+        return HOLDS[predicate.op](outcome)
+
+    nulls = shop.options.nulls
+    return all(map(holds, constraint.predicates))
+
+
+def error(shop: Shop, rows: Rows, space: Space, atoms: tuple[int, ...]) -> float:
+    asked = as_oracle(space)
+    pairs = list(permutations(cells(shop, rows), 2))
+    shown = [oracle.evidence(t, s, asked, shop.options.nulls) for t, s in pairs]
+    return sum(set(atoms) <= each for each in shown) / len(pairs)
+
+
+OPTIONS = st.builds(
+    Options,
+    kinds=st.sampled_from([("dcs",), ("keys", "fds", "dcs"), ("keys", "dcs")]),
+    evidence=st.just("counted"),
+    nulls=st.sampled_from(["equal", "unequal"]),
+    max_predicates=st.sampled_from([None, None, 1, 2]),
+    cross_columns=st.sampled_from([None, 0.3, 0.0]),
+)
+
+
+@given(st.data(), OPTIONS)
+@law(max(5, EXAMPLES // 2))
+def test_kept_equals_fresh(data: st.DataObject, options: Options) -> None:
+    columns = data.draw(st.lists(st.sampled_from([BIGINT, *KINDS]), min_size=1, max_size=2))
+    rows = data.draw(rows_of(len(columns), 6))
+    with folder() as path, small_limits(**data.draw(LIMITS)):
+        shop = Shop(Path(path) / "p", columns, rows, options, data.draw(st.sampled_from([1, 3])))
+        space = space_of(shop)
+        old = expected(shop, rows, space)
+        assert {*told(shop, space)} == old
+        for _ in range(data.draw(st.integers(0, 3))):
+            change = data.draw(batches(len(columns), rows))
+            changes = shop.apply(**change.batch)["denial_constraints"]
+            rows = change.after
+            new = expected(shop, rows, space)
+            assert {*told(shop, space)} == new
+            names = [f"c{c}" for c in range(shop.columns)]
+
+            def atoms(constraint: Any, names: list[str] = names) -> tuple[int, ...]:
+                return atoms_of(constraint, space, names)
+
+            assert {atoms(each) for each in changes.gained} == new - old
+            assert {atoms(each) for each in changes.lost} == old - new
+            for broken in changes.broken:
+                assert isinstance(broken.constraint, DenialConstraint)
+                assert satisfies(shop, broken.witness, broken.constraint)
+            for shorter in changes.superseded:
+                assert atoms(shorter.by) in new
+            old = new
+        if "fds" in options.kinds:
+            shop.assert_exact(rows)
+        assert shop.verify().equal
+
+
+@given(st.data(), st.sampled_from([0.0, 0.1, 0.4, 1.0]))
+@law(max(5, EXAMPLES // 5))
+def test_errors_are_exact(data: st.DataObject, bound: float) -> None:
+    rows = data.draw(rows_of(2, 6))
+    options = Options(kinds=("fds", "dcs"), max_error=bound, cross_columns=None)
+    with folder() as path:
+        shop = Shop(Path(path) / "p", 2, rows, options)
+        space = space_of(shop)
+        for _ in range(2):
+            near = told(shop, space, exact=False)
+            for atoms, share in near.items():
+                assert 0 < share <= bound
+                assert share == pytest.approx(error(shop, rows, space, atoms))
+                fewer = [tuple(a for a in atoms if a != each) for each in atoms]
+                assert all(error(shop, rows, space, each) > bound for each in fewer)
+            change = data.draw(batches(2, rows))
+            shop.apply(**change.batch)
+            rows = change.after
+
+
+def profiled(folder: Path, name: str, path: Path, **options: Any) -> Store:
+    header, rows = read_table(folder / f"{name}.csv")
+    store = Store.create(path)
+    settings = families.completed(Options(kinds=("dcs",), cross_columns=None, **options))
+    cells, types = [], []
+    for column in zip(*rows, strict=True):
+        number = all(cell.replace(".", "", 1).lstrip("-").isdigit() for cell in column)
+        type_ = pa.float64() if number else pa.string()
+        cells.append(pa.array([float(cell) if number else cell for cell in column], type_))
+        types.append(type_)
+    columns = Columns.of(
+        header, ["double" if t == pa.float64() else "string" for t in types], types
+    )
+    rows_in = RowInput(name, columns, pa.table(cells, names=columns.schema.names))
+    flow.profile(InProcess(2), store, {name: rows_in}, settings, no_progress)
+    return store
+
+
+ABALONE = pytest.param("abalone", marks=pytest.mark.slow)
+
+
+@pytest.mark.skipif(data_dir() is None, reason=MISSING)
+@pytest.mark.parametrize("name", ["iris", "bridges", ABALONE])
+def test_known_results(name: str, tmp_path: Path) -> None:
+    folder = data_dir()
+    assert folder is not None
+    store = profiled(folder, name, tmp_path / "p")
+    known = json.loads((folder / "known-results.json").read_text())[name]
+    count = known.get("denial_constraint_count") or len(known["denial_constraints"])
+    assert len(snapshot(store).tables[name].found["dcs"]) == count
