@@ -6,19 +6,23 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast import families
+from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.functional_dependencies.reading import Dependencies
 from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.families.keys.reading import keys_of
 from holdfast.input.sources import Source
 from holdfast.model.changes import Changes, Entry, TableDiff, Verification
 from holdfast.model.commits import SourceRecord, unknown_table
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import (
     AgreeSet,
     Attribute,
     Cluster,
+    DenialConstraint,
     ForeignKey,
     FunctionalDependency,
     InclusionDependency,
@@ -186,6 +190,29 @@ class Profile:
         with _plain_interrupts():
             return self._store.retried(lambda: flow.verify(runner, self._store, self._progress))
 
+    def add_kinds(self, kinds: str | Sequence[str], **options: Any) -> None:
+        """Look for further kinds of constraints in the rows that the profile holds, and keep them
+        from now on; ``options`` are those that concern these kinds alone."""
+        names = kinds.split(",") if isinstance(kinds, str) else kinds
+        names = [name.strip() for name in names]
+        families.expect(names)
+        now = self._store.read().options
+        new = [name for name in names if name not in now.kinds]
+        known = {option for kind in families.named(new) for option in kind.options}
+        if new and (others := [name for name in options if name not in known]):
+            raise InputError(
+                f"{others[0]} does not concern {', '.join(new)}; what does: "
+                f"{', '.join(sorted(known)) or 'nothing'}"
+            )
+        if not new:
+            return
+        families.completed(replace(now, kinds=(*now.kinds, *new), **options))
+        from holdfast import flow
+
+        runner = self._running()
+        with _plain_interrupts():
+            flow.extend(runner, self._store, new, options, self._progress)
+
     def _change(
         self,
         table: str,
@@ -270,18 +297,61 @@ class Profile:
             return [each for each in found if not each.error]
         return Dependencies(self._within(table, max_error), table, list(now.columns))
 
-    def _within(self, table: str, max_error: float) -> pa.Table:
-        """All dependencies and approximate keys within a bound, as a file would hold them."""
+    def denial_constraints(self, table: str, max_error: float = 0.0) -> Sequence[DenialConstraint]:
+        """The minimal denial constraints of a table over two rows, order rules first.
+
+        With ``max_error`` also those that at most this share of ordered row pairs violates; pairs
+        of rows have to be counted for that.
+        """
+        from holdfast.families.denial_constraints.reading import Denials
+        from holdfast.families.denial_constraints.show import SPACE
+        from holdfast.model.comparisons import Space
+
+        now = self._table(table)
+        found: Denials | None = now.found.get("dcs")
+        if found is None:
+            raise families.REGISTRY["dcs"].missing(self._store.read().options.kinds, table)
+        if max_error == (now.max_error or 0.0):
+            return found
+        if not max_error:
+            return [each for each in found if not each.error]
+        form = now.evidence[SPACE].space
+        assert form is not None
+        kept = self._within(table, max_error, SPACE)
+        return Denials(kept, Space.from_dict(form), table, now.columns)
+
+    def predicates(self, table: str | None = None, *, today: bool = True) -> dict[str, Predicates]:
+        """What the denial constraints of tables compare, as it was chosen at their first profile,
+        and what ``today``'s rows would choose."""
+        from holdfast import flow
+
+        if table is not None:
+            self._store.read().table(table)
+        tables = self.tables if table is None else (table,)
+        stored = self._store.retried(
+            lambda: flow.predicates(None, self._store, tables, self._progress)
+        )
+        if not today:
+            return stored
+        runner = self._running()
+        with _plain_interrupts():
+            return self._store.retried(
+                lambda: flow.predicates(runner, self._store, tables, self._progress)
+            )
+
+    def _within(self, table: str, max_error: float, space: str = AGREEMENTS) -> pa.Table:
+        """All minimal sets within a bound on the error, as a file would hold them."""
         from holdfast import flow
 
         if not 0 <= max_error <= 1:
             raise InputError(f"max_error must be from 0 to 1, not {max_error}")
-        self._counted(table)
-        return self._store.retried(lambda: flow.within(self._store, table, max_error))
+        self._counted(table, space)
+        return self._store.retried(lambda: flow.within(self._store, table, max_error, space))
 
     def error(self, rule: str) -> float:
         """The share of row pairs that violate a rule, as in ``"people: zip -> city"``: that agree
-        on the left side and differ on the right, or for ``"people: key(id)"`` that agree on it.
+        on the left side and differ on the right, or for ``"people: key(id)"`` that agree on it;
+        for ``"people: not (t.born < s.born and t.id > s.id)"`` the share of ordered pairs.
         """
         from holdfast import flow
 
@@ -290,10 +360,16 @@ class Profile:
             left, right = parsed.columns, None
         elif isinstance(parsed, FunctionalDependency):
             left, right = parsed.lhs, parsed.rhs
+        elif isinstance(parsed, DenialConstraint):
+            self._store.read().table(parsed.table)
+            with _plain_interrupts():
+                return self._store.retried(
+                    lambda: flow.denial_error(self._running, self._store, parsed, self._progress)
+                )
         else:
             raise InputError(
-                f"{parsed}: errors are those of keys and functional dependencies, "
-                "as in 'orders: key(id)' and 'orders: zip -> city'"
+                f"{parsed}: errors are those of keys, functional dependencies and denial "
+                "constraints, as in 'orders: key(id)' and 'orders: zip -> city'"
             )
         self._store.read().table(parsed.table)
         with _plain_interrupts():
@@ -317,9 +393,9 @@ class Profile:
         """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
         return is_counted(self._store.read().table(table))
 
-    def _counted(self, table: str) -> None:
+    def _counted(self, table: str, space: str = AGREEMENTS) -> None:
         """See that a table has counted pairs."""
-        if not self.counts_pairs(table):
+        if not is_counted(self._store.read().table(table), space):
             raise InputError(
                 f"the profile does not count the pairs of rows of {table!r}; "
                 "profile it with --kinds keys,fds --evidence counted"

@@ -152,6 +152,20 @@ def batch_sources(
     }
 
 
+def share_or_off(text: str, flag: str) -> float | None:
+    """A share, or None where it is off.
+
+    >>> share_or_off("0.5", "--cross-columns"), share_or_off("off", "--cross-columns")
+    (0.5, None)
+    """
+    if text.strip().lower() == "off":
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"{flag} must be a share from 0 to 1, or off, not {text!r}") from None
+
+
 def kind_fields(kinds: str | None) -> list[str] | None:
     """The JSON names of kinds that are given with commas; None: those that gate."""
     if kinds is None:
@@ -165,7 +179,7 @@ def kinds_help(purpose: str, by_default: Sequence[str]) -> str:
     """What ``--kinds`` can be.
 
     >>> kinds_help("What to look for", ["keys", "inds"])
-    'What to look for: keys, fds, inds, with commas; by default keys, inds.'
+    'What to look for: keys, fds, inds, dcs, with commas; by default keys, inds.'
     """
     known = list(families.REGISTRY)
     default = "all" if list(by_default) == known else ", ".join(by_default)
@@ -180,7 +194,7 @@ def part_names() -> list[str]:
     """What ``show`` can be asked for.
 
     >>> part_names()
-    ['keys', 'non-keys', 'fds', 'agree-sets', 'inds', 'foreign-keys']
+    ['keys', 'non-keys', 'fds', 'dcs', 'agree-sets', 'inds', 'foreign-keys']
     """
     of_tables = [part.name for parts in families.table_parts().values() for part in parts]
     of_profile = [part.name for parts in families.profile_parts().values() for part in parts]

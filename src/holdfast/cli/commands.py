@@ -153,6 +153,16 @@ Remote = Annotated[str | None, _spark_flag("--remote", "A Spark Connect server."
 Conf = Annotated[
     list[str] | None, _spark_flag("--conf", "A setting of the session. Repeatable.", "KEY=VALUE")
 ]
+MaxPredicates = Annotated[
+    int | None, _flag("--max-predicates", "The most comparisons of a denial constraint.", "N")
+]
+CrossColumns = Annotated[
+    str,
+    _flag("--cross-columns", "Compare columns that share so many values; or off.", "SHARE|off"),
+]
+Compared = Annotated[
+    str | None, _flag("--columns", "Those that denial constraints compare, with commas.", "COLUMNS")
+]
 All = Annotated[bool, _flag("--all", "Show long lists whole.")]
 Quiet = Annotated[bool, _flag("--quiet -q", "Neither progress nor notes.")]
 Verbose = Annotated[bool, _flag("--verbose -v", "Tell more.")]
@@ -205,6 +215,9 @@ def profile(
     max_error: Annotated[
         float | None, _flag("--max-error", "Also what this share of row pairs violates.", "SHARE")
     ] = None,
+    max_predicates: MaxPredicates = None,
+    cross_columns: CrossColumns = "0.3",
+    columns: Compared = None,
     min_coverage: Annotated[
         float, _flag("--min-coverage", "Also inclusions of this share of the values.", "SHARE")
     ] = 1.0,
@@ -244,6 +257,9 @@ def profile(
         time_budget=time_budget,
         evidence=evidence,
         max_error=max_error,
+        max_predicates=max_predicates,
+        cross_columns=arguments.share_or_off(cross_columns, "--cross-columns"),
+        columns=arguments.split_columns(columns) or (),
         min_coverage=min_coverage,
         max_arity=max_arity,
         inclusion_nulls=inclusion_nulls,
@@ -422,6 +438,64 @@ def show(
         found = found.asked_with({"min_coverage": min_coverage})
     parts = None if part is None else [part]
     _show(opened, directory, found, output, parts, everything, verbose)
+    return 0
+
+
+@command
+def predicates(
+    directory: Directory,
+    table: OneTable = None,
+    stored: Annotated[bool, _flag("--stored", "Only what was chosen, without Spark.")] = False,
+    output: OutputFormat = Output.TEXT,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    everything: All = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """List what denial constraints compare, and what today's rows would choose."""
+    from holdfast.report import forms, terminal
+
+    spark = _spark(master, remote, conf)
+    with _progress(quiet) as progress:
+        found = _open(directory, spark, progress).predicates(table, today=not stored)
+    if output == Output.JSON:
+        _print_json(forms.predicates(found))
+    else:
+        terminal.predicates(terminal.Page(sys.stdout, everything=everything), found)
+    return 0
+
+
+@command
+def add(
+    directory: Directory,
+    kinds: Annotated[str, _flag("--kinds", "What to look for from now on, too.", "KINDS")],
+    max_predicates: MaxPredicates = None,
+    cross_columns: CrossColumns = "0.3",
+    columns: Compared = None,
+    output: OutputFormat = Output.TEXT,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    everything: All = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Look for further kinds of constraints in the rows that a profile holds, and keep them."""
+    asked = arguments.split_columns(kinds) or []
+    spark = _spark(master, remote, conf)
+    with _committing(directory):
+        with _progress(quiet) as progress:
+            opened = _open(directory, spark, progress)
+            opened.add_kinds(
+                asked,
+                max_predicates=max_predicates,
+                cross_columns=arguments.share_or_off(cross_columns, "--cross-columns"),
+                columns=arguments.split_columns(columns) or (),
+            )
+        parts = [part.name for kind in families.named(asked) for part in kind.parts if part.brief]
+        _show(opened, directory, opened.snapshot(), output, parts, everything, verbose)
     return 0
 
 

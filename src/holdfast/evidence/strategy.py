@@ -76,6 +76,16 @@ def choose(
     return Choice(chosen, seconds, limit, "by the time that counting all pairs would take")
 
 
+def expect_countable(table: str, rows: int, comparisons: int, tasks: int) -> None:
+    """See that counting all pairs of rows takes no longer than it may."""
+    seconds = expected_seconds(rows, comparisons, tasks, _MOST)
+    if seconds > _MOST:
+        raise InputError(
+            f"table {table!r} has {rows:,} rows: errors need all pairs of rows to be counted, "
+            f"which would take about {seconds / 60:,.0f} minutes here; ask for a sample of it"
+        )
+
+
 def keys_alone(options: Options, reason: str) -> Choice:
     """Where nothing but keys is looked for."""
     limit = _QUICK if options.time_budget is None else min(_QUICK, options.time_budget)

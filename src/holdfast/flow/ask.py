@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from holdfast.cover.dependencies import KEY
+from holdfast.evidence import counting, strategy
 from holdfast.evidence.storage import sets_table
 from holdfast.families import REGISTRY
+from holdfast.families.denial_constraints.chosen import Predicates
+from holdfast.families.denial_constraints.predicates import atoms_of, is_said, space_of
+from holdfast.families.denial_constraints.show import SPACE
+from holdfast.families.denial_constraints.space import chosen
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.missing import missing
 from holdfast.families.known import Known, bounded
 from holdfast.model.comparisons import AGREEMENTS
-from holdfast.model.constraints import Attribute
+from holdfast.model.constraints import Attribute, DenialConstraint
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.progress import Progress
 from holdfast.store import Store
-from holdfast.store.run import Place
+from holdfast.store.run import Place, Run
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.runner import Runner
@@ -44,12 +49,54 @@ def error(
         return pairs.error(running, view, known.table.rows, lhs, rhs)
 
 
-def within(store: Store, name: str, max_error: float) -> pa.Table:
+def denial_error(
+    running: Callable[[], Runner], store: Store, rule: DenialConstraint, progress: Progress
+) -> float:
+    """The share of ordered row pairs that satisfy all predicates of a denial constraint: from
+    counts where the profile has them, else counted now."""
+    with store.reading() as lease:
+        version = store.read(lease.version)
+        known = Known.load(store, version, rule.table)
+        table, names = known.table, known.table.columns.names
+        held = known.evidence.get(SPACE)
+        if held is not None and held.counts is not None and is_said(rule, held.space, names):
+            atoms = atoms_of(rule, held.space, names)
+            view = table.view(store.path, version.options)
+            return held.error(running, view, table.rows, atoms, KEY)
+        space = space_of(rule, table.columns)
+        run = Run(running(), store, version.options, lease, progress)
+        strategy.expect_countable(table.name, table.rows, len(space.comparisons), run.runner.tasks)
+        counts = counting.count_all(run, table, [space])[space.name].sets
+        pairs = table.rows * (table.rows - 1)
+        return counts.agreeing(atoms_of(rule, space, names)) / pairs if pairs else 0.0
+
+
+def predicates(
+    runner: Runner | None, store: Store, tables: Sequence[str], progress: Progress
+) -> dict[str, Predicates]:
+    """What denial constraints compare, and, with a runner, what today's rows would choose."""
+    with store.reading() as lease:
+        version = store.read(lease.version)
+        found = {}
+        for name in tables:
+            known = Known.load(store, version, name)
+            if SPACE not in known.evidence:
+                raise REGISTRY["dcs"].missing(version.options.kinds, name)
+            today = None
+            if runner is not None:
+                run = Run(runner, store, version.options, lease, progress)
+                today = chosen(run, known.table)
+            names = known.table.columns.names
+            found[name] = Predicates(names, known.evidence[SPACE].space, today)
+        return found
+
+
+def within(store: Store, name: str, max_error: float, space: str = AGREEMENTS) -> pa.Table:
     """All minimal sets of a counted table within a bound on the error, as a file holds them."""
     with store.reading() as lease:
         known = Known.load(store, store.read(lease.version), name)
         with bounded(name):
-            return sets_table(known.evidence[AGREEMENTS], max_error)
+            return sets_table(known.evidence[space], max_error)
 
 
 def missing_values(

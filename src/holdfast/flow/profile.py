@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from holdfast import families
 from holdfast.evidence import pairs
@@ -54,9 +55,15 @@ def profile(
     return version
 
 
-def extend(runner: Runner, store: Store, kinds: Sequence[str], progress: Progress) -> int:
-    """Look for further kinds of constraints in the rows that a profile holds; the version that has
-    them, or the current one if it has them all."""
+def extend(
+    runner: Runner,
+    store: Store,
+    kinds: Sequence[str],
+    asked: Mapping[str, Any],
+    progress: Progress,
+) -> int:
+    """Look for further kinds of constraints in the rows that a profile holds, with these options;
+    the version that has them, or the current one if it has them all."""
     with (
         store.writing() as lease,
         watched(runner, store, lease, progress) as (runner, progress),
@@ -65,7 +72,7 @@ def extend(runner: Runner, store: Store, kinds: Sequence[str], progress: Progres
         if set(kinds) <= set(before.options.kinds):
             return before.version
         names = [kind.name for kind in families.named({*before.options.kinds, *kinds})]
-        options = replace(before.options, kinds=names)
+        options = replace(before.options, kinds=names, **asked)
         known: dict[str, Known] = {}
         for name in before.tables:
             run = Run(runner, store, options, lease, about(progress, name))

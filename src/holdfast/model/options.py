@@ -31,7 +31,7 @@ class Options:
     max_error: float | None = None  # also what so small a share of row pairs violates
     max_predicates: int | None = None  # the most comparisons of a denial constraint
     cross_columns: float | None = 0.3  # columns that share so many values are compared; None: off
-    columns: Sequence[str] = ()  # that denial constraints compare; without any, all
+    columns: Sequence[str] = ()  # that denial constraints compare, and how: "id", "zip=equality"
     min_coverage: float = 1.0  # also columns of whose values so large a share is in another
     max_arity: int = 1  # columns on each side of an inclusion dependency
     inclusion_nulls: str = "ignored"  # or "values": a null must occur in the referenced column too

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from holdfast import families
+from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.parts import Form, complete_up_to
 from holdfast.model.changes import Changes, Entry, TableDiff
 from holdfast.model.constraints import AgreeSet
@@ -56,6 +57,11 @@ def breaks(outcome: Changes, kinds: Collection[str] | None = None) -> bool:
     if kinds is None:
         kinds = [kind.field for kind in families.REGISTRY.values() if kind.gates]
     return any(each.counts["broken"] for kind, each in outcome.kinds.items() if kind in kinds)
+
+
+def predicates(chosen: Mapping[str, Predicates]) -> Form:
+    """What denial constraints compare in each table, and what today's rows would choose."""
+    return {"tables": {name: each.to_dict() for name, each in chosen.items()}}
 
 
 def history(entries: Iterable[Entry]) -> Form:

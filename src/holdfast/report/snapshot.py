@@ -221,9 +221,9 @@ def _recounted(store: Store, table: str, since: int, last: int) -> dict[tuple[st
     return total
 
 
-def is_counted(record: TableRecord) -> bool:
-    """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
-    return AGREEMENTS in record.evidence and "agree" in record.evidence[AGREEMENTS].files
+def is_counted(record: TableRecord, space: str = AGREEMENTS) -> bool:
+    """Whether all pairs of a table's rows are counted in a space."""
+    return space in record.evidence and "agree" in record.evidence[space].files
 
 
 def _pairs(store: Store, record: TableRecord, role: str, column: str) -> dict[tuple[str, ...], int]:

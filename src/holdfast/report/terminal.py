@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from holdfast import families
 from holdfast.families.base import Kind
+from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.model.changes import (
     Changes,
     Entry,
@@ -62,6 +63,24 @@ def show(
             each.show(page, snapshot, asked=parts is not None and len(parts) == 1)
     if verbose:
         _settings(page, options, sizes or {})
+
+
+def predicates(page: Page, chosen: Mapping[str, Predicates]) -> None:
+    """What denial constraints compare in each table, and what today's rows would choose."""
+    for place, (name, each) in enumerate(chosen.items()):
+        if place:
+            page.line()
+        page.line(plain(name), "bold")
+        for line in each.lines:
+            page.line(plain(line), indent=2)
+        if each.today is None:
+            continue
+        if each.today == each.stored:
+            page.line("Today's rows would choose the same.", "dim", 2)
+            continue
+        page.line("Today's rows would choose otherwise:", "", 2)
+        for line in each.otherwise:
+            page.line(plain(line), "yellow", 4)
 
 
 def agree_sets(page: Page, counted: dict[str, list[AgreeSet] | None]) -> None:

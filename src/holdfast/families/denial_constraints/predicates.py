@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from holdfast.families.denial_constraints.chosen import WITH_ORDER
 from holdfast.families.denial_constraints.shown import column_order
+from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import Masks
-from holdfast.model.comparisons import BOTH, FIRST, ORDER, SECOND, Comparison, Space
+from holdfast.model.comparisons import BOTH, EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
 from holdfast.model.constraints import STRONG, WEAK, Cell, DenialConstraint, Predicate
 from holdfast.model.errors import InputError
 from holdfast.model.names import listed, quoted
+from holdfast.tasks.values import family
 
 _ROWS = {BOTH: ("t", "s"), FIRST: ("t", "t"), SECOND: ("s", "s")}
 
@@ -70,6 +73,58 @@ def atoms_of(constraint: DenialConstraint, space: Space, columns: Sequence[str])
         else:
             _refuse(predicate, space, constraint.table, columns)
     return tuple(sorted(found))
+
+
+def is_said(constraint: DenialConstraint, space: Space, columns: Sequence[str]) -> bool:
+    """Whether a space has the predicates of a constraint."""
+    try:
+        atoms_of(constraint, space, columns)
+    except InputError:
+        return False
+    return True
+
+
+def space_of(constraint: DenialConstraint, columns: Columns) -> Space:
+    """The smallest space that has the predicates of a constraint, and their mirror images."""
+    wanted: dict[tuple[int, int, int], bool] = {}  # whether a comparison asks for order
+    for predicate in constraint.predicates:
+        ordered = predicate.op not in ("=", "!=")
+        places = [
+            _place(each, constraint.table, columns.names) for each in (predicate, predicate.turned)
+        ]
+        place = next(each for each in places if each is not None)
+        wanted[place] = wanted.get(place, False) or ordered
+    _expect_comparable(constraint, columns, wanted)
+    both: dict[tuple[int, int, int], bool] = {}
+    for (left, right, rows), ordered in wanted.items():
+        mirror = Comparison(left, right, EQUALITY, rows).mirror
+        for place in ((left, right, rows), (mirror.left, mirror.right, mirror.rows)):
+            both[place] = both.get(place, False) or ordered
+    # A comparison has the order that its mirror image has.
+    found = []
+    for left, right, rows in both:
+        mirror = Comparison(left, right, EQUALITY, rows).mirror
+        ordered = both[left, right, rows] or both[mirror.left, mirror.right, mirror.rows]
+        found.append(Comparison(left, right, ORDER if ordered else EQUALITY, rows))
+    return Space("rule", len(columns.names), tuple(found))
+
+
+def _expect_comparable(
+    constraint: DenialConstraint, columns: Columns, wanted: Mapping[tuple[int, int, int], bool]
+) -> None:
+    for (left, right, _), ordered in wanted.items():
+        kinds = [family(columns.types[c], columns.schema.field(c).type) for c in (left, right)]
+        if kinds[0] != kinds[1]:
+            raise InputError(
+                f"{constraint}: column {quoted(columns.names[left])} has values of the kind "
+                f"{kinds[0]} and {quoted(columns.names[right])} of the kind {kinds[1]}, which are "
+                "never equal"
+            )
+        if ordered and kinds[0] not in WITH_ORDER:
+            raise InputError(
+                f"{constraint}: column {quoted(columns.names[left])} is of type "
+                f"{columns.types[left]}, which has no order"
+            )
 
 
 def _place(predicate: Predicate, table: str, columns: Sequence[str]) -> tuple[int, int, int] | None:

@@ -9,17 +9,24 @@ differ from a fresh one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.families.denial_constraints.chosen import (
+    BY_EQUALITY,
+    BY_ORDER,
+    OFF,
+    ORDERED,
+    WAYS,
+    WITH_ORDER,
+)
+from holdfast.families.denial_constraints.show import SPACE
 from holdfast.input.row_input import Columns
 from holdfast.model.comparisons import (
-    BOTH,
     EQUALITY,
     FIRST,
     ORDER,
@@ -28,7 +35,6 @@ from holdfast.model.comparisons import (
     Space,
 )
 from holdfast.model.errors import InputError
-from holdfast.model.names import listed, quoted
 from holdfast.store.run import Run
 from holdfast.table.placement import parts
 from holdfast.table.state import Table
@@ -36,19 +42,7 @@ from holdfast.tasks.overlap import Overlap, overlap
 from holdfast.tasks.runner import Call
 from holdfast.tasks.values import Attribute, Cells, family
 
-NAME = "denial"
-
-ORDERED, BY_EQUALITY, OFF = WAYS = ("ordered", "equality", "off")
-"""How a column is compared."""
-
 _OPERATORS = {ORDERED: ORDER, BY_EQUALITY: EQUALITY}
-_WAY = {operators: way for way, operators in _OPERATORS.items()}
-
-_BY_ORDER = ("number", "date", "timestamp", "timestamp without zone")
-"""Families that are compared by order unless told otherwise."""
-
-_WITH_ORDER = (*_BY_ORDER, "time", "duration", "boolean")
-"""Families that can be: their codes have the order of the values. Those of others are hashes."""
 
 
 @dataclass(frozen=True)
@@ -71,17 +65,14 @@ class Choice:
             raise InputError(f"min_share must be a share from 0 to 1, not {self.min_share}")
 
 
-# --- choosing -----------------------------------------------------------------------------
-
-
 def ways(table: str, columns: Columns, choice: Choice) -> tuple[str, ...]:
     """How each column is compared with itself."""
     for name in choice.ways:
         columns.place(name, table)
     out = []
     for name, type_, kind in zip(columns.names, columns.types, _families(columns), strict=True):
-        way = choice.ways.get(name, ORDERED if kind in _BY_ORDER else BY_EQUALITY)
-        if way == ORDERED and kind not in _WITH_ORDER:
+        way = choice.ways.get(name, ORDERED if kind in BY_ORDER else BY_EQUALITY)
+        if way == ORDERED and kind not in WITH_ORDER:
             raise InputError(
                 f"column {name!r} of table {table!r} is of type {type_}, which has no order; "
                 f"choose {BY_EQUALITY} or {OFF}"
@@ -121,15 +112,32 @@ def chosen(run: Run, table: Table) -> Space:
     options, names = run.options, table.columns.names
     cross = options.cross_columns
     choice = Choice(across=False, within=False) if cross is None else Choice(min_share=cross)
-    if options.columns:
-        wanted = {*options.columns}
-        off = [n for n in names if n not in wanted and f"{table.name}.{n}" not in wanted]
-        choice = replace(choice, ways=dict.fromkeys(off, OFF))
+    asked = _asked(table.name, names, options.columns)
+    selected = [name for name, way in asked.items() if way is None]
+    off = dict.fromkeys([n for n in names if n not in asked], OFF) if selected else {}
+    said = {name: way for name, way in asked.items() if way is not None}
+    choice = replace(choice, ways={**off, **said})
     some = comparable(table.name, table.columns, choice)
     in_common = dict.fromkeys(some, 0.0)
     if some:
         in_common = shares(_common(run, table))
     return space(table.name, table.columns, in_common, choice)
+
+
+def _asked(table: str, names: Sequence[str], columns: Sequence[str]) -> dict[str, str | None]:
+    """The columns of a table that are named, perhaps after their table's name, with how they are to
+    be compared; None: as their type is.
+
+    >>> _asked("staff", ["id", "name"], ["id", "name=equality", "other.id=off"])
+    {'id': None, 'name': 'equality'}
+    """
+    found: dict[str, str | None] = {}
+    for each in columns:
+        name, _, way = each.partition("=")
+        name = name.strip().removeprefix(f"{table}.")
+        if name in names:
+            found[name] = way.strip() or None
+    return found
 
 
 def _common(run: Run, table: Table) -> NDArray[np.int64]:
@@ -161,74 +169,10 @@ def space(
             comparisons += [Comparison(a, b, operators), Comparison(b, a, operators)]
         if choice.within:
             comparisons += [Comparison(a, b, operators, rows) for rows in (FIRST, SECOND)]
-    return Space(NAME, len(way), tuple(comparisons))
+    return Space(SPACE, len(way), tuple(comparisons))
 
 
 def _families(columns: Columns) -> list[str]:
     return [
         family(name, each.type) for name, each in zip(columns.types, columns.schema, strict=True)
     ]
-
-
-# --- showing ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two columns that are compared with each other."""
-
-    left: str
-    right: str
-    way: str  # "ordered" or "equality"
-    across: bool  # in two rows
-    within: bool  # in one row
-
-    def __str__(self) -> str:
-        where = ["two rows"] * self.across + ["one row"] * self.within
-        return f"{listed((self.left, self.right))}: {self.way}, in {' and in '.join(where)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "columns": [self.left, self.right],
-            "compared": self.way,
-            "across_rows": self.across,
-            "within_row": self.within,
-        }
-
-
-def columns_of(space: Space, names: Sequence[str]) -> dict[str, str]:
-    """How each column is compared with itself: "ordered", "equality" or "off"."""
-    found = dict.fromkeys(names, OFF)
-    for each in space.comparisons:
-        if each.left == each.right:
-            found[names[each.left]] = _WAY[each.operators]
-    return found
-
-
-def pairs_of(space: Space, names: Sequence[str]) -> list[Pair]:
-    """The columns that are compared with each other, in column order."""
-    rows: dict[tuple[int, int], list[Comparison]] = {}
-    for each in space.comparisons:
-        if each.left != each.right:
-            first, second = sorted((each.left, each.right))
-            rows.setdefault((first, second), []).append(each)
-    return [
-        Pair(
-            names[a],
-            names[b],
-            ORDERED if any(each.operators == ORDER for each in found) else BY_EQUALITY,
-            any(each.rows == BOTH for each in found),
-            any(each.rows != BOTH for each in found),
-        )
-        for (a, b), found in sorted(rows.items())
-    ]
-
-
-def listing(space: Space, names: Sequence[str]) -> Iterator[str]:
-    """The predicates for people, line by line: each column, then the pairs of columns."""
-    width = max((len(quoted(name)) for name in names), default=0)
-    for name, way in columns_of(space, names).items():
-        yield f"{quoted(name):<{width}}  {way}"
-    for pair in pairs_of(space, names):
-        yield str(pair)
