@@ -35,7 +35,7 @@ from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.model.records import from_form, to_form
 from holdfast.report.snapshot import TableSnapshot, snapshot
-from holdfast.store import Store, files
+from holdfast.store import Store, differences, files
 from holdfast.store.run import Run
 from holdfast.table import compaction as upkeep
 from holdfast.table import indexes, placement
@@ -315,6 +315,8 @@ def small_limits(
     many: int = 64,
     tile: int = 32_767,
     few_pairs: int = 1 << 16,
+    share: float = 1e9,
+    differences_each: int = 3,
 ) -> Iterator[pytest.MonkeyPatch]:
     """Limits low enough that small tables reach what large ones do; nothing is flushed."""
     with pytest.MonkeyPatch.context() as patch:
@@ -339,6 +341,8 @@ def small_limits(
         patch.setattr(upkeep, "_FAN", merge)
         patch.setattr(agree_tasks, "TILE_ROWS", tile)
         patch.setattr(tiles, "_FEW_PAIRS", few_pairs)
+        patch.setattr(differences, "SHARE", share)
+        patch.setattr(differences, "MOST", differences_each)
 
         empty = evidence.findings
         patch.setattr(evidence, "findings", lambda words: empty(words, findings))

@@ -6,8 +6,10 @@ non_keys  maximal non-keys; stays readable, too
 cover     evidence that is maximal for some right side, and for which
 evidence  the same with witnesses, and the rows that non-keys are shown with
 agree     all agree-sets with their numbers of pairs, where they are counted
-recount   what the last batch changed of those; stays readable
+recount   what a version changed of those; stays readable
 ========  =====================================================================================
+
+A role has a file of its kind and differences to it; those of ``agree`` are of the kind ``recount``.
 """
 
 from __future__ import annotations
@@ -28,12 +30,13 @@ from holdfast.cover.evidence import Evidence
 from holdfast.evidence.counted import Counted, groups_of
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.witnessed import Witnessed
-from holdfast.kernels import bitsets
+from holdfast.kernels import agree, bitsets
 from holdfast.kernels.evidence import WITNESSES
 from holdfast.model.commits import EvidenceRecord
 from holdfast.model.comparisons import Space, agreements
 from holdfast.store import Store
-from holdfast.store.codecs import masks_of, matrix_of, stored, write
+from holdfast.store.codecs import encoded, masks_of, matrix_of, stored, stored_file, write
+from holdfast.store.differences import saved, worthwhile
 from holdfast.store.run import Run
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
@@ -41,7 +44,8 @@ from holdfast.table.witnesses import rows_as_text
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
-_PAIRS = pa.list_(pa.int64())
+AGREE = "agree"
+"""The role of counted agree-sets."""
 
 
 def record(pairs: PairEvidence) -> EvidenceRecord:
@@ -66,8 +70,8 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
     maximal_for = matrix_of(kept.column("maximal_for"), bitsets.words_for(atoms + 1))
     covers = Covers.restored(atoms, masks, maximal_for, minimal, limits, groups)
     counted, witnessed = None, None
-    if "agree" in files:
-        sets = load_counts(store, files["agree"], atoms)
+    if AGREE in files:
+        sets = load_counts(store, files[AGREE], atoms)
         nothing = (sets.masks[:0], sets.counts[:0])
         rhs = covers.columns if space.agreement else (KEY,)
         counted = Counted(sets, nothing, covers.only(rhs), Evidence.none(atoms))
@@ -82,10 +86,12 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
 
 
 def load_counts(store: Store, files: tuple[str, ...], atoms: int) -> AgreeSets:
-    """The counted agree-sets alone."""
-    kept = stored(store, files)
-    masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
-    return AgreeSets(masks, kept.column("pairs").to_numpy())
+    """The counted agree-sets alone: a base, and changes that are added up."""
+    words = bitsets.words_for(atoms)
+    base, *changes = (stored_file(store, path) for path in files)
+    sets = AgreeSets(matrix_of(base.column("mask"), words), base.column("pairs").to_numpy())
+    masks = [matrix_of(each.column("mask"), words) for each in changes]
+    return sets.changed(masks, [each.column("change").to_numpy() for each in changes])[0]
 
 
 def by_rhs(kept: pa.Table, rhs: list[int], words: int) -> dict[int, U64]:
@@ -103,11 +109,37 @@ def by_rhs(kept: pa.Table, rhs: list[int], words: int) -> dict[int, U64]:
 def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | None) -> PairEvidence:
     """Write what changed."""
     files = dict(before.files) if before else {}
-    for name in ("agree", "recount"):
-        files.pop(name, None)
-    for name, content in _contents(run, table, pairs, before):
-        files[name] = (write(run.store, run.lease, name, content),)
+    for role, content in _contents(run, table, pairs, before):
+        files[role] = saved(run.store, run.lease, role, content, files.get(role, ()))
+    files.pop(AGREE, None)
+    if pairs.witnessed is None:
+        for role in ("evidence", "non_keys"):
+            files.pop(role, None)
+    if pairs.counted is not None:
+        files[AGREE] = _saved_counts(run, pairs.counted.sets, before)
     return replace(pairs, files=files)
+
+
+def _saved_counts(run: Run, sets: AgreeSets, before: PairEvidence | None) -> tuple[str, ...]:
+    """The files of counted agree-sets: whole, or with what the version changed as the last of them.
+
+    It is the last one always, because earlier numbers are those of today less all later changes. So
+    where it is time for a new base, that has the numbers before the change.
+    """
+    if before is None or before.counted is None:
+        return (write(run.store, run.lease, AGREE, _counts(sets, "pairs")),)
+    files, old = before.files[AGREE], before.counted.sets
+    change = AgreeSets(*agree.added(sets.masks, sets.counts, old.masks, -old.counts)[:2])
+    if not len(change.masks):
+        return files
+    content = encoded(_counts(change, "change"))
+    if len(files) > 1 and not worthwhile(files, content.size):
+        files = (write(run.store, run.lease, AGREE, _counts(old, "pairs")),)
+    return (*files, run.store.write(run.lease.new_path("recount", "arrow"), content))
+
+
+def _counts(sets: AgreeSets, what: str) -> pa.Table:
+    return pa.table({"mask": masks_of(sets.masks), what: sets.counts})
 
 
 def _contents(
@@ -125,11 +157,6 @@ def _contents(
         yield "cover", pa.table({"mask": masks_of(masks), "maximal_for": masks_of(maximal_for)})
     if pairs.witnessed is not None and (before is None or not _same_evidence(before, pairs)):
         yield "evidence", _evidence(run, table, pairs, before)
-    if pairs.counted is not None:
-        sets = pairs.counted.sets
-        yield "agree", pa.table({"mask": masks_of(sets.masks), "pairs": sets.counts})
-        masks, counts = pairs.counted.change
-        yield "recount", pa.table({"mask": masks_of(masks), "change": counts})
 
 
 def sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
@@ -197,11 +224,11 @@ def _evidence(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence 
         pa.array([text.get(int(id_)) for id_ in evidence.witnesses[:, 0, side]], pa.string())
         for side in (0, 1)
     ]
-    witnesses = evidence.witnesses.reshape(-1, 2 * WITNESSES).tolist()
+    witnesses = pa.array(evidence.witnesses.ravel())
     return pa.table(
         {
             "mask": masks_of(evidence.masks),
-            "witnesses": pa.array(witnesses, _PAIRS),
+            "witnesses": pa.FixedSizeListArray.from_arrays(witnesses, 2 * WITNESSES),
             "one": rows[0].dictionary_encode(),
             "two": rows[1].dictionary_encode(),
         }

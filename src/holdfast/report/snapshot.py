@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any
 
 from holdfast import families
@@ -18,7 +19,7 @@ from holdfast.model.constraints import AgreeSet, Key, NonKey, shortest_first
 from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 from holdfast.store import Store
-from holdfast.store.codecs import stored
+from holdfast.store.codecs import stored_file
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,8 @@ def agree_sets(store: Store, table: str, at: int | None = None) -> list[AgreeSet
         record = store.read(version).table(table)
         # Only the last version's numbers are kept, and what every batch changed.
         changes = _recounted(store, table, version if at is None else at, version)
-        total = _pairs(store, record, "agree", "pairs")
+        files = record.evidence[AGREEMENTS].files["agree"]
+        total = _added_up(store, record, files[:1], files[1:])
         for columns, change in changes.items():
             total[columns] = total.get(columns, 0) - change
         return _agree_sets(total, record)
@@ -206,19 +208,16 @@ def _recounted(store: Store, table: str, since: int, last: int) -> dict[tuple[st
     """How batches changed the numbers of pairs, all of which were counted."""
     if not 1 <= since <= last:
         raise InputError(f"there is no version {since}; there are 1 to {last}")
-    commits = [store.read(version) for version in range(since, last + 1)]
-    records = {each.version: each.table(table) for each in commits}
+    records = {each: store.read(each).table(table) for each in range(since, last + 1)}
     if without := [version for version, each in records.items() if not is_counted(each)]:
         raise InputError(
             f"the pairs of rows of {table!r} were not counted in version {without[-1]}; "
             f"ask for version {without[-1] + 1} or later"
         )
-    mine = [each.version for each in commits[1:] if each.batch and each.batch.table == table]
-    total: dict[tuple[str, ...], int] = {}
-    for version in mine:
-        for columns, change in _pairs(store, records[version], "recount", "change").items():
-            total[columns] = total.get(columns, 0) + change
-    return total
+    files = [each.evidence[AGREEMENTS].files["agree"] for each in records.values()]
+    # What a version changed is the last of its files, if it changed anything.
+    changes = [new[-1] for old, new in pairwise(files) if new != old]
+    return _added_up(store, records[last], (), changes)
 
 
 def is_counted(record: TableRecord, space: str = AGREEMENTS) -> bool:
@@ -226,10 +225,18 @@ def is_counted(record: TableRecord, space: str = AGREEMENTS) -> bool:
     return space in record.evidence and "agree" in record.evidence[space].files
 
 
-def _pairs(store: Store, record: TableRecord, role: str, column: str) -> dict[tuple[str, ...], int]:
-    kept = stored(store, record.evidence[AGREEMENTS].files[role])
-    sets = columns_of(kept.column("mask"), list(record.columns.names))
-    return dict(zip(sets, kept.column(column).to_pylist(), strict=True))
+def _added_up(
+    store: Store, record: TableRecord, bases: Sequence[str], changes: Sequence[str]
+) -> dict[tuple[str, ...], int]:
+    """Numbers of pairs, by columns: all those in some files, and what others changed of them."""
+    total: dict[tuple[str, ...], int] = {}
+    for column, files in (("pairs", bases), ("change", changes)):
+        for path in files:
+            kept = stored_file(store, path)
+            sets = columns_of(kept.column("mask"), list(record.columns.names))
+            for columns, pairs in zip(sets, kept.column(column).to_pylist(), strict=True):
+                total[columns] = total.get(columns, 0) + pairs
+    return total
 
 
 def _agree_sets(total: dict[tuple[str, ...], int], record: TableRecord) -> list[AgreeSet]:

@@ -10,6 +10,7 @@ version whole or not at all, and a crash leaves only files that nobody names.
     clean.py       removes what no version and nobody at work needs
     directory.py   Store: all of it behind one object
     codecs.py      how arrays and sets of columns are stored
+    differences.py what a version changed of them
     run.py         one run over a profile: where it works, and how long its stages took
 """
 

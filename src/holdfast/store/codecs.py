@@ -1,6 +1,15 @@
-"""How arrays are stored: Arrow files of a profile, and sets of atoms as columns of masks."""
+"""How arrays are stored: Arrow files of a profile, and sets of atoms as columns of masks.
+
+What one role of a version holds is a table in one file, the *base*, or a base and *differences*
+(:mod:`holdfast.store.differences` writes them): rows that went, and rows that came with the place
+that they have then. Reading needs no kernels.
+"""
 
 from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -8,23 +17,77 @@ from numpy.typing import NDArray
 
 from holdfast.store.directory import Store
 from holdfast.store.leases import Lease
+from holdfast.tasks import sealed
 
 U64 = NDArray[np.uint64]
+
+ADDED, PLACE = "added", "place"
+"""The columns of a difference besides those of its rows: whether a row came, and its place among
+all rows then; or the one it had before it went."""
+
+FACTS = b"holdfast"
+"""Where a difference says how many rows there were before it and are after it."""
 
 
 def write(store: Store, lease: Lease, kind: str, table: pa.Table) -> str:
     """Write a file of a kind; its path."""
+    return store.write(lease.new_path(kind, "arrow"), encoded(table))
+
+
+def encoded(table: pa.Table) -> pa.Buffer:
+    """The bytes of a file."""
     sink = pa.BufferOutputStream()
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     with pa.ipc.new_file(sink, table.schema, options=options) as writer:
         writer.write_table(table)
-    return store.write(lease.new_path(kind, "arrow"), sink.getvalue())
+    return sink.getvalue()
 
 
-def stored(store: Store, files: tuple[str, ...]) -> pa.Table:
-    """What the Arrow files of one role hold."""
-    (path,) = files
+def stored(store: Store, files: Sequence[str]) -> pa.Table:
+    """What the files of one role hold: a base, and differences in the order of their versions."""
+    base, *differences = files
+    table = stored_file(store, base)
+    for path in differences:
+        table = _changed(table, stored_file(store, path), store.file(path))
+    return table
+
+
+def stored_file(store: Store, path: str) -> pa.Table:
+    """What one file holds."""
     return pa.ipc.open_file(pa.py_buffer(store.content(path))).read_all()
+
+
+def _changed(table: pa.Table, difference: pa.Table, path: str) -> pa.Table:
+    """A table after a difference."""
+    facts = json.loads(difference.schema.metadata[FACTS])
+    if facts["before"] != table.num_rows:
+        why = f"it changes {facts['before']} rows, but there are {table.num_rows}"
+        raise sealed.damaged(Path(path), why)
+    places = difference.column(PLACE).to_pylist()
+    came = sum(difference.column(ADDED).to_pylist())
+    new = difference.select(table.column_names).slice(0, came)
+    left = pa.concat_tables(_between(table, places[came:]))
+    parts = [left.slice(0, 0)]
+    at = taken = row = 0
+    while row < came:
+        # Neighbours that came are one part, as are those between them that stayed.
+        start = row
+        while row < came and places[row] == places[start] + row - start:
+            row += 1
+        stayed = places[start] - at
+        parts += [left.slice(taken, stayed), new.slice(start, row - start)]
+        at, taken = places[start] + row - start, taken + stayed
+    changed = pa.concat_tables([*parts, left.slice(taken)]).combine_chunks()
+    return changed.replace_schema_metadata(table.schema.metadata)
+
+
+def _between(table: pa.Table, gone: Sequence[int]) -> Iterator[pa.Table]:
+    """The parts of a table that are left without some rows."""
+    start = 0
+    for place in gone:
+        yield table.slice(start, place - start)
+        start = place + 1
+    yield table.slice(start)
 
 
 def masks_of(matrix: U64) -> pa.Array:

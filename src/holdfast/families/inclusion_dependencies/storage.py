@@ -14,6 +14,7 @@ from holdfast.model.commits import InclusionRecord
 from holdfast.model.constraints import Attribute
 from holdfast.store import Lease, Store
 from holdfast.store.codecs import masks_of, matrix_of, stored, write
+from holdfast.store.differences import saved
 
 
 def record(state: Inclusion) -> InclusionRecord:
@@ -29,7 +30,7 @@ def save(store: Store, lease: Lease, state: Inclusion, before: Inclusion | None)
         np.array_equal(before.masks, state.masks) and np.array_equal(before.counts, state.counts)
     ):
         clusters = pa.table({"mask": masks_of(state.masks), "values": state.counts})
-        files["clusters"] = (write(store, lease, "clusters", clusters),)
+        files["clusters"] = saved(store, lease, "clusters", clusters, files.get("clusters", ()))
     if before is None or not np.array_equal(before.overlaps, state.overlaps):
         one, two = np.nonzero(np.triu(state.overlaps))
         shared = {
@@ -37,7 +38,8 @@ def save(store: Store, lease: Lease, state: Inclusion, before: Inclusion | None)
             "two": two.astype(np.int32),
             "values": state.overlaps[one, two],
         }
-        files["inclusions"] = (write(store, lease, "inclusions", pa.table(shared)),)
+        known = files.get("inclusions", ())
+        files["inclusions"] = saved(store, lease, "inclusions", pa.table(shared), known)
     if state.tuples and (before is None or before.tuples != state.tuples):
         files["tuples"] = (write(store, lease, "tuples", _tuples(state.tuples)),)
     elif not state.tuples:
