@@ -14,6 +14,8 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
+    from holdfast.families.denial_constraints.chosen import Predicates
+    from holdfast.families.denial_constraints.reading import Denials
     from holdfast.families.functional_dependencies.reading import Dependencies
     from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
     from holdfast.families.inclusion_dependencies.reading import Inclusions
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
         TableDiff,
         Verification,
     )
-    from holdfast.model.commits import Choice
+    from holdfast.model.commits import Choice, EvidenceRecord
+    from holdfast.model.comparisons import Comparison, Space
     from holdfast.model.constraints import (
         AgreeSet,
         Attribute,
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
         Key,
         NonKey,
         NotNull,
+        OrderRule,
         Predicate,
     )
     from holdfast.model.errors import (
@@ -98,6 +102,12 @@ _PLACES = {
     "Shared": "families.inclusion_dependencies.foreign_keys",
     "Dependencies": "families.functional_dependencies.reading",
     "Inclusions": "families.inclusion_dependencies.reading",
+    "Denials": "families.denial_constraints.reading",
+    "Predicates": "families.denial_constraints.chosen",
+    "Space": "model.comparisons",
+    "Comparison": "model.comparisons",
+    "OrderRule": "model.constraints",
+    "EvidenceRecord": "model.commits",
     "Index": "report.snapshot",
     "Snapshot": "report.snapshot",
     "TableSnapshot": "report.snapshot",
@@ -112,12 +122,15 @@ __all__ = [
     "Changes",
     "Choice",
     "Cluster",
+    "Comparison",
     "ConflictError",
     "Constraint",
     "DenialConstraint",
+    "Denials",
     "Dependencies",
     "Entry",
     "ErrorChange",
+    "EvidenceRecord",
     "Facts",
     "ForeignKey",
     "FunctionalDependency",
@@ -134,7 +147,9 @@ __all__ = [
     "NonKey",
     "NotNull",
     "Options",
+    "OrderRule",
     "Predicate",
+    "Predicates",
     "Profile",
     "SchemaError",
     "SetupError",
@@ -142,6 +157,7 @@ __all__ = [
     "Snapshot",
     "Source",
     "SourceError",
+    "Space",
     "StoreError",
     "Superseded",
     "TableDiff",

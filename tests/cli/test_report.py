@@ -23,6 +23,7 @@ from holdfast.model.changes import (
     TableDiff,
     Verification,
 )
+from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
 from holdfast.model.limits import Limits
 from holdfast.report import forms, terminal
@@ -46,6 +47,9 @@ def table(columns: list[str], **facts: Any) -> TableSnapshot:
     }
     if "functional_dependencies" in facts:
         found["fds"] = facts.pop("functional_dependencies")
+    if "limits" in facts:
+        choice = Choice("counted", 0.1, 60.0, "asked for")
+        facts["evidence"] = {"agreement": EvidenceRecord(choice, facts.pop("limits"))}
     return TableSnapshot(columns=tuple(columns), found=found, **{**known, **facts})
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.families.denial_constraints import chosen as chosen_predicates
 from holdfast.families.denial_constraints import space as predicates
 from holdfast.families.denial_constraints.space import Choice
 from holdfast.input.row_input import Columns
@@ -92,7 +93,7 @@ def test_options() -> None:
     assert [each.rows for each in across(within)] == [FIRST, SECOND]
     mixed = chosen(Choice({"low": "equality", "paid": "ordered", "raw": "off"}), low_high=1.0)
     assert {each.operators for each in across(mixed)} == {EQUALITY}
-    ways = predicates.columns_of(mixed, COLUMNS.names)
+    ways = chosen_predicates.columns_of(mixed, COLUMNS.names)
     assert (ways["low"], ways["paid"], ways["raw"], ways["id"]) == (
         "equality", "ordered", "off", "ordered",
     )  # fmt: skip
@@ -123,7 +124,7 @@ def test_shares(one: list[int], two: list[int]) -> None:
 
 def test_what_people_see() -> None:
     space = chosen(Choice({"raw": "off"}), low_high=1.0, name_code=0.5)
-    assert list(predicates.listing(space, COLUMNS.names)) == [
+    assert list(chosen_predicates.listing(space, COLUMNS.names)) == [
         "id     ordered",
         "low    ordered",
         "high   ordered",
@@ -137,11 +138,11 @@ def test_what_people_see() -> None:
         "low, high: ordered, in two rows and in one row",
         "name, code: equality, in two rows and in one row",
     ]
-    assert predicates.pairs_of(space, COLUMNS.names)[0].to_dict() == {
+    assert chosen_predicates.pairs_of(space, COLUMNS.names)[0].to_dict() == {
         "columns": ["low", "high"],
         "compared": "ordered",
         "across_rows": True,
         "within_row": True,
     }
-    one = predicates.pairs_of(chosen(Choice(across=False), low_high=1.0), COLUMNS.names)
+    one = chosen_predicates.pairs_of(chosen(Choice(across=False), low_high=1.0), COLUMNS.names)
     assert [str(each) for each in one] == ["low, high: ordered, in one row"]

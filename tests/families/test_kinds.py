@@ -97,10 +97,10 @@ def test_the_command_line_knows_it(toy: Kind, run: Run) -> None:
         " ".join(re.sub(r"[│╭╮╰╯─]", " ", run(name, "--help").out).split())
         for name in ("profile", "check", "show")
     )
-    kinds = "keys, fds, inds, constants, with commas; by default keys, fds, inds."
+    kinds = "keys, fds, inds, dcs, constants, with commas; by default keys, fds, inds."
     assert f"What to look for: {kinds}" in profile
     assert f"What the exit code is about: {kinds}" in check
-    assert "keys, non-keys, fds, constant-columns, agree-sets, inds, foreign-keys" in show
+    assert "keys, non-keys, fds, dcs, constant-columns, agree-sets, inds, foreign-keys" in show
 
 
 def test_it_is_looked_for_only_by_name(

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from holdfast import Profile
-from holdfast.model.commits import AGREEMENT, EvidenceRecord
+from holdfast.model.commits import EvidenceRecord
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.options import Options
 from holdfast.report.snapshot import agree_sets, changed_agree_sets, snapshot
 from holdfast.store import Store, files
@@ -76,7 +77,7 @@ def shown(store: Store, version: int | None = None) -> dict[str, Any]:
 
 
 def evidence(store: Store, version: int) -> EvidenceRecord:
-    return store.read(version).tables["t"].evidence[AGREEMENT]
+    return store.read(version).tables["t"].evidence[AGREEMENTS]
 
 
 def walked(shop: Shop, steps: int) -> tuple[list[dict[str, Any]], list[Any]]:

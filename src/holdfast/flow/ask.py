@@ -67,8 +67,8 @@ def denial_error(
         run = Run(running(), store, version.options, lease, progress)
         strategy.expect_countable(table.name, table.rows, len(space.comparisons), run.runner.tasks)
         counts = counting.count_all(run, table, [space])[space.name].sets
-        pairs = table.rows * (table.rows - 1)
-        return counts.agreeing(atoms_of(rule, space, names)) / pairs if pairs else 0.0
+        violating = counts.agreeing(atoms_of(rule, space, names))
+        return violating / counts.pairs if counts.pairs else 0.0
 
 
 def predicates(

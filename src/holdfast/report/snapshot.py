@@ -13,7 +13,7 @@ from holdfast.families.functional_dependencies.reading import Dependencies
 from holdfast.families.inclusion_dependencies.reading import Inclusions
 from holdfast.families.keys.reading import FoundKeys
 from holdfast.families.stored import StoredProfile, StoredTable, columns_of
-from holdfast.model.commits import EvidenceRecord, TableRecord
+from holdfast.model.commits import Choice, EvidenceRecord, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import AgreeSet, Key, NonKey, shortest_first
 from holdfast.model.errors import InputError
@@ -72,6 +72,11 @@ class TableSnapshot:
     def functional_dependencies(self) -> Dependencies | None:
         """The minimal functional dependencies; None: they were not looked for."""
         return self.found.get("fds")
+
+    @property
+    def choice(self) -> Choice | None:
+        """How functional dependencies are known; None: no pairs of rows are compared."""
+        return self.evidence[AGREEMENTS].choice if AGREEMENTS in self.evidence else None
 
     @property
     def limits(self) -> Limits:
