@@ -377,7 +377,7 @@ def _tally(words: Any, i: int, first: int, counters: Any) -> None:
 # Many possible words: a hash table.
 
 
-class _Table(NamedTuple):
+class Table(NamedTuple):
     """Words in the order in which they came, found by open addressing."""
 
     entries: U64  # (capacity, width + 1): a word and its number of pairs
@@ -399,16 +399,17 @@ def _count_hashed(tile: _Tile) -> _Found:
         starts.append(np.ascontiguousarray(quarters.T))
     place = layout.place[tile.across]
     pieces = _pieces(tile, place >> 4, 1 << (place & 15), *starts)
-    table = _empty(layout.width, ROOM)
+    table = empty_table(layout.width)
     for block in _blocks(tile, pieces):
         done = 0
         while (done := _add_hashed(block, done, table)) < len(tile.ends):
-            table = _grown(table)
-    return _harvest(table)
+            table = grown(table)
+    return harvest(table)
 
 
-def _empty(width: int, capacity: int) -> _Table:
-    return _Table(
+def empty_table(width: int, capacity: int = ROOM) -> Table:
+    """A table without words."""
+    return Table(
         np.empty((capacity, width + 1), np.uint64),
         np.empty((capacity, 2), np.int64),
         np.zeros(2 * capacity, np.uint64),
@@ -416,16 +417,18 @@ def _empty(width: int, capacity: int) -> _Table:
     )
 
 
-def _grown(table: _Table) -> _Table:
+def grown(table: Table) -> Table:
+    """A table with the same words, and room for more."""
     size = int(table.state[0])
-    bigger = _empty(table.entries.shape[1] - 1, 4 * len(table.entries))
+    bigger = empty_table(table.entries.shape[1] - 1, 4 * len(table.entries))
     bigger.entries[:size], bigger.pairs[:size] = table.entries[:size], table.pairs[:size]
     bigger.state[0] = size
     _refill(bigger)
     return bigger
 
 
-def _harvest(table: _Table) -> _Found:
+def harvest(table: Table) -> _Found:
+    """What a table holds."""
     size = int(table.state[0])
     entries = table.entries[:size]
     return entries[:, :-1], entries[:, -1].astype(np.int64), table.pairs[:size]
@@ -450,7 +453,7 @@ def _add_hashed(block: Any, done: int, table: Any) -> int:
             for p in range(4 * w, 4 * w + 4):
                 _pack(block, i, p, piece[:rows])
                 _shift_in(piece[:rows], np.uint64(16 * (p & 3)), packed[w, :rows])
-        _add(packed[:, :rows], i, numbers[:rows], table)
+        add_words(packed[:, :rows], i, numbers[:rows], table)
     return block.ends.size
 
 
@@ -483,7 +486,7 @@ def _hashed(words: Any) -> Any:
 
 
 @kernel
-def _add(packed: Any, one: int, others: Any, table: Any) -> None:
+def add_words(packed: Any, one: int, others: Any, table: Any) -> None:
     """Count the words of one row with some others, all at once: a call for each would cost more
     than the look-up."""
     hashes = _hashed(packed)
@@ -572,11 +575,11 @@ def _groups(tile: _Tile) -> _Groups | None:
 
 def _count_agreeing(tile: _Tile, groups: _Groups, witnessed: bool) -> _Found:
     """The same counts from the pairs that agree somewhere; all others show the empty word."""
-    table = _empty(tile.layout.width, ROOM)
+    table = empty_table(tile.layout.width)
     done = 0
     while (done := _add_agreeing(groups, done, table)) < len(tile.ends):
-        table = _grown(table)
-    words, counts, pairs = _harvest(table)
+        table = grown(table)
+    words, counts, pairs = harvest(table)
     nowhere = tile.pairs - int(counts.sum())
     if nowhere:
         pair = _agree_nowhere(groups) if witnessed else (-1, -1)
@@ -623,7 +626,7 @@ def _add_agreeing(groups: Any, done: int, table: Any) -> int:
                         place = groups.place[k]
                         packed[place >> 6, size] |= np.uint64(1) << np.uint64(place & 63)
                 size += 1
-        _add(packed[:, :size], i, others[:size], table)
+        add_words(packed[:, :size], i, others[:size], table)
     return groups.ends.size
 
 

@@ -1,0 +1,248 @@
+"""Words of the pairs of rows that are equal in some columns: all pairs inside each group of rows.
+
+Rows stand in the order of their groups, and each is compared with those before it in its group.
+Large groups are tiles for :mod:`holdfast.kernels.pairs`; small ones, of which there are many, are
+compared here, because a tile costs as much to set up as some hundred thousand pairs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels import pairs, violations
+from holdfast.kernels.comparisons import Layout, own_words
+from holdfast.kernels.jit import kernel
+from holdfast.kernels.ranks import NULL, Codes
+from holdfast.model.comparisons import BOTH
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+LARGE = 1_024
+"""Rows from which on a group is a tile."""
+
+AT_ONCE = 1 << 18
+"""Rows of small groups whose codes are brought together at a time."""
+
+
+class Groups(NamedTuple):
+    """Rows in the order of their groups."""
+
+    rows: I64
+    starts: I64  # (rows,): where the group of each begins
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of rows are in one group."""
+        return int((np.arange(len(self.rows)) - self.starts).sum())
+
+    def part(self, number: int, of: int) -> tuple[int, int]:
+        """One of several parts with about as many pairs each: from which row on, and to which."""
+        before = np.cumsum(np.arange(len(self.rows)) - self.starts)
+        total = int(before[-1]) if len(before) else 0
+        cuts = [int(np.searchsorted(before, total * k // of, "right")) for k in range(1, of)]
+        ends = [0, *cuts, len(self.rows)]
+        return ends[number], ends[number + 1]
+
+
+def groups(codes: Sequence[Codes], columns: Sequence[int], nulls_equal: bool) -> Groups:
+    """Rows with the same codes in some columns. Where nulls differ, a null's row is in no group."""
+    rows = np.arange(len(codes[0]))
+    if not nulls_equal:
+        for column in columns:
+            rows = rows[codes[column][rows] != NULL]
+    planes = [codes[column][rows] for column in columns]
+    key, _, _ = violations.keys([(plane, plane[:0]) for plane in planes], len(rows), 0)
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    first = np.ones(len(key), np.bool_)
+    first[1:] = key[1:] != key[:-1]
+    places = np.flatnonzero(first)
+    return Groups(rows[order], np.repeat(places, np.diff(np.append(places, len(key)))))
+
+
+def words_inside(
+    layout: Layout,
+    codes: Sequence[Codes],
+    grouped: Groups,
+    part: tuple[int, int],
+    nulls_equal: bool,
+) -> tuple[U64, I64]:
+    """The distinct words of the rows of a part with those before them in their groups, each with
+    one such pair of rows (t, s). Memory follows the rows of the largest group, and the number of
+    distinct words."""
+    begin, end = part
+    table = pairs.empty_table(layout.width)
+    found: list[tuple[U64, I64]] = []
+    at = begin
+    while at < end:
+        # As many groups as are small, or one that is large.
+        start = int(grouped.starts[at])
+        stop = int(np.searchsorted(grouped.starts, start, "right"))
+        if stop - start >= LARGE:
+            stop = min(stop, end)
+            found.append(
+                _of_large(layout, codes, grouped.rows[start:stop], at - start, nulls_equal)
+            )
+            at = stop
+            continue
+        stop = min(_before_large(grouped, at), end, at + AT_ONCE)
+        table = _of_small(layout, codes, grouped, (start, at, stop), nulls_equal, table)
+        at = stop
+    words, _, places = pairs.harvest(table)
+    found.append((words, grouped.rows[places]))
+    return first_of_each(
+        np.concatenate([w for w, _ in found]), np.concatenate([p for _, p in found])
+    )
+
+
+def first_of_each(words: U64, shown: I64) -> tuple[U64, I64]:
+    """Distinct words in order, each with the first pair that came with it."""
+    order = np.lexsort(words.T)
+    words, shown = words[order], shown[order]
+    fresh = np.ones(len(words), np.bool_)
+    fresh[1:] = (words[1:] != words[:-1]).any(axis=1)
+    return words[fresh], shown[fresh]
+
+
+def gathered(codes: Sequence[Codes], rows: I64) -> Codes:
+    """The codes of some rows."""
+    out = np.empty((len(codes), len(rows)), np.int32)
+    for plane, target in zip(codes, out, strict=True):
+        np.take(plane, rows, out=target, mode="clip")
+    return out
+
+
+def tile(layout: Layout, codes: Codes, nulls_equal: bool) -> tuple[pairs.Rows, pairs.Rows]:
+    """Rows as the rows t of a tile, and as its rows s."""
+    if (layout.rows == BOTH).all():
+        return pairs.Rows(codes), pairs.Rows(codes)
+    ones, others = own_words(codes, layout, nulls_equal)
+    return pairs.Rows(codes, ones), pairs.Rows(codes, others)
+
+
+def _of_large(
+    layout: Layout, codes: Sequence[Codes], rows: I64, skip: int, nulls_equal: bool
+) -> tuple[U64, I64]:
+    """A group, or its beginning; its first rows are no rows t."""
+    ones, others = tile(layout, gathered(codes, rows), nulls_equal)
+    later = pairs.Rows(
+        np.ascontiguousarray(ones.codes[:, skip:]), None if ones.own is None else ones.own[skip:]
+    )
+    ends = np.arange(skip, len(rows))
+    none = np.empty((0, layout.width), np.uint64)
+    found = pairs.count(layout, later, others, nulls_equal, ends, none)
+    t, s = found.pairs[:, 0] + skip, found.pairs[:, 1]
+    return found.words[found.fresh], np.stack([rows[t], rows[s]], axis=1)
+
+
+def _before_large(grouped: Groups, at: int) -> int:
+    """Where the next large group begins, after ``at``."""
+    places = np.flatnonzero(np.diff(grouped.starts[at:], prepend=-1)) + at
+    sizes = np.diff(np.append(places, len(grouped.rows)))
+    large = places[(sizes >= LARGE) & (places > at)]
+    return int(large[0]) if len(large) else len(grouped.rows)
+
+
+class _Small(NamedTuple):
+    """Rows of small groups, ready to be compared."""
+
+    codes: Codes  # (planes, rows)
+    ones: U64  # (rows, width): what a row brings by itself as t
+    others: U64  # … as s
+    starts: I64  # where the group of each row begins, among these rows
+    left: I64  # the comparisons of two rows, as in Layout
+    right: I64
+    ordered: NDArray[np.bool_]
+    place: I64
+    offset: int  # of these rows among all
+    nulls_equal: bool
+
+
+def _of_small(
+    layout: Layout,
+    codes: Sequence[Codes],
+    grouped: Groups,
+    span: tuple[int, int, int],
+    nulls_equal: bool,
+    table: pairs.Table,
+) -> pairs.Table:
+    """Add the words of rows from the second number of the span to the third; their first group
+    begins at the first."""
+    start, first, stop = span
+    own = gathered(codes, grouped.rows[start:stop])
+    if (layout.rows == BOTH).all():
+        ones = others = np.zeros((stop - start, layout.width), np.uint64)
+    else:
+        ones, others = own_words(own, layout, nulls_equal)
+    across = np.flatnonzero(layout.rows == BOTH)
+    rows = _Small(
+        own,
+        ones,
+        others,
+        grouped.starts[start:stop] - start,
+        layout.left[across],
+        layout.right[across],
+        layout.ordered[across],
+        layout.place[across],
+        start,
+        nulls_equal,
+    )
+    done = first - start
+    while (done := _add_small(rows, done, table)) < stop - start:
+        table = pairs.grown(table)
+    return table
+
+
+@kernel
+def _add_small(rows: Any, done: int, table: Any) -> int:
+    """Add rows from ``done`` on; stops before one that the table may have no room for."""
+    width = table.entries.shape[1] - 1
+    size = rows.starts.size
+    longest = 0
+    for i in range(done, size):
+        longest = max(longest, i - rows.starts[i])
+    packed = np.empty((width, longest), np.uint64)
+    numbers = np.arange(rows.offset, rows.offset + size)
+    for i in range(done, size):
+        start = rows.starts[i]
+        count = i - start
+        if count == 0:
+            continue
+        if table.state[0] + count > table.entries.shape[0]:
+            return i
+        for w in range(width):
+            for j in range(count):
+                packed[w, j] = rows.ones[i, w] | rows.others[start + j, w]
+        for c in range(rows.place.size):
+            value = rows.codes[rows.left[c], i]
+            cells = rows.codes[rows.right[c], start:i]
+            out = packed[rows.place[c] >> 6, :count]
+            bit = np.uint64(1) << np.uint64(rows.place[c] & 63)
+            if rows.ordered[c] and value != NULL:
+                _compare(cells, value, bit, out)
+            elif value != NULL or rows.nulls_equal:
+                _equate(cells, value, bit * np.uint64(3) if rows.ordered[c] else bit, out)
+        pairs.add_words(packed[:, :count], rows.offset + i, numbers[start:i], table)
+    return size
+
+
+@kernel
+def _compare(cells: Any, value: Any, bit: Any, out: Any) -> None:
+    """``value <= cell``, and ``value >= cell`` one bit higher; neither where the cell is null."""
+    none = bit ^ bit
+    for j in range(out.size):
+        cell = cells[j]
+        upward = bit if cell >= value else none
+        downward = bit << np.uint64(1) if cell <= value and cell != NULL else none
+        out[j] |= upward | downward
+
+
+@kernel
+def _equate(cells: Any, value: Any, bits: Any, out: Any) -> None:
+    for j in range(out.size):
+        out[j] |= bits if cells[j] == value else bits ^ bits

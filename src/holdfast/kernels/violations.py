@@ -1,0 +1,433 @@
+"""Pairs of rows that satisfy a set of atoms, found without comparing all pairs.
+
+What a pair (t, s) has to satisfy is brought into one form: both rows are in the same *group* (all
+that has to be equal), some numbers of t are at most some numbers of s, and some others differ. A
+comparison within a row only says which rows may be t, or s. ``<`` is ``<=`` beside the number
+before; ``>=`` compares negative numbers; t and s are different rows, which is one more "differ"
+where nothing else says so.
+
+- :func:`by_sweep` takes at most two inequalities and one "differ": rows of a group in the order of
+  the first inequality, and of the rows s so far the one that is largest in the second, and the
+  largest one that differs from it.
+- :func:`by_tree` takes any: both sides are cut into boxes like a k-d tree's, and pairs of boxes are
+  left out as soon as no row of one can go with a row of the other.
+
+Hydra (Bleifuß, Kruse, Naumann, PVLDB 2017, section 6) refines partitions instead, and so finds all
+pairs; here a few of every set are enough, and none has to be sure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels.jit import kernel
+from holdfast.kernels.ranks import NULL, Codes
+from holdfast.model.comparisons import BOTH, FIRST, Comparison, Space
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+
+LEAF = 16
+"""Rows of a box that is not cut any more."""
+
+_SPAN = 1 << 62
+"""Keys stay below, so that they fit a word."""
+
+Term = tuple[Comparison, str]
+"""A comparison, and how it has to come out: one of ``= != < <= > >=``."""
+
+_STRONG = {
+    frozenset({"<=", ">="}): "=",
+    frozenset({"<=", "!="}): "<",
+    frozenset({">=", "!="}): ">",
+}
+
+
+def terms(space: Space, atoms: Iterable[int]) -> list[Term] | None:
+    """A set of atoms with its weak predicates joined to strong ones; None where all of a
+    comparison's are in it, which no pair satisfies.
+
+    >>> from holdfast.model.comparisons import ORDER
+    >>> [op for _, op in terms(Space("order", 1, (Comparison(0, 0, ORDER),)), [0, 2])]
+    ['<']
+    """
+    by: dict[int, set[str]] = {}
+    for atom in atoms:
+        k = space.comparison_of[atom]
+        by.setdefault(k, set()).add(space.comparisons[k].operators[atom - space.first[k]])
+    out = []
+    for k, operators in sorted(by.items()):
+        if len(operators) > 2 or operators == {"=", "!="}:
+            return None
+        one = operators if len(operators) == 1 else {_STRONG[frozenset(operators)]}
+        out.append((space.comparisons[k], *one))
+    return out
+
+
+class Sides(NamedTuple):
+    """What is asked of pairs of a row t and a row s."""
+
+    t: I64  # rows that may be t
+    s: I64
+    t_key: I64  # their groups: equal keys
+    s_key: I64
+    span: int  # keys are below
+    low: I32  # (inequalities, rows t): at most …
+    high: I32  # (inequalities, rows s): … this
+    t_value: I32  # (differences, rows t): unequal to …
+    s_value: I32  # (differences, rows s): … this
+
+
+def sides(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool) -> Sides:
+    """The form of some terms over planes of codes."""
+    kept = np.ones((2, len(codes[0])), np.bool_)
+    across = []
+    for each, op in asked:
+        left, right = codes[each.left], codes[each.right]
+        if each.rows != BOTH:
+            kept[each.rows - FIRST] &= _holds(left, op, right, nulls_equal)
+            continue
+        across.append((each, op))
+        if op in ("<", ">") or (op != "!=" and not nulls_equal):
+            kept[0] &= left != NULL
+            kept[1] &= right != NULL
+    t, s = np.flatnonzero(kept[0]), np.flatnonzero(kept[1])
+    same: list[tuple[I32, I32]] = []
+    at_most: list[tuple[I32, I32]] = []
+    differ: list[tuple[I32, I32]] = []
+    apart = False  # whether no row goes with itself
+    for each, op in across:
+        left, right = codes[each.left][t], codes[each.right][s]
+        nulls = bool((left == NULL).any() or (right == NULL).any())
+        if each.left == each.right:
+            apart |= op in ("<", ">") or (op == "!=" and (nulls_equal or not nulls))
+        if op == "=":
+            same.append((left, right))
+        elif op == "!=":
+            if not nulls_equal:
+                right = np.where(right == NULL, np.int32(NULL - 1), right)
+            differ.append((left, right))
+        else:
+            if nulls:
+                # A null is at most a null, and nothing else.
+                same.append(((left == NULL).astype(np.int32), (right == NULL).astype(np.int32)))
+            if op in (">", ">="):
+                left, right = -left, -right
+            at_most.append((left, right - np.int32(op in ("<", ">"))))
+    if not apart:
+        differ.append((t.astype(np.int32), s.astype(np.int32)))
+    groups = keys(same, len(t), len(s))
+    low, high = _stacked(at_most, len(t), len(s))
+    return Sides(t, s, *groups, low, high, *_stacked(differ, len(t), len(s)))
+
+
+def find(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool, most: int) -> I64:
+    """Up to ``most`` pairs of rows (t, s), as row numbers, that satisfy all terms; none only if
+    there is none."""
+    form = sides(codes, asked, nulls_equal)
+    if len(form.low) <= 2 and len(form.t_value) <= 1:
+        return by_sweep(form, most)
+    return by_tree(form, most)
+
+
+def _holds(left: Codes, op: str, right: Codes, nulls_equal: bool) -> NDArray[np.bool_]:
+    both = (left != NULL) & (right != NULL)
+    same: NDArray[np.bool_] = (left == right) & (both | nulls_equal)
+    if op in ("=", "!="):
+        return same if op == "=" else ~same
+    less: NDArray[np.bool_] = both & (left < right if op in ("<", "<=") else left > right)
+    return less | same if op in ("<=", ">=") else less
+
+
+def _stacked(pairs: list[tuple[I32, I32]], ones: int, others: int) -> tuple[I32, I32]:
+    low, high = np.empty((len(pairs), ones), np.int32), np.empty((len(pairs), others), np.int32)
+    for k, (left, right) in enumerate(pairs):
+        low[k], high[k] = left, right
+    return low, high
+
+
+def keys(same: list[tuple[I32, I32]], ones: int, others: int) -> tuple[I64, I64, int]:
+    """One number for all that has to be equal, and how many numbers there may be."""
+    left, right, span = np.zeros(ones, np.int64), np.zeros(others, np.int64), 1
+    for one, other in same:
+        size = int(max(one.max(initial=NULL), other.max(initial=NULL))) + 2
+        if span * size > _SPAN:
+            distinct, places = np.unique(np.concatenate([left, right]), return_inverse=True)
+            left, right, span = places[:ones], places[ones:], len(distinct)
+        left, right, span = left * size + one + 1, right * size + other + 1, span * size
+    return left, right, span
+
+
+# A sweep.
+
+
+class _Swept(NamedTuple):
+    """The rows of a side in the order of the sweep: by group, then largest first."""
+
+    rows: I64
+    key: I64
+    first: I32  # in the order of the sweep
+    second: I32
+    value: I32
+
+
+def by_sweep(form: Sides, most: int) -> I64:
+    """Pairs for at most two inequalities and one difference."""
+    if len(form.low) > 2 or len(form.t_value) > 1:
+        raise ValueError("a sweep takes two inequalities and one difference")
+    ones, others = _in_order(form, 0), _in_order(form, 1)
+    room = np.empty((most, 2), np.int64)
+    return room[: _sweep(ones, others, room)].copy()
+
+
+def _in_order(form: Sides, side: int) -> _Swept:
+    rows, key = (form.t, form.t_key) if side == 0 else (form.s, form.s_key)
+    numbers, values = (form.low, form.t_value) if side == 0 else (form.high, form.s_value)
+    none = np.zeros(len(rows), np.int32)
+    first = numbers[0] if len(numbers) else none
+    second = numbers[1] if len(numbers) > 1 else none
+    value = values[0] if len(values) else none + np.int32(side)  # always different
+    largest = int(first.max(initial=0))
+    width = largest - int(first.min(initial=0)) + 1
+    if form.span * width <= _SPAN:
+        order = np.argsort(key * width + (largest - first.astype(np.int64)))
+    else:
+        order = np.lexsort((-first, key))
+    return _Swept(rows[order], key[order], first[order], second[order], value[order])
+
+
+@kernel
+def _sweep(ones: Any, others: Any, room: Any) -> int:
+    """Note a pair for rows t that have one: all, or evenly chosen ones where there is no room."""
+    key, first, second, value = ones.key, ones.first, ones.second, ones.value
+    s_key, s_first = others.key, others.first
+    s_second, s_value = others.second, others.value
+    found, seen, stride = 0, 0, 1
+    j = 0
+    best = other = -1  # the largest row s in the second number, and one of another value
+    for i in range(key.size):
+        if i == 0 or key[i] != key[i - 1]:
+            best = other = -1
+            while j < s_key.size and s_key[j] < key[i]:
+                j += 1
+        while j < s_key.size and s_key[j] == key[i] and s_first[j] >= first[i]:
+            if best < 0:
+                best = j
+            elif s_second[j] > s_second[best]:
+                if s_value[j] != s_value[best]:
+                    other = best
+                best = j
+            elif s_value[j] != s_value[best] and (other < 0 or s_second[j] > s_second[other]):
+                other = j
+            j += 1
+        with_s = best
+        if best >= 0 and s_value[best] == value[i]:
+            with_s = other
+        if with_s < 0 or s_second[with_s] < second[i]:
+            continue
+        if seen % stride == 0:
+            if found == room.shape[0]:
+                found = _thinned(room)
+                stride *= 2
+            if seen % stride == 0 and found < room.shape[0]:
+                room[found, 0] = ones.rows[i]
+                room[found, 1] = others.rows[with_s]
+                found += 1
+        seen += 1
+    return found
+
+
+@kernel
+def _thinned(room: Any) -> int:
+    """Keep every other pair; at least the first."""
+    kept = (room.shape[0] + 1) // 2
+    for k in range(kept):
+        room[k, 0] = room[2 * k, 0]
+        room[k, 1] = room[2 * k, 1]
+    return kept
+
+
+# Boxes.
+
+
+class _Boxes(NamedTuple):
+    """The rows of a side, cut into boxes: a binary tree for every group."""
+
+    rows: I64
+    numbers: I32  # (rows, inequalities and differences)
+    span: I64  # (boxes, 2): the rows of each
+    children: I64  # the first of two that stand together; -1: none
+    low: I32  # (boxes, inequalities and differences)
+    high: I32
+
+
+def by_tree(form: Sides, most: int) -> I64:
+    """Pairs for any inequalities and differences."""
+    t_order, s_order = np.argsort(form.t_key), np.argsort(form.s_key)
+    t_keys, t_starts = np.unique(form.t_key[t_order], return_index=True)
+    s_keys, s_starts = np.unique(form.s_key[s_order], return_index=True)
+    _, t_group, s_group = np.intersect1d(t_keys, s_keys, assume_unique=True, return_indices=True)
+    room = np.empty((most, 2), np.int64)
+    if not len(t_group):
+        return room[:0]
+    ones = _boxes(form.t, np.concatenate([form.low, form.t_value]), t_order, t_starts)
+    others = _boxes(form.s, np.concatenate([form.high, form.s_value]), s_order, s_starts)
+    groups = np.stack([t_group, s_group], axis=1)
+    return room[: _meet(ones, others, groups, len(form.low), room)].copy()
+
+
+def _boxes(rows: I64, numbers: I32, order: I64, starts: I64) -> _Boxes:
+    # Every cut leaves rows on both sides. Memory that is never touched is never taken.
+    most = 2 * len(rows)
+    boxes = _Boxes(
+        rows,
+        np.ascontiguousarray(numbers.T),
+        np.empty((most, 2), np.int64),
+        np.empty(most, np.int64),
+        np.empty((most, len(numbers)), np.int32),
+        np.empty((most, len(numbers)), np.int32),
+    )
+    order = order.copy()
+    ends = np.append(starts, len(rows))
+    size = _cut(boxes, order, ends, np.empty(most, np.int64), LEAF)
+    placed = rows[order], boxes.numbers[order]
+    return _Boxes(*placed, *(each[:size] for each in boxes[2:]))
+
+
+@kernel
+def _cut(boxes: Any, order: Any, ends: Any, turn: Any, leaf: int) -> int:
+    """Cut every group into boxes of about half the rows, along one number after another, until they
+    are small, or all their rows are alike. Returns how many boxes there are: first the whole groups'.
+    """
+    numbers, span, children = boxes.numbers, boxes.span, boxes.children
+    low, high = boxes.low, boxes.high
+    wide = numbers.shape[1]
+    size = ends.size - 1
+    for g in range(size):
+        span[g, 0], span[g, 1] = ends[g], ends[g + 1]
+        turn[g] = 0
+    at = 0
+    while at < size:
+        start, stop = span[at, 0], span[at, 1]
+        for k in range(wide):
+            low[at, k] = high[at, k] = numbers[order[start], k]
+        for i in range(start + 1, stop):
+            for k in range(wide):
+                number = numbers[order[i], k]
+                low[at, k] = min(low[at, k], number)
+                high[at, k] = max(high[at, k], number)
+        children[at] = -1
+        tried = 0
+        while tried < wide and low[at, turn[at]] == high[at, turn[at]]:
+            turn[at] = (turn[at] + 1) % wide
+            tried += 1
+        if stop - start > leaf and tried < wide:
+            middle = _halved(numbers[:, turn[at]], order, start, stop)
+            children[at] = size
+            span[size, 0], span[size, 1] = start, middle
+            span[size + 1, 0], span[size + 1, 1] = middle, stop
+            turn[size] = turn[size + 1] = (turn[at] + 1) % wide
+            size += 2
+        at += 1
+    return size
+
+
+@kernel
+def _halved(numbers: Any, order: Any, start: int, stop: int) -> int:
+    """Put rows that are not all alike into two parts by their numbers, about as many in each, and
+    equal ones in one of them. Returns where the second begins."""
+    middle = (start + stop) // 2
+    a, b = start, stop
+    below = above = middle
+    while True:
+        one, two, three = numbers[order[a]], numbers[order[(a + b) // 2]], numbers[order[b - 1]]
+        pivot = max(min(one, two), min(max(one, two), three))
+        below, i, above = a, a, b
+        while i < above:
+            number = numbers[order[i]]
+            if number < pivot:
+                order[i], order[below] = order[below], order[i]
+                below += 1
+                i += 1
+            elif number > pivot:
+                above -= 1
+                order[i], order[above] = order[above], order[i]
+            else:
+                i += 1
+        if middle < below:
+            b = below
+        elif middle >= above:
+            a = above
+        else:
+            break
+    # Rows equal to the one in the middle lie between; the nearer end that leaves rows on both sides.
+    if below > start and (above == stop or middle - below <= above - middle):
+        return below
+    return above
+
+
+@kernel
+def _meet(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) -> int:
+    """Pairs of boxes, from those of whole groups down to single rows; at most one pair of rows for
+    every two boxes, until there is no room."""
+    t_low, t_high, s_low, s_high = ones.low, ones.high, others.low, others.high
+    t_children, s_children = ones.children, others.children
+    wide = t_low.shape[1]
+    stack = np.empty((1024, 2), np.int64)
+    found = 0
+    for g in range(groups.shape[0]):
+        stack[0, 0], stack[0, 1] = groups[g, 0], groups[g, 1]
+        depth = 1
+        while depth > 0:
+            depth -= 1
+            t, s = stack[depth, 0], stack[depth, 1]
+            possible = True
+            certain = True
+            for k in range(inequalities):
+                possible = possible and t_low[t, k] <= s_high[s, k]
+                certain = certain and t_high[t, k] <= s_low[s, k]
+            for k in range(inequalities, wide):
+                possible = possible and not (
+                    t_low[t, k] == t_high[t, k]
+                    and s_low[s, k] == s_high[s, k]
+                    and t_low[t, k] == s_low[s, k]
+                )
+                certain = certain and (t_high[t, k] < s_low[s, k] or s_high[s, k] < t_low[t, k])
+            if not possible:
+                continue
+            t_rows = ones.span[t, 1] - ones.span[t, 0]
+            s_rows = others.span[s, 1] - others.span[s, 0]
+            if certain or (t_children[t] < 0 and s_children[s] < 0):
+                if _pair(ones, others, t, s, inequalities, room[found]):
+                    found += 1
+                    if found == room.shape[0]:
+                        return found
+            elif s_children[s] < 0 or (t_children[t] >= 0 and t_rows > s_rows):
+                for half in range(2):
+                    stack[depth, 0], stack[depth, 1] = t_children[t] + half, s
+                    depth += 1
+            else:
+                for half in range(2):
+                    stack[depth, 0], stack[depth, 1] = t, s_children[s] + half
+                    depth += 1
+    return found
+
+
+@kernel
+def _pair(ones: Any, others: Any, t: int, s: int, inequalities: int, out: Any) -> bool:
+    """The first pair of rows of two boxes that goes together."""
+    for i in range(ones.span[t, 0], ones.span[t, 1]):
+        for j in range(others.span[s, 0], others.span[s, 1]):
+            together = True
+            for k in range(ones.numbers.shape[1]):
+                one, other = ones.numbers[i, k], others.numbers[j, k]
+                together = together and (one <= other if k < inequalities else one != other)
+            if together:
+                out[0] = ones.rows[i]
+                out[1] = others.rows[j]
+                return True
+    return False

@@ -1,0 +1,138 @@
+"""Pairs that satisfy a set of atoms, against a comparison of all pairs in plain Python."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.kernels import violations
+from holdfast.model.comparisons import (
+    BOTH,
+    EQUALITY,
+    FIRST,
+    ORDER,
+    SECOND,
+    Comparison,
+    Space,
+)
+from tests import oracle
+from tests.strategies import examples
+
+WHOSE = {BOTH: "ts", FIRST: "tt", SECOND: "ss"}
+
+Row = tuple[int | None, ...]
+
+
+def spaces(columns: int) -> st.SearchStrategy[Space]:
+    """Comparisons of columns with themselves, with each other, and within a row."""
+
+    @st.composite
+    def drawn(draw: st.DrawFn) -> Space:
+        found = [
+            Comparison(c, c, draw(st.sampled_from([ORDER, ORDER, EQUALITY])))
+            for c in range(columns)
+        ]
+        if columns > 1 and draw(st.booleans()):
+            operators = draw(st.sampled_from([ORDER, EQUALITY]))
+            found += [Comparison(0, 1, operators), Comparison(1, 0, operators)]
+        if columns > 1 and draw(st.booleans()):
+            operators = draw(st.sampled_from([ORDER, EQUALITY]))
+            found += [Comparison(0, 1, operators, rows) for rows in (FIRST, SECOND)]
+        return Space("denial", columns, tuple(found))
+
+    return drawn()
+
+
+def tables(columns: int, most: int, nulls: bool = True) -> st.SearchStrategy[list[Row]]:
+    @st.composite
+    def drawn(draw: st.DrawFn) -> list[Row]:
+        number = st.integers(0, draw(st.sampled_from([1, 3, 9])))
+        cell = st.one_of(st.none(), number, number, number) if nulls else number
+        return draw(st.lists(st.tuples(*[cell] * columns), max_size=most))
+
+    return drawn()
+
+
+def codes_of(rows: list[Row], columns: int) -> np.ndarray:
+    cells = [[-1 if cell is None else cell for cell in row] for row in rows]
+    return np.ascontiguousarray(np.array(cells, np.int32).reshape(-1, columns).T)
+
+
+def evidence_of(t: Row, s: Row, space: Space, nulls_equal: bool) -> frozenset[int]:
+    comparisons = [
+        (each.left, each.right, WHOSE[each.rows], each.operators == ORDER)
+        for each in space.comparisons
+    ]
+    shown = oracle.outcomes(t, s, comparisons, "equal" if nulls_equal else "unequal")
+    return frozenset(oracle.satisfied(shown, [each.operators for each in space.comparisons]))
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Space, list[Row], list[int], bool]:
+    columns = draw(st.integers(1, 4))
+    space = draw(spaces(columns))
+    rows = draw(tables(columns, 12))
+    atoms = draw(st.lists(st.integers(0, space.atoms - 1), unique=True, max_size=5))
+    return space, rows, atoms, draw(st.booleans())
+
+
+@settings(max_examples=examples(400), deadline=None)
+@given(case=cases(), most=st.integers(1, 5), leaf=st.sampled_from([1, 2, 16]))
+def test_pairs_are_found_iff_there_are_some(
+    case: tuple[Space, list[Row], list[int], bool], most: int, leaf: int
+) -> None:
+    space, rows, atoms, nulls_equal = case
+    expected = {
+        (i, j)
+        for i, j in permutations(range(len(rows)), 2)
+        if evidence_of(rows[i], rows[j], space, nulls_equal) >= set(atoms)
+    }
+    asked = violations.terms(space, atoms)
+    if asked is None:
+        assert not expected
+        return
+    codes = codes_of(rows, space.columns)
+    form = violations.sides(codes, asked, nulls_equal)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(violations, "LEAF", leaf)
+        found = [violations.by_tree(form, most), violations.find(codes, asked, nulls_equal, most)]
+        if len(form.low) <= 2 and len(form.t_value) <= 1:
+            found.append(violations.by_sweep(form, most))
+        else:
+            with pytest.raises(ValueError, match="two inequalities"):
+                violations.by_sweep(form, most)
+    for pairs in found:
+        assert len(pairs) <= most
+        assert {(i, j) for i, j in pairs.tolist()} <= expected
+        assert bool(len(pairs)) == bool(expected)
+
+
+def test_sweeps_choose_pairs_from_everywhere() -> None:
+    codes = np.arange(1_000, dtype=np.int32)[None, :]
+    space = Space("denial", 1, (Comparison(0, 0, ORDER),))
+    asked = violations.terms(space, [0, 2])
+    assert asked is not None
+    found = violations.find(codes, asked, nulls_equal=True, most=10)
+    assert 5 <= len(found) <= 10
+    assert np.ptp(found[:, 0]) > 500
+    assert (found[:, 0] < found[:, 1]).all()
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), values=st.sampled_from([2, 10, 1_000]))
+def test_larger_tables_in_boxes(seed: int, values: int) -> None:
+    """Boxes of real size: three inequalities and a difference, beside all pairs in NumPy."""
+    codes = np.random.default_rng(seed).integers(0, values, (4, 120), np.int32)
+    codes[2] = values - (codes[0] + codes[1]) // 2  # few rows are below others everywhere
+    space = Space("denial", 4, tuple(Comparison(c, c, ORDER) for c in range(4)))
+    asked = violations.terms(space, [0, 2, 3, 6, 8, 11])  # <, <=, <, !=
+    assert asked is not None
+    t, s = codes[:, :, None], codes[:, None, :]
+    expected = (t[0] < s[0]) & (t[1] <= s[1]) & (t[2] < s[2]) & (t[3] != s[3])
+    found = violations.find(codes, asked, nulls_equal=True, most=10_000)
+    assert bool(len(found)) == expected.any()
+    assert expected[found[:, 0], found[:, 1]].all()
