@@ -85,16 +85,34 @@ def own_words(codes: Codes, layout: Layout, nulls_equal: bool) -> tuple[U64, U64
     t, and where it is s."""
     out = np.zeros((2, codes.shape[1], layout.width), np.uint64)
     for k in np.flatnonzero(layout.rows != BOTH):
-        left, right = codes[layout.left[k]], codes[layout.right[k]]
-        both = (left != NULL) & (right != NULL)
-        same = (left == right) & (both | nulls_equal)
-        bits = same.astype(np.uint64)
-        if layout.ordered[k]:
-            bits = (same | (both & (left < right))).astype(np.uint64)
-            bits |= (same | (both & (left > right))).astype(np.uint64) << np.uint64(1)
+        bits = _compared(codes[layout.left[k]], codes[layout.right[k]], layout, k, nulls_equal)
         side = out[layout.rows[k] - FIRST]
         side[:, layout.place[k] >> 6] |= bits << np.uint64(layout.place[k] & 63)
     return out[0], out[1]
+
+
+def words_of(codes: Sequence[Codes], layout: Layout, shown: I64, nulls_equal: bool) -> U64:
+    """The words of some pairs of rows ``(pairs, 2)``."""
+    out = np.zeros((len(shown), layout.width), np.uint64)
+    whose = {BOTH: (0, 1), FIRST: (0, 0), SECOND: (1, 1)}
+    for k, rows in enumerate(layout.rows.tolist()):
+        one, other = whose[rows]
+        left = codes[layout.left[k]][shown[:, one]]
+        right = codes[layout.right[k]][shown[:, other]]
+        bits = _compared(left, right, layout, k, nulls_equal)
+        out[:, layout.place[k] >> 6] |= bits << np.uint64(layout.place[k] & 63)
+    return out
+
+
+def _compared(left: Codes, right: Codes, layout: Layout, k: int, nulls_equal: bool) -> U64:
+    """The bits of a comparison."""
+    both = (left != NULL) & (right != NULL)
+    same = (left == right) & (both | nulls_equal)
+    if not layout.ordered[k]:
+        return same.astype(np.uint64)
+    upward: U64 = (same | (both & (left < right))).astype(np.uint64)
+    downward: U64 = (same | (both & (left > right))).astype(np.uint64)
+    return upward | downward << np.uint64(1)
 
 
 def mirror(words: U64, layout: Layout) -> U64:

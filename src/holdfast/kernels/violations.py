@@ -301,8 +301,8 @@ def _boxes(rows: I64, numbers: I32, order: I64, starts: I64) -> _Boxes:
 @kernel
 def _cut(boxes: Any, order: Any, ends: Any, turn: Any, leaf: int) -> int:
     """Cut every group into boxes of about half the rows, along one number after another, until they
-    are small, or all their rows are alike. Returns how many boxes there are: first the whole groups'.
-    """
+    are small, or all their rows are alike. Returns how many boxes there are; the first ones are
+    those of whole groups."""
     numbers, span, children = boxes.numbers, boxes.span, boxes.children
     low, high = boxes.low, boxes.high
     wide = numbers.shape[1]
@@ -364,7 +364,8 @@ def _halved(numbers: Any, order: Any, start: int, stop: int) -> int:
             a = above
         else:
             break
-    # Rows equal to the one in the middle lie between; the nearer end that leaves rows on both sides.
+    # Rows equal to the one in the middle lie between: cut at the nearer end of them, unless that
+    # leaves no rows on one side.
     if below > start and (above == stop or middle - below <= above - middle):
         return below
     return above

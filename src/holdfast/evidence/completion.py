@@ -1,0 +1,398 @@
+"""Exact evidence for denial constraints of long tables, without comparing all pairs of rows.
+
+Sampled pairs give evidence, and the cover of it *candidates*: minimal sets of atoms that no sampled
+pair satisfies. Then rounds complete the evidence. A candidate with a selective equality is settled,
+for good and together with all others that have it, by comparing all pairs inside groups of equal
+rows; any other one by a search for pairs that violate it. Violating pairs are new evidence; once
+there is none left to find, no candidate is violated, and the maximal evidences are all known: one
+that was missed would lie inside no other, so that a candidate would lie inside it (Hydra, PVLDB
+2017, theorem 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.cover.cover import Cover
+from holdfast.cover.evidence import Evidence
+from holdfast.kernels import bitsets
+from holdfast.model.comparisons import BOTH, Space
+from holdfast.model.progress import Progress, no_progress
+from holdfast.tasks import completion as tasks
+from holdfast.tasks.coding import Coding
+from holdfast.tasks.completion import Planes
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.runner import Call, Runner
+from holdfast.tasks.segments import Segment
+from holdfast.tasks.view import View
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What a search costs, and how much of it is done at a time. Results do not depend on them."""
+
+    all_pairs: int = 1 << 31
+    """Pairs of a table that are all compared, because that takes seconds."""
+
+    sample_pairs_a_row: int = 4_096
+    """Random pairs that are compared first."""
+
+    windows: int = 16
+    """Stretches of neighbours that are compared first, of each column."""
+
+    pairs_a_second: float = 4e8
+    """Pairs that a core compares."""
+
+    search_seconds_a_row: float = 5e-7
+    """What a search for violations of one candidate takes a core."""
+
+    searches: float = 2.0
+    """Searches that a candidate which groups do not settle needs: it may be refuted, and replaced
+    by others."""
+
+    share_pairs: int = 10_000_000
+    """Pairs that are worth a task of their own."""
+
+    shown: int = 64
+    """Violating pairs that are brought back for a candidate."""
+
+    candidates: int = 512
+    """Candidates that each task searches violations of in a round, at most."""
+
+    options: int = 256
+    """Sets of equal columns that are considered in a round."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which pairs of rows are looked at, and where."""
+
+    runner: Runner
+    view: View
+    schema: pa.Schema
+    space: Space
+    prefix: str  # of the files that tasks write
+    progress: Progress = no_progress
+    thresholds: Thresholds = field(default_factory=Thresholds)
+
+    @property
+    def rows(self) -> int:
+        """The number of living rows."""
+        return sum(segment.live for segment in self.view.segments)
+
+    @property
+    def pairs(self) -> int:
+        """The number of pairs of rows, each in one order."""
+        return self.rows * (self.rows - 1) // 2
+
+
+@dataclass(frozen=True)
+class Completed:
+    """All maximal evidences of a table, with witnesses, and the minimal sets that no pair
+    satisfies; with a limit on comparisons, only those evidences that the minimal sets need."""
+
+    evidence: Evidence
+    cover: Cover
+    minimal: U64  # those that touch no more comparisons than the limit allows
+    rounds: int
+
+
+def complete(
+    scope: Scope,
+    known: Evidence | None = None,
+    held: U64 | None = None,
+    max_comparisons: int | None = None,
+) -> Completed:
+    """All that is minimal on all pairs of rows.
+
+    ``known`` is evidence that pairs of living rows show, of which nothing is sampled then; ``held``
+    are sets that no pair satisfies.
+    """
+    with _coded(scope) as planes:
+        state = _State(scope, planes, max_comparisons)
+        if held is not None:
+            state.held += [held, _mirrored(held, scope.space)]
+        if known is not None:
+            state.learn([known])
+        state.begin(sample=known is None)
+        while len(candidates := state.candidates()):
+            state.round += 1
+            state.settle(candidates)
+    return Completed(state.evidence, state.cover, state.minimal, state.round)
+
+
+def validate(scope: Scope, candidates: U64) -> tuple[Evidence, Flags]:
+    """Which of some sets are satisfied by a pair of rows, and evidence that shows it."""
+    with _coded(scope) as planes:
+        found, refuted = _search(scope, planes, candidates)
+    return Evidence.none(scope.space.atoms).joined(found), refuted
+
+
+def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:
+    """The evidence of all pairs with at least one row of a batch, which is some of the segments."""
+    runner, batch = scope.runner, tuple(batch)
+    parts = runner.tasks
+    calls: list[Call] = [
+        (tasks.beside, tasks.Beside(scope.view, batch, scope.schema, scope.space, part, parts))
+        for part in range(parts)
+    ]
+    results = [each for some in runner.run(calls) for each in some]
+    return Evidence.none(scope.space.atoms).joined(_evidence(results))
+
+
+@contextmanager
+def _coded(scope: Scope) -> Iterator[Planes]:
+    """The table in planes of codes, in files that are removed afterwards."""
+    if not scope.space.comparisons:
+        raise ValueError(f"the space {scope.space.name!r} has nothing to compare rows in")
+    count = len(Coding.of(scope.schema, scope.space.comparisons).together)
+    shares = min(scope.runner.tasks, count)
+    scope.progress("code")
+    calls: list[Call] = [
+        (tasks.code, tasks.Code(scope.view, scope.schema, scope.space, scope.prefix, numbers))
+        for numbers in (tuple(range(k, count, shares)) for k in range(shares))
+    ]
+    written = [each.facts for some in scope.runner.run(calls) for each in some]
+    files = {column: facts["file"] for facts in written for column in facts["columns"]}
+    try:
+        yield Planes(scope.view, scope.space, files)
+    finally:
+        for facts in written:
+            (scope.view.path / facts["file"]).unlink(missing_ok=True)
+
+
+class _State:
+    """What is known while evidence is completed."""
+
+    def __init__(self, scope: Scope, planes: Planes, max_comparisons: int | None) -> None:
+        self.scope, self.planes = scope, planes
+        self.max_comparisons = max_comparisons
+        atoms = scope.space.atoms
+        # A comparison has at most two atoms in a set that some pair could satisfy.
+        longest = None if max_comparisons is None else 2 * max_comparisons
+        self.evidence = Evidence.none(atoms)
+        self.cover = Cover.build(atoms, bitsets.empty(atoms), longest)
+        self.held = [bitsets.empty(atoms)]  # sets that no pair satisfies, or only known ones do
+        self.random = bitsets.empty(atoms), np.empty(0, np.int64)
+        self.round = 0
+
+    @property
+    def minimal(self) -> U64:
+        """The minimal sets within the limit on comparisons."""
+        minimal = self.cover.minimal
+        if self.max_comparisons is None:
+            return minimal
+        touched = _touched(minimal, self.scope.space).sum(axis=1)
+        within: U64 = minimal[touched <= self.max_comparisons]
+        return within
+
+    def begin(self, sample: bool) -> None:
+        """Sample pairs, or compare all where there are few; pairs of every selectivity are needed
+        for the cost of groups in any case."""
+        scope, limits = self.scope, self.scope.thresholds
+        if scope.pairs <= max(0, limits.all_pairs):
+            self.compare([()])
+            return
+        count = scope.runner.tasks
+        columns = sorted(self.planes.files) if sample else []
+        random = limits.sample_pairs_a_row * scope.rows if sample else tasks.SIDE**2
+        random = min(random, scope.pairs)
+        scope.progress("sample")
+        calls: list[Call] = [
+            (
+                tasks.sample,
+                tasks.Sample(
+                    self.planes, random // count, limits.windows, tuple(columns[k::count]), k
+                ),
+            )
+            for k in range(count)
+        ]
+        results = [each for some in scope.runner.run(calls) for each in some]
+        self.random = (
+            np.concatenate([each.arrays["random"] for each in results]),
+            np.concatenate([each.arrays["counts"] for each in results]),
+        )
+        self.learn(_evidence(results))
+
+    def learn(self, found: list[Evidence]) -> None:
+        """Take in evidence."""
+        none = self.evidence.masks[:0]
+        masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in found)]))
+        self.cover.add(masks[~bitsets.is_member(masks, self.evidence.masks)])
+        self.evidence = self.evidence.joined(found).only(self.cover.evidence)
+
+    def candidates(self) -> U64:
+        """The minimal sets that may still be violated, one of two mirror images."""
+        space = self.scope.space
+        masks = _one_of_mirrors(self.minimal, space)
+        masks = masks[~bitsets.any_subset(masks, np.concatenate(self.held))]
+        whole = bitsets.from_columns(_trivial(space), space.atoms)
+        return masks[~bitsets.any_subset(masks, whole)]
+
+    def settle(self, candidates: U64) -> None:
+        """One round: groups where that is cheaper, else searches for violations."""
+        scope, limits = self.scope, self.scope.thresholds
+        chosen = self.choose(candidates)
+        if chosen:
+            scope.progress("search", round=self.round, candidates=len(candidates))
+            self.compare(chosen)
+            return
+        most = limits.candidates * scope.runner.tasks
+        shortest = np.argsort(bitsets.popcount(candidates), kind="stable")[:most]
+        asked = candidates[shortest]
+        scope.progress("search", round=self.round, candidates=len(asked))
+        found, refuted = _search(scope, self.planes, asked)
+        self.held.append(asked[~refuted])
+        self.learn(found)
+        scope.progress(
+            "learn", round=self.round, candidates=len(asked), refuted=int(refuted.sum())
+        )
+
+    def compare(self, chosen: list[tuple[int, ...]]) -> None:
+        """Compare all pairs that are equal in some columns, and so settle what asks for that."""
+        scope = self.scope
+        calls: list[Call] = []
+        for columns in chosen:
+            pairs = scope.pairs if not columns else self.cost(columns)
+            parts = int(min(scope.runner.tasks, pairs // scope.thresholds.share_pairs + 1))
+            calls += [
+                (tasks.inside, tasks.Inside(self.planes, columns, part, parts))
+                for part in range(parts)
+            ]
+        results = [each for some in scope.runner.run(calls) for each in some]
+        self.held += [self.equal(columns)[None, :] for columns in chosen]
+        self.learn(_evidence(results))
+
+    def choose(self, candidates: U64) -> list[tuple[int, ...]]:
+        """Sets of columns whose groups settle candidates at less than searches cost, cheapest for
+        what they settle first."""
+        limits, rows = self.scope.thresholds, self.scope.rows
+        equal, columns = _equalities(candidates, self.scope.space)
+        options = self.options(equal)
+        costs = np.array(
+            [self.cost(tuple(columns[k] for k in each)) / limits.pairs_a_second for each in options]
+        )
+        covers = np.array([equal[:, list(each)].all(axis=1) for each in options])
+        search = rows * limits.search_seconds_a_row * limits.searches
+        chosen: list[tuple[int, ...]] = []
+        left = np.ones(len(candidates), np.bool_)
+        while left.any():
+            saved = covers[:, left].sum(axis=1) * search
+            best = int(np.argmin(costs / np.maximum(saved, search / 2)))
+            if costs[best] >= saved[best]:
+                break
+            chosen.append(tuple(columns[k] for k in options[best]))
+            left &= ~covers[best]
+        return chosen
+
+    def options(self, equal: Flags) -> list[tuple[int, ...]]:
+        """Sets of equalities that candidates have: none, single ones, and whole sets of one."""
+        single = [(int(k),) for k in np.flatnonzero(equal.any(axis=0))]
+        distinct, counts = np.unique(equal, axis=0, return_counts=True)
+        most = distinct[np.argsort(-counts, kind="stable")[: self.scope.thresholds.options]]
+        sets = [tuple(np.flatnonzero(each).tolist()) for each in most]
+        return list(dict.fromkeys([(), *single, *sets]))
+
+    def cost(self, columns: tuple[int, ...]) -> float:
+        """About how many pairs are equal in some columns, from the random ones."""
+        if not columns:
+            return float(self.scope.pairs)
+        masks, counts = self.random
+        inside = ((self.equal(columns)[None, :] & ~masks) == 0).all(axis=1)
+        return self.scope.pairs * (int(counts[inside].sum()) + 1) / (int(counts.sum()) + 1)
+
+    def equal(self, columns: tuple[int, ...]) -> U64:
+        """The atoms that say that some columns are equal."""
+        space = self.scope.space
+        atoms = [
+            space.first[k] + place
+            for k, each in enumerate(space.comparisons)
+            if _is_own(space, k) and each.left in columns
+            for place, operator in enumerate(each.operators)
+            if operator != "!="
+        ]
+        out: U64 = bitsets.from_columns([atoms], space.atoms)[0]
+        return out
+
+
+def _search(scope: Scope, planes: Planes, candidates: U64) -> tuple[list[Evidence], Flags]:
+    """Search for pairs that satisfy sets of atoms; and which have some."""
+    count = min(scope.runner.tasks, max(1, len(candidates)))
+    atoms = bitsets.to_columns(candidates)
+    calls: list[Call] = [
+        (
+            tasks.violating,
+            tasks.Violating(planes, tuple(atoms[k::count]), scope.thresholds.shown),
+        )
+        for k in range(count)
+    ]
+    results = [each for some in scope.runner.run(calls) for each in some]
+    refuted = np.zeros(len(candidates), np.bool_)
+    for k, result in enumerate(results):
+        refuted[k::count] = result.arrays["refuted"]
+    return _evidence(results), refuted
+
+
+def _evidence(results: Iterable[TaskResult]) -> list[Evidence]:
+    return [Evidence.of_pairs(each.arrays["masks"], each.arrays["pairs"]) for each in results]
+
+
+def _is_own(space: Space, k: int) -> bool:
+    """Whether a comparison is of a column with itself."""
+    each = space.comparisons[k]
+    return each.left == each.right and each.rows == BOTH
+
+
+def _equalities(candidates: U64, space: Space) -> tuple[Flags, list[int]]:
+    """Which columns each candidate asks to be equal, and the columns."""
+    flags = bitsets.to_flags(candidates, space.atoms)
+    equal, columns = [], []
+    for k, each in enumerate(space.comparisons):
+        if _is_own(space, k):
+            places = [space.first[k] + p for p, op in enumerate(each.operators) if op != "!="]
+            equal.append(flags[:, places].all(axis=1))
+            columns.append(each.left)
+    if not equal:
+        return np.zeros((len(candidates), 0), np.bool_), []
+    return np.stack(equal, axis=1), columns
+
+
+def _trivial(space: Space) -> list[tuple[int, ...]]:
+    """The sets of all atoms of a comparison, which no pair satisfies."""
+    return [
+        tuple(range(first, first + len(each.operators)))
+        for first, each in zip(space.first, space.comparisons, strict=True)
+        if len(each.operators) > 1
+    ]
+
+
+def _touched(masks: U64, space: Space) -> Flags:
+    """Which comparisons each set has atoms of."""
+    flags = bitsets.to_flags(masks, space.atoms)
+    out: Flags = np.logical_or.reduceat(flags, space.first, axis=1)
+    return out
+
+
+def _mirrored(masks: U64, space: Space) -> U64:
+    """Sets of atoms as the other row of a pair sees them."""
+    return bitsets.from_flags(bitsets.to_flags(masks, space.atoms)[:, list(space.mirror)])
+
+
+def _one_of_mirrors(masks: U64, space: Space) -> U64:
+    """Of two sets that are one when t and s change places, one."""
+    mirrored = _mirrored(masks, space)
+    later = np.zeros(len(masks), np.bool_)
+    for word in range(masks.shape[1]):
+        one, other = masks[:, word], mirrored[:, word]
+        later = np.where(one == other, later, one > other)
+    return bitsets.distinct(np.where(later[:, None], mirrored, masks))

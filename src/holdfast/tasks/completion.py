@@ -1,0 +1,322 @@
+"""Evidence of a long table without comparing all pairs: what the tasks of a completion do.
+
+Cells are coded once, over the whole table, into files that all other tasks map: a plane of codes
+for each column. From these, tasks sample pairs, compare all pairs inside groups of equal rows, and
+look for pairs that violate candidates. Each sends back distinct evidence, of both orders of a pair,
+with one pair of row ids that shows it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.kernels import agree, bitsets, comparisons, groups, pairs, ranks, violations
+from holdfast.kernels.comparisons import Layout
+from holdfast.kernels.groups import first_of_each
+from holdfast.kernels.ranks import Cells, Codes
+from holdfast.model.comparisons import Space
+from holdfast.tasks.coding import Coding
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.segments import (
+    Segment,
+    live_positions,
+    map_arrays,
+    map_words,
+    unique,
+    write_arrays,
+)
+from holdfast.tasks.view import View
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+SIDE = 8_192
+"""Rows on a side of a random tile."""
+
+WINDOW = 1_024
+"""Neighbours in the order of a column that are all compared with each other."""
+
+CHUNK = 32_768
+"""Rows of a table that are coded together with those of a batch."""
+
+MET = 4_096
+"""Rows of violating pairs that are all compared with each other."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Code the columns of some groups that are compared with each other."""
+
+    view: View
+    schema: pa.Schema
+    space: Space
+    prefix: str  # "data/*-<run>-": the kind of file goes in for the star
+    groups: tuple[int, ...]  # of Coding.together
+
+
+@dataclass(frozen=True)
+class Planes:
+    """A table's living rows as codes, in the order of its segments."""
+
+    view: View
+    space: Space
+    files: dict[int, str]  # by column, of those that are compared
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(segment.live for segment in self.view.segments)
+
+    @property
+    def layout(self) -> Layout:
+        """The words of pairs."""
+        return comparisons.layout_of(self.space.comparisons)
+
+    def codes(self) -> list[Codes]:
+        """A plane for every column, mapped; zeros where it is not compared."""
+        none = np.zeros(self.rows, np.int32)
+        root = self.view.path
+        return [
+            map_arrays(root / self.files[c])[0][f"c{c}"] if c in self.files else none
+            for c in range(self.space.columns)
+        ]
+
+    def ids(self) -> I64:
+        """The ids of the rows."""
+        of_each = [live_positions(self.view.path, s) + s.base for s in self.view.segments]
+        return np.concatenate([np.empty(0, np.int64), *of_each])
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Compare random pairs, and neighbours in the order of some columns."""
+
+    planes: Planes
+    pairs: int  # random ones
+    windows: int  # stretches of neighbours, of each column
+    columns: tuple[int, ...]
+    seed: int
+
+
+@dataclass(frozen=True)
+class Inside:
+    """Compare all pairs that are equal in some columns, in one part of the rows."""
+
+    planes: Planes
+    columns: tuple[int, ...]
+    part: int
+    parts: int
+
+
+@dataclass(frozen=True)
+class Violating:
+    """Look for pairs that satisfy all atoms of each candidate."""
+
+    planes: Planes
+    candidates: tuple[tuple[int, ...], ...]
+    most: int  # pairs of each
+
+
+@dataclass(frozen=True)
+class Beside:
+    """Compare the rows of a batch with one part of the others, and with each other."""
+
+    view: View  # of all rows
+    batch: tuple[Segment, ...]  # some of its segments
+    schema: pa.Schema
+    space: Space
+    part: int
+    parts: int
+
+
+def code(item: Code) -> Iterator[TaskResult]:
+    """Write the planes of some columns; which file has which."""
+    coding = Coding.of(item.schema, item.space.comparisons)
+    for number in item.groups:
+        columns = coding.together[number]
+        cells = [_cells(item.view, column, *coding.words[column]) for column in columns]
+        codes = (ranks.ranks if coding.ordered[number] else ranks.numbers)(cells)
+        planes = {f"c{c}": plane for c, plane in zip(columns, codes, strict=True)}
+        path = write_arrays(item.view.path, unique(item.prefix, "codes"), planes)
+        yield TaskResult({"columns": list(columns), "file": path})
+
+
+def _cells(view: View, column: int, kind: int, scale: int) -> Cells:
+    """The cells of a column in all living rows."""
+    words, nulls = [], []
+    for segment in view.segments:
+        held = ranks.cells(map_words(view.path, segment), view.shape.first, column, kind, scale)
+        living = live_positions(view.path, segment)
+        whole = len(living) == segment.rows
+        words.append(held.words if whole else held.words[living])
+        nulls.append(held.nulls if whole else held.nulls[living])
+    return Cells(np.concatenate(words), np.concatenate(nulls), kind, scale)
+
+
+def sample(item: Sample) -> Iterator[TaskResult]:
+    """Evidence of sampled pairs; and of the random ones how many showed each, where one order of
+    a pair counts for both."""
+    planes, codes = item.planes, item.planes.codes()
+    dice = np.random.default_rng(item.seed)
+    side = min(SIDE, planes.rows // 2)
+    found = _Found(planes)
+    many, numbers = [], []
+    tiles = -(-item.pairs // (side * side)) if side else 0
+    for _ in range(tiles):
+        # No row is on both sides: none is compared with itself.
+        rows = dice.choice(planes.rows, 2 * side, replace=False)
+        words, counts, shown = _tile(planes, codes, rows[:side], rows[side:])
+        found.add(words, shown)
+        many.append(words)
+        numbers.append(counts)
+    for column in item.columns:
+        # Equal ones in any order.
+        order = dice.permutation(planes.rows)
+        order = order[np.argsort(codes[column][order], kind="stable")]
+        for start in dice.integers(0, max(1, planes.rows - WINDOW + 1), item.windows):
+            found.add(*_triangle(planes, codes, order[start : start + WINDOW]))
+    words, sums = agree.total(many, numbers, planes.layout.width)
+    random = {"random": found.evidence(words), "counts": sums}
+    yield TaskResult({"pairs": tiles * side * side}, {**found.arrays(), **random})
+
+
+def inside(item: Inside) -> Iterator[TaskResult]:
+    """Evidence of all pairs of a part that are equal in some columns."""
+    planes = item.planes
+    codes, equal = planes.codes(), planes.view.nulls_equal
+    grouped = groups.groups(codes, item.columns, equal)
+    part = grouped.part(item.part, item.parts)
+    found = _Found(planes)
+    found.add(*groups.words_inside(planes.layout, codes, grouped, part, equal))
+    yield TaskResult({"pairs": grouped.pairs}, found.arrays())
+
+
+def violating(item: Violating) -> Iterator[TaskResult]:
+    """Which candidates are violated, and evidence that shows it: that of the pairs that were found,
+    and of their rows with each other."""
+    planes, codes = item.planes, item.planes.codes()
+    equal = planes.view.nulls_equal
+    found = _Found(planes)
+    refuted = np.zeros(len(item.candidates), np.bool_)
+    rows: list[I64] = []
+    for number, atoms in enumerate(item.candidates):
+        asked = violations.terms(planes.space, atoms)
+        if asked is None:
+            continue
+        shown = violations.find(codes, asked, equal, item.most)
+        refuted[number] = len(shown) > 0
+        if len(shown):
+            found.add(comparisons.words_of(codes, planes.layout, shown, equal), shown)
+            rows.append(shown.reshape(-1))
+    if rows:
+        met = np.unique(np.concatenate(rows))
+        for start in range(0, len(met), MET):
+            found.add(*_triangle(planes, codes, met[start : start + MET]))
+    yield TaskResult({}, {"refuted": refuted, **found.arrays()})
+
+
+def beside(item: Beside) -> Iterator[TaskResult]:
+    """Evidence of all pairs with a row of the batch and, in one part of the others, any other."""
+    view, space = item.view, item.space
+    layout = comparisons.layout_of(space.comparisons)
+    coding = Coding.of(item.schema, space.comparisons)
+    numbers = {segment.number for segment in item.batch}
+    batch_words, batch_ids = _rows(view, item.batch)
+    size = len(batch_ids)
+    found = [(np.empty((0, layout.width), np.uint64), np.empty((0, 2), np.int64))]
+    none = np.empty((0, layout.width), np.uint64)
+
+    def compare(words: U64, ids: I64, first: int) -> None:
+        """Rows of the batch, which stand before the others, with rows from ``first`` on."""
+        codes = coding.codes(words, view.shape.first)
+        ones, others = groups.tile(layout, codes, view.nulls_equal)
+        t = pairs.Rows(codes[:, :size], None if ones.own is None else ones.own[:size])
+        s = pairs.Rows(codes[:, first:], None if others.own is None else others.own[first:])
+        ends = None if first else np.arange(size)
+        counted = pairs.count(layout, t, s, view.nulls_equal, ends, none)
+        rows = counted.pairs + np.array([0, first])
+        found.append((counted.words[counted.fresh], ids[rows]))
+
+    if item.part == 0:
+        compare(batch_words, batch_ids, 0)
+    others = [segment for segment in view.segments if segment.number not in numbers]
+    chunks = [(s, at) for s in others for at in range(0, s.live, CHUNK)]
+    for segment, at in chunks[item.part :: item.parts]:
+        positions = live_positions(view.path, segment)[at : at + CHUNK]
+        words = np.concatenate([batch_words, view.rows(segment, positions)])
+        ids = np.concatenate([batch_ids, positions + segment.base])
+        compare(words, ids, size)
+    words, shown = (np.concatenate(each) for each in zip(*found, strict=True))
+    masks, shown = _both_orders(layout, space, *first_of_each(words, shown))
+    yield TaskResult({}, {"masks": masks, "pairs": shown})
+
+
+def _rows(view: View, segments: Sequence[Segment]) -> tuple[U64, I64]:
+    """All living rows of some segments, and their ids."""
+    width = view.shape.owner.size + view.shape.full.size
+    words, ids = [np.empty((0, width), np.uint64)], [np.empty(0, np.int64)]
+    for segment in segments:
+        positions = live_positions(view.path, segment)
+        words.append(view.rows(segment, positions))
+        ids.append(positions + segment.base)
+    return np.concatenate(words), np.concatenate(ids)
+
+
+class _Found:
+    """Distinct words of pairs, each with rows that show it."""
+
+    def __init__(self, planes: Planes) -> None:
+        self._planes = planes
+        self._layout = planes.layout
+        self._words = np.empty((0, self._layout.width), np.uint64)
+        self._shown = np.empty((0, 2), np.int64)
+
+    def add(self, words: U64, shown: I64) -> None:
+        """Take in words, and a pair of row numbers of each."""
+        fresh = ~bitsets.is_member(words, self._words)
+        self._words, self._shown = first_of_each(
+            np.concatenate([self._words, words[fresh]]),
+            np.concatenate([self._shown, shown[fresh]]),
+        )
+
+    def evidence(self, words: U64) -> U64:
+        """The atoms that hold in pairs with these words."""
+        return comparisons.evidence(words, self._layout, self._planes.space)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Evidence of both orders of the pairs, with their row ids."""
+        shown = self._planes.ids()[self._shown]
+        masks, shown = _both_orders(self._layout, self._planes.space, self._words, shown)
+        return {"masks": masks, "pairs": shown}
+
+
+def _both_orders(layout: Layout, space: Space, words: U64, shown: I64) -> tuple[U64, I64]:
+    """The evidence of pairs as both of their rows see it."""
+    both = np.concatenate([words, comparisons.mirror(words, layout)])
+    masks = comparisons.evidence(both, layout, space)
+    return first_of_each(masks, np.concatenate([shown, shown[:, ::-1]]))
+
+
+def _tile(planes: Planes, codes: list[Codes], ones: I64, others: I64) -> tuple[U64, I64, I64]:
+    """The words of some rows with others, how many pairs show each, and one of them."""
+    layout, equal = planes.layout, planes.view.nulls_equal
+    t, _ = groups.tile(layout, groups.gathered(codes, ones), equal)
+    _, s = groups.tile(layout, groups.gathered(codes, others), equal)
+    counted = pairs.count(layout, t, s, equal, None, np.empty((0, layout.width), np.uint64))
+    shown = np.stack([ones[counted.pairs[:, 0]], others[counted.pairs[:, 1]]], axis=1)
+    return counted.words, counted.counts, shown
+
+
+def _triangle(planes: Planes, codes: list[Codes], rows: I64) -> tuple[U64, I64]:
+    """The words of some rows with each other, and a pair of each."""
+    layout, equal = planes.layout, planes.view.nulls_equal
+    t, s = groups.tile(layout, groups.gathered(codes, rows), equal)
+    none = np.empty((0, layout.width), np.uint64)
+    counted = pairs.count(layout, t, s, equal, np.arange(len(rows)), none)
+    return counted.words, rows[counted.pairs]
