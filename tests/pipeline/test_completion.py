@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -16,10 +18,13 @@ from holdfast.evidence import completion
 from holdfast.evidence.completion import Scope, Thresholds
 from holdfast.kernels import bitsets, groups, violations
 from holdfast.model.comparisons import EQUALITY, ORDER, Comparison, Space
+from holdfast.model.constraints import DenialConstraint
+from holdfast.model.grammar import parse
 from holdfast.sample import tax
 from holdfast.tasks import completion as tasks
 from holdfast.tasks import encode
-from holdfast.tasks.runner import InProcess
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.runner import Call, InProcess
 from holdfast.tasks.segments import Segment, unique, with_dead, write_words
 from holdfast.tasks.view import View
 from tests import oracle
@@ -60,7 +65,9 @@ def as_table(rows: list[Row], columns: int) -> pa.Table:
     return pa.table([pa.array(each, pa.int64()) for each in cells], schema=schema)
 
 
-def all_evidence(rows: dict[int, Row], space: Space, nulls_equal: bool) -> dict[frozenset[int], set[tuple[int, int]]]:
+def all_evidence(
+    rows: dict[int, Row], space: Space, nulls_equal: bool
+) -> dict[frozenset[int], set[tuple[int, int]]]:
     """What ordered pairs of rows show, and which pairs show it."""
     found: dict[frozenset[int], set[tuple[int, int]]] = {}
     for (i, t), (j, s) in permutations(rows.items(), 2):
@@ -143,3 +150,123 @@ def test_completed_evidence_is_that_of_all_pairs(
         assert sorted(bitsets.to_columns(found.evidence.masks)) == sorted(maximal)
     assert sorted(bitsets.to_columns(found.minimal)) == sorted(minimal)
     assert_shown(found.evidence, rows, space, nulls_equal)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(case=cases(), data=st.data(), small=st.booleans())
+def test_given_candidates_are_validated(
+    case: tuple[Space, list[list[Row]], tuple[int, ...], bool], data: st.DataObject, small: bool
+) -> None:
+    space, parts, dead, nulls_equal = case
+    rows = living(parts, dead)
+    shown = all_evidence(rows, space, nulls_equal)
+    atom = st.integers(0, space.atoms - 1)
+    asked = data.draw(st.lists(st.sets(atom, max_size=4), max_size=5))
+    with folder() as root, pytest.MonkeyPatch.context() as patched:
+        if small:
+            patched.setattr(tasks, "MET", 2)
+            patched.setattr(violations, "LEAF", 1)
+        tables = [as_table(part, space.columns) for part in parts]
+        view = written(Path(root), tables, nulls_equal, dead)
+        scope = Scope(InProcess(2), view, tables[0].schema, space, PREFIX)
+        found, refuted = completion.validate(scope, bitsets.from_columns(asked, space.atoms))
+    masks = [set(each) for each in bitsets.to_columns(found.masks)]
+    for candidate, is_refuted in zip(asked, refuted.tolist(), strict=True):
+        assert is_refuted == any(candidate <= each for each in shown)
+        assert is_refuted <= any(candidate <= each for each in masks)
+    assert_shown(found, rows, space, nulls_equal)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(
+    case=cases(), batch=st.sets(st.integers(0, 2)), runners=st.integers(1, 3), small=st.booleans()
+)
+def test_pairs_with_a_row_of_a_batch(
+    case: tuple[Space, list[list[Row]], tuple[int, ...], bool],
+    batch: set[int],
+    runners: int,
+    small: bool,
+) -> None:
+    space, parts, dead, nulls_equal = case
+    rows = living(parts, dead)
+    expected = {
+        mask
+        for mask, pairs in all_evidence(rows, space, nulls_equal).items()
+        if any({i >> 32, j >> 32} & batch for i, j in pairs)
+    }
+    with folder() as root, pytest.MonkeyPatch.context() as patched:
+        if small:
+            patched.setattr(tasks, "CHUNK", 2)
+        tables = [as_table(part, space.columns) for part in parts]
+        view = written(Path(root), tables, nulls_equal, dead)
+        scope = Scope(InProcess(runners), view, tables[0].schema, space, PREFIX)
+        segments = [segment for segment in view.segments if segment.number in batch]
+        found = completion.beside(scope, segments)
+    assert {frozenset(each) for each in bitsets.to_columns(found.masks)} == expected
+    assert_shown(found, rows, space, nulls_equal)
+
+
+def test_what_held_before_is_not_searched_again(tmp_path: Path) -> None:
+    """Only candidates that contain no held set are searched violations of."""
+    rows: list[Row] = [(n % 7, n % 3, -n) for n in range(40)]
+    space = Space("denial", 3, tuple(Comparison(c, c, ORDER) for c in range(3)))
+    view = written(tmp_path, [as_table(rows, 3)], nulls_equal=True)
+    scope = Scope(Searches(), view, as_table([], 3).schema, space, PREFIX, thresholds=SEARCHED)
+    first = completion.complete(scope)
+    assert first.rounds
+    again = completion.complete(scope, known=first.evidence, held=first.minimal)
+    assert again.rounds == 0
+    assert (again.minimal == first.minimal).all()
+    assert (again.evidence.masks == first.evidence.masks).all()
+
+
+class Searches(InProcess):
+    """Samples nothing, so that there is something to search."""
+
+    def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
+        return super().run(
+            [
+                (task, replace(item, pairs=0, windows=0) if task is tasks.sample else item)
+                for task, item in calls
+            ]
+        )
+
+
+def test_a_space_without_comparisons_is_refused(tmp_path: Path) -> None:
+    view = written(tmp_path, [as_table([(1,)], 1)], nulls_equal=True)
+    scope = Scope(InProcess(), view, as_table([], 1).schema, Space("none", 1, ()), PREFIX)
+    with pytest.raises(ValueError, match="'none' has nothing to compare"):
+        completion.complete(scope)
+
+
+@pytest.mark.parametrize("way", [*WAYS])
+def test_planted_rules_of_tax_records_are_found(tmp_path: Path, way: str) -> None:
+    table = tax.rows(3_000, seed=1)
+    comparisons = [
+        Comparison(c, c, EQUALITY if each.type == pa.string() else ORDER)
+        for c, each in enumerate(tax.SCHEMA)
+    ]
+    space = Space("denial", len(comparisons), tuple(comparisons))
+    view = written(tmp_path, [table.slice(0, 2_000), table.slice(2_000)], nulls_equal=True)
+    few = replace(WAYS[way], sample_pairs_a_row=64, windows=1)
+    scope = Scope(InProcess(), view, tax.SCHEMA, space, PREFIX, thresholds=few)
+    found = completion.complete(scope, max_comparisons=4)
+    minimal = [set(each) for each in bitsets.to_columns(found.minimal)]
+    for rule in tax.planted():
+        atoms = atoms_of(rule, space)
+        assert any(each <= atoms for each in minimal), rule
+    everything = completion.complete(replace(scope, thresholds=Thresholds()), max_comparisons=4)
+    assert bitsets.to_columns(everything.minimal) == bitsets.to_columns(found.minimal)
+
+
+def atoms_of(rule: str, space: Space) -> set[int]:
+    """The atoms of a rule of tax records."""
+    weak = {"=": ("<=", ">=", "="), "<": ("<=", "!="), ">": (">=", "!="), "!=": ("!=",)}
+    constraint = parse(rule)
+    assert isinstance(constraint, DenialConstraint)
+    found = set()
+    for each in constraint.predicates:
+        k = tax.SCHEMA.get_field_index(each.left[1])
+        operators = space.comparisons[k].operators
+        found |= {space.first[k] + operators.index(op) for op in weak[each.op] if op in operators}
+    return found

@@ -53,6 +53,9 @@ class Thresholds:
     pairs_a_second: float = 4e8
     """Pairs that a core compares."""
 
+    group_seconds_a_row: float = 3e-7
+    """What bringing equal rows together takes a core."""
+
     search_seconds_a_row: float = 5e-7
     """What a search for violations of one candidate takes a core."""
 
@@ -134,8 +137,9 @@ def complete(
 def validate(scope: Scope, candidates: U64) -> tuple[Evidence, Flags]:
     """Which of some sets are satisfied by a pair of rows, and evidence that shows it."""
     with _coded(scope) as planes:
-        found, refuted = _search(scope, planes, candidates)
-    return Evidence.none(scope.space.atoms).joined(found), refuted
+        results = scope.runner.run(_searching(scope, planes, candidates))
+    found = Evidence.none(scope.space.atoms).joined(_evidence(results))
+    return found, _refuted(results, len(candidates))
 
 
 def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:
@@ -146,8 +150,7 @@ def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:
         (tasks.beside, tasks.Beside(scope.view, batch, scope.schema, scope.space, part, parts))
         for part in range(parts)
     ]
-    results = [each for some in runner.run(calls) for each in some]
-    return Evidence.none(scope.space.atoms).joined(_evidence(results))
+    return Evidence.none(scope.space.atoms).joined(_evidence(runner.run(calls)))
 
 
 @contextmanager
@@ -201,26 +204,25 @@ class _State:
         for the cost of groups in any case."""
         scope, limits = self.scope, self.scope.thresholds
         if scope.pairs <= max(0, limits.all_pairs):
-            self.compare([()])
+            self.compare_all()
             return
         count = scope.runner.tasks
         columns = sorted(self.planes.files) if sample else []
-        random = limits.sample_pairs_a_row * scope.rows if sample else tasks.SIDE**2
-        random = min(random, scope.pairs)
+        number = limits.sample_pairs_a_row * scope.rows if sample else tasks.SIDE**2
+        number = min(number, scope.pairs) // count
         scope.progress("sample")
         calls: list[Call] = [
             (
                 tasks.sample,
-                tasks.Sample(
-                    self.planes, random // count, limits.windows, tuple(columns[k::count]), k
-                ),
+                tasks.Sample(self.planes, number, limits.windows, tuple(columns[k::count]), k),
             )
             for k in range(count)
         ]
-        results = [each for some in scope.runner.run(calls) for each in some]
+        results = scope.runner.run(calls)
+        random = [each.arrays for some in results for each in some]
         self.random = (
-            np.concatenate([each.arrays["random"] for each in results]),
-            np.concatenate([each.arrays["counts"] for each in results]),
+            np.concatenate([each["random"] for each in random]),
+            np.concatenate([each["counts"] for each in random]),
         )
         self.learn(_evidence(results))
 
@@ -240,48 +242,56 @@ class _State:
         return masks[~bitsets.any_subset(masks, whole)]
 
     def settle(self, candidates: U64) -> None:
-        """One round: groups where that is cheaper, else searches for violations."""
-        scope, limits = self.scope, self.scope.thresholds
-        chosen = self.choose(candidates)
-        if chosen:
-            scope.progress("search", round=self.round, candidates=len(candidates))
-            self.compare(chosen)
-            return
-        most = limits.candidates * scope.runner.tasks
-        shortest = np.argsort(bitsets.popcount(candidates), kind="stable")[:most]
-        asked = candidates[shortest]
-        scope.progress("search", round=self.round, candidates=len(asked))
-        found, refuted = _search(scope, self.planes, asked)
+        """One round, in one job: groups where that is cheaper, and searches for violations of what
+        they do not settle."""
+        scope = self.scope
+        chosen, left = self.choose(candidates)
+        most = scope.thresholds.candidates * scope.runner.tasks
+        asked = candidates[left]
+        asked = asked[np.argsort(bitsets.popcount(asked), kind="stable")[:most]]
+        scope.progress("search", round=self.round, candidates=len(candidates))
+        calls = self.comparing(chosen)
+        searches = _searching(scope, self.planes, asked)
+        results = scope.runner.run([*calls, *searches])
+        refuted = _refuted(results[len(calls) :], len(asked))
+        self.held += [self.equal(columns)[None, :] for columns in chosen]
         self.held.append(asked[~refuted])
-        self.learn(found)
+        self.learn(_evidence(results))
+        remaining = int(bitsets.is_member(candidates, self.cover.minimal).sum())
         scope.progress(
-            "learn", round=self.round, candidates=len(asked), refuted=int(refuted.sum())
+            "learn",
+            round=self.round,
+            candidates=len(candidates),
+            refuted=len(candidates) - remaining,
         )
 
-    def compare(self, chosen: list[tuple[int, ...]]) -> None:
-        """Compare all pairs that are equal in some columns, and so settle what asks for that."""
-        scope = self.scope
+    def compare_all(self) -> None:
+        """Compare all pairs of rows."""
+        self.learn(_evidence(self.scope.runner.run(self.comparing([()]))))
+        self.held.append(self.equal(())[None, :])
+
+    def comparing(self, chosen: list[tuple[int, ...]]) -> list[Call]:
+        """Calls that compare all pairs which are equal in some columns, and so settle every
+        candidate that asks for that."""
         calls: list[Call] = []
         for columns in chosen:
-            pairs = scope.pairs if not columns else self.cost(columns)
-            parts = int(min(scope.runner.tasks, pairs // scope.thresholds.share_pairs + 1))
+            limits, tasks_at_once = self.scope.thresholds, self.scope.runner.tasks
+            parts = int(min(tasks_at_once, self.pairs(columns) // limits.share_pairs + 1))
             calls += [
                 (tasks.inside, tasks.Inside(self.planes, columns, part, parts))
                 for part in range(parts)
             ]
-        results = [each for some in scope.runner.run(calls) for each in some]
-        self.held += [self.equal(columns)[None, :] for columns in chosen]
-        self.learn(_evidence(results))
+        return calls
 
-    def choose(self, candidates: U64) -> list[tuple[int, ...]]:
+    def choose(self, candidates: U64) -> tuple[list[tuple[int, ...]], Flags]:
         """Sets of columns whose groups settle candidates at less than searches cost, cheapest for
-        what they settle first."""
+        what they settle first; and which candidates they leave."""
         limits, rows = self.scope.thresholds, self.scope.rows
         equal, columns = _equalities(candidates, self.scope.space)
         options = self.options(equal)
-        costs = np.array(
-            [self.cost(tuple(columns[k] for k in each)) / limits.pairs_a_second for each in options]
-        )
+        named = [tuple(columns[k] for k in each) for each in options]
+        costs = np.array([self.pairs(each) / limits.pairs_a_second for each in named])
+        costs += rows * limits.group_seconds_a_row
         covers = np.array([equal[:, list(each)].all(axis=1) for each in options])
         search = rows * limits.search_seconds_a_row * limits.searches
         chosen: list[tuple[int, ...]] = []
@@ -291,9 +301,9 @@ class _State:
             best = int(np.argmin(costs / np.maximum(saved, search / 2)))
             if costs[best] >= saved[best]:
                 break
-            chosen.append(tuple(columns[k] for k in options[best]))
+            chosen.append(named[best])
             left &= ~covers[best]
-        return chosen
+        return chosen, left
 
     def options(self, equal: Flags) -> list[tuple[int, ...]]:
         """Sets of equalities that candidates have: none, single ones, and whole sets of one."""
@@ -303,7 +313,7 @@ class _State:
         sets = [tuple(np.flatnonzero(each).tolist()) for each in most]
         return list(dict.fromkeys([(), *single, *sets]))
 
-    def cost(self, columns: tuple[int, ...]) -> float:
+    def pairs(self, columns: tuple[int, ...]) -> float:
         """About how many pairs are equal in some columns, from the random ones."""
         if not columns:
             return float(self.scope.pairs)
@@ -325,26 +335,30 @@ class _State:
         return out
 
 
-def _search(scope: Scope, planes: Planes, candidates: U64) -> tuple[list[Evidence], Flags]:
-    """Search for pairs that satisfy sets of atoms; and which have some."""
-    count = min(scope.runner.tasks, max(1, len(candidates)))
-    atoms = bitsets.to_columns(candidates)
-    calls: list[Call] = [
-        (
-            tasks.violating,
-            tasks.Violating(planes, tuple(atoms[k::count]), scope.thresholds.shown),
-        )
+def _searching(scope: Scope, planes: Planes, candidates: U64) -> list[Call]:
+    """Calls that search for pairs which satisfy sets of atoms, dealt out in turn."""
+    count = min(scope.runner.tasks, len(candidates))
+    atoms, most = bitsets.to_columns(candidates), scope.thresholds.shown
+    return [
+        (tasks.violating, tasks.Violating(planes, tuple(atoms[k::count]), most))
         for k in range(count)
     ]
-    results = [each for some in scope.runner.run(calls) for each in some]
-    refuted = np.zeros(len(candidates), np.bool_)
-    for k, result in enumerate(results):
-        refuted[k::count] = result.arrays["refuted"]
-    return _evidence(results), refuted
 
 
-def _evidence(results: Iterable[TaskResult]) -> list[Evidence]:
-    return [Evidence.of_pairs(each.arrays["masks"], each.arrays["pairs"]) for each in results]
+def _refuted(results: list[list[TaskResult]], candidates: int) -> Flags:
+    """Which candidates a pair satisfies."""
+    refuted = np.zeros(candidates, np.bool_)
+    for k, [result] in enumerate(results):
+        refuted[k :: len(results)] = result.arrays["refuted"]
+    return refuted
+
+
+def _evidence(results: Iterable[list[TaskResult]]) -> list[Evidence]:
+    return [
+        Evidence.of_pairs(each.arrays["masks"], each.arrays["pairs"])
+        for some in results
+        for each in some
+    ]
 
 
 def _is_own(space: Space, k: int) -> bool:
