@@ -1,6 +1,6 @@
 # Every target makes the environment it needs the first time, and works offline after that.
 #   make demo         a sample shop, profiled, with two batches
-#   make test         everything but the law on many tables, which make test-long tries
+#   make test         everything, the law on a few tables; make test-long: on many
 #   make test-fast    what needs no Java, in a minute; make test-lowest: on PySpark 4.1
 #   make lint format bench clean
 
@@ -48,11 +48,11 @@ test: $(READY)
 	$(call TESTING,.venv) pytest tests/connect
 
 test-fast: $(READY)
-	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-10} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow and not long" --ignore=tests/cluster --ignore=tests/connect
+	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-5} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow and not long" --ignore=tests/cluster --ignore=tests/connect
 
 # HOLDFAST_EXAMPLES says how many tables.
 test-long: $(READY)
-	.venv/bin/pytest tests $(SPREAD) -m long --ignore=tests/cluster --ignore=tests/connect
+	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-300} .venv/bin/pytest tests $(SPREAD) -m "law or long" --ignore=tests/cluster --ignore=tests/connect
 
 test-lowest: $(LOWEST)
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests $(SPREAD) -m spark --ignore=tests/cluster --ignore=tests/connect

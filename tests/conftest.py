@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.strategies import examples
 
 # A busy machine is no failure: neither an example nor drawing one has a time limit.
 settings.register_profile(
-    "patient", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+    "patient",
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    print_blob=True,
 )
 settings.load_profile("patient")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The slow tests come first, so that no process is left alone with one at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -6,10 +6,17 @@ import os
 
 from hypothesis import strategies as st
 
+EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "40"))
+"""How many tables the law is tried on; other properties get more or fewer examples alike."""
+
+INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+"""Whether kernels run as plain Python."""
+
 
 def examples(number: int) -> int:
-    """How many examples of a kernel to try: an eighth where kernels run as plain Python."""
-    return max(5, number // 8) if os.environ.get("NUMBA_DISABLE_JIT") == "1" else number
+    """How many examples of a property to try, of which `make test` tries so many: an eighth where
+    kernels run as plain Python."""
+    return max(5, number * EXAMPLES // (320 if INTERPRETED else 40))
 
 
 # --- sets ---------------------------------------------------------------------------------

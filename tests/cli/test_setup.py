@@ -72,6 +72,7 @@ def test_an_old_pyspark(lib: Path, tmp_path: Path) -> None:
     assert str(lib / "pyspark") in result.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["--remote", "SPARK_REMOTE"])
 def test_a_remote_session_without_grpc(lib: Path, tmp_path: Path, way: str) -> None:
     (lib / "sitecustomize.py").write_text(HIDE.format(name="grpc"))

@@ -14,7 +14,7 @@ from holdfast.kernels import bitsets
 from holdfast.kernels import cover as kernels
 from holdfast.kernels.bitsets import Masks
 from tests.oracle import maximal_sets, minimal_sets, minimal_sets_stepwise
-from tests.strategies import families
+from tests.strategies import examples, families
 
 Family = list[tuple[int, ...]]
 
@@ -111,13 +111,13 @@ def apply(cover: Cover, gone: Family, come: Family) -> Change:
 
 
 @given(stories())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 def test_law(story: Story) -> None:
     tell(story)
 
 
 @given(wide_stories())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 def test_law_over_several_words(story: Story) -> None:
     tell(story)
 

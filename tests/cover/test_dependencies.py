@@ -15,7 +15,7 @@ from holdfast.kernels import bitsets
 from holdfast.kernels.pairs import agree_sets
 from holdfast.model.limits import Limits
 from tests import oracle
-from tests.strategies import Rows, rows_of, tables
+from tests.strategies import Rows, examples, rows_of, tables
 
 
 def counted(rows: Rows, columns: int) -> AgreeSets:
@@ -29,7 +29,7 @@ def counted(rows: Rows, columns: int) -> AgreeSets:
 
 
 @given(tables(max_rows=20, max_columns=6))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_counts(table: tuple[int, Rows]) -> None:
     columns, rows = table
     sets = counted(rows, columns)
@@ -47,7 +47,7 @@ def test_counts_of_wide_rows() -> None:
 
 
 @given(st.data(), tables(max_rows=10, max_columns=5))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None:
     columns, rows = table
     most = data.draw(st.sampled_from([None, 1, 2]))
@@ -78,7 +78,7 @@ def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None
     st.sampled_from([0.0, 0.01, 0.1, 0.25, 0.5, 1.0]),
     st.sampled_from([None, 2]),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_approximate(table: tuple[int, Rows], bound: float, longest: int | None) -> None:
     columns, rows = table
     sets = counted(rows, columns)

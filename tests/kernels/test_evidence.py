@@ -30,10 +30,11 @@ from tests.kernels.blocks import (
     to_words,
     told,
 )
+from tests.strategies import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=examples(60))
 
 
 def is_wanted(mask: int, candidates: list[int], full: int) -> bool:
@@ -125,7 +126,7 @@ def test_neighbours(table: tuple[Cells, list[int], bool], reach: int) -> None:
 
 
 @given(st.lists(st.integers(0, 3) | st.integers(0, WIDE - 1), max_size=120), st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_sort(keys: list[int], data: st.DataObject) -> None:
     lo = data.draw(st.integers(0, len(keys)))
     hi = data.draw(st.integers(lo, len(keys)))
@@ -232,7 +233,7 @@ def random_candidates(random: Any, columns: int) -> tuple[list[int], Sides]:
     return left, sides
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(examples(30)))
 def test_search_of_large_groups(seed: int) -> None:
     cells, widths, random = large_groups(seed)
     for _ in range(4):
@@ -240,7 +241,7 @@ def test_search_of_large_groups(seed: int) -> None:
         check_search(cells, widths, bool(random.integers(2)), left, sides, 1 << 10)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(examples(30)))
 def test_representatives(seed: int) -> None:
     """One row for each combination is enough to tell whether a candidate holds."""
     cells, widths, random = large_groups(seed)

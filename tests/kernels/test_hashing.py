@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import hashing
+from tests.strategies import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
@@ -15,7 +16,7 @@ WORD = st.integers(0, 3) | st.integers(0, 2**64 - 1)
 
 
 @given(st.integers(1, 3).flatmap(lambda width: st.lists(st.tuples(*[WORD] * width), max_size=40)))
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=examples(60))
 def test_every_row_has_one_slot(rows: list[tuple[int, ...]]) -> None:
     """Also when there is but one slot more than there are rows, so that most of them collide."""
     width = len(rows[0]) if rows else 1

@@ -25,10 +25,11 @@ from tests.kernels.blocks import (
     tables,
     told,
 )
+from tests.strategies import examples
 
 pytestmark = pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
 
-quick = settings(deadline=None, max_examples=60)
+quick = settings(deadline=None, max_examples=examples(60))
 
 Table = tuple[Cells, list[int], bool]
 

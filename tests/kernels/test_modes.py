@@ -14,12 +14,13 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 
+MODES = ["NUMBA_DISABLE_JIT", "HOLDFAST_BOUNDS"]
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("variable", "examples"), [("NUMBA_DISABLE_JIT", "20"), ("HOLDFAST_BOUNDS", "10")]
-)
-def test_kernels_and_a_share_of_the_law(variable: str, examples: str) -> None:
+# Seconds for each table when interpreted. Kernels of several words are tried without it, too.
+WIDE = "tests/pipeline/test_law.py::test_more_columns_than_a_word_has_bits"
+
+
+def run(mode: str, examples: int, *more: str) -> None:
     command = [
         sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
         "-m", "not slow and not long",
@@ -28,7 +29,20 @@ def test_kernels_and_a_share_of_the_law(variable: str, examples: str) -> None:
         "tests/pipeline/test_law.py",
         # Interpreted, 64-bit arithmetic that is meant to wrap around warns that it does.
         "-W", "ignore:overflow encountered:RuntimeWarning",
+        *more,
     ]  # fmt: skip
-    told = {**os.environ, variable: "1", "HOLDFAST_EXAMPLES": examples}
+    told = {**os.environ, mode: "1", "HOLDFAST_EXAMPLES": str(examples)}
     ran = subprocess.run(command, cwd=ROOT, env=told, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout[-4_000:] + ran.stderr[-2_000:]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_kernels_and_a_share_of_the_law(mode: str) -> None:
+    run(mode, 10, *(["--deselect", WIDE] if mode == "NUMBA_DISABLE_JIT" else []))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("mode", MODES)
+def test_kernels_and_the_law(mode: str) -> None:
+    run(mode, 40)

@@ -29,6 +29,7 @@ from holdfast.model.constraints import (
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import parse
 from holdfast.model.names import KEYWORDS, listed, quoted
+from tests.strategies import examples
 
 PAGE = Path(__file__).parent.parent.parent / "docs" / "semantics.md"
 
@@ -64,7 +65,7 @@ CONSTRAINTS: st.SearchStrategy[Constraint] = st.one_of(
 
 
 @given(CONSTRAINTS)
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000), deadline=None)
 def test_what_is_printed_parses_back(constraint: Constraint) -> None:
     assert parse(str(constraint)) == constraint
     if not isinstance(constraint, InclusionDependency):
@@ -82,7 +83,7 @@ TOKENS = st.sampled_from(
 @example("orders: `a")
 @example("`" * 2_001)
 @example("a" * 100_000 + ":")
-@settings(max_examples=1_000, deadline=None)
+@settings(max_examples=examples(1_000), deadline=None)
 def test_any_other_text_is_refused_with_its_place(text: str) -> None:
     try:
         parsed = parse(text)

@@ -110,7 +110,7 @@ def test_keys(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("name", LARGE)
 def test_keys_of_larger_tables(tmp_path: Path, name: str) -> None:
     with small_limits():
-        check(Real(tmp_path, name), 10)
+        check(Real(tmp_path, name), 6)
 
 
 @pytest.mark.slow

@@ -41,7 +41,8 @@ def assert_exact(shop: Shop, codes: brute.Codes) -> None:
     shop.assert_kept_pairs()
 
 
-@pytest.mark.parametrize("nulls", ["equal", pytest.param("unequal", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("nulls", ["equal", "unequal"])
 @pytest.mark.parametrize("way", list(WAYS))
 def test_keys_of_many_rows(tmp_path: Path, way: str, nulls: str) -> None:
     random = np.random.default_rng(len(way))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,7 @@ from holdfast.model.options import Options
 from tests import oracle
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import BIGINT, KINDS, Shop, folder, small_limits
-from tests.strategies import Rows, rows_of
-
-EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "100"))
-INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
+from tests.strategies import INTERPRETED, Rows, examples, rows_of
 
 LIMITS = st.fixed_dictionaries(
     {
@@ -58,14 +55,15 @@ OPTIONS = st.builds(
 )
 
 
-def law(examples: int) -> Any:
-    """The settings of a law with so many examples."""
-    return settings(
-        max_examples=examples,
+def law(number: int) -> Callable[[Any], Any]:
+    """A law that `make test` tries on so many examples, and `make test-long` on many more."""
+    several = settings(
+        max_examples=examples(number),
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
         print_blob=True,
     )
+    return lambda test: pytest.mark.law(several(test))
 
 
 def keep(
@@ -115,7 +113,7 @@ def small_tables(
     keep(data, kinds, rows, options, tasks, data.draw(st.integers(1, 4)))
 
 
-@law(EXAMPLES)
+@law(40)
 @given(data=st.data(), options=OPTIONS, tasks=st.integers(1, 3))
 def test_kept_equals_fresh(data: st.DataObject, options: Options, tasks: int) -> None:
     small_tables(data, options, tasks, 14, 5)
@@ -123,7 +121,7 @@ def test_kept_equals_fresh(data: st.DataObject, options: Options, tasks: int) ->
 
 @pytest.mark.long
 @pytest.mark.parametrize("nulls", ["equal", "unequal"])
-@law(4 * EXAMPLES)
+@law(40)
 @given(data=st.data(), options=OPTIONS, tasks=st.integers(1, 3))
 def test_kept_equals_fresh_many_times(
     nulls: str, data: st.DataObject, options: Options, tasks: int
@@ -131,7 +129,7 @@ def test_kept_equals_fresh_many_times(
     small_tables(data, replace(options, nulls=nulls), tasks, 20, 6)
 
 
-@law(max(5, EXAMPLES // 10))
+@law(5)
 @given(data=st.data(), options=OPTIONS, tasks=st.integers(1, 3))
 def test_more_columns_than_a_word_has_bits(
     data: st.DataObject, options: Options, tasks: int
@@ -179,7 +177,7 @@ def test_more_columns_than_a_word_has_bits(
             assert_dependencies(shop, narrow)
 
 
-@law(max(3, EXAMPLES // 20))
+@law(5)
 @given(data=st.data(), options=OPTIONS, seed=st.integers(0, 2**32 - 1))
 def test_groups_larger_than_are_compared_in_full(
     data: st.DataObject, options: Options, seed: int

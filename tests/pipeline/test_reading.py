@@ -21,6 +21,7 @@ from holdfast.tasks import ingest as task
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import InProcess
+from tests.strategies import examples
 
 REFUSED = [
     b"caf\xe9", b"\xff", b"\x80", b"\xc3", b"\xc0\xaf",  # not UTF-8: cut off, too long
@@ -91,7 +92,7 @@ ODD = st.sampled_from([*READ, *REFUSED])
     st.sampled_from([{}, {"escape": "\\"}, {"nulls": ("1", "plain")}, {"encoding": "cp1252"}]),
     st.booleans(),
 )
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_rows_are_counted_whatever_the_dialect(
     place: Place, cells: list[tuple[bytes, bytes]], how: dict[str, Any], guessed: bool
 ) -> None:

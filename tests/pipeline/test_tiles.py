@@ -28,7 +28,7 @@ from holdfast.tasks.view import View
 from tests import oracle
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import KINDS, Shop, folder, living_words, small_limits
-from tests.pipeline.test_law import EXAMPLES, LIMITS, law
+from tests.pipeline.test_law import LIMITS, law
 from tests.strategies import Rows, rows_of
 
 Row = tuple[int, int]
@@ -45,7 +45,7 @@ def rows_in(side: Side) -> list[Row]:
     return [(part.segment.number, row) for part in side for row in range(part.start, part.stop)]
 
 
-@law(EXAMPLES)
+@law(100)
 @given(
     kept=SIZES,
     new=SIZES,
@@ -184,7 +184,7 @@ def assert_shown(shop: Shop, change: dict[str, Any], rows: Rows, nulls: str) -> 
     return shown
 
 
-@law(EXAMPLES)
+@law(40)
 @given(
     data=st.data(),
     way=st.sampled_from(["counted", "witnessed", "auto"]),

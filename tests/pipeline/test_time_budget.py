@@ -24,7 +24,7 @@ from holdfast.store import run
 from tests import oracle
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import KINDS, Shop, folder, small_limits
-from tests.pipeline.test_law import EXAMPLES, LIMITS, law
+from tests.pipeline.test_law import LIMITS, law
 from tests.strategies import Rows, rows_of
 
 
@@ -56,7 +56,7 @@ def assert_exact(shop: Shop, rows: Rows) -> Limits:
     return limits
 
 
-@law(EXAMPLES)
+@law(40)
 @given(
     data=st.data(),
     kinds=st.sampled_from([("keys",), ("keys", "fds")]),
@@ -110,7 +110,7 @@ def test_the_law_holds_at_any_depth(
         assert not any(shop.verify().differences.values())
 
 
-@law(max(10, EXAMPLES // 4))
+@law(10)
 @given(data=st.data(), evidence=st.sampled_from(["counted", "witnessed"]))
 def test_a_depth_is_kept_with_time_enough(data: st.DataObject, evidence: str) -> None:
     """Once a budget has ended somewhere, batches that it suffices for leave the depth alone."""

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from holdfast.tasks.encode import Layout, UnsupportedType, encode, layout
 from holdfast.tasks.segments import row_codes
+from tests.strategies import examples
 
 NAN_BITS = [0x7FF8000000000000, 0x7FF8000000000001, 0xFFF8000000000000, 0x7FF0000000000001]
 
@@ -82,7 +83,7 @@ def integers(bits: int) -> st.SearchStrategy[int]:
     ids=str,
 )
 @given(data=st.data())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_integers_keep_equality_and_order(bits: int, type_: pa.DataType, data: Any) -> None:
     values = data.draw(st.lists(st.none() | integers(bits), min_size=1, max_size=12))
     array = pa.array(values, f"int{bits}").view(type_)
@@ -132,7 +133,7 @@ def test_floats_are_taken_by_their_double_value(values: list[float]) -> None:
 
 @pytest.mark.parametrize(("precision", "scale"), [(5, 2), (18, 18), (19, 0), (38, 10), (38, 38)])
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_decimals(precision: int, scale: int, data: Any) -> None:
     limit = 10**precision - 1
     edges = [-limit, limit, 0, 1, -1, min(limit, 1 << 64), min(limit, (1 << 64) - 1)]
@@ -170,7 +171,7 @@ TEXT = st.text(max_size=20) | st.sampled_from(
     ids=str,
 )
 @given(data=st.data())
-@settings(deadline=None, max_examples=30)
+@settings(deadline=None, max_examples=examples(30))
 def test_text(type_: pa.DataType, data: Any) -> None:
     values = data.draw(st.lists(st.none() | TEXT, min_size=1, max_size=12))
     plain = pa.array(values, pa.string())
@@ -284,7 +285,7 @@ NESTED = nested(st.recursive(st.sampled_from(LEAVES), nested, max_leaves=3))
 
 
 @given(st.data())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_nested_values(data: Any) -> None:
     type_, one = data.draw(NESTED)
     values = data.draw(st.lists(st.none() | one, min_size=1, max_size=8))

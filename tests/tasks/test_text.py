@@ -30,6 +30,7 @@ from holdfast.tasks.text import (
     records,
     settle,
 )
+from tests.strategies import examples
 
 CELL = r'"(?:[^"]|"")*"|[^",\r\n]*'
 
@@ -66,7 +67,7 @@ def cells_of(line: str) -> list[str | None] | None:
 
 
 @given(st.lists(st.text(',""ab \\', max_size=9), max_size=6), st.integers(1, 3))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=examples(300))
 def test_lines_are_read_like_the_slow_twin(lines: list[str], columns: int) -> None:
     parsed = parse(lines_of(*lines), text_schema(columns))
     expected = []
@@ -223,7 +224,7 @@ def test_types(type_: pa.DataType, good: dict[str, Any], bad: str) -> None:
 
 
 @given(st.integers(0, 40), st.integers(0, 3), st.integers(1, 41))
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=examples(40))
 def test_the_first_bad_cell_is_found(row: int, column: int, rows: int) -> None:
     row %= rows
     types = [pa.int64(), pa.float64(), pa.decimal128(5, 2), pa.date32()]
@@ -344,7 +345,7 @@ CELLS = (
 
 
 @given(CELLS)
-@settings(deadline=None, max_examples=600)
+@settings(deadline=None, max_examples=examples(600))
 def test_votes_equal_their_slow_twin(cell: str) -> None:
     assert infer(pa.table({"c": [cell]})) == [kind_of(cell)]
     line = written(cell or None, quoted=cell == "")
@@ -352,7 +353,7 @@ def test_votes_equal_their_slow_twin(cell: str) -> None:
 
 
 @given(st.lists(CELLS, max_size=8))
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_an_inferred_type_reads_every_cell_and_keeps_them_apart(cells: list[str]) -> None:
     lines = lines_of(*(written(cell or None, quoted=cell == "") for cell in cells))
     votes = infer_lines(lines, 1)
@@ -460,7 +461,7 @@ def escaped_cells(escape: str, nulls: tuple[str, ...]) -> st.SearchStrategy[str]
 
 @pytest.mark.parametrize("escape", ["\\", "^"])
 @given(data=st.data())
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 def test_other_dialects_become_plain(escape: str, data: st.DataObject) -> None:
     dialect = Dialect(escape=escape, nulls=("N", "a,b", 'a"b', "\n"))
     cells = escaped_cells(escape, dialect.nulls[:1])
