@@ -176,7 +176,9 @@ def changed(
         if not set(plan.witnessed_rhs) <= set(held.covers.by_side if held else ()):
             fresh.append(plan)
         elif held is not None and plan.witnessed_rhs:
-            witnessed[name], table = _validated(run, change, plan, held)
+            witnessed[name], table = held.after(
+                run, change, plan.space, plan.witnessed_rhs, plan.depth(run)
+            )
             change = replace(change, after=table)
     others = [plan for plan in plans.values() if plan not in fresh]
     counted, failed = _recounted(run, change, others, before)
@@ -250,11 +252,11 @@ def _discovered(
     witnessed: dict[str, Witnessed] = {}
     search = Witnessed.discover_from_sample if sample else Witnessed.discover
     for plan in plans:
-        if plan.witnessed_rhs:
-            found, table = search(run, table, plan.witnessed_rhs, plan.limits, plan.depth(run))
-            with run.stage("index"):
-                table = found.indexed(run, table)
-            witnessed[plan.space.name] = found
+        name, rhs = plan.space.name, plan.witnessed_rhs
+        if rhs and plan.space.agreement:
+            witnessed[name], table = search(run, table, rhs, plan.limits, plan.depth(run))
+        elif rhs:
+            witnessed[name] = Witnessed.compared(run, table, plan.space, plan.limits)
     counted, failed = _counted(run, table, plans)
     return _together(run, table, plans, witnessed, counted, failed)
 
@@ -278,18 +280,6 @@ def _together(
         else:
             found[name] = plan.found(witnessed.get(name), counted.get(name))
     return found, table
-
-
-def _validated(
-    run: Run, change: RowChange, plan: _Plan, held: Witnessed
-) -> tuple[Witnessed, Table]:
-    depth = plan.depth(run)
-    left = held.without(change.gone, depth) if len(change.gone) else held
-    found, table = left.only(plan.witnessed_rhs).validated(
-        run, change.after, held.covers, change.added, depth
-    )
-    with run.stage("index"):
-        return found, found.indexed(run, table)
 
 
 _Counts = tuple[dict[str, Counted], dict[str, str]]

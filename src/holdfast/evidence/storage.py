@@ -148,7 +148,7 @@ def _contents(
     old, new = before.covers if before else None, pairs.covers
     if old is None or run.options.max_error is not None or not _same_sets(old, new):
         yield "sets", sets_table(pairs, run.options.max_error)
-    if pairs.witnessed is not None and (
+    if pairs.space.agreement and (
         old is None or not np.array_equal(old.keys.evidence, new.keys.evidence)
     ):
         yield "non_keys", pa.table({"mask": masks_of(new.keys.evidence)})
@@ -216,6 +216,7 @@ def _evidence(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence 
     """Evidence with witnesses, and the rows that non-keys are shown with."""
     evidence = pairs.evidence
     shown = bitsets.is_member(evidence.masks, pairs.covers.keys.evidence)
+    shown &= pairs.space.agreement
     ids = evidence.witnesses[shown, 0].ravel()
     text = _shown(run.store, before) if before else {}
     new = ids[~np.isin(ids, [*text])]

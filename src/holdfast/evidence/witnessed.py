@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
+from holdfast.evidence import compared
 from holdfast.evidence.looks import Scope, sample_calls
 from holdfast.evidence.validate import Validation, validate
 from holdfast.kernels.cover import Tick
+from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits
 from holdfast.store.run import Run
 from holdfast.table import indexing
+from holdfast.table.change import RowChange
 from holdfast.table.placement import parts
 from holdfast.table.state import Table
 from holdfast.tasks import rows as tasks
@@ -51,7 +54,15 @@ class Witnessed:
         run: Run, table: Table, rhs: tuple[int, ...], limits: Limits, depth: Deepening
     ) -> tuple[Witnessed, Table]:
         """From nothing but the rows; the table then has its duplicates, and the indexes that the
-        search built."""
+        search built, and those that look-ups for the minimal sets need."""
+        found, table = Witnessed._search(run, table, rhs, limits, depth)
+        with run.stage("index"):
+            return found, found.indexed(run, table)
+
+    @staticmethod
+    def _search(
+        run: Run, table: Table, rhs: tuple[int, ...], limits: Limits, depth: Deepening
+    ) -> tuple[Witnessed, Table]:
         none = Witnessed.none(len(table.columns.names), rhs, limits)
         state = Validation.begun(run, depth, table, none.evidence, none.covers)
         with run.stage("sample"):
@@ -76,13 +87,30 @@ class Witnessed:
         """SWAN's holistic mode: profile the first segment, then apply the others as inserts."""
         first, rest = table.segments[:1], table.segments[1:]
         found, table = Witnessed.discover(run, replace(table, segments=first), rhs, limits, depth)
-        table = found.indexed(run, table)
         for segment in rest:
             with run.stage("index"):
                 table = replace(table, segments=(*table.segments, segment))
                 table = found.indexed(run, table)
             found, table = found.validated(run, table, found.covers, table.segments[-1:], depth)
-        return found, table
+        with run.stage("index"):
+            return found, found.indexed(run, table)
+
+    @staticmethod
+    def compared(run: Run, table: Table, space: Space, limits: Limits) -> Witnessed:
+        """From nothing but the rows, in any space of comparisons."""
+        return Witnessed(*compared.discovered(run, table, space, limits))
+
+    def after(
+        self, run: Run, change: RowChange, space: Space, rhs: tuple[int, ...], depth: Deepening
+    ) -> tuple[Witnessed, Table]:
+        """After a batch: deletes first, then what the new rows bring."""
+        if not space.agreement:
+            now = compared.changed(run, change, space, depth.wanted, self.evidence, self.covers)
+            return Witnessed(*now), change.after
+        left = self.without(change.gone, depth) if len(change.gone) else self
+        found, table = left.only(rhs).validated(run, change.after, self.covers, change.added, depth)
+        with run.stage("index"):
+            return found, found.indexed(run, table)
 
     def without(self, ids: I64, depth: Deepening) -> Witnessed:
         """Without the evidence that only these deleted rows showed."""
