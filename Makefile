@@ -2,11 +2,12 @@
 #   make demo         a sample shop, profiled, with two batches
 #   make test         everything, the law on a few tables; make test-long: on many
 #   make test-fast    what needs no Java, in a minute; make test-lowest: on PySpark 4.1
+#   make bench-gpu    the same counts on a GPU, and how fast, where there is one
 #   make lint format bench clean
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-fast test-long test-lowest lint format bench clean
+.PHONY: demo test test-fast test-long test-lowest lint format bench bench-gpu clean
 
 # A Spark, a Python path or a server that belongs to something else must not leak in.
 unexport SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE SPARK_MASTER MASTER PYSPARK_SUBMIT_ARGS
@@ -71,6 +72,13 @@ format: $(READY)
 
 bench: $(READY)
 	$(call WITH_JAVA,.venv) python -m benchmarks
+
+# The Python that has CuPy: GPU=python3, for example, where it comes with the machine.
+GPU ?= .venv/bin/python
+bench-gpu:
+	@if [ "$(GPU)" = .venv/bin/python ]; then $(MAKE) --no-print-directory $(READY); fi
+	PYTHONPATH=src $(GPU) -m pytest tests/kernels/test_gpu.py tests/kernels/test_comparisons.py
+	PYTHONPATH=src $(GPU) -m benchmarks gpu
 
 clean:
 	rm -rf .venv .venv-lowest dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis

@@ -16,7 +16,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernels import bitsets, comparisons, pairs, ranks
+from holdfast.kernels import bitsets, comparisons, gpu, pairs, ranks
+from holdfast.kernels.gpu import count as gpu_count
+from holdfast.kernels.gpu import plan as gpu_plan
+from holdfast.kernels.gpu import source as gpu_source
 from holdfast.kernels.values import FLOAT, HASHED, INTEGER, WIDE
 from holdfast.model.comparisons import (
     AGREEMENT,
@@ -35,6 +38,14 @@ from tests.data import MISSING, data_dir, read_table
 from tests.strategies import examples
 
 Column = list[object]
+
+MISSING_GPU = gpu.device().missing
+"""Why what follows is not tried on a GPU, where it is not."""
+
+on_both = pytest.mark.parametrize(
+    "device",
+    ["cpu", pytest.param("gpu", marks=pytest.mark.skipif(bool(MISSING_GPU), reason=MISSING_GPU))],
+)
 
 WHOSE = {"ts": BOTH, "tt": FIRST, "ss": SECOND}
 
@@ -141,7 +152,7 @@ def decoded(word: list[int], layout: comparisons.Layout) -> tuple[str, ...]:
 @contextmanager
 def paths(way: str) -> Iterator[None]:
     """Make counting go one way, in small blocks and tables."""
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, small_gpu(way == "direct"):
         patch.setattr(pairs, "BLOCK", 4)
         patch.setattr(pairs, "ROOM", 2)
         patch.setattr(pairs, "DIRECT", 0 if way == "hashed" else pairs.DIRECT)
@@ -150,9 +161,35 @@ def paths(way: str) -> Iterator[None]:
         yield
 
 
-@given(st.data(), st.sampled_from(["direct", "hashed", "sparse"]), st.sampled_from([1, 1, 12]))
+@contextmanager
+def small_gpu(direct: bool, threads: int = 32) -> Iterator[None]:
+    """Make a GPU count in small blocks that empty their counters often, and sides of a few rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        few = gpu_source.Shape(threads, 1, 1, 4, 4)
+        patch.setattr(gpu_source, "shape", lambda *_: few)
+        patch.setattr(gpu_source, "MOST", 200)
+        patch.setattr(gpu_count, "SHARE", 1 << 60)
+        patch.setattr(gpu_count, "CODES", 500)
+        patch.setattr(gpu_count, "SAMPLED", 20)
+        patch.setattr(gpu_count, "SAMPLE", 5)
+        patch.setattr(gpu_plan, "DIRECT", gpu_plan.DIRECT if direct else 0)
+        # It warns only where it leaves a tile to the processor.
+        patch.setattr(gpu_count.log, "warning", lambda *said: pytest.fail(str(said)))
+        gpu_plan.plan.cache_clear()
+        yield
+    gpu_plan.plan.cache_clear()
+
+
+@on_both
+@given(
+    data=st.data(),
+    way=st.sampled_from(["direct", "hashed", "sparse"]),
+    repeated=st.sampled_from([1, 1, 12]),
+)
 @settings(deadline=None, max_examples=examples(300))
-def test_words_of_every_tile(data: st.DataObject, way: str, repeated: int) -> None:
+def test_words_of_every_tile(
+    device: gpu.Chosen, data: st.DataObject, way: str, repeated: int
+) -> None:
     types, columns = data.draw(tables())
     together = data.draw(st.booleans())
     space = data.draw(spaces(types, together))
@@ -188,7 +225,7 @@ def test_words_of_every_tile(data: st.DataObject, way: str, repeated: int) -> No
 
     def count(known: np.ndarray | None) -> pairs.Counted:
         with paths(way):
-            return pairs.count(
+            return gpu.counter(device)(
                 layout,
                 pairs.Rows(codes[:, ones], own_t[ones]),
                 pairs.Rows(codes[:, lo:hi], own_s[lo:hi]),
@@ -282,18 +319,19 @@ def test_wide_numbers_are_ordered_by_all_their_bits() -> None:
     assert codes.tolist() == [[sorted(whole).index(each) for each in whole]]
 
 
+@on_both
 @pytest.mark.parametrize("direct", [0, 1 << 22])
-def test_pairs_show_their_words_in_every_block(direct: int) -> None:
+def test_pairs_show_their_words_in_every_block(device: gpu.Chosen, direct: int) -> None:
     """Rows differ in many ways, so that later blocks bring words that earlier ones have not."""
     codes = np.zeros((6, 36), np.int32)
     codes[:3] = np.arange(36) % np.array([[2], [3], [5]])
     codes[3:] = np.arange(36) // np.array([[6], [9], [12]])
     layout = comparisons.layout([(c, c, comparisons.BOTH, True) for c in range(6)])
     side = pairs.Rows(codes)
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, small_gpu(direct > 0):
         patch.setattr(pairs, "BLOCK", 5)
         patch.setattr(pairs, "DIRECT", direct)
-        found = pairs.count(layout, side, side, True, known=np.empty((0, 1), np.uint64))
+        found = gpu.counter(device)(layout, side, side, True, known=np.empty((0, 1), np.uint64))
     assert found.pairs[:, 1].max() >= 5
     for word, (one, other) in zip(found.words, found.pairs.tolist(), strict=True):
         alone = pairs.count(
@@ -315,14 +353,16 @@ def test_a_space_is_closed_under_mirroring() -> None:
         comparisons.layout([(0, 1, comparisons.FIRST, False)])
 
 
-def test_a_tile_is_checked() -> None:
+@on_both
+def test_a_tile_is_checked(device: gpu.Chosen) -> None:
+    count = gpu.counter(device)
     layout = comparisons.layout([(0, 1, comparisons.FIRST, True), (0, 1, comparisons.SECOND, True)])
     rows = pairs.Rows(np.zeros((2, 3), np.int32))
     with pytest.raises(ValueError, match="own words"):
-        pairs.count(layout, rows, rows, True)
+        count(layout, rows, rows, True)
     for ends in ([0, 1], [0, 1, 4]):
         with pytest.raises(ValueError, match="needs an end"):
-            pairs.count(comparisons.equalities(2), rows, rows, True, np.array(ends))
+            count(comparisons.equalities(2), rows, rows, True, np.array(ends))
 
 
 def test_bits_of_a_comparison_lie_in_one_piece() -> None:
@@ -336,12 +376,16 @@ def test_bits_of_a_comparison_lie_in_one_piece() -> None:
     assert agree.width == 2
 
 
+@on_both
 @pytest.mark.parametrize("nulls_equal", [False, True])
 @pytest.mark.parametrize(
     ("columns", "ordered"), [(3, 1), (6, 3), (14, 0), (12, 9), (20, 0), (40, 30)]
 )
-def test_many_pairs_in_all_three_ways(columns: int, ordered: int, nulls_equal: bool) -> None:
+def test_many_pairs_in_all_three_ways(
+    device: gpu.Chosen, columns: int, ordered: int, nulls_equal: bool
+) -> None:
     """Counts beyond a byte, two pieces, several blocks: the same by every way, and by NumPy."""
+    count = gpu.counter(device)
     random = np.random.default_rng(columns)
     rows = 120
     codes = np.minimum(random.geometric(0.4, (columns, rows)), 5).astype(np.int32) - 1
@@ -369,7 +413,8 @@ def test_many_pairs_in_all_three_ways(columns: int, ordered: int, nulls_equal: b
             patch.setattr(pairs, "SPREAD", 1e-9)
             patch.setattr(pairs, "SPARSE", sparse)
             patch.setattr(pairs, "SORTED", 0)
-            found = pairs.count(layout, side, side, nulls_equal, ends)
+            with small_gpu(direct > 0):
+                found = count(layout, side, side, nulls_equal, ends)
             assert np.array_equal(found.words, words)
             assert np.array_equal(found.counts, numbers)
 
@@ -380,7 +425,7 @@ def test_many_pairs_in_all_three_ways(columns: int, ordered: int, nulls_equal: b
         for c, d in pairwise(cuts):
             if c > a:
                 continue
-            tile = pairs.count(
+            tile = count(
                 layout,
                 pairs.Rows(codes[:, a:b]),
                 pairs.Rows(codes[:, c:d]),
@@ -396,11 +441,12 @@ def test_many_pairs_in_all_three_ways(columns: int, ordered: int, nulls_equal: b
     os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="nine million pairs are too many for Python"
 )
 @pytest.mark.skipif(data_dir() is None, reason=MISSING)
+@on_both
 @pytest.mark.parametrize(
     ("name", "evidences"),
     [("abalone", 7_036), pytest.param("adult", 99_316, marks=pytest.mark.slow)],
 )
-def test_known_evidence(name: str, evidences: int) -> None:
+def test_known_evidence(device: gpu.Chosen, name: str, evidences: int) -> None:
     folder = data_dir()
     assert folder is not None
     _, rows = read_table(folder / f"{name}.csv")
@@ -411,7 +457,7 @@ def test_known_evidence(name: str, evidences: int) -> None:
         planes.append(np.unique(cells, return_inverse=True)[1])
         space.append(Comparison(c, c, ORDER if ordered else EQUALITY))
     side, layout = pairs.Rows(np.array(planes, np.int32)), comparisons.layout_of(space)
-    found = pairs.count(layout, side, side, True, np.arange(len(rows)))
+    found = gpu.counter(device)(layout, side, side, True, np.arange(len(rows)))
     assert found.counts.sum() == len(rows) * (len(rows) - 1) // 2
     both = np.concatenate([found.words, comparisons.mirror(found.words, layout)])
     known = Space("known", len(space), tuple(space))

@@ -87,13 +87,8 @@ def count(
     Of words that are not ``known`` one pair is told; ``None`` asks for no pairs. Memory follows the
     rows of the tile and the number of distinct words.
     """
-    if ends is None:
-        ends = np.full(ones.codes.shape[1], others.codes.shape[1])
-    elif len(ends) != ones.codes.shape[1] or ends.max(initial=0) > others.codes.shape[1]:
-        raise ValueError("every row needs an end, within the rows that it is compared with")
-    if (layout.rows != BOTH).any() and (ones.own is None or others.own is None):
-        raise ValueError("comparisons within a row need the rows' own words")
-    tile = _Tile(layout, ones, others, np.require(ends, np.int64, ["C", "W"]), nulls_equal)
+    ends = checked_ends(layout, ones, others, ends)
+    tile = _Tile(layout, ones, others, ends, nulls_equal)
     groups = _groups(tile)
     digits = _digits(tile) if groups is None else None
     if groups is not None:
@@ -108,6 +103,17 @@ def count(
         return Counted(words, counts, np.empty(0, np.int64), np.empty((0, 2), np.int64))
     fresh = np.flatnonzero(~bitsets.is_member(words, known))
     return Counted(words, counts, fresh, pairs[order[fresh]])
+
+
+def checked_ends(layout: Layout, ones: Rows, others: Rows, ends: I64 | None) -> I64:
+    """How many of the others each row is compared with, if that and the rows make sense."""
+    if ends is None:
+        ends = np.full(ones.codes.shape[1], others.codes.shape[1])
+    elif len(ends) != ones.codes.shape[1] or ends.max(initial=0) > others.codes.shape[1]:
+        raise ValueError("every row needs an end, within the rows that it is compared with")
+    if (layout.rows != BOTH).any() and (ones.own is None or others.own is None):
+        raise ValueError("comparisons within a row need the rows' own words")
+    return np.require(ends, np.int64, ["C", "W"])
 
 
 def agree_sets(codes: Codes, ones: I64, nulls_equal: bool) -> tuple[U64, I64]:

@@ -1,0 +1,201 @@
+"""Pairs counted on a GPU beside two cores of the same machine: ``make bench-gpu``.
+
+Every figure is of the whole call: codes to the device, counting, words and counts back. Counts are
+summed; where the processor counts the same table, they are compared word by word. The first call of
+a plan compiles its kernels, which is told apart.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from holdfast.kernels import comparisons, gpu, pairs
+from holdfast.kernels.pairs import Counted, Rows
+from holdfast.model.comparisons import BOTH
+
+ADULT = [
+    (73, 0.03), (9, 0.70), (21_648, 0.001), (16, 0.32), (16, 0.32), (7, 0.46), (15, 0.13),
+    (6, 0.41), (5, 0.85), (2, 0.67), (119, 0.92), (92, 0.95), (94, 0.47), (42, 0.90), (2, 0.76),
+]  # fmt: skip
+"""Distinct values of adult's columns, and the share of the most frequent one."""
+
+ORDERED = {0, 2, 4, 10, 11, 12}
+BATCH, ADULT_ROWS = 50, 32_561
+TIMES = 20
+"""How many times as fast as two cores wide words are to be."""
+
+
+class Table(NamedTuple):
+    """Codes, and how they are compared."""
+
+    codes: Any
+    layout: comparisons.Layout
+
+    def head(self, rows: int) -> Table:
+        """The first rows."""
+        return Table(np.ascontiguousarray(self.codes[:, :rows]), self.layout)
+
+
+def adult(rows: int) -> Table:
+    """Columns like adult's, drawn by themselves: one frequent value, the others after Zipf."""
+    random = np.random.default_rng(1)
+    planes = []
+    for values, share in ADULT:
+        others = 1 / np.arange(1, values)
+        weights = np.append(share, (1 - share) * others / others.sum())
+        # Frequent values lie anywhere in the order.
+        order = random.permutation(values).astype(np.int32)
+        planes.append(order[_drawn(random, weights, rows)])
+    # The number of years of education is that of its name.
+    planes[4] = random.permutation(ADULT[3][0]).astype(np.int32)[planes[3]]
+    return _table(np.array(planes), ORDERED)
+
+
+def wide(rows: int) -> Table:
+    """Forty columns: those of adult, and the same with fewer and fewer values."""
+    codes = adult(rows).codes
+    planes = [codes[c % 15] // (1 << c // 15) for c in range(40)]
+    return _table(np.array(planes), {c for c in range(40) if c % 15 in ORDERED})
+
+
+def even(rows: int) -> Table:
+    """Fifteen columns of few values, all equally frequent: 373,248 words, none of them hot."""
+    random = np.random.default_rng(3)
+    sizes = [2 if c not in ORDERED else 3 for c in range(15)]
+    planes = [random.integers(0, size, rows, np.int32) for size in sizes]
+    return _table(np.array(planes), ORDERED)
+
+
+def _drawn(random: np.random.Generator, weights: Any, rows: int) -> Any:
+    cumulated = np.cumsum(weights / weights.sum())
+    drawn = np.searchsorted(cumulated, random.random(rows, np.float32), "right")
+    return np.minimum(drawn, len(weights) - 1).astype(np.int32)
+
+
+def _table(codes: Any, ordered: set[int]) -> Table:
+    space = [(c, c, BOTH, c in ordered) for c in range(len(codes))]
+    return Table(np.ascontiguousarray(codes, np.int32), comparisons.layout(space))
+
+
+def count(counter: gpu.Counter, table: Table, rows: Any = None) -> Counted:
+    """All pairs of a table, or those of some rows t."""
+    side = Rows(table.codes)
+    if rows is not None:
+        return counter(table.layout, Rows(table.codes[:, rows]), side, True, known=_none(table))
+    return counter(table.layout, side, side, True, np.arange(table.codes.shape[1]))
+
+
+def _none(table: Table) -> Any:
+    return np.empty((0, table.layout.width), np.uint64)
+
+
+def timed(call: Callable[[], Counted], repeats: int) -> tuple[float, Counted]:
+    """The least time of some calls."""
+    least = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        found = call()
+        least = min(least, time.perf_counter() - start)
+    return least, found
+
+
+def on_two_cores(table: Table) -> float:
+    """Seconds of two processes at once, each with the rows t that have a half of the pairs."""
+    number = table.codes.shape[1]
+    cut = int(number / np.sqrt(2))
+    parts = [np.arange(cut), np.arange(cut, number)]
+    with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+        # Both start, and compile or load their kernels.
+        list(pool.map(_counted, [table.head(2_000)] * 2, [np.arange(1_000, 2_000)] * 2))
+        start = time.perf_counter()
+        counted = list(pool.map(_counted, [table] * 2, parts))
+        taken = time.perf_counter() - start
+    assert sum(counted) == _pairs(number)
+    return taken
+
+
+def _counted(table: Table, rows: Any) -> int:
+    """How many pairs of some rows with those before them are counted."""
+    ones, others = Rows(table.codes[:, rows]), Rows(table.codes)
+    return int(pairs.count(table.layout, ones, others, True, rows).counts.sum())
+
+
+def _pairs(rows: int) -> int:
+    return rows * (rows - 1) // 2
+
+
+def same(here: Counted, there: Counted) -> None:
+    """Stop if words or counts differ."""
+    assert np.array_equal(here.words, there.words)
+    assert np.array_equal(here.counts, there.counts)
+
+
+def large(counter: gpu.Counter, name: str, table: Table, most: float) -> None:
+    """A table on the GPU, against a number of seconds."""
+    rows = table.codes.shape[1]
+    taken, found = timed(lambda: count(counter, table), 1 if most > 60 else 3)
+    assert int(found.counts.sum()) == _pairs(rows)
+    _verdict(
+        f"{name}, {rows:,} rows: {taken:.3f} s (under {most:g}), "
+        f"{_pairs(rows) / taken / 1e9:.0f} billion pairs/s, {len(found.words):,} words",
+        taken <= most,
+    )
+
+
+def beside(counter: gpu.Counter, name: str, table: Table) -> None:
+    """The same table on the GPU and on two cores."""
+    rows = table.codes.shape[1]
+    start = time.perf_counter()
+    count(counter, table)
+    first = time.perf_counter() - start
+    fast, found = timed(lambda: count(counter, table), 3)
+    slow = on_two_cores(table)
+    alone, here = timed(lambda: count(pairs.count, table), 1)
+    same(here, found)
+    _verdict(
+        f"{name}, {rows:,} rows: {fast:.3f} s, {_pairs(rows) / fast / 1e9:.2f} billion pairs/s, "
+        f"{len(found.words):,} words (first call {first:.2f} s); one core {alone:.2f} s, two "
+        f"{slow:.2f} s: {slow / fast:.0f} times (at least {TIMES})",
+        slow >= TIMES * fast,
+    )
+
+
+def batch(counter: gpu.Counter, what: str, ordered: set[int]) -> None:
+    """A small batch of new rows against adult's number of rows, with a pair for each word."""
+    table = _table(adult(ADULT_ROWS).codes, ordered)
+    rows = np.arange(BATCH) * 600
+    slow, here = timed(lambda: count(pairs.count, table, rows), 20)
+    fast, there = timed(lambda: count(counter, table, rows), 20)
+    same(here, there)
+    _verdict(
+        f"{BATCH} rows against {ADULT_ROWS:,}, {what}: {1e3 * fast:.2f} ms, "
+        f"one core {1e3 * slow:.2f} ms",
+        fast <= slow,
+    )
+
+
+def _verdict(what: str, good: bool) -> None:
+    print(f"  {'ok ' if good else 'NOT'} {what}", flush=True)
+
+
+def main() -> None:
+    """Print every figure with its target."""
+    there = gpu.device()
+    if not there.usable:
+        print(f"  skipped: {there.missing}")
+        return
+    print(f"  {there.name}, {there.memory >> 20:,} MiB")
+    counter = gpu.counter("gpu")
+    batch(counter, "comparison words", ORDERED)
+    batch(counter, "agree-sets", set())
+    beside(counter, "adult-like", adult(100_000))
+    beside(counter, "40 columns", wide(20_000))
+    beside(counter, "no frequent words", even(100_000))
+    large(counter, "adult-like", adult(1_000_000), 2.5)
+    large(counter, "adult-like", adult(10_000_000), 240)

@@ -1,0 +1,110 @@
+"""Counting pairs on a CUDA device, where there is one.
+
+:func:`counter` gives the function that counts, here or there; :func:`device` says what there is, or
+in a sentence why it is not used. CuPy, which comes with the extra ``gpu``, is imported only when
+one of the two looks for a device.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+from holdfast.kernels import pairs
+from holdfast.kernels.pairs import Counted
+
+log = logging.getLogger("holdfast")
+
+OLDEST = 70
+"""The compute capability, times ten, from which on threads of a warp can wait for each other."""
+
+LEAST = 1 << 30
+"""Bytes of free memory without which a device is not used."""
+
+Counter = Callable[..., Counted]
+"""A function like :func:`holdfast.kernels.pairs.count`."""
+
+Chosen = Literal["auto", "cpu", "gpu"]
+
+
+class Device(NamedTuple):
+    """A CUDA device, or why there is none to count on."""
+
+    name: str
+    memory: int  # bytes
+    missing: str  # a sentence; empty: it can be used
+
+    @property
+    def usable(self) -> bool:
+        return not self.missing
+
+
+def device() -> Device:
+    """What there is. Asks each time: a device may be full now and free later."""
+    try:
+        import cupy
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
+            return _none("CuPy is not installed; pip install 'holdfast[gpu]' brings it.")
+        return _none(f"CuPy cannot be imported: {_line(error)}.")
+    try:
+        return _first(cupy)
+    except (RuntimeError, OSError) as error:  # CUDA's and the driver's errors are RuntimeErrors
+        return _none(f"CUDA finds no GPU that it can use: {_line(error)}.")
+
+
+def counter(device: Chosen = "auto") -> Counter:
+    """The function that counts pairs of rows: :func:`holdfast.kernels.pairs.count`, or the same on
+    a GPU. Without one, ``gpu`` warns and counts on the processor like ``auto``."""
+    if device not in ("auto", "cpu", "gpu"):
+        raise ValueError(f"no device {device!r}; there are: auto, cpu, gpu")
+    if device == "cpu":
+        return pairs.count
+    there = _look()
+    if there.usable:
+        log.info("Pairs are counted on %s.", there.name)
+        from holdfast.kernels.gpu.count import count
+
+        return count
+    level = logging.WARNING if device == "gpu" else logging.INFO
+    log.log(level, "Pairs are counted on the processor. %s", there.missing)
+    return pairs.count
+
+
+_look = device
+
+
+def _first(cupy: Any) -> Device:
+    """The device that CUDA has chosen, which is the first one unless told."""
+    runtime = cupy.cuda.runtime
+    if not runtime.getDeviceCount():
+        return _none("CUDA finds no GPU.")
+    properties = runtime.getDeviceProperties(cupy.cuda.Device().id)
+    name = properties["name"].decode()
+    free, memory = runtime.memGetInfo()
+    capability = 10 * properties["major"] + properties["minor"]
+    if capability < OLDEST:
+        return Device(
+            name,
+            memory,
+            f"{name} is too old: compute capability {capability / 10} of {OLDEST / 10} or more.",
+        )
+    # What CuPy holds for us and does not use is free, too.
+    free += cupy.get_default_memory_pool().free_bytes()
+    if free < LEAST:
+        return Device(
+            name, memory, f"{name} is full: {free >> 20:,} MiB free of {LEAST >> 20:,} at least."
+        )
+    cupy.cuda.nvrtc.getVersion()  # raises where the compiler of kernels is not installed
+    return Device(name, memory, "")
+
+
+def _none(why: str) -> Device:
+    return Device("", 0, why)
+
+
+def _line(error: Exception) -> str:
+    """The first line of what an error says; CuPy's import error has thirty."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip(" =")]
+    return lines[0].rstrip(".") if lines else type(error).__name__
