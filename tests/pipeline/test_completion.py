@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import completion
 from holdfast.evidence.completion import Scope, Thresholds
+from holdfast.evidence.regions import Costs
 from holdfast.kernels import bitsets, groups, violations
 from holdfast.model.comparisons import EQUALITY, ORDER, Comparison, Space
 from holdfast.model.constraints import DenialConstraint
@@ -34,10 +35,37 @@ from tests.strategies import examples
 
 PREFIX = "*-run-"
 
-SEARCHED = Thresholds(all_pairs=-1, pairs_a_second=1e-9, shown=2)
-GROUPED = Thresholds(all_pairs=-1, search_seconds_a_row=1e9)
-MIXED = Thresholds(all_pairs=-1, pairs_a_second=1e3, search_seconds_a_row=1e-3, share_pairs=3)
-WAYS = {"all": Thresholds(), "searched": SEARCHED, "grouped": GROUPED, "mixed": MIXED}
+SEARCHED = Thresholds(all_pairs=-1, costs=Costs(pairs_a_second=1e-9), shown=2)
+GROUPED = Thresholds(all_pairs=-1, costs=Costs(search_seconds_a_row=1e9, sweep_seconds_a_row=1e9))
+MIXED = Thresholds(
+    all_pairs=-1,
+    costs=Costs(
+        pairs_a_second=1e3,
+        edge_pairs_a_row=0,
+        sweep_seconds_a_row=1e-3,
+        search_seconds_a_row=1e-3,
+    ),
+    share_pairs=3,
+)
+BOXED = Thresholds(
+    all_pairs=-1,
+    costs=Costs(
+        pairs_a_second=1e3,
+        edge_pairs_a_row=0,
+        box_seconds_a_row=0,
+        group_seconds_a_row=1e9,
+        search_seconds_a_row=1e6,
+        sweep_seconds_a_row=1e6,
+    ),
+    share_pairs=3,
+)
+WAYS = {
+    "all": Thresholds(),
+    "searched": SEARCHED,
+    "grouped": GROUPED,
+    "mixed": MIXED,
+    "boxed": BOXED,
+}
 
 
 def written(
@@ -128,6 +156,7 @@ def test_completed_evidence_is_that_of_all_pairs(
             patched.setattr(groups, "LARGE", 3)
             patched.setattr(tasks, "MET", 2)
             patched.setattr(violations, "LEAF", 1)
+            patched.setattr(violations, "TILE", 2)
             patched.setattr(tasks, "WINDOW", 2)
             patched.setattr(tasks, "SIDE", 0)  # nothing is sampled: everything is to be found
         view = written(
@@ -220,10 +249,35 @@ def test_what_held_before_is_not_searched_again(tmp_path: Path) -> None:
     assert (again.evidence.masks == first.evidence.masks).all()
 
 
+@pytest.mark.parametrize(
+    ("way", "tasks_used"),
+    [
+        ("all", {"code", "inside"}),
+        ("searched", {"code", "sample", "violating"}),
+        ("grouped", {"code", "sample", "inside"}),
+        ("boxed", {"code", "sample", "together"}),
+    ],
+)
+def test_costs_choose_the_way(tmp_path: Path, way: str, tasks_used: set[str]) -> None:
+    rows: list[Row] = [(n % 7, n % 5, -n % 11, n) for n in range(60)]
+    space = Space("denial", 4, tuple(Comparison(c, c, ORDER) for c in range(4)))
+    view = written(tmp_path, [as_table(rows, 4)], nulls_equal=True)
+    runner = Searches()
+    scope = Scope(runner, view, as_table([], 4).schema, space, PREFIX, thresholds=WAYS[way])
+    completion.complete(scope)
+    assert tasks_used <= runner.used
+    assert way == "boxed" or runner.used == tasks_used
+
+
 class Searches(InProcess):
-    """Samples nothing, so that there is something to search."""
+    """Samples nothing, so that there is something to search; notes the tasks that are used."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used: set[str] = set()
 
     def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
+        self.used |= {task.__name__ for task, _ in calls}
         return super().run(
             [
                 (task, replace(item, pairs=0, windows=0) if task is tasks.sample else item)

@@ -1,12 +1,12 @@
 """Exact evidence for denial constraints of long tables, without comparing all pairs of rows.
 
 Sampled pairs give evidence, and the cover of it *candidates*: minimal sets of atoms that no sampled
-pair satisfies. Then rounds complete the evidence. A candidate with a selective equality is settled,
-for good and together with all others that have it, by comparing all pairs inside groups of equal
-rows; any other one by a search for pairs that violate it. Violating pairs are new evidence; once
-there is none left to find, no candidate is violated, and the maximal evidences are all known: one
-that was missed would lie inside no other, so that a candidate would lie inside it (Hydra, PVLDB
-2017, theorem 2).
+pair satisfies. Then rounds complete the evidence. Candidates that share a selective *region*, such
+as an equality, are settled together, by comparing all of its pairs
+(:mod:`holdfast.evidence.regions`); any other one by a search for pairs that violate it. These are
+new evidence; once there is none left to find, no candidate is violated, and the maximal evidences
+are all known: one that was missed would lie inside no other, so that a candidate would lie inside
+it (Hydra, PVLDB 2017, theorem 2).
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 
 from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
+from holdfast.evidence import regions
+from holdfast.evidence.regions import Costs, Region, Sampled
 from holdfast.kernels import bitsets
-from holdfast.model.comparisons import BOTH, Space
+from holdfast.model.comparisons import Space
 from holdfast.model.progress import Progress, no_progress
 from holdfast.tasks import completion as tasks
 from holdfast.tasks.coding import Coding
@@ -39,7 +41,7 @@ Flags = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What a search costs, and how much of it is done at a time. Results do not depend on them."""
+    """How much is done at a time. Results do not depend on these."""
 
     all_pairs: int = 1 << 31
     """Pairs of a table that are all compared, because that takes seconds."""
@@ -50,19 +52,6 @@ class Thresholds:
     windows: int = 16
     """Stretches of neighbours that are compared first, of each column."""
 
-    pairs_a_second: float = 4e8
-    """Pairs that a core compares."""
-
-    group_seconds_a_row: float = 3e-7
-    """What bringing equal rows together takes a core."""
-
-    search_seconds_a_row: float = 5e-7
-    """What a search for violations of one candidate takes a core."""
-
-    searches: float = 2.0
-    """Searches that a candidate which groups do not settle needs: it may be refuted, and replaced
-    by others."""
-
     share_pairs: int = 10_000_000
     """Pairs that are worth a task of their own."""
 
@@ -72,8 +61,8 @@ class Thresholds:
     candidates: int = 512
     """Candidates that each task searches violations of in a round, at most."""
 
-    options: int = 256
-    """Sets of equal columns that are considered in a round."""
+    costs: Costs = field(default_factory=Costs)
+    """What things cost, for the choice between regions and searches."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +113,7 @@ def complete(
     with _coded(scope) as planes:
         state = _State(scope, planes, max_comparisons)
         if held is not None:
-            state.held += [held, _mirrored(held, scope.space)]
+            state.hold(held)
         if known is not None:
             state.learn([known])
         state.begin(sample=known is None)
@@ -186,7 +175,7 @@ class _State:
         self.evidence = Evidence.none(atoms)
         self.cover = Cover.build(atoms, bitsets.empty(atoms), longest)
         self.held = [bitsets.empty(atoms)]  # sets that no pair satisfies, or only known ones do
-        self.random = bitsets.empty(atoms), np.empty(0, np.int64)
+        self.sampled = Sampled(bitsets.empty(atoms), np.empty(0, np.int64), scope.rows)
         self.round = 0
 
     @property
@@ -195,9 +184,8 @@ class _State:
         minimal = self.cover.minimal
         if self.max_comparisons is None:
             return minimal
-        touched = _touched(minimal, self.scope.space).sum(axis=1)
-        within: U64 = minimal[touched <= self.max_comparisons]
-        return within
+        within = regions.touched(minimal, self.scope.space) <= self.max_comparisons
+        return minimal[within]
 
     def begin(self, sample: bool) -> None:
         """Sample pairs, or compare all where there are few; pairs of every selectivity are needed
@@ -220,9 +208,10 @@ class _State:
         ]
         results = scope.runner.run(calls)
         random = [each.arrays for some in results for each in some]
-        self.random = (
+        self.sampled = Sampled(
             np.concatenate([each["random"] for each in random]),
             np.concatenate([each["counts"] for each in random]),
+            scope.rows,
         )
         self.learn(_evidence(results))
 
@@ -242,20 +231,19 @@ class _State:
         return masks[~bitsets.any_subset(masks, whole)]
 
     def settle(self, candidates: U64) -> None:
-        """One round, in one job: groups where that is cheaper, and searches for violations of what
+        """One round, in one job: regions where that is cheaper, and searches for violations of what
         they do not settle."""
         scope = self.scope
-        chosen, left = self.choose(candidates)
+        chosen, left = regions.choose(candidates, scope.space, self.sampled, scope.thresholds.costs)
         most = scope.thresholds.candidates * scope.runner.tasks
         asked = candidates[left]
         asked = asked[np.argsort(bitsets.popcount(asked), kind="stable")[:most]]
         scope.progress("search", round=self.round, candidates=len(candidates))
         calls = self.comparing(chosen)
-        searches = _searching(scope, self.planes, asked)
-        results = scope.runner.run([*calls, *searches])
+        results = scope.runner.run([*calls, *_searching(scope, self.planes, asked)])
         refuted = _refuted(results[len(calls) :], len(asked))
-        self.held += [self.equal(columns)[None, :] for columns in chosen]
-        self.held.append(asked[~refuted])
+        self.hold(bitsets.from_columns([each.atoms for each in chosen], scope.space.atoms))
+        self.hold(asked[~refuted])
         self.learn(_evidence(results))
         remaining = int(bitsets.is_member(candidates, self.cover.minimal).sum())
         scope.progress(
@@ -267,72 +255,29 @@ class _State:
 
     def compare_all(self) -> None:
         """Compare all pairs of rows."""
-        self.learn(_evidence(self.scope.runner.run(self.comparing([()]))))
-        self.held.append(self.equal(())[None, :])
+        region = regions.everything()
+        self.learn(_evidence(self.scope.runner.run(self.comparing([region]))))
+        self.hold(bitsets.from_columns([region.atoms], self.scope.space.atoms))
 
-    def comparing(self, chosen: list[tuple[int, ...]]) -> list[Call]:
-        """Calls that compare all pairs which are equal in some columns, and so settle every
-        candidate that asks for that."""
+    def hold(self, sets: U64) -> None:
+        """From now on these, and all that contain them, are settled."""
+        self.held += [sets, _mirrored(sets, self.scope.space)]
+
+    def comparing(self, chosen: list[Region]) -> list[Call]:
+        """Calls that compare all pairs of some regions."""
         calls: list[Call] = []
-        for columns in chosen:
-            limits, tasks_at_once = self.scope.thresholds, self.scope.runner.tasks
-            parts = int(min(tasks_at_once, self.pairs(columns) // limits.share_pairs + 1))
-            calls += [
-                (tasks.inside, tasks.Inside(self.planes, columns, part, parts))
-                for part in range(parts)
-            ]
+        for region in chosen:
+            pairs = self.sampled.pairs(self.scope.space, region)
+            worth = pairs // self.scope.thresholds.share_pairs + 1
+            parts = int(min(self.scope.runner.tasks, worth))
+            for part in range(parts):
+                if region.equal is not None:
+                    inside = tasks.Inside(self.planes, region.equal, part, parts)
+                    calls.append((tasks.inside, inside))
+                else:
+                    together = tasks.Together(self.planes, region.atoms, part, parts)
+                    calls.append((tasks.together, together))
         return calls
-
-    def choose(self, candidates: U64) -> tuple[list[tuple[int, ...]], Flags]:
-        """Sets of columns whose groups settle candidates at less than searches cost, cheapest for
-        what they settle first; and which candidates they leave."""
-        limits, rows = self.scope.thresholds, self.scope.rows
-        equal, columns = _equalities(candidates, self.scope.space)
-        options = self.options(equal)
-        named = [tuple(columns[k] for k in each) for each in options]
-        costs = np.array([self.pairs(each) / limits.pairs_a_second for each in named])
-        costs += rows * limits.group_seconds_a_row
-        covers = np.array([equal[:, list(each)].all(axis=1) for each in options])
-        search = rows * limits.search_seconds_a_row * limits.searches
-        chosen: list[tuple[int, ...]] = []
-        left = np.ones(len(candidates), np.bool_)
-        while left.any():
-            saved = covers[:, left].sum(axis=1) * search
-            best = int(np.argmin(costs / np.maximum(saved, search / 2)))
-            if costs[best] >= saved[best]:
-                break
-            chosen.append(named[best])
-            left &= ~covers[best]
-        return chosen, left
-
-    def options(self, equal: Flags) -> list[tuple[int, ...]]:
-        """Sets of equalities that candidates have: none, single ones, and whole sets of one."""
-        single = [(int(k),) for k in np.flatnonzero(equal.any(axis=0))]
-        distinct, counts = np.unique(equal, axis=0, return_counts=True)
-        most = distinct[np.argsort(-counts, kind="stable")[: self.scope.thresholds.options]]
-        sets = [tuple(np.flatnonzero(each).tolist()) for each in most]
-        return list(dict.fromkeys([(), *single, *sets]))
-
-    def pairs(self, columns: tuple[int, ...]) -> float:
-        """About how many pairs are equal in some columns, from the random ones."""
-        if not columns:
-            return float(self.scope.pairs)
-        masks, counts = self.random
-        inside = ((self.equal(columns)[None, :] & ~masks) == 0).all(axis=1)
-        return self.scope.pairs * (int(counts[inside].sum()) + 1) / (int(counts.sum()) + 1)
-
-    def equal(self, columns: tuple[int, ...]) -> U64:
-        """The atoms that say that some columns are equal."""
-        space = self.scope.space
-        atoms = [
-            space.first[k] + place
-            for k, each in enumerate(space.comparisons)
-            if _is_own(space, k) and each.left in columns
-            for place, operator in enumerate(each.operators)
-            if operator != "!="
-        ]
-        out: U64 = bitsets.from_columns([atoms], space.atoms)[0]
-        return out
 
 
 def _searching(scope: Scope, planes: Planes, candidates: U64) -> list[Call]:
@@ -361,26 +306,6 @@ def _evidence(results: Iterable[list[TaskResult]]) -> list[Evidence]:
     ]
 
 
-def _is_own(space: Space, k: int) -> bool:
-    """Whether a comparison is of a column with itself."""
-    each = space.comparisons[k]
-    return each.left == each.right and each.rows == BOTH
-
-
-def _equalities(candidates: U64, space: Space) -> tuple[Flags, list[int]]:
-    """Which columns each candidate asks to be equal, and the columns."""
-    flags = bitsets.to_flags(candidates, space.atoms)
-    equal, columns = [], []
-    for k, each in enumerate(space.comparisons):
-        if _is_own(space, k):
-            places = [space.first[k] + p for p, op in enumerate(each.operators) if op != "!="]
-            equal.append(flags[:, places].all(axis=1))
-            columns.append(each.left)
-    if not equal:
-        return np.zeros((len(candidates), 0), np.bool_), []
-    return np.stack(equal, axis=1), columns
-
-
 def _trivial(space: Space) -> list[tuple[int, ...]]:
     """The sets of all atoms of a comparison, which no pair satisfies."""
     return [
@@ -388,13 +313,6 @@ def _trivial(space: Space) -> list[tuple[int, ...]]:
         for first, each in zip(space.first, space.comparisons, strict=True)
         if len(each.operators) > 1
     ]
-
-
-def _touched(masks: U64, space: Space) -> Flags:
-    """Which comparisons each set has atoms of."""
-    flags = bitsets.to_flags(masks, space.atoms)
-    out: Flags = np.logical_or.reduceat(flags, space.first, axis=1)
-    return out
 
 
 def _mirrored(masks: U64, space: Space) -> U64:

@@ -18,12 +18,13 @@ pairs; here a few of every set are enough, and none has to be sure.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels import boxes
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH, FIRST, Comparison, Space
@@ -32,7 +33,10 @@ I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 
 LEAF = 16
-"""Rows of a box that is not cut any more."""
+"""Rows of a box that is not cut any more, where single pairs are looked for."""
+
+TILE = 1_024
+"""Rows of a box that is not cut any more, where all its pairs are compared."""
 
 _SPAN = 1 << 62
 """Keys stay below, so that they fit a word."""
@@ -254,181 +258,34 @@ def _thinned(room: Any) -> int:
 # Boxes.
 
 
-class _Boxes(NamedTuple):
-    """The rows of a side, cut into boxes: a binary tree for every group."""
-
-    rows: I64
-    numbers: I32  # (rows, inequalities and differences)
-    span: I64  # (boxes, 2): the rows of each
-    children: I64  # the first of two that stand together; -1: none
-    low: I32  # (boxes, inequalities and differences)
-    high: I32
-
-
 def by_tree(form: Sides, most: int) -> I64:
     """Pairs for any inequalities and differences."""
+    room = np.empty((most, 2), np.int64)
+    ones, others, groups = _cut(form, LEAF)
+    return room[: boxes.meet(ones, others, groups, len(form.low), room)].copy()
+
+
+def together(form: Sides, part: int, parts: int) -> Iterator[tuple[I64, I64]]:
+    """Every pair that is asked for, and others: rows t of a box, and all rows s that may go with
+    one of them; of the boxes one part."""
+    ones, others, groups = _cut(form, TILE)
+    none = np.empty((0, 2), np.int64)
+    room = np.empty((boxes.leaves(ones, others, groups, len(form.low), none), 2), np.int64)
+    boxes.leaves(ones, others, groups, len(form.low), room)
+    for t in np.unique(room[:, 0])[part::parts]:
+        spans = others.span[room[room[:, 0] == t, 1]]
+        s = np.concatenate([others.rows[start:stop] for start, stop in spans.tolist()])
+        yield ones.rows[slice(*ones.span[t].tolist())], s
+
+
+def _cut(form: Sides, leaf: int) -> tuple[boxes.Boxes, boxes.Boxes, I64]:
+    """Both sides in boxes, and the boxes of the groups that both have."""
     t_order, s_order = np.argsort(form.t_key), np.argsort(form.s_key)
     t_keys, t_starts = np.unique(form.t_key[t_order], return_index=True)
     s_keys, s_starts = np.unique(form.s_key[s_order], return_index=True)
     _, t_group, s_group = np.intersect1d(t_keys, s_keys, assume_unique=True, return_indices=True)
-    room = np.empty((most, 2), np.int64)
-    if not len(t_group):
-        return room[:0]
-    ones = _boxes(form.t, np.concatenate([form.low, form.t_value]), t_order, t_starts)
-    others = _boxes(form.s, np.concatenate([form.high, form.s_value]), s_order, s_starts)
-    groups = np.stack([t_group, s_group], axis=1)
-    return room[: _meet(ones, others, groups, len(form.low), room)].copy()
-
-
-def _boxes(rows: I64, numbers: I32, order: I64, starts: I64) -> _Boxes:
-    # Every cut leaves rows on both sides. Memory that is never touched is never taken.
-    most = 2 * len(rows)
-    boxes = _Boxes(
-        rows,
-        np.ascontiguousarray(numbers.T),
-        np.empty((most, 2), np.int64),
-        np.empty(most, np.int64),
-        np.empty((most, len(numbers)), np.int32),
-        np.empty((most, len(numbers)), np.int32),
-    )
-    order = order.copy()
-    ends = np.append(starts, len(rows))
-    size = _cut(boxes, order, ends, np.empty(most, np.int64), LEAF)
-    placed = rows[order], boxes.numbers[order]
-    return _Boxes(*placed, *(each[:size] for each in boxes[2:]))
-
-
-@kernel
-def _cut(boxes: Any, order: Any, ends: Any, turn: Any, leaf: int) -> int:
-    """Cut every group into boxes of about half the rows, along one number after another, until they
-    are small, or all their rows are alike. Returns how many boxes there are; the first ones are
-    those of whole groups."""
-    numbers, span, children = boxes.numbers, boxes.span, boxes.children
-    low, high = boxes.low, boxes.high
-    wide = numbers.shape[1]
-    size = ends.size - 1
-    for g in range(size):
-        span[g, 0], span[g, 1] = ends[g], ends[g + 1]
-        turn[g] = 0
-    at = 0
-    while at < size:
-        start, stop = span[at, 0], span[at, 1]
-        for k in range(wide):
-            low[at, k] = high[at, k] = numbers[order[start], k]
-        for i in range(start + 1, stop):
-            for k in range(wide):
-                number = numbers[order[i], k]
-                low[at, k] = min(low[at, k], number)
-                high[at, k] = max(high[at, k], number)
-        children[at] = -1
-        tried = 0
-        while tried < wide and low[at, turn[at]] == high[at, turn[at]]:
-            turn[at] = (turn[at] + 1) % wide
-            tried += 1
-        if stop - start > leaf and tried < wide:
-            middle = _halved(numbers[:, turn[at]], order, start, stop)
-            children[at] = size
-            span[size, 0], span[size, 1] = start, middle
-            span[size + 1, 0], span[size + 1, 1] = middle, stop
-            turn[size] = turn[size + 1] = (turn[at] + 1) % wide
-            size += 2
-        at += 1
-    return size
-
-
-@kernel
-def _halved(numbers: Any, order: Any, start: int, stop: int) -> int:
-    """Put rows that are not all alike into two parts by their numbers, about as many in each, and
-    equal ones in one of them. Returns where the second begins."""
-    middle = (start + stop) // 2
-    a, b = start, stop
-    below = above = middle
-    while True:
-        one, two, three = numbers[order[a]], numbers[order[(a + b) // 2]], numbers[order[b - 1]]
-        pivot = max(min(one, two), min(max(one, two), three))
-        below, i, above = a, a, b
-        while i < above:
-            number = numbers[order[i]]
-            if number < pivot:
-                order[i], order[below] = order[below], order[i]
-                below += 1
-                i += 1
-            elif number > pivot:
-                above -= 1
-                order[i], order[above] = order[above], order[i]
-            else:
-                i += 1
-        if middle < below:
-            b = below
-        elif middle >= above:
-            a = above
-        else:
-            break
-    # Rows equal to the one in the middle lie between: cut at the nearer end of them, unless that
-    # leaves no rows on one side.
-    if below > start and (above == stop or middle - below <= above - middle):
-        return below
-    return above
-
-
-@kernel
-def _meet(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) -> int:
-    """Pairs of boxes, from those of whole groups down to single rows; at most one pair of rows for
-    every two boxes, until there is no room."""
-    t_low, t_high, s_low, s_high = ones.low, ones.high, others.low, others.high
-    t_children, s_children = ones.children, others.children
-    wide = t_low.shape[1]
-    stack = np.empty((1024, 2), np.int64)
-    found = 0
-    for g in range(groups.shape[0]):
-        stack[0, 0], stack[0, 1] = groups[g, 0], groups[g, 1]
-        depth = 1
-        while depth > 0:
-            depth -= 1
-            t, s = stack[depth, 0], stack[depth, 1]
-            possible = True
-            certain = True
-            for k in range(inequalities):
-                possible = possible and t_low[t, k] <= s_high[s, k]
-                certain = certain and t_high[t, k] <= s_low[s, k]
-            for k in range(inequalities, wide):
-                possible = possible and not (
-                    t_low[t, k] == t_high[t, k]
-                    and s_low[s, k] == s_high[s, k]
-                    and t_low[t, k] == s_low[s, k]
-                )
-                certain = certain and (t_high[t, k] < s_low[s, k] or s_high[s, k] < t_low[t, k])
-            if not possible:
-                continue
-            t_rows = ones.span[t, 1] - ones.span[t, 0]
-            s_rows = others.span[s, 1] - others.span[s, 0]
-            if certain or (t_children[t] < 0 and s_children[s] < 0):
-                if _pair(ones, others, t, s, inequalities, room[found]):
-                    found += 1
-                    if found == room.shape[0]:
-                        return found
-            elif s_children[s] < 0 or (t_children[t] >= 0 and t_rows > s_rows):
-                for half in range(2):
-                    stack[depth, 0], stack[depth, 1] = t_children[t] + half, s
-                    depth += 1
-            else:
-                for half in range(2):
-                    stack[depth, 0], stack[depth, 1] = t, s_children[s] + half
-                    depth += 1
-    return found
-
-
-@kernel
-def _pair(ones: Any, others: Any, t: int, s: int, inequalities: int, out: Any) -> bool:
-    """The first pair of rows of two boxes that goes together."""
-    for i in range(ones.span[t, 0], ones.span[t, 1]):
-        for j in range(others.span[s, 0], others.span[s, 1]):
-            together = True
-            for k in range(ones.numbers.shape[1]):
-                one, other = ones.numbers[i, k], others.numbers[j, k]
-                together = together and (one <= other if k < inequalities else one != other)
-            if together:
-                out[0] = ones.rows[i]
-                out[1] = others.rows[j]
-                return True
-    return False
+    t_numbers = np.concatenate([form.low, form.t_value])
+    s_numbers = np.concatenate([form.high, form.s_value])
+    ones = boxes.boxes(form.t, t_numbers, t_order, t_starts, leaf)
+    others = boxes.boxes(form.s, s_numbers, s_order, s_starts, leaf)
+    return ones, others, np.stack([t_group, s_group], axis=1)

@@ -115,6 +115,16 @@ class Inside:
 
 
 @dataclass(frozen=True)
+class Together:
+    """Compare all pairs that satisfy some atoms, in one part of the rows."""
+
+    planes: Planes
+    atoms: tuple[int, ...]
+    part: int
+    parts: int
+
+
+@dataclass(frozen=True)
 class Violating:
     """Look for pairs that satisfy all atoms of each candidate."""
 
@@ -195,6 +205,25 @@ def inside(item: Inside) -> Iterator[TaskResult]:
     found = _Found(planes)
     found.add(*groups.words_inside(planes.layout, codes, grouped, part, equal))
     yield TaskResult({"pairs": grouped.pairs}, found.arrays())
+
+
+def together(item: Together) -> Iterator[TaskResult]:
+    """Evidence of all pairs of a part that satisfy some atoms, and of others near them."""
+    planes, codes = item.planes, item.planes.codes()
+    asked = violations.terms(planes.space, item.atoms)
+    if asked is None:
+        raise ValueError("no pair satisfies all atoms of a comparison")
+    form = violations.sides(codes, asked, planes.view.nulls_equal)
+    found = _Found(planes)
+    for t, s in violations.together(form, item.part, item.parts):
+        # No row is compared with itself: rows of both sides with each other, and all the rest.
+        both = np.intersect1d(t, s)
+        for ones, others in ((t, np.setdiff1d(s, both)), (np.setdiff1d(t, both), both)):
+            if len(ones) and len(others):
+                words, _, shown = _tile(planes, codes, ones, others)
+                found.add(words, shown)
+        found.add(*_triangle(planes, codes, both))
+    yield TaskResult({}, found.arrays())
 
 
 def violating(item: Violating) -> Iterator[TaskResult]:

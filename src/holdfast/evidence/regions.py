@@ -1,0 +1,201 @@
+"""Which pairs of rows to compare all of, so that many candidates are settled at once.
+
+A *region* is a set of atoms, and stands for the pairs that satisfy them. Once all of these are
+compared, every candidate that contains the region is settled, for good: only they could violate it.
+Regions of equal columns are groups of rows; others are boxes along the columns that they order.
+What a region costs is told by the random pairs that were sampled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels import bitsets
+from holdfast.model.comparisons import BOTH, Space
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a core needs for things, and how many of them are considered. Results do not depend on
+    these."""
+
+    pairs_a_second: float = 4e8
+    """Pairs that are compared."""
+
+    group_seconds_a_row: float = 3e-7
+    """Bringing equal rows together."""
+
+    box_seconds_a_row: float = 2e-6
+    """Cutting rows into boxes."""
+
+    edge_pairs_a_row: int = 16_384
+    """Pairs compared in boxes that a region only touches."""
+
+    sweep_seconds_a_row: float = 1e-7
+    """Searching for violations of a candidate with at most two columns that are not equal."""
+
+    search_seconds_a_row: float = 1e-6
+    """Searching for violations of any other one."""
+
+    searches: float = 2.0
+    """Searches that a candidate which no region settles needs: it may be refuted, and replaced by
+    others."""
+
+    options: int = 256
+    """Regions of each kind that are considered in a round."""
+
+
+@dataclass(frozen=True)
+class Region:
+    """Pairs that satisfy some atoms."""
+
+    atoms: tuple[int, ...]
+    equal: tuple[int, ...] | None  # the columns, where the atoms say no more than that
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Evidence of random pairs, with how many showed it; and how many rows there are in all."""
+
+    masks: U64
+    counts: I64
+    rows: int
+
+    def pairs(self, space: Space, region: Region) -> float:
+        """About how many pairs of rows are in a region: in one order where that is all the same."""
+        most = self.rows * (self.rows - 1) / (2 if region.equal is not None else 1)
+        if not region.atoms:
+            return most
+        mask = bitsets.from_columns([region.atoms], space.atoms)
+        inside = ((mask & ~self.masks) == 0).all(axis=1)
+        return most * (int(self.counts[inside].sum()) + 1) / (int(self.counts.sum()) + 1)
+
+
+def everything() -> Region:
+    """All pairs."""
+    return Region((), ())
+
+
+def choose(
+    candidates: U64, space: Space, sampled: Sampled, costs: Costs
+) -> tuple[list[Region], Flags]:
+    """Regions that settle candidates at less than searches cost, cheapest for what they settle
+    first; and which candidates are left."""
+    flags = bitsets.to_flags(candidates, space.atoms)
+    equal = _equalities(flags, space)
+    options = [*_of_equal(equal, space, costs.options), *_of_order(flags, space, costs.options)]
+    price = np.array([_price(each, space, sampled, costs) for each in options])
+    covers = np.array([_holds(flags, each, space) for each in options])
+    others = _touched(flags, space).sum(axis=1) - equal.sum(axis=1)
+    seconds = np.where(others <= 2, costs.sweep_seconds_a_row, costs.search_seconds_a_row)
+    seconds *= costs.searches * sampled.rows
+    chosen: list[Region] = []
+    left = np.ones(len(candidates), np.bool_)
+    while left.any():
+        saved = covers[:, left] @ seconds[left]
+        best = int(np.argmax(saved / price))
+        if price[best] >= saved[best]:
+            break
+        chosen.append(options[best])
+        left &= ~covers[best]
+    # What was chosen later may contain, as pairs, what was chosen before.
+    sets = [{*each.atoms} for each in chosen]
+    return [each for each in chosen if not any(some < {*each.atoms} for some in sets)], left
+
+
+def touched(masks: U64, space: Space) -> I64:
+    """How many comparisons each set has atoms of."""
+    numbers: I64 = _touched(bitsets.to_flags(masks, space.atoms), space).sum(axis=1)
+    return numbers
+
+
+def equal_region(columns: tuple[int, ...], space: Space) -> Region:
+    """The pairs that are equal in some columns."""
+    atoms = [
+        atom
+        for k, each in enumerate(space.comparisons)
+        if _is_own(space, k) and each.left in columns
+        for atom in _agreeing(space, k)
+    ]
+    return Region(tuple(atoms), columns)
+
+
+def _price(region: Region, space: Space, sampled: Sampled, costs: Costs) -> float:
+    """The seconds that a region takes a core."""
+    pairs, seconds = sampled.pairs(space, region), costs.group_seconds_a_row
+    if region.equal is None:
+        pairs += costs.edge_pairs_a_row * sampled.rows
+        seconds = costs.box_seconds_a_row
+    return pairs / costs.pairs_a_second + seconds * sampled.rows
+
+
+def _of_equal(equal: Flags, space: Space, most: int) -> list[Region]:
+    """All pairs, those that are equal in a column, and in all columns that a candidate asks for."""
+    own = [k for k in range(len(space.comparisons)) if _is_own(space, k)]
+    single = [(int(k),) for k in np.flatnonzero(equal.any(axis=0))]
+    distinct, counts = np.unique(equal, axis=0, return_counts=True)
+    common = distinct[np.argsort(-counts, kind="stable")[:most]]
+    whole = [tuple(np.flatnonzero(each).tolist()) for each in common]
+    columns = [
+        tuple(space.comparisons[own[k]].left for k in each)
+        for each in dict.fromkeys([(), *single, *whole])
+    ]
+    return [equal_region(each, space) for each in columns]
+
+
+def _of_order(flags: Flags, space: Space, most: int) -> list[Region]:
+    """Two atoms of different comparisons of t with s, which many candidates have."""
+    usable = np.array(
+        [
+            space.comparisons[k].rows == BOTH
+            and space.comparisons[k].operators[atom - space.first[k]] != "!="
+            for atom, k in enumerate(space.comparison_of)
+        ]
+    )
+    number = flags.astype(np.float32).T @ flags.astype(np.float32)
+    group = np.array(space.comparison_of)
+    number[~usable, :] = number[:, ~usable] = 0
+    number[group[:, None] == group[None, :]] = 0
+    number = np.triu(number)
+    best = np.argsort(-number, axis=None, kind="stable")[:most]
+    pairs = np.stack(np.unravel_index(best, number.shape), axis=1)[number.flat[best] > 0]
+    return [Region((int(a), int(b)), None) for a, b in pairs]
+
+
+def _holds(flags: Flags, region: Region, space: Space) -> Flags:
+    """Which candidates contain a region, or its mirror image."""
+    images = (region.atoms, space.mirrored(region.atoms))
+    held: Flags = np.any([flags[:, list(each)].all(axis=1) for each in images], axis=0)
+    return held
+
+
+def _equalities(flags: Flags, space: Space) -> Flags:
+    """Which columns each candidate asks to be equal, of those that are compared with themselves."""
+    own = [k for k in range(len(space.comparisons)) if _is_own(space, k)]
+    equal = [flags[:, list(_agreeing(space, k))].all(axis=1) for k in own]
+    return np.stack(equal, axis=1) if equal else np.zeros((len(flags), 0), np.bool_)
+
+
+def _agreeing(space: Space, k: int) -> tuple[int, ...]:
+    """The atoms of a comparison that say that cells are equal."""
+    operators = space.comparisons[k].operators
+    return tuple(space.first[k] + place for place, op in enumerate(operators) if op != "!=")
+
+
+def _is_own(space: Space, k: int) -> bool:
+    """Whether a comparison is of a column with itself."""
+    each = space.comparisons[k]
+    return each.left == each.right and each.rows == BOTH
+
+
+def _touched(flags: Flags, space: Space) -> Flags:
+    """Which comparisons each set has atoms of."""
+    out: Flags = np.logical_or.reduceat(flags, space.first, axis=1)
+    return out
