@@ -28,6 +28,7 @@ from holdfast.model.constraints import (
     InclusionDependency,
     Key,
     NonKey,
+    Row,
 )
 from holdfast.model.errors import ConflictError, InputError, StoreError
 from holdfast.model.grammar import parse
@@ -375,6 +376,26 @@ class Profile:
         with _plain_interrupts():
             return self._store.retried(
                 lambda: flow.error(self._running, self._store, parsed.table, left, right)
+            )
+
+    def violations(self, rule: str, limit: int = 10) -> list[tuple[Row, Row]]:
+        """Pairs of rows that violate a rule, at most ``limit`` of them: rows that share a key, that
+        agree on a left side and differ on the right, or that satisfy all predicates of a denial
+        constraint, row t first. Rows are as JSON output shows them, and by number where the profile
+        keeps none."""
+        parsed = parse(rule)
+        if not isinstance(parsed, Key | FunctionalDependency | DenialConstraint):
+            raise InputError(
+                f"{parsed}: pairs of rows violate keys, functional dependencies and denial "
+                "constraints, as in 'orders: key(id)' and 'orders: zip -> city'"
+            )
+        self._store.read().table(parsed.table)
+        from holdfast import flow
+
+        runner = self._running()
+        with _plain_interrupts():
+            return self._store.retried(
+                lambda: flow.violations(runner, self._store, parsed, limit, self._progress)
             )
 
     def agree_sets(

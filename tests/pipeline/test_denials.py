@@ -13,12 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import families, flow
+from holdfast.api import Profile
 from holdfast.evidence import compared, completion
-from holdfast.families.denial_constraints.predicates import atoms_of
+from holdfast.families.denial_constraints.predicates import atoms_of, denial_of
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.comparisons import BOTH, FIRST, ORDER, SECOND, Space
 from holdfast.model.constraints import DenialConstraint, Predicate
+from holdfast.model.errors import InputError
+from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import snapshot
@@ -196,3 +199,75 @@ def test_known_results(name: str, tmp_path: Path) -> None:
     known = json.loads((folder / "known-results.json").read_text())[name]
     count = known.get("denial_constraint_count") or len(known["denial_constraints"])
     assert len(snapshot(store).tables[name].found["dcs"]) == count
+
+
+RULES = (
+    "t: key(c0)",
+    "t: key()",
+    "t: c0 -> c1",
+    "t: not (t.c0 < s.c0 and t.c1 >= s.c1)",
+    "t: not (t.c0 = s.c1)",
+    "t: not (t.c0 < t.c1 and s.c0 > s.c1)",
+    "t: not (s.c0 != t.c0 and t.c1 <= s.c1)",
+)
+
+
+@given(rows_of(2, 8), st.sampled_from(RULES), st.sampled_from(["equal", "unequal"]))
+@law(40)
+def test_pairs_that_violate_a_rule(rows: Rows, rule: str, nulls: str) -> None:
+    with folder() as path:
+        shop = Shop(Path(path) / "p", 2, rows, Options(kinds=("keys",), nulls=nulls))
+        profile = Profile(shop.store)
+        profile._runner = shop.runner
+        denied = denial_of(parse(rule))
+        bad = [
+            (i, j)
+            for i, j in permutations(range(len(rows)), 2)
+            if satisfies(shop, [shown(rows[i]), shown(rows[j])], denied)
+        ]
+        found = profile.violations(rule, limit=1_000)
+        assert all(satisfies(shop, pair, denied) for pair in found)
+        assert bool(found) == bool(bad)
+        assert len(profile.violations(rule, limit=1)) == min(1, len(bad))
+        pairs = len(rows) * (len(rows) - 1)
+        assert profile.error(rule) == pytest.approx(len(bad) / pairs if pairs else 0.0)
+
+
+def shown(row: tuple[int | None, ...]) -> dict[str, int | None]:
+    return {f"c{c}": cell for c, cell in enumerate(row)}
+
+
+def test_a_rule_that_cannot_be_asked(tmp_path: Path) -> None:
+    profile = Profile(Shop(tmp_path / "p", [BIGINT, KINDS[2]], [(1, 1), (2, 2)]).store)
+    with pytest.raises(InputError, match="column c1 is of type string, which has no order"):
+        profile.error("t: not (t.c1 < s.c1)")
+    with pytest.raises(InputError, match="kind number and c1 of the kind text"):
+        profile.error("t: not (t.c0 = s.c1)")
+    with pytest.raises(InputError, match="no column 'c7'"):
+        profile.error("t: not (t.c7 = s.c7)")
+
+
+def test_a_kind_is_added_from_the_rows_that_are_held(tmp_path: Path) -> None:
+    rows: Rows = [(1, 10, 3), (2, 20, 3), (3, 30, 4), (3, 30, 4)]
+    shop = Shop(tmp_path / "p", 3, rows, Options(kinds=("inds",)))
+    shop.apply(inserts=[(4, 5, 9)], deletes=rows[-1:])
+    profile = Profile(shop.store)
+    profile._runner = shop.runner
+    with pytest.raises(InputError, match="profile it with --kinds inds,dcs"):
+        profile.denial_constraints("t")
+    with pytest.raises(InputError, match="min_coverage does not concern keys, dcs"):
+        profile.add_kinds("keys,dcs", min_coverage=0.5)
+    profile.add_kinds("keys,dcs", cross_columns=None)
+    left = [*rows[:-1], (4, 5, 9)]
+    options = Options(kinds=("keys", "inds", "dcs"), cross_columns=None)
+    fresh = Shop(tmp_path / "fresh", 3, left, options)
+    assert shop.store.read().options.kinds == ("keys", "inds", "dcs")
+    assert list(shop.now.found["dcs"]) == list(fresh.now.found["dcs"])
+    assert shop.now.keys == fresh.now.keys
+    assert [entry.version for entry in profile.history()] == [1, 2, 3]
+    shop.apply(inserts=[(0, 0, 0)])
+    fresh.apply(inserts=[(0, 0, 0)])
+    assert list(shop.now.found["dcs"]) == list(fresh.now.found["dcs"])
+    assert shop.verify().equal
+    profile.add_kinds("keys")
+    assert shop.store.head() == 4

@@ -131,6 +131,14 @@ def validate(scope: Scope, candidates: U64) -> tuple[Evidence, Flags]:
     return found, _refuted(results, len(candidates))
 
 
+def violating(scope: Scope, atoms: tuple[int, ...], most: int) -> I64:
+    """Pairs of rows that satisfy a set of atoms, at most so many, by their ids: row t first."""
+    with _coded(scope) as planes:
+        call: Call = (tasks.shown, tasks.Violating(planes, (atoms,), most))
+        found = [each.arrays["pairs"] for each in scope.runner.run([call])[0]]
+    return np.concatenate([np.empty((0, 2), np.int64), *found])[:most]
+
+
 def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:
     """The evidence of all pairs with at least one row of a batch, which is some of the segments."""
     runner, batch = scope.runner, tuple(batch)

@@ -1,7 +1,7 @@
 """The order of things: profile tables, apply a batch, verify, ask."""
 
 from holdfast.flow.apply import apply
-from holdfast.flow.ask import denial_error, error, missing_values, predicates, within
+from holdfast.flow.ask import denial_error, error, missing_values, predicates, violations, within
 from holdfast.flow.profile import extend, profile
 from holdfast.flow.verify import verify
 from holdfast.table.batch import Batch
@@ -16,5 +16,6 @@ __all__ = [
     "predicates",
     "profile",
     "verify",
+    "violations",
     "within",
 ]

@@ -6,21 +6,28 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from holdfast.cover.dependencies import KEY
-from holdfast.evidence import counting, strategy
+from holdfast.evidence import completion, counting, strategy
 from holdfast.evidence.storage import sets_table
 from holdfast.families import REGISTRY
 from holdfast.families.denial_constraints.chosen import Predicates
-from holdfast.families.denial_constraints.predicates import atoms_of, is_said, space_of
+from holdfast.families.denial_constraints.predicates import atoms_of, denial_of, is_said, space_of
 from holdfast.families.denial_constraints.show import SPACE
 from holdfast.families.denial_constraints.space import chosen
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.missing import missing
 from holdfast.families.known import Known, bounded
-from holdfast.model.comparisons import AGREEMENTS
-from holdfast.model.constraints import Attribute, DenialConstraint
+from holdfast.model.comparisons import AGREEMENTS, agreements
+from holdfast.model.constraints import (
+    Attribute,
+    DenialConstraint,
+    FunctionalDependency,
+    Key,
+    Row,
+)
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.progress import Progress
 from holdfast.store import Store
@@ -69,6 +76,33 @@ def denial_error(
         counts = counting.count_all(run, table, [space])[space.name].sets
         violating = counts.agreeing(atoms_of(rule, space, names))
         return violating / counts.pairs if counts.pairs else 0.0
+
+
+def violations(
+    runner: Runner,
+    store: Store,
+    rule: Key | FunctionalDependency | DenialConstraint,
+    limit: int,
+    progress: Progress,
+) -> list[tuple[Row, Row]]:
+    """Pairs of rows that violate a rule, at most so many; row t first."""
+    denied = denial_of(rule)
+    with store.reading() as lease:
+        version = store.read(lease.version)
+        table = Known.load(store, version, rule.table).table
+        names = table.columns.names
+        if table.rows < 2 or limit < 1:
+            return []
+        # A set of no atoms is satisfied by every pair, whatever is compared.
+        space = space_of(denied, table.columns) if denied.predicates else agreements(len(names))
+        run = Run(runner, store, version.options, lease, progress)
+        view = table.view(store.path, version.options)
+        scope = completion.Scope(
+            runner, view, table.columns.schema, space, run.place.prefix, progress
+        )
+        pairs = completion.violating(scope, atoms_of(denied, space, names), limit)
+        text = rows_as_text(store.path, table.segments, names, np.unique(pairs))
+        return [(json.loads(text[t]), json.loads(text[s])) for t, s in pairs.tolist()]
 
 
 def predicates(

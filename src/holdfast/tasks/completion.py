@@ -250,6 +250,16 @@ def violating(item: Violating) -> Iterator[TaskResult]:
     yield TaskResult({}, {"refuted": refuted, **found.arrays()})
 
 
+def shown(item: Violating) -> Iterator[TaskResult]:
+    """The pairs themselves, by the ids of their rows."""
+    planes, codes, ids = item.planes, item.planes.codes(), item.planes.ids()
+    for atoms in item.candidates:
+        asked = violations.terms(planes.space, atoms)
+        if asked is not None:
+            found = violations.find(codes, asked, planes.view.nulls_equal, item.most)
+            yield TaskResult({}, {"pairs": ids[found]})
+
+
 def beside(item: Beside) -> Iterator[TaskResult]:
     """Evidence of all pairs with a row of the batch and, in one part of the others, any other."""
     view, space = item.view, item.space

@@ -11,7 +11,15 @@ from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import Masks
 from holdfast.model.comparisons import BOTH, EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
-from holdfast.model.constraints import STRONG, WEAK, Cell, DenialConstraint, Predicate
+from holdfast.model.constraints import (
+    STRONG,
+    WEAK,
+    Cell,
+    DenialConstraint,
+    FunctionalDependency,
+    Key,
+    Predicate,
+)
 from holdfast.model.errors import InputError
 from holdfast.model.names import listed, quoted
 from holdfast.tasks.values import family
@@ -73,6 +81,21 @@ def atoms_of(constraint: DenialConstraint, space: Space, columns: Sequence[str])
         else:
             _refuse(predicate, space, constraint.table, columns)
     return tuple(sorted(found))
+
+
+def denial_of(rule: Key | FunctionalDependency | DenialConstraint) -> DenialConstraint:
+    """What a rule about two rows denies.
+
+    >>> str(denial_of(FunctionalDependency("people", ("zip",), "city")))
+    'people: not (t.zip = s.zip and t.city != s.city)'
+    """
+    if isinstance(rule, DenialConstraint):
+        return rule
+    lhs = rule.columns if isinstance(rule, Key) else rule.lhs
+    predicates = [Predicate(("t", column), "=", ("s", column)) for column in lhs]
+    if isinstance(rule, FunctionalDependency):
+        predicates.append(Predicate(("t", rule.rhs), "!=", ("s", rule.rhs)))
+    return DenialConstraint(rule.table, tuple(predicates))
 
 
 def is_said(constraint: DenialConstraint, space: Space, columns: Sequence[str]) -> bool:
