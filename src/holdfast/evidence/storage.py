@@ -186,7 +186,7 @@ def _sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
     left, right = covers.dependencies
     keys = covers.keys.minimal
     parts = [(left, right, np.zeros(len(left))), (keys, _all(KEY, keys), np.zeros(len(keys)))]
-    if max_error is not None:
+    if max_error is not None and pairs.counts is not None:
         sides = tuple(covers.by_side)
         # Right sides share nothing that changes, and kernels leave the interpreter free.
         with ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -74,8 +74,11 @@ def completed(options: Options) -> Options:
         defaults = tuple(kind.name for kind in REGISTRY.values() if kind.default)
         options = replace(options, kinds=defaults)
     expect(options.kinds)
-    for kind in REGISTRY.values():
-        kind.expect(options)
+    counting = [kind.name for kind in REGISTRY.values() if kind.counts]
+    if options.max_error is not None and not {*counting} & {*options.kinds}:
+        raise InputError(
+            f"max_error needs counted pairs of rows: add {' or '.join(counting)} to the kinds"
+        )
     return options
 
 

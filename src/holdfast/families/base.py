@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
     from holdfast.families.known import Known, Step
     from holdfast.families.stored import StoredProfile, StoredTable
-    from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.screen.page import Page
     from holdfast.store.run import Run
@@ -56,6 +55,9 @@ class Kind(ABC):
 
     pairs: ClassVar[bool] = False
     """Whether it needs pairs of rows to be compared."""
+
+    counts: ClassVar[bool] = False
+    """Whether it is read from counted pairs of rows where errors are asked for."""
 
     values: ClassVar[bool] = False
     """Whether it needs the values of all columns to be counted."""
@@ -110,9 +112,6 @@ class Kind(ABC):
         """What two versions of a table have and the other has not; None where that is unknown."""
 
     # What is asked for
-
-    def expect(self, options: Options) -> None:  # noqa: B027  most ask for nothing
-        """Refuse options that ask for something which cannot be had."""
 
     def asked_with(self, found: Any, options: Mapping[str, Any]) -> Any:  # noqa: ARG002
         """What it found, as ``show`` asks for it with other values of its options."""

@@ -33,6 +33,7 @@ class DenialConstraints(Kind):
     how_broken = "two rows satisfy it"
     default = False
     gates = False
+    counts = True
     options = ("max_predicates", "cross_columns", "columns")
     parts = (DenialList(),)
 

@@ -10,7 +10,6 @@ from holdfast.families.parts import explain_evidence
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import FunctionalDependency
-from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from holdfast.families.functional_dependencies.reading import Dependencies
     from holdfast.families.known import Known, Step
     from holdfast.families.stored import StoredTable
-    from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.screen.page import Page
     from holdfast.store.run import Run
@@ -35,6 +33,7 @@ class FunctionalDependencies(Kind):
     field = "functional_dependencies"
     nouns = ("functional dependency", "functional dependencies")
     pairs = True
+    counts = True
     options = ("evidence", "max_error")
     parts = (DependencyList(),)
 
@@ -52,11 +51,6 @@ class FunctionalDependencies(Kind):
         if table.functional_dependencies is not None:
             return ""
         return table.evidence[AGREEMENTS].choice.reason
-
-    def expect(self, options: Options) -> None:
-        """Errors are counted with the pairs of rows that show dependencies."""
-        if options.max_error is not None and self.name not in options.kinds:
-            raise InputError(f"max_error needs counted pairs of rows: add {self.name} to the kinds")
 
     def needs(self, run: Run, table: Table) -> Need:
         """No two rows that agree on a left side may differ on the right; and keys, because what
