@@ -110,12 +110,6 @@ def choose(
     return [each for each in chosen if not any(some < {*each.atoms} for some in sets)], left
 
 
-def touched(masks: U64, space: Space) -> I64:
-    """How many comparisons each set has atoms of."""
-    numbers: I64 = _touched(bitsets.to_flags(masks, space.atoms), space).sum(axis=1)
-    return numbers
-
-
 def equal_region(columns: tuple[int, ...], space: Space) -> Region:
     """The pairs that are equal in some columns."""
     atoms = [
