@@ -63,6 +63,7 @@ def test_flight_has_nearly_a_million(tmp_path: Path) -> None:
     assert after is not None
     assert len(after) == len(before)
     assert not after.without(before)
+    assert not before.without(after)
 
 
 def test_uniprot_has_222_columns() -> None:
