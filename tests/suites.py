@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,12 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast import Options, Profile
+from holdfast import Options, Profile, Space, TableSnapshot
+from holdfast.families.denial_constraints.predicates import atoms_of
+from holdfast.families.denial_constraints.reported import reported
+from holdfast.kernels import bitsets
 from holdfast.model.changes import Changes
+from holdfast.model.comparisons import ORDER
 from holdfast.model.errors import BatchError, InputError, SchemaError, SourceError
 from tests import oracle
 
@@ -86,6 +91,20 @@ class Walk:
         }
         assert found == oracle.dependencies(list(self.rows), WIDTH)
         assert all(non_key.witness is not None for non_key in now.non_keys)
+        if "dcs" in now.found:
+            self.assert_denials(now)
+
+    def assert_denials(self, now: TableSnapshot) -> None:
+        form = now.evidence["denial"].space
+        assert form is not None
+        space = Space.from_dict(form)
+        asked = [(e.left, e.right, "ts", e.operators == ORDER) for e in space.comparisons]
+        assert {each[:2] for each in asked} == {(c, c) for c in range(WIDTH)}
+        shown = {oracle.evidence(t, s, asked) for t, s in permutations(self.rows, 2)}
+        sets = oracle.minimal_sets_stepwise(space.atoms, sorted(shown, key=sorted))
+        told = {atoms_of(each, space, NAMES) for each in now.found["dcs"]}
+        expected = reported(bitsets.from_columns(sets, space.atoms), space)
+        assert told == {*bitsets.to_columns(expected)}
 
 
 def places(sets: tuple[Any, ...]) -> list[tuple[int, ...]]:
@@ -106,11 +125,18 @@ def walk_through_every_job(
     walk = Walk(session, folder)
     walk.rows = make_rows(20)
     walk.profile = Profile.create(
-        folder / "frames", {"t": walk.frame(walk.rows, partitions=3)}, session=session
+        folder / "frames",
+        {"t": walk.frame(walk.rows, partitions=3)},
+        options=Options(kinds="keys,fds,inds,dcs"),
+        session=session,
     )
     walk.assert_exact()
     wrong = oracle.violations(list(walk.rows), (1,), 2, "equal")
     assert walk.profile.error("t: name -> seat") == wrong / (20 * 19 // 2)
+    pairs = walk.profile.violations("t: not (t.id < s.id and t.seat > s.seat)", limit=3)
+    assert len(pairs) == 3
+    assert all(t["id"] < s["id"] and t["seat"] > s["seat"] for t, s in pairs)
+    assert walk.profile.predicates("t")["t"].today == walk.profile.predicates("t")["t"].stored
 
     # A probe; and as the table has more than doubled, its columns are described anew.
     walk.apply(inserts=make_rows(30, 100))

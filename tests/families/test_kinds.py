@@ -139,7 +139,7 @@ def test_kinds_by_default(toy: Kind) -> None:
 
 
 def test_options_that_a_kind_refuses() -> None:
-    with pytest.raises(InputError, match="max_error needs counted pairs of rows: add fds or dcs to the"):
+    with pytest.raises(InputError, match="counted pairs of rows: add fds or dcs to the kinds"):
         families.completed(Options(kinds="keys", max_error=0.1))
 
 
