@@ -169,16 +169,10 @@ def test_completed_evidence_is_that_of_all_pairs(
         assert not [*Path(root).glob("codes-*")]
     if limit is not None:
         of = space.comparison_of
-        sizes = [len(each.operators) for each in space.comparisons]
-        minimal = [
-            each
-            for each in minimal
-            if len({of[a] for a in each}) <= limit
-            and not any(sum(of[a] == k for a in each) == size for k, size in enumerate(sizes))
-        ]
+        minimal = [each for each in minimal if len({of[a] for a in each}) <= limit]
     else:
         assert sorted(bitsets.to_columns(found.evidence.masks)) == sorted(maximal)
-    assert sorted(bitsets.to_columns(found.minimal)) == sorted(minimal)
+    assert sorted(bitsets.to_columns(found.cover.minimal)) == sorted(minimal)
     assert_shown(found.evidence, rows, space, nulls_equal)
 
 
@@ -244,9 +238,9 @@ def test_what_held_before_is_not_searched_again(tmp_path: Path) -> None:
     scope = Scope(Searches(), view, as_table([], 3).schema, space, PREFIX, thresholds=SEARCHED)
     first = completion.complete(scope)
     assert first.rounds
-    again = completion.complete(scope, known=first.evidence, held=first.minimal)
+    again = completion.complete(scope, known=first.evidence, held=first.cover.minimal)
     assert again.rounds == 0
-    assert (again.minimal == first.minimal).all()
+    assert (again.cover.minimal == first.cover.minimal).all()
     assert (again.evidence.masks == first.evidence.masks).all()
 
 
@@ -306,12 +300,12 @@ def test_planted_rules_of_tax_records_are_found(tmp_path: Path, way: str) -> Non
     few = replace(WAYS[way], sample_pairs_a_row=64, windows=1)
     scope = Scope(InProcess(), view, tax.SCHEMA, space, PREFIX, thresholds=few)
     found = completion.complete(scope, max_comparisons=4)
-    minimal = [set(each) for each in bitsets.to_columns(found.minimal)]
+    minimal = [set(each) for each in bitsets.to_columns(found.cover.minimal)]
     for rule in tax.planted():
         atoms = atoms_of(rule, space)
         assert any(each <= atoms for each in minimal), rule
     everything = completion.complete(replace(scope, thresholds=Thresholds()), max_comparisons=4)
-    assert bitsets.to_columns(everything.minimal) == bitsets.to_columns(found.minimal)
+    assert bitsets.to_columns(everything.cover.minimal) == bitsets.to_columns(found.cover.minimal)
 
 
 def atoms_of(rule: str, space: Space) -> set[int]:

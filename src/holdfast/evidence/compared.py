@@ -57,7 +57,7 @@ def _completed(
     """Complete evidence; where the time is bounded, complete up to a number of comparisons."""
     if table.rows < 2:
         none = Cover.build(space.atoms, bitsets.empty(space.atoms), limits.keys, groups_of(space))
-        nothing = Completed(Evidence.none(space.atoms), none, none.minimal, 0)
+        nothing = Completed(Evidence.none(space.atoms), none, 0)
         return nothing.evidence, _covers(space, nothing, limits.keys)
     done: tuple[Completed, int | None] | None = None
     for most, time in _depths(run.time, limits.keys, len(space.comparisons)):
@@ -101,6 +101,6 @@ def _covers(space: Space, done: Completed, most: int | None) -> Covers:
     masks = done.cover.evidence
     maximal_for = np.zeros((len(masks), bitsets.words_for(space.atoms + 1)), np.uint64)
     maximal_for |= bitsets.from_columns([[space.atoms]], space.atoms + 1)
-    minimal = {KEY: done.minimal}
+    minimal = {KEY: done.cover.minimal}
     limits = Limits(keys=most)
     return Covers.restored(space.atoms, masks, maximal_for, minimal, limits, groups_of(space))

@@ -19,10 +19,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.cover import approximate
 from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import regions
+from holdfast.evidence.counted import groups_of
 from holdfast.evidence.regions import Costs, Region, Sampled
 from holdfast.kernels import bitsets
 from holdfast.model.comparisons import Space
@@ -91,16 +91,11 @@ class Scope:
 
 @dataclass(frozen=True)
 class Completed:
-    """All maximal evidences of a table, with witnesses, and the minimal sets that no pair
-    satisfies.
-
-    With a limit on comparisons, the minimal sets that touch no more, without those that have all
-    atoms of one; as much of the evidence as they need; and a cover without sets.
-    """
+    """All maximal evidences of a table, with witnesses, and the cover whose minimal sets no pair
+    satisfies; with a limit on comparisons, only those evidences that its sets need."""
 
     evidence: Evidence
     cover: Cover
-    minimal: U64
     rounds: int
 
 
@@ -125,7 +120,7 @@ def complete(
         while len(candidates := state.candidates()):
             state.round += 1
             state.settle(candidates)
-    return Completed(state.evidence, state.cover, state.minimal, state.round)
+    return Completed(state.evidence, state.cover, state.round)
 
 
 def validate(scope: Scope, candidates: U64) -> tuple[Evidence, Flags]:
@@ -181,34 +176,13 @@ class _State:
 
     def __init__(self, scope: Scope, planes: Planes, max_comparisons: int | None) -> None:
         self.scope, self.planes = scope, planes
-        self.max_comparisons = max_comparisons
         atoms = scope.space.atoms
-        # With a limit on comparisons the cover only keeps the evidence: it can count atoms, while
-        # a search that counts comparisons leaves out most of what the cover would go through.
-        longest = None if max_comparisons is None else 0
         self.evidence = Evidence.none(atoms)
-        self.cover = Cover.build(atoms, bitsets.empty(atoms), longest)
+        groups = groups_of(scope.space)
+        self.cover = Cover.build(atoms, bitsets.empty(atoms), max_comparisons, groups)
         self.held = [bitsets.empty(atoms)]  # sets that no pair satisfies, or only known ones do
         self.sampled = Sampled(bitsets.empty(atoms), np.empty(0, np.int64), scope.rows)
         self.round = 0
-        self._minimal: U64 | None = None  # of the evidence as it is, once it was asked for
-
-    @property
-    def minimal(self) -> U64:
-        """The minimal sets within the limit on comparisons."""
-        space, masks = self.scope.space, self.cover.evidence
-        if self.max_comparisons is None:
-            return self.cover.minimal
-        if self._minimal is None:
-            whole = bitsets.from_columns(_trivial(space), space.atoms)
-            atoms = approximate.Space(
-                space.atoms, groups=np.array(space.comparison_of), trivial=whole
-            )
-            one_each = np.ones(len(masks), np.int64)
-            self._minimal = approximate.minimal_within(
-                masks, one_each, atoms, 0, self.max_comparisons
-            ).masks
-        return self._minimal
 
     def begin(self, sample: bool) -> None:
         """Sample pairs, or compare all where there are few; pairs of every selectivity are needed
@@ -244,12 +218,11 @@ class _State:
         masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in found)]))
         self.cover.add(masks[~bitsets.is_member(masks, self.evidence.masks)])
         self.evidence = self.evidence.joined(found).only(self.cover.evidence)
-        self._minimal = None
 
     def candidates(self) -> U64:
         """The minimal sets that may still be violated, one of two mirror images."""
         space = self.scope.space
-        masks = _one_of_mirrors(self.minimal, space)
+        masks = _one_of_mirrors(self.cover.minimal, space)
         masks = masks[~bitsets.any_subset(masks, np.concatenate(self.held))]
         whole = bitsets.from_columns(_trivial(space), space.atoms)
         return masks[~bitsets.any_subset(masks, whole)]
@@ -269,7 +242,7 @@ class _State:
         self.hold(bitsets.from_columns([each.atoms for each in chosen], scope.space.atoms))
         self.hold(asked[~refuted])
         self.learn(_evidence(results))
-        remaining = int(bitsets.is_member(candidates, self.minimal).sum())
+        remaining = int(bitsets.is_member(candidates, self.cover.minimal).sum())
         scope.progress(
             "learn",
             round=self.round,
