@@ -136,3 +136,28 @@ def test_larger_tables_in_boxes(seed: int, values: int) -> None:
     found = violations.find(codes, asked, nulls_equal=True, most=10_000)
     assert bool(len(found)) == expected.any()
     assert expected[found[:, 0], found[:, 1]].all()
+
+
+@pytest.mark.parametrize("operators", [("<=", "<="), ("<", ">="), (">", "<="), ("<=", None)])
+def test_sweeps_of_few_rows(operators: tuple[str, str | None]) -> None:
+    """Two inequalities and a difference: in few rows often only one pair is left, so that the one
+    row that a sweep remembers besides the largest matters."""
+    dice = np.random.default_rng(7)
+    compare = {"<=": np.less_equal, "<": np.less, ">=": np.greater_equal, ">": np.greater}
+    asked = [(Comparison(c, c, ORDER), op) for c, op in enumerate(operators) if op]
+    asked.append((Comparison(2, 2, EQUALITY), "!="))
+    asked.append((Comparison(3, 3, EQUALITY), "="))
+    both = 0
+    for _ in range(examples(1_000)):
+        codes = dice.integers(0, [[4], [4], [2], [2]], (4, dice.integers(2, 7))).astype(np.int32)
+        t, s = codes[:, :, None], codes[:, None, :]
+        expected = (t[2] != s[2]) & (t[3] == s[3])
+        for c, op in enumerate(operators):
+            if op:
+                expected &= compare[op](t[c], s[c])
+        found = violations.by_sweep(violations.sides(codes, asked, nulls_equal=True), 100)
+        # Every row t that has a partner is told, with one of them.
+        assert sorted(found[:, 0].tolist()) == np.flatnonzero(expected.any(axis=1)).tolist()
+        assert expected[found[:, 0], found[:, 1]].all()
+        both += expected.any()
+    assert 0 < both < examples(1_000)
