@@ -12,9 +12,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from benchmarks.batches import verdict
 from benchmarks.peers import fastadc
 from holdfast import Options, Profile, Source
+from holdfast.sample import tax
 from tests.data import MISSING, data_dir
 
 FIRST = {
@@ -69,13 +72,12 @@ def main() -> None:
 
 def long() -> None:
     """A million tax records, witnessed; and the same counted."""
-    from holdfast.sample import tax
     from holdfast.spark.session import open_session
 
     session = open_session()
     folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
     try:
-        rates = {}
+        rates, batches = {}, {}
         for rows in (100_000, 1_000_000):
             path = folder / f"tax-{rows}.parquet"
             tax.write(path, rows)
@@ -85,11 +87,30 @@ def long() -> None:
             rates[rows] = taken / rows
             print(f"  {rows:,} tax records: {found:,} constraints in {taken:,.1f} s")
             print(f"    {_told(profile._store.read().seconds[table])}")
+            batches[rows] = _tax_batches(profile, table, folder, rows)
         verdict("a million tax records", rates[1_000_000] * 1_000_000, 300, "s")
         verdict("  per row, times that of 100,000", rates[1_000_000] / rates[100_000], 1.3)
+        for (what, seconds), most in zip(batches[1_000_000].items(), (3, 5), strict=True):
+            verdict(f"  1,000 rows {what}", seconds, most, "s")
+            print(f"    {seconds / batches[100_000][what]:.2f} times that of 100,000 rows")
     finally:
         shutil.rmtree(folder)
         session.stop()
+
+
+def _tax_batches(profile: Profile, table: str, folder: Path, rows: int) -> dict[str, float]:
+    """Rows that are not there yet in, and out again: medians."""
+    times: dict[str, list[float]] = {"inserted": [], "deleted": []}
+    for k in range(REPEATS):
+        batch = folder / "more.parquet"
+        pq.write_table(tax.rows(1_000, seed=rows + k), batch)
+        start = time.perf_counter()
+        profile.apply(table, inserts=batch)
+        middle = time.perf_counter()
+        profile.apply(table, deletes=batch)
+        times["inserted"].append(middle - start)
+        times["deleted"].append(time.perf_counter() - middle)
+    return {what: statistics.median(each) for what, each in times.items()}
 
 
 def _first(session: Any, into: Path, path: Path, **options: Any) -> tuple[float, Profile]:

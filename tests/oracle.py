@@ -303,15 +303,18 @@ def denial_constraints(
     columns: int,
     comparisons: Iterable[Comparison],
     nulls: str = "equal",
+    most: int | None = None,
 ) -> list[tuple[int, ...]]:
     """The minimal sets of atoms that no two rows satisfy, without those that no values can satisfy
     and those that another one implies; of equivalent ones the first. By size, then
-    lexicographically."""
+    lexicographically. With a limit, all of that among the sets that touch no more comparisons."""
     space = tuple(comparisons)
+    of = [k for k, each in enumerate(operators(space)) for _ in each]
     atoms = sum(map(len, operators(space)))
     shown = {evidence(t, s, space, nulls) for t, s in permutations(rows, 2)}
     meaning = Meaning(columns, space, nulls)
     sets = minimal_sets_stepwise(atoms, sorted(shown, key=sorted))
+    sets = [each for each in sets if most is None or len({of[a] for a in each}) <= most]
     sets = [each for each in sets if meaning.denied(each)]
     denied = [(meaning.denied(each), meaning.denied(each, mirrored=True)) for each in sets]
 

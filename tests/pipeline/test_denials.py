@@ -69,15 +69,11 @@ def told(shop: Shop, space: Space, exact: bool = True) -> dict[tuple[int, ...], 
     return {atoms_of(e, space, names): e.error for e in found if bool(e.error) != exact}
 
 
-def touched(space: Space, atoms: tuple[int, ...]) -> int:
-    return len({space.comparison_of[atom] for atom in atoms})
-
-
 def expected(shop: Shop, rows: Rows, space: Space) -> Sets:
     asked = as_oracle(space)
-    found = oracle.denial_constraints(cells(shop, rows), shop.columns, asked, shop.options.nulls)
-    most = shop.options.max_predicates or len(asked)
-    return {each for each in found if touched(space, each) <= most}
+    options = shop.options
+    limits = (options.nulls, options.max_predicates)
+    return {*oracle.denial_constraints(cells(shop, rows), shop.columns, asked, *limits)}
 
 
 def satisfies(shop: Shop, witness: Any, constraint: DenialConstraint) -> bool:

@@ -42,13 +42,23 @@ def discovered(run: Run, table: Table, space: Space, limits: Limits) -> Found:
 def changed(
     run: Run, change: RowChange, space: Space, limits: Limits, before: Evidence, covers: Covers
 ) -> Found:
-    """After a batch. A set that held before it holds on all pairs without a new row."""
-    known = before.without(change.gone)[0] if len(change.gone) else before
+    """After a batch. A set that held before it holds on all pairs without a new row, and all pairs
+    with one are compared; so only sets that contain none which held are looked for in the rows."""
+    held = covers.keys.minimal
+    known, vanished = before.without(change.gone)
     with run.stage("validate"):
         if change.added:
             scope = _scope(run, change.after, space)
             known = known.joined([completion.beside(scope, change.added)])
-        return _completed(run, change.after, space, limits, known, covers.keys.minimal)
+        appeared = known.masks[~bitsets.is_member(known.masks, before.masks)]
+        # What deleted rows showed a new row may show again.
+        vanished = vanished[~bitsets.is_member(vanished, known.masks)]
+        after = covers.changed(appeared, vanished, known.masks)
+        minimal = after.keys.minimal
+        unsure = minimal[~bitsets.any_subset(minimal, held)]
+        if not bitsets.any_subset(unsure, completion.unsatisfiable(space)).all():
+            return _completed(run, change.after, space, limits, known, held)
+        return known.only(after.evidence), after
 
 
 def _completed(

@@ -224,8 +224,7 @@ class _State:
         space = self.scope.space
         masks = _one_of_mirrors(self.cover.minimal, space)
         masks = masks[~bitsets.any_subset(masks, np.concatenate(self.held))]
-        whole = bitsets.from_columns(_trivial(space), space.atoms)
-        return masks[~bitsets.any_subset(masks, whole)]
+        return masks[~bitsets.any_subset(masks, unsatisfiable(space))]
 
     def settle(self, candidates: U64) -> None:
         """One round, in one job: regions where that is cheaper, and searches for violations of what
@@ -303,13 +302,14 @@ def _evidence(results: Iterable[list[TaskResult]]) -> list[Evidence]:
     ]
 
 
-def _trivial(space: Space) -> list[tuple[int, ...]]:
-    """The sets of all atoms of a comparison, which no pair satisfies."""
-    return [
+def unsatisfiable(space: Space) -> U64:
+    """The sets of all atoms of a comparison, which no pair satisfies: ``=`` and ``!=``."""
+    sets = [
         tuple(range(first, first + len(each.operators)))
         for first, each in zip(space.first, space.comparisons, strict=True)
-        if len(each.operators) > 1
+        if "!=" in each.operators
     ]
+    return bitsets.from_columns(sets, space.atoms)
 
 
 def _mirrored(masks: U64, space: Space) -> U64:

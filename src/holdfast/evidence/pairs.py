@@ -22,6 +22,7 @@ from holdfast.cover.deepening import Deepening, OutOfTime
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import counting, strategy
+from holdfast.evidence.completion import unsatisfiable
 from holdfast.evidence.counted import Counted
 from holdfast.evidence.counting import Recounted, TooManyEvidences
 from holdfast.evidence.strategy import COUNTED, WITNESSED, Choice
@@ -124,7 +125,7 @@ class PairEvidence:
         longest = self.limits.keys if rhs == KEY else self.limits.dependencies
         groups = np.array(self.space.comparison_of, np.int64)
         without = None if rhs == KEY else rhs
-        atoms = Atoms(self.space.atoms, without, groups, _unsatisfiable(self.space))
+        atoms = Atoms(self.space.atoms, without, groups, unsatisfiable(self.space))
         found = within(sets, atoms, allowed(sets.pairs, max_error), longest)
         some = found.violations > 0
         return found.masks[some], found.violations[some] / sets.pairs
@@ -343,13 +344,3 @@ def _tried(
             failed[error.space] = strategy.TOO_MANY
             spaces = [space for space in spaces if space.name != error.space]
     return {}, failed
-
-
-def _unsatisfiable(space: Space) -> U64 | None:
-    """Sets of atoms that no pair satisfies, whatever its values: ``=`` and ``!=``, and so on."""
-    sets = [
-        tuple(range(first, first + len(each.operators)))
-        for first, each in zip(space.first, space.comparisons, strict=True)
-        if "!=" in each.operators
-    ]
-    return bitsets.from_columns(sets, space.atoms) if sets else None
