@@ -12,6 +12,7 @@ import numpy as np
 import typer
 
 from holdfast.cli import app
+from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
 from holdfast.families.inclusion_dependencies.reading import Inclusions
 from holdfast.families.keys.reading import FoundKeys
@@ -26,13 +27,16 @@ from holdfast.model.changes import (
     Verification,
 )
 from holdfast.model.commits import Choice, EvidenceRecord
+from holdfast.model.comparisons import EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
 from holdfast.model.constraints import (
     AgreeSet,
     Attribute,
+    DenialConstraint,
     FunctionalDependency,
     InclusionDependency,
     Key,
     NonKey,
+    Predicate,
 )
 from holdfast.model.limits import Limits
 from holdfast.report import forms
@@ -135,19 +139,46 @@ def test_the_json_page_shows_what_is_printed() -> None:
         },
     )
     shown = Snapshot(3, created, options, {"orders": orders})
+    compared = (
+        Comparison(0, 0, ORDER),
+        Comparison(1, 1, EQUALITY),
+        Comparison(2, 2, ORDER),
+        Comparison(3, 3, ORDER),
+    )
+    together = [(2, 3, 0), (3, 2, 0), (2, 3, FIRST), (2, 3, SECOND)]
+    space = Space(
+        "denial", 4, (*compared, *(Comparison(a, b, ORDER, rows) for a, b, rows in together))
+    )
+    rules = [
+        DenialConstraint(
+            "orders",
+            tuple(Predicate(("t", c), op, ("s", c)) for c, op in (("id", "<="), ("day", ">"))),
+        ),
+        DenialConstraint("orders", (Predicate(("t", "day"), ">", ("t", "sent")),)),
+    ]
+    wide = ("id", "city", "day", "sent")
+    known = EvidenceRecord(orders.evidence["agreement"].choice, space=space.to_dict())
+    denied = TableSnapshot("orders", 1000, wide, (), 0, (), {"dcs": rules},
+        evidence={"denial": known})  # fmt: skip
+    ruled = Snapshot(3, created, {"kinds": ["dcs"], "nulls": "equal", "max_predicates": None},
+        {"orders": denied})  # fmt: skip
+    chosen = Predicates(wide, space, Space("denial", 4, compared))
     page = sections("json.md")
     expected = {
         "show": [
             forms.show(shown),
             forms.show(Snapshot(3, created, options, {"orders": depending})),
+            forms.show(ruled),
             forms.agree_sets(shown, {"orders": [AgreeSet(("city", "day"), 17)]}),
             forms.show(replace(shown, found={"inds": contained}), ["inds"]),
             forms.show(replace(shown, found={"inds": contained}), ["foreign-keys"]),
             forms.show(Snapshot(3, created, options, {"log": twice}), ["keys"]),
             forms.show(Snapshot(3, created, {**options, "max_columns": 2}, shown.tables), ["keys"]),
             forms.show(Snapshot(3, created, options, {"orders": hurried}), ["keys"]),
+            forms.show(ruled, limit=1),
             forms.show(shown, ["keys"], verbose=True, sizes={"words": 24000, "log": 1200}),
         ],
+        "predicates": [forms.predicates({"orders": chosen})],
         "apply": [changes.to_dict()],
         "check": [{"breaks": forms.check(changes)["breaks"]}],
         "history": [
@@ -162,4 +193,5 @@ def test_the_json_page_shows_what_is_printed() -> None:
     }  # fmt: skip
     for name, printed in expected.items():
         blocks = re.findall(r"```json\n(.*?)```", page[name], flags=re.DOTALL)
-        assert [json.loads(block) for block in blocks] == printed, json.dumps(printed)
+        told = [forms.dumps(form) for form in printed]
+        assert [*map(json.loads, blocks)] == [*map(json.loads, told)], "\n".join(told)

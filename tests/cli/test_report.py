@@ -7,6 +7,7 @@ import io
 import json
 import re
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -215,6 +216,50 @@ def test_json_has_no_numbers_that_json_lacks() -> None:
     told = forms.dumps(form, ascii_only=True)
     assert told.isascii()
     assert json.loads(told) == {"a": ["NaN", "Infinity", "-Infinity", 1.5], "é": "é"}
+
+
+class Many(Sequence[FunctionalDependency]):
+    """Dependencies that are made when they are asked for, and how many were."""
+
+    def __init__(self, number: int) -> None:
+        self.number, self.made = number, 0
+
+    def __len__(self) -> int:
+        return self.number
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[place] for place in range(self.number)[at]]
+        made = FunctionalDependency("t", ("a",), f"c{range(self.number)[at]}")
+        self.made += 1
+        return made
+
+
+def test_json_of_many_is_not_held_at_once() -> None:
+    many = Many(10_000)
+    form = forms.show(snapshot(table(["a", "b"], functional_dependencies=many)), ["fds"])
+    assert many.made == 0
+    chunks = forms.chunks(form)
+    first = next(chunks)
+    assert 0 < many.made < 2_000
+    told = json.loads(first + "".join(chunks))
+    assert many.made == 10_000
+    assert told == form
+    assert told["tables"]["t"]["functional_dependencies"][-1]["rhs"] == "c9999"
+
+
+def test_json_of_a_few_makes_no_more() -> None:
+    many = Many(10_000)
+    found = snapshot(table(["a", "b"], functional_dependencies=many))
+    told = json.loads(forms.dumps(forms.show(found, ["fds"], limit=3)))["tables"]["t"]
+    assert many.made == 3
+    assert [each["rhs"] for each in told["functional_dependencies"]] == ["c0", "c1", "c2"]
+    assert told["counts"] == {"functional_dependencies": 10_000}
+
+
+def test_json_is_printed_as_the_library_does() -> None:
+    form = {"a": [], "b": [[1, (2.5, None)], {"c": [True]}], "d": {}, "é": "\u2028"}
+    assert forms.dumps(form) == json.dumps(form, indent=2, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
     return found
 
 
-def split_columns(value: str | None) -> list[str] | None:
+def split_columns(value: str | None, option: str = "--row-key") -> list[str] | None:
     """Column names as keys are printed: with commas, unclear ones in backticks.
 
     >>> split_columns("id, `a,b`")
@@ -94,7 +94,7 @@ def split_columns(value: str | None) -> list[str] | None:
         return None
     names = next(csv.reader([value], quotechar="`", skipinitialspace=True), [])
     if not names or not all(names):
-        raise InputError(f"--row-key {value!r}: expected column names with commas between them")
+        raise InputError(f"{option} {value!r}: expected column names with commas between them")
     return names
 
 
@@ -164,6 +164,36 @@ def share_or_off(text: str, flag: str) -> float | None:
         return float(text)
     except ValueError:
         raise InputError(f"{flag} must be a share from 0 to 1, or off, not {text!r}") from None
+
+
+class ComparedOptions(TypedDict, total=False):
+    """What denial constraints compare, as far as it was told."""
+
+    max_predicates: int
+    cross_columns: float | None
+    columns: tuple[str, ...]
+
+
+def compared(
+    max_predicates: int | None, cross_columns: str | None, columns: str | None
+) -> ComparedOptions:
+    """Those that were given."""
+    found: ComparedOptions = {}
+    if max_predicates is not None:
+        found["max_predicates"] = max_predicates
+    if cross_columns is not None:
+        found["cross_columns"] = share_or_off(cross_columns, "--cross-columns")
+    if columns is not None:
+        found["columns"] = tuple(split_columns(columns, "--columns") or ())
+    return found
+
+
+def expect_limit(limit: int | None, everything: bool) -> None:
+    """See that the number of entries to show of each list is one."""
+    if limit is not None and limit < 0:
+        raise InputError(f"--limit must be a number of entries, 0 or more, not {limit}")
+    if limit is not None and everything:
+        raise InputError("--limit shows some of each list and --all shows all: give one of them")
 
 
 def kind_fields(kinds: str | None) -> list[str] | None:

@@ -54,8 +54,8 @@ class _Group(_PlainFlags, typer.core.TyperGroup):
 app = typer.Typer(
     name="holdfast",
     cls=_Group,
-    help="Finds the keys, foreign keys, functional and inclusion dependencies that hold in tables, "
-    "and keeps them current as rows arrive, change and go.",
+    help="Finds the keys, foreign keys, functional and inclusion dependencies and denial "
+    "constraints that hold in tables, and keeps them current as rows arrive, change and go.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -157,12 +157,13 @@ MaxPredicates = Annotated[
     int | None, _flag("--max-predicates", "The most comparisons of a denial constraint.", "N")
 ]
 CrossColumns = Annotated[
-    str,
+    str | None,
     _flag("--cross-columns", "Compare columns that share so many values; or off.", "SHARE|off"),
 ]
 Compared = Annotated[
     str | None, _flag("--columns", "Those that denial constraints compare, with commas.", "COLUMNS")
 ]
+Limit = Annotated[int | None, _flag("--limit", "Show at most so many of each list.", "N")]
 All = Annotated[bool, _flag("--all", "Show long lists whole.")]
 Quiet = Annotated[bool, _flag("--quiet -q", "Neither progress nor notes.")]
 Verbose = Annotated[bool, _flag("--verbose -v", "Tell more.")]
@@ -216,7 +217,7 @@ def profile(
         float | None, _flag("--max-error", "Also what this share of row pairs violates.", "SHARE")
     ] = None,
     max_predicates: MaxPredicates = None,
-    cross_columns: CrossColumns = "0.3",
+    cross_columns: CrossColumns = None,
     columns: Compared = None,
     min_coverage: Annotated[
         float, _flag("--min-coverage", "Also inclusions of this share of the values.", "SHARE")
@@ -257,9 +258,7 @@ def profile(
         time_budget=time_budget,
         evidence=evidence,
         max_error=max_error,
-        max_predicates=max_predicates,
-        cross_columns=arguments.share_or_off(cross_columns, "--cross-columns"),
-        columns=arguments.split_columns(columns) or (),
+        **arguments.compared(max_predicates, cross_columns, columns),
         min_coverage=min_coverage,
         max_arity=max_arity,
         inclusion_nulls=inclusion_nulls,
@@ -401,18 +400,20 @@ def show(
         float | None,
         _flag("--min-coverage", "Also inclusions of this share of the values.", "SHARE"),
     ] = None,
+    limit: Limit = None,
     output: OutputFormat = Output.TEXT,
     everything: All = False,
     quiet: Quiet = False,  # noqa: ARG001  every command takes it
     verbose: Verbose = False,
 ) -> int:
-    """Show what a profile knows: keys and non-keys, dependencies, foreign keys."""
+    """Show what a profile knows: keys and non-keys, dependencies, foreign keys, rules."""
     from dataclasses import replace
 
     from holdfast.api import Profile
     from holdfast.model.commits import unknown_table
     from holdfast.report import forms, terminal
 
+    arguments.expect_limit(limit, everything)
     opened = Profile.open(directory)
     found = opened.snapshot(at)
     if table is not None:
@@ -427,9 +428,10 @@ def show(
             for name in found.tables
         }
         if output == Output.JSON:
-            _print_json(forms.agree_sets(found, counted))
+            _print_json(forms.agree_sets(found, counted, limit))
         else:
-            terminal.agree_sets(terminal.Page(sys.stdout, everything=everything), counted)
+            page = terminal.Page(sys.stdout, everything=everything, limit=limit)
+            terminal.agree_sets(page, counted)
         return 0
     for kind in families.REGISTRY.values():
         if part in [each.name for each in kind.parts]:
@@ -437,7 +439,7 @@ def show(
     if min_coverage is not None:
         found = found.asked_with({"min_coverage": min_coverage})
     parts = None if part is None else [part]
-    _show(opened, directory, found, output, parts, everything, verbose)
+    _show(opened, directory, found, output, parts, everything, verbose, limit)
     return 0
 
 
@@ -472,7 +474,7 @@ def add(
     directory: Directory,
     kinds: Annotated[str, _flag("--kinds", "What to look for from now on, too.", "KINDS")],
     max_predicates: MaxPredicates = None,
-    cross_columns: CrossColumns = "0.3",
+    cross_columns: CrossColumns = None,
     columns: Compared = None,
     output: OutputFormat = Output.TEXT,
     master: Master = None,
@@ -483,17 +485,13 @@ def add(
     verbose: Verbose = False,
 ) -> int:
     """Look for further kinds of constraints in the rows that a profile holds, and keep them."""
-    asked = arguments.split_columns(kinds) or []
+    asked = [name.strip() for name in kinds.split(",")]
+    options = arguments.compared(max_predicates, cross_columns, columns)
     spark = _spark(master, remote, conf)
     with _committing(directory):
         with _progress(quiet) as progress:
             opened = _open(directory, spark, progress)
-            opened.add_kinds(
-                asked,
-                max_predicates=max_predicates,
-                cross_columns=arguments.share_or_off(cross_columns, "--cross-columns"),
-                columns=arguments.split_columns(columns) or (),
-            )
+            opened.add_kinds(asked, **options)
         parts = [part.name for kind in families.named(asked) for part in kind.parts if part.brief]
         _show(opened, directory, opened.snapshot(), output, parts, everything, verbose)
     return 0
@@ -668,14 +666,15 @@ def _show(
     parts: Sequence[str] | None,
     everything: bool,
     verbose: bool,
+    limit: int | None = None,
 ) -> None:
     from holdfast.report import forms, terminal
 
     sizes = opened.sizes() if verbose else None
     if output == Output.JSON:
-        _print_json(forms.show(found, parts, verbose=verbose, sizes=sizes))
+        _print_json(forms.show(found, parts, verbose=verbose, sizes=sizes, limit=limit))
     else:
-        page = terminal.Page(sys.stdout, everything=everything)
+        page = terminal.Page(sys.stdout, everything=everything, limit=limit)
         terminal.show(page, _shown(directory), found, parts, verbose=verbose, sizes=sizes)
 
 
@@ -690,4 +689,6 @@ def _print_json(form: dict[str, Any]) -> None:
     from holdfast.report import forms
 
     encoding = (sys.stdout.encoding or "utf-8").lower().replace("-", "")
-    sys.stdout.write(forms.dumps(form, ascii_only=encoding != "utf8") + "\n")
+    for chunk in forms.chunks(form, ascii_only=encoding != "utf8"):
+        sys.stdout.write(chunk)
+    sys.stdout.write("\n")

@@ -7,8 +7,8 @@ what is in the list; how JSON and the terminal show it is the same for all that 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from holdfast.screen.text import count, plain
 
@@ -17,6 +17,36 @@ if TYPE_CHECKING:
     from holdfast.screen.page import Page
 
 Form = dict[str, Any]
+
+
+class Forms(Sequence[Form]):
+    """The JSON forms of constraints, each made when it is asked for: there may be a million."""
+
+    def __init__(self, constraints: Sequence[Any]) -> None:
+        self._constraints = constraints
+
+    def __len__(self) -> int:
+        return len(self._constraints)
+
+    @overload
+    def __getitem__(self, at: int) -> Form: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Forms: ...
+
+    def __getitem__(self, at: int | slice) -> Form | Forms:
+        if isinstance(at, slice):
+            return Forms(self._constraints[at])
+        form: Form = self._constraints[at].to_dict()
+        return form
+
+    def __iter__(self) -> Iterator[Form]:
+        return (each.to_dict() for each in self._constraints)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, list | Forms) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]  # like that of a list
 
 
 class Part(ABC):
@@ -57,7 +87,7 @@ class TablePart(Part):
 
     def form(self, table: TableSnapshot, options: Form) -> Form:  # noqa: ARG002
         """Its fields in the JSON form of a table."""
-        return {self.field: [each.to_dict() for each in self.listed(table)]}
+        return {self.field: Forms(self.listed(table))}
 
     def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:  # noqa: ARG002
         """Its lines under the heading of a table."""
@@ -104,7 +134,7 @@ class ProfilePart(Part):
 
     def form(self, snapshot: Snapshot) -> Form:
         """Its fields in the JSON form of a version."""
-        return {self.field: [each.to_dict() for each in self.listed(snapshot)]}
+        return {self.field: Forms(self.listed(snapshot))}
 
     @abstractmethod
     def show(self, page: Page, snapshot: Snapshot, asked: bool) -> None:

@@ -202,7 +202,7 @@ class Entry:
 
     version: int
     created: str
-    changes: Changes | None  # None: the first profile
+    changes: Changes | None  # None: the first profile, or kinds that were added
     tables: dict[str, int]  # rows per table
     counts: dict[str, dict[str, int]]  # constraints per table and kind, by its JSON name
     duplicates: dict[str, int]  # rows that repeat another one, per table
@@ -212,8 +212,13 @@ class Entry:
         """Minimal keys per table, of its distinct rows."""
         return {name: counts.get("keys", 0) for name, counts in self.counts.items()}
 
+    @property
+    def without_batch(self) -> str:
+        """What it is where no batch made it."""
+        return "first profile" if self.version == 1 else "kinds added"
+
     def __repr__(self) -> str:
-        what = "first profile" if self.changes is None else repr(self.changes)
+        what = self.without_batch if self.changes is None else repr(self.changes)
         return f"<Entry of version {self.version}, {self.created}, {what}>"
 
     def to_dict(self) -> dict[str, Any]:

@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from holdfast import families
 from holdfast.families.denial_constraints.chosen import Predicates
-from holdfast.families.parts import Form, complete_up_to
+from holdfast.families.parts import Form, Forms, complete_up_to
 from holdfast.model.changes import Changes, Entry, TableDiff
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.records import to_form
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+
+_TOKENS = 10_000
+"""So many tokens of JSON are printed at a time."""
 
 
 def show(
@@ -26,19 +30,23 @@ def show(
     *,
     verbose: bool = False,
     sizes: dict[str, int] | None = None,
+    limit: int | None = None,
 ) -> Form:
-    """A version: of each table the asked-for parts (None: all), all of them."""
+    """A version: of each table the asked-for parts (None: all), whole or, with a limit, the first
+    of each list beside how many there are."""
     form: Form = {
         "version": snapshot.version,
         "nulls": snapshot.options["nulls"],
         "tables": {
-            name: _table(table, snapshot.options, parts, verbose)
+            name: _table(table, snapshot.options, parts, verbose, limit)
             for name, table in snapshot.tables.items()
         },
     }
+    lists: Form = {}
     for kind, asked in families.profile_parts(parts).items():
         for part in asked if kind.name in snapshot.found else ():
-            form |= part.form(snapshot)
+            lists |= part.form(snapshot)
+    form |= _cut(lists, limit)
     if verbose:
         form |= {"created": snapshot.created, "options": snapshot.options, "bytes": sizes or {}}
     return form
@@ -86,17 +94,31 @@ def dumps(form: Form, *, ascii_only: bool = False) -> str:
       "a": "NaN"
     }
     """
-    return json.dumps(_finite(form), indent=2, ensure_ascii=ascii_only, allow_nan=False)
+    return "".join(chunks(form, ascii_only=ascii_only))
+
+
+def chunks(form: Form, *, ascii_only: bool = False) -> Iterator[str]:
+    """The same piece by piece: what is made when it is asked for is held no longer than that."""
+    encoder = json.JSONEncoder(indent=2, ensure_ascii=ascii_only, allow_nan=False)
+    tokens = encoder.iterencode(_printable(form))
+    while chunk := "".join(islice(tokens, _TOKENS)):
+        yield chunk
 
 
 def _table(
-    table: TableSnapshot, options: Form, parts: Collection[str] | None, verbose: bool
+    table: TableSnapshot,
+    options: Form,
+    parts: Collection[str] | None,
+    verbose: bool,
+    limit: int | None,
 ) -> Form:
     form: Form = {"rows": table.rows, "columns": list(table.columns)}
     asked = families.table_parts(parts)
     known = [part for kind in asked if kind.name in table.found for part in asked[kind]]
+    lists: Form = {}
     for part in known:
-        form |= part.form(table, options)
+        lists |= part.form(table, options)
+    form |= _cut(lists, limit)
     if families.compare_pairs(options["kinds"]):
         form["duplicates"] = table.duplicates
     if table.duplicates:
@@ -120,21 +142,54 @@ def _table(
     return form
 
 
-def agree_sets(snapshot: Snapshot, counted: dict[str, list[AgreeSet] | None]) -> Form:
-    """All agree-sets of tables, with their numbers of row pairs; None: they are not counted."""
+def _cut(lists: Form, limit: int | None) -> Form:
+    """Fields whose lists have at most so many entries, beside how many there are; None: all."""
+    if limit is None:
+        return lists
+    whole = {
+        name: each
+        for name, each in lists.items()
+        if isinstance(each, Sequence) and not isinstance(each, str)
+    }
+    if not whole:
+        return lists
+    cut = {name: each[:limit] for name, each in whole.items()}
+    return {**lists, **cut, "counts": {name: len(each) for name, each in whole.items()}}
+
+
+def agree_sets(
+    snapshot: Snapshot, counted: dict[str, list[AgreeSet] | None], limit: int | None = None
+) -> Form:
+    """The agree-sets of tables, with their numbers of row pairs; None: they are not counted."""
     tables: Form = {}
     for name, found in counted.items():
         tables[name] = {"not_searched": ["agree_sets"]}
         if found is not None:
-            tables[name] = {"agree_sets": [each.to_dict() for each in found]}
+            tables[name] = _cut({"agree_sets": Forms(found)}, limit)
     return {"version": snapshot.version, "tables": tables}
 
 
-def _finite(value: Any) -> Any:
+def _printable(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
+        return {name: _printable(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [_printable(each) for each in value]
+    if isinstance(value, Forms):
+        return _Streamed(value)
     return value
+
+
+class _Streamed(list[Any]):
+    """What the encoder takes for a list, and goes through once: its entries are made meanwhile."""
+
+    def __init__(self, values: Forms) -> None:
+        super().__init__()
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(_printable, self._values)

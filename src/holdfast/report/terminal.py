@@ -257,8 +257,8 @@ def _duplicates(
     page: Page, number: int, rows: Sequence[Row], *, would: bool = False, was: str = ""
 ) -> None:
     page.line(f"{_none()}: {_repeating(number, would=would)}{was}", "red", 2)
-    if rows:
-        page.rows(rows[: page.limit], (), 4)
+    if some := rows[: page.limit]:
+        page.rows(some, (), 4)
 
 
 def _batch(outcome: Changes) -> str:
@@ -303,7 +303,7 @@ def _events(entry: Entry, kinds: Sequence[Kind]) -> list[list[str]]:
     happened = entry.changes
     if happened is None:
         return [
-            [plain(table), "", "first profile", f"{rows:,}"]
+            [plain(table), "", entry.without_batch, f"{rows:,}"]
             + [_number(kind, entry, table, entry.duplicates[table]) for kind in kinds]
             for table, rows in entry.tables.items()
         ]

@@ -34,31 +34,49 @@ class _Console(Console):
 class Page:
     """Where results go, and how many of a list are shown."""
 
-    def __init__(self, stream: TextIO, *, everything: bool = False) -> None:
+    def __init__(
+        self, stream: TextIO, *, everything: bool = False, limit: int | None = None
+    ) -> None:
         terminal = stream.isatty()
         width = None if terminal or "COLUMNS" in os.environ else _WIDTH_WITHOUT_TERMINAL
         self.console = _Console(
             file=stream, width=width, highlight=False, markup=False, emoji=False
         )
-        self.limit = None if everything else SHOWN
+        self.limit = None if everything else SHOWN if limit is None else limit
         # A file or a pipe gets a set per line, whatever its length, so that it can be searched.
         self._soft = not terminal
 
     def line(
-        self, text: str | Text = "", style: str = "", indent: int = 0, hang: int = GAP
+        self,
+        text: str | Text = "",
+        style: str = "",
+        indent: int = 0,
+        hang: int = GAP,
+        breaks: str | None = None,
     ) -> None:
         """One line, or on a terminal as many as it needs: all but the first are indented by
-        ``hang`` more, so that they are not taken for lines of their own."""
+        ``hang`` more, so that they are not taken for lines of their own. They end after
+        ``breaks`` where they can; None: after any word."""
         whole = Text.assemble(text)
         room = max(1, self.console.width - indent)
         parts = [whole]
         if whole and not self._soft and whole.cell_len > room:
-            parts = list(whole.wrap(self.console, max(1, room - hang)))
+            parts = self._wrapped(whole, max(1, room - hang), breaks)
         for place, part in enumerate(parts):
             part.rstrip()
             before = " " * (indent + hang if place else indent)
             printed = Text(before).append(part) if part else Text()
             self.console.print(printed, style=style or None, soft_wrap=True)
+
+    def _wrapped(self, whole: Text, room: int, breaks: str | None) -> list[Text]:
+        lines = [Text()]
+        pieces = [whole] if breaks is None else whole.split(breaks, include_separator=True)
+        for piece in pieces:
+            # A space at the end of a line needs no room.
+            if lines[-1] and lines[-1].cell_len + cell_len(piece.plain.rstrip()) > room:
+                lines.append(Text())
+            lines[-1].append(piece)
+        return [part for line in lines for part in line.wrap(self.console, room)]
 
     def table(self, table: Table, indent: int) -> None:
         """A table, cut to the width of the screen."""

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 SPACE = "denial"
 """The name of the space of comparisons of denial constraints."""
 
-_ELSEWHERE = {"keys": "key", "fds": "fd"}
-"""Kinds that list constraints of a form themselves."""
+_ELSEWHERE = {"keys": ("key", "key", "keys"), "fds": ("fd", "dependency", "dependencies")}
+"""Kinds that list constraints of a form themselves; how people name one of them, and several."""
 
 
 class DenialList(TablePart):
@@ -48,23 +48,34 @@ class DenialList(TablePart):
     def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:  # noqa: ARG002
         """Keys and functional dependencies are counted where they are listed themselves."""
         found: Denials = table.found["dcs"]
-        elsewhere = [form for kind, form in _ELSEWHERE.items() if kind in table.found]
-        shown = found.besides(elsewhere)
+        elsewhere = [names for kind, names in _ELSEWHERE.items() if kind in table.found]
+        shown = found.besides([form for form, *_ in elsewhere])
         heading = self.heading(len(found))
-        if len(shown) < len(found):
-            heading += f", {len(found) - len(shown):,} of them keys or functional dependencies"
+        if hidden := len(found) - len(shown):
+            if len(found) == 1:
+                heading += f", a {' or '.join(noun for _, noun, _ in elsewhere)}"
+            else:
+                number = f"{hidden:,}" if len(shown) else "all"
+                heading += f", {number} of them {' or '.join(nouns for *_, nouns in elsewhere)}"
             if page.limit is None:
                 shown = found
             else:
-                heading += " (--all shows them)"
+                heading += f" (--all shows {'it' if len(found) == 1 else 'them'})"
         page.line(heading + self.limited(table, options), "", 2)
         for each in shown[: page.limit]:
-            error = f"  (violated by {each.error:.3g} of the ordered row pairs)"
-            page.line(plain(each.body) + (error if each.error else ""), _color(each), 4)
-            if each.sentence:
-                page.line(plain(each.sentence), "dim", 6)
+            _line(page, each)
         page.more(len(shown), 4)
 
 
-def _color(each: DenialConstraint) -> str:
-    return "" if each.error else "green"
+def _line(page: Page, each: DenialConstraint) -> None:
+    """A rule in words, where there are some, above how it is written."""
+    style = "" if each.error else "green"
+    body = plain(each.body)
+    if each.error:
+        body += f"  (violated by {each.error:.3g} of the ordered row pairs)"
+    words = each.sentence if each.predicates else "there are no two rows"
+    if words is None:
+        page.line(body, style, 4, breaks=" and ")
+    else:
+        page.line(plain(words), style, 4)
+        page.line(body, "dim", 6, breaks=" and ")

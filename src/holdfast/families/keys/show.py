@@ -74,17 +74,18 @@ class NonKeyList(TablePart):
     def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:
         """With what two rows share, or with both rows."""
         non_keys = self.listed(table)
+        shown = non_keys[: page.limit]
         heading = self.heading(len(non_keys))
         if non_keys:
             heading = count(len(non_keys), "maximal non-key")
         page.line(heading + self.limited(table, options), indent=2)
         if verbose:
-            for non_key in non_keys[: page.limit]:
+            for non_key in shown:
                 page.line(column_names(non_key), "yellow", 4)
                 if non_key.witness:
                     page.rows(non_key.witness, non_key.columns, 6)
-        elif non_keys:
-            _with_shared(page, non_keys[: page.limit], 4)
+        elif shown:
+            _with_shared(page, shown, 4)
         page.more(len(non_keys), 4)
 
 
