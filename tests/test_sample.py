@@ -9,14 +9,27 @@ from collections import Counter
 from itertools import combinations
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv
 import pytest
 
-from holdfast import sample
+from holdfast import Options, families, flow, sample
+from holdfast.input.row_input import Columns, RowInput
+from holdfast.model.progress import no_progress
+from holdfast.report.snapshot import snapshot
 from holdfast.sample import make
+from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
 
 SHOP = Path(sample.__file__).with_name("shop")
 Rows = list[tuple[str, ...]]
 Keys = set[frozenset[str]]
+TYPES = {
+    pa.int64(): "bigint",
+    pa.float64(): "double",
+    pa.date32(): "date",
+    pa.string(): "string",
+}
 
 
 def read(name: str) -> tuple[tuple[str, ...], Rows]:
@@ -118,6 +131,26 @@ def test_the_order_rules_hold() -> None:
     _, items = read("order_items.csv")
     discounts = [float(row[5]) for row in sorted(items, key=lambda row: (int(row[3]), row[5]))]
     assert discounts == sorted(discounts)
+
+
+def rules(table: str, folder: Path) -> list[str]:
+    """The order rules of a table, in words, as they are listed."""
+    read_in = pa.csv.read_csv(SHOP / f"{table}.csv")
+    types = [TYPES[each] for each in read_in.schema.types]
+    columns = Columns.of(read_in.column_names, types, read_in.schema.types)
+    rows = RowInput(table, columns, read_in.rename_columns(columns.schema.names))
+    store = Store.create(folder / table)
+    options = families.completed(Options(kinds="dcs", cross_columns=None))
+    flow.profile(InProcess(), store, {table: rows}, options, no_progress)
+    found = snapshot(store).tables[table].found["dcs"]
+    return [each.sentence for each in found if each.sentence]
+
+
+def test_the_rules_are_found(tmp_path: Path) -> None:
+    assert rules("orders", tmp_path)[0] == "ordered_on rises with order_id"
+    of_items = rules("order_items", tmp_path)
+    assert of_items[0] == "discount rises with quantity"
+    assert "total rises with quantity, within product_id" in of_items
 
 
 def test_the_files_are_copied_by_the_command(tmp_path: Path) -> None:

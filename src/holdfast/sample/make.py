@@ -8,7 +8,7 @@ What holds in the four tables by design, so that a first profile finds few keys 
                   a higher order_id is never ordered earlier
     order_items   keys {order_id, line_no}, {order_id, product_id}; product_id → unit_price;
                   a larger quantity never has a smaller discount; the total follows from
-                  quantity, unit_price and discount
+                  quantity, unit_price and discount, and of one product rises with quantity
 
 Foreign keys: orders.customer_id, order_items.order_id and order_items.product_id.
 In a table this small, chance would make keys of many other columns. Each table therefore has
