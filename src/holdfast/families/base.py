@@ -47,6 +47,9 @@ class Kind(ABC):
     how_broken: ClassVar[str] = ""
     """What rows do that break one: "two rows agree on it"; empty where that is plain."""
 
+    breaks: ClassVar[str | None] = None
+    """After what the lines of one that is too long for the screen end; None: after any word."""
+
     default: ClassVar[bool] = True
     """Whether it is looked for where no kinds are named."""
 

@@ -157,11 +157,11 @@ def _kind_changes(
     repeated = [each for each in changes.broken if each.repeated]
     if by_rows:
         number = counts["broken"] - len(repeated)
-        how = kind.how_broken if number == 1 else kind.how_broken.replace("on it", "on each")
+        how = kind.how_broken if number == 1 else kind.how_broken.replace(" it", " each")
         verb = "would break" if check else "broken"
         page.line(f"{count(number, *kind.nouns)} {verb}{': ' if how else ''}{how}", "red", 2)
         for each in by_rows[: page.limit]:
-            page.line(kind.body(each.constraint), "red", 4)
+            page.line(kind.body(each.constraint), "red", 4, breaks=kind.breaks)
             if each.witness and (how or verbose):
                 page.rows(each.witness, getattr(each.constraint, "columns", ()), 6)
         page.more(number, 4)
@@ -173,7 +173,8 @@ def _kind_changes(
         verb = "would become" if check else "became"
         page.line(f"{count(counts['superseded'], *kind.nouns)} {verb} shorter", "", 2)
         for shorter in changes.superseded[: page.limit]:
-            page.line(f"{kind.body(shorter.constraint)} → {kind.body(shorter.by)}", "", 4)
+            both = f"{kind.body(shorter.constraint)} → {kind.body(shorter.by)}"
+            page.line(both, "", 4, breaks=kind.breaks)
         page.more(counts["superseded"], 4)
     if changes.unchecked:
         left_out = count(counts["unchecked"], *kind.nouns)
@@ -189,7 +190,7 @@ def _kind_changes(
         )
         for error in changes.errors[: page.limit]:
             was, now = (_share(share) for share in (error.before, error.after))
-            page.line(f"{kind.body(error.constraint)}  {was} → {now}", "", 4)
+            page.line(f"{kind.body(error.constraint)}  {was} → {now}", "", 4, breaks=kind.breaks)
         page.more(counts["errors"], 4)
     for name in [name for name in counts if name not in _LISTS and name.endswith("_gained")]:
         what = name.removesuffix("_gained")
@@ -211,7 +212,7 @@ def _listed(
 ) -> None:
     page.line(heading, style, 2)
     for each in constraints[: page.limit]:
-        page.line(kind.body(each), style, 4)
+        page.line(kind.body(each), style, 4, breaks=kind.breaks)
     page.more(total, 4)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.families.base import Kind
-from holdfast.families.denial_constraints.show import SPACE, DenialList
+from holdfast.families.denial_constraints.show import BREAKS, SPACE, DenialList
 from holdfast.families.parts import explain_evidence
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.constraints import DenialConstraint
@@ -31,6 +31,7 @@ class DenialConstraints(Kind):
     field = "denial_constraints"
     nouns = ("denial constraint", "denial constraints")
     how_broken = "two rows satisfy it"
+    breaks = BREAKS
     default = False
     gates = False
     counts = True

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 SPACE = "denial"
 """The name of the space of comparisons of denial constraints."""
 
+BREAKS = " and "
+"""Lines of a long constraint end between its predicates."""
+
 _ELSEWHERE = {"keys": ("key", "key", "keys"), "fds": ("fd", "dependency", "dependencies")}
 """Kinds that list constraints of a form themselves; how people name one of them, and several."""
 
@@ -75,7 +78,7 @@ def _line(page: Page, each: DenialConstraint) -> None:
         body += f"  (violated by {each.error:.3g} of the ordered row pairs)"
     words = each.sentence if each.predicates else "there are no two rows"
     if words is None:
-        page.line(body, style, 4, breaks=" and ")
+        page.line(body, style, 4, breaks=BREAKS)
     else:
         page.line(plain(words), style, 4)
-        page.line(body, "dim", 6, breaks=" and ")
+        page.line(body, "dim", 6, breaks=BREAKS)
