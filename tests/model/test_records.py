@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from holdfast.model.commits import (
-    AGREEMENT,
     BatchRecord,
     BlockRecord,
     Choice,
@@ -23,6 +22,7 @@ from holdfast.model.commits import (
     TableRecord,
     ValueRun,
 )
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.limits import Limits
 from holdfast.model.options import Options
 from holdfast.model.records import FormError, from_form, to_form
@@ -43,7 +43,7 @@ TABLE = TableRecord(
     1,
     ((1 << 32, (1 << 32) + 1),),
     ({"a": 1, "b": None},),
-    {AGREEMENT: EVIDENCE},
+    {AGREEMENTS: EVIDENCE},
     {"keys": 2},
 )
 VALUES = InclusionRecord(
@@ -135,7 +135,7 @@ def test_anything_wrong_anywhere_is_a_form_error(wrong: Any) -> None:
         (("version",), True, "version is True, not a whole number"),
         (("tables", "t", "segments", 0, "live"), None, "tables.t.segments[0].live is None, not"),
         (("tables", "t", "repeated", 0), [1], r"tables.t.repeated[0] is [1], not a list of 2"),
-        (("tables", "t", "evidence", AGREEMENT), [], "tables.t.evidence.agreement is [], not an"),
+        (("tables", "t", "evidence", AGREEMENTS), [], "tables.t.evidence.agreement is [], not an"),
         (("batch",), {"table": "t"}, "batch.id is missing"),
         (("options",), {}, "options.kinds is missing"),
         (("options", "nulls"), "some", "options cannot be read: nulls can be 'equal' or"),

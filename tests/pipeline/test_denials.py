@@ -18,7 +18,7 @@ from holdfast.evidence import compared, completion
 from holdfast.families.denial_constraints.predicates import atoms_of, denial_of
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
-from holdfast.model.comparisons import BOTH, FIRST, ORDER, SECOND, Space
+from holdfast.model.comparisons import BOTH, EQUALITY, FIRST, ORDER, SECOND, Space
 from holdfast.model.constraints import DenialConstraint, Predicate
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import parse
@@ -267,3 +267,14 @@ def test_a_kind_is_added_from_the_rows_that_are_held(tmp_path: Path) -> None:
     assert shop.verify().equal
     profile.add_kinds("keys")
     assert shop.store.head() == 4
+
+
+def test_columns_that_are_named(tmp_path: Path) -> None:
+    rows: Rows = [(1, 1), (2, 1)]
+    with pytest.raises(InputError, match="no table has the column 'c7'"):
+        Shop(tmp_path / "a", 2, rows, Options(kinds=("dcs",), columns="c0,c7"))
+    options = Options(kinds=("dcs",), columns="t.c1=equality", cross_columns=None)
+    shop = Shop(tmp_path / "b", 2, rows, options)
+    assert [e.operators for e in space_of(shop).comparisons] == [ORDER, EQUALITY]
+    shop = Shop(tmp_path / "c", 2, rows, Options(kinds=("dcs",), columns="c1"))
+    assert [e.left for e in space_of(shop).comparisons] == [1]

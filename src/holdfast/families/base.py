@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
     from holdfast.families.known import Known, Step
     from holdfast.families.stored import StoredProfile, StoredTable
+    from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.screen.page import Page
     from holdfast.store.run import Run
@@ -115,6 +116,9 @@ class Kind(ABC):
         """What two versions of a table have and the other has not; None where that is unknown."""
 
     # What is asked for
+
+    def expect(self, options: Options, tables: Mapping[str, Sequence[str]]) -> None:  # noqa: B027
+        """Refuse options that name what no table has; ``tables`` are their columns."""
 
     def asked_with(self, found: Any, options: Mapping[str, Any]) -> Any:  # noqa: ARG002
         """What it found, as ``show`` asks for it with other values of its options."""

@@ -47,6 +47,7 @@ def profile(
                 found = _discovered(run, Known(_read(run, name, row_input)))
                 known[name] = found.saved(run, None)
             seconds[name] = run.seconds
+        _expect(options, known)
         run = Run(runner, store, options, lease, progress)
         held = _with_values(run, known)
         said = Commit(seconds=seconds, values_seconds=run.seconds)
@@ -73,10 +74,10 @@ def extend(
             return before.version
         names = [kind.name for kind in families.named({*before.options.kinds, *kinds})]
         options = replace(before.options, kinds=names, **asked)
-        known: dict[str, Known] = {}
-        for name in before.tables:
+        known = {name: Known.load(store, before, name) for name in before.tables}
+        _expect(options, known)
+        for name, old in known.items():
             run = Run(runner, store, options, lease, about(progress, name))
-            old = Known.load(store, before, name)
             with bounded(name):
                 known[name] = _discovered(run, old).saved(run, old)
         run = Run(runner, store, options, lease, progress)
@@ -87,6 +88,13 @@ def extend(
         version = commit(run, known, held, Commit(tables=before.tables))
     store.clean()
     return version
+
+
+def _expect(options: Options, known: Mapping[str, Known]) -> None:
+    """See that there is what the options name."""
+    tables = {name: each.table.columns.names for name, each in known.items()}
+    for kind in families.named(options.kinds):
+        kind.expect(options, tables)
 
 
 def _with_values(run: Run, known: Mapping[str, Known]) -> Inclusion | None:

@@ -54,7 +54,10 @@ def maximal_for(
     masks = bitsets.plain(masks)
     sizes = bitsets.popcount(masks)
     if len(masks) and sizes[0] == sizes[-1]:
-        return np.arange(len(masks)), full & ~masks  # none contains another
+        # None contains another.
+        rights = full & ~masks
+        kept = np.flatnonzero(bitsets.occupied(rights))
+        return kept, rights[kept]
     kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
     held = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
     family = _Family(np.empty_like(masks), held, bitsets.rarest_first(masks))

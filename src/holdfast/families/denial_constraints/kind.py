@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.families.base import Kind
@@ -9,7 +10,9 @@ from holdfast.families.denial_constraints.show import BREAKS, SPACE, DenialList
 from holdfast.families.parts import explain_evidence
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.constraints import DenialConstraint
+from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
+from holdfast.model.names import listed
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.families.known import Known, Step
     from holdfast.families.stored import StoredTable
     from holdfast.kernels.bitsets import Masks
+    from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.screen.page import Page
     from holdfast.store.run import Run
@@ -45,6 +49,16 @@ class DenialConstraints(Kind):
         from holdfast.families.denial_constraints.space import chosen
 
         return Need(chosen(run, table), (KEY,), Limits(keys=run.options.max_predicates))
+
+    def expect(self, options: Options, tables: Mapping[str, Sequence[str]]) -> None:
+        """Every column that is named is one of a table's."""
+        known = {name for columns in tables.values() for name in columns}
+        known |= {f"{table}.{name}" for table, columns in tables.items() for name in columns}
+        for each in options.columns:
+            name = each.partition("=")[0].strip()
+            if name not in known:
+                has = "; ".join(f"{table}: {listed(names)}" for table, names in tables.items())
+                raise InputError(f"no table has the column {name!r} (columns); there are {has}")
 
     def count(self, known: Known) -> int | None:
         """Those that are reported, without error."""
