@@ -218,7 +218,7 @@ def _evidence(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence 
     shown = bitsets.is_member(evidence.masks, pairs.covers.keys.evidence)
     shown &= pairs.space.agreement
     ids = evidence.witnesses[shown, 0].ravel()
-    text = _shown(run.store, before) if before else {}
+    text = _shown(run.store, before) if before and before.witnessed else {}
     new = ids[~np.isin(ids, [*text])]
     text |= rows_as_text(run.store.path, table.segments, table.columns.names, new)
     rows = [
