@@ -32,7 +32,7 @@ from holdfast.model.constraints import (
 )
 from holdfast.model.errors import ConflictError, InputError, StoreError
 from holdfast.model.grammar import parse
-from holdfast.model.options import Options
+from holdfast.model.options import Options, expect_device
 from holdfast.report.snapshot import (
     Snapshot,
     TableSnapshot,
@@ -152,6 +152,7 @@ class Profile:
         row_key: Sequence[str] | None = None,
         batch_id: str | None = None,
         retries: int = 0,
+        device: str | None = None,
     ) -> Changes:
         """Apply a batch whole, or raise and change nothing; says what was gained and lost.
 
@@ -159,16 +160,21 @@ class Profile:
         ``row_key``, only its columns; updates hold whole new rows, each matching exactly one old
         row in ``row_key``. The same ``batch_id`` with the same content again changes nothing.
         When another writer commits first, that is a :class:`ConflictError`, or the batch is tried
-        again on top of that version, up to ``retries`` times.
+        again on top of that version, up to ``retries`` times. ``device`` says what this batch's
+        pairs of rows are counted with, ``auto``, ``cpu`` or ``gpu``, in place of the profile's own.
         """
         if retries < 0:
             raise InputError(f"retries cannot be negative, but is {retries}")
+
+        def change() -> Changes:
+            return self._change(table, inserts, deletes, updates, row_key, batch_id, device=device)
+
         for attempt in range(1, retries + 1):
             try:
-                return self._change(table, inserts, deletes, updates, row_key, batch_id)
+                return change()
             except ConflictError as conflict:
                 log.info("%s (trying again, %d of %d)", conflict, attempt, retries)
-        return self._change(table, inserts, deletes, updates, row_key, batch_id)
+        return change()
 
     def check(
         self,
@@ -179,9 +185,10 @@ class Profile:
         updates: Rows | None = None,
         row_key: Sequence[str] | None = None,
         batch_id: str | None = None,
+        device: str | None = None,
     ) -> Changes:
         """What :meth:`apply` would do, without doing it."""
-        return self._change(table, inserts, deletes, updates, row_key, batch_id, dry_run=True)
+        return self._change(table, inserts, deletes, updates, row_key, batch_id, True, device)
 
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""
@@ -223,9 +230,12 @@ class Profile:
         row_key: Sequence[str] | None,
         batch_id: str | None,
         dry_run: bool = False,
+        device: str | None = None,
     ) -> Changes:
         from holdfast.input.row_input import Columns, expect_batch
 
+        if device is not None:
+            expect_device(device)
         key = (row_key,) if isinstance(row_key, str) else tuple(row_key or ())
         version = self._store.read()
         stored = version.table(table).source
@@ -247,7 +257,7 @@ class Profile:
         batch = flow.Batch(**row_inputs, row_key=key, batch_id=batch_id)
 
         def run() -> Changes:
-            return flow.apply(runner, self._store, table, batch, self._progress, dry_run)
+            return flow.apply(runner, self._store, table, batch, self._progress, dry_run, device)
 
         with _plain_interrupts():
             return self._store.retried(run) if dry_run else run()

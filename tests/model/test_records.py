@@ -29,7 +29,9 @@ from holdfast.model.records import FormError, from_form, to_form
 
 SEGMENT = Segment(3, 10, 9, "data/w", None, "data/d", {"0": "data/i", "rows": "data/r"})
 EVIDENCE = EvidenceRecord(
-    Choice("counted", 0.25, 60, "asked for"), Limits(3, None), {"sets": ("data/s", "data/t")}
+    Choice("counted", 0.25, 60, "asked for", "cpu", 6e7),
+    Limits(3, None),
+    {"sets": ("data/s", "data/t")},
 )
 TABLE = TableRecord(
     ColumnsRecord(("a", "b"), ("bigint", "string"), "//8="),
@@ -76,6 +78,17 @@ def form() -> Any:
 def test_a_commit_comes_back() -> None:
     assert from_form(Commit, form()) == COMMIT
     assert from_form(Commit, json.loads(json.dumps(to_form(Commit())))) == Commit()
+
+
+def test_a_form_may_lack_what_was_added_to_its_record_later() -> None:
+    """And nothing else; profiles of before stay readable."""
+    old = Choice("counted", 0.25, 60, "asked for")
+    before = {"strategy": "counted", "seconds": 0.25, "limit": 60, "reason": "asked for"}
+    assert to_form(old) == before
+    assert from_form(Choice, before) == old
+    assert from_form(Choice, {**before, "device": "cpu"}).device == "cpu"
+    with pytest.raises(FormError, match="device is None, not text"):
+        from_form(Choice, {**before, "device": None})
 
 
 def test_a_part_of_a_commit_is_read_from_the_same_form() -> None:

@@ -138,19 +138,20 @@ class Shop:
         rows: Rows,
         options: Options | None = None,
         tasks: int = 2,
+        runner: Runner | None = None,
     ) -> None:
         self.kinds = [BIGINT] * columns if isinstance(columns, int) else list(columns)
         self.columns = len(self.kinds)
         self.options = families.completed(options or Options())
-        self.runner: Runner = InProcess(tasks)
+        self.runner: Runner = runner or InProcess(tasks)
         self.store = Store.create(path)
         row_inputs = {"t": row_input(self.kinds, rows)}
         flow.profile(self.runner, self.store, row_inputs, self.options, no_progress)
 
-    def apply(self, dry_run: bool = False, **batch: Any) -> Changes:
+    def apply(self, dry_run: bool = False, device: str | None = None, **batch: Any) -> Changes:
         """Apply what :meth:`batch` takes."""
         read = self.batch(**batch)
-        return flow.apply(self.runner, self.store, "t", read, no_progress, dry_run)
+        return flow.apply(self.runner, self.store, "t", read, no_progress, dry_run, device)
 
     @contextmanager
     def tried(self, **batch: Any) -> Iterator[tuple[Known, Known]]:

@@ -153,6 +153,11 @@ Remote = Annotated[str | None, _spark_flag("--remote", "A Spark Connect server."
 Conf = Annotated[
     list[str] | None, _spark_flag("--conf", "A setting of the session. Repeatable.", "KEY=VALUE")
 ]
+_DEVICE = "What counts pairs of rows; auto: a GPU where it is quicker."
+Device = Annotated[str, _flag("--device", _DEVICE, "auto|cpu|gpu")]
+OtherDevice = Annotated[
+    str | None, _flag("--device", "Count with this, not the profile's own.", "auto|cpu|gpu")
+]
 MaxPredicates = Annotated[
     int | None, _flag("--max-predicates", "The most comparisons of a denial constraint.", "N")
 ]
@@ -213,6 +218,7 @@ def profile(
         str,
         _flag("--evidence", "How functional dependencies are known.", "auto|counted|witnessed"),
     ] = "auto",
+    device: Device = "auto",
     max_error: Annotated[
         float | None, _flag("--max-error", "Also what this share of row pairs violates.", "SHARE")
     ] = None,
@@ -257,6 +263,7 @@ def profile(
         max_columns=max_columns,
         time_budget=time_budget,
         evidence=evidence,
+        device=device,
         max_error=max_error,
         **arguments.compared(max_predicates, cross_columns, columns),
         min_coverage=min_coverage,
@@ -315,6 +322,7 @@ def apply(
     escape: Escape = None,
     encoding: Encoding = None,
     null_value: NullValues = None,
+    device: OtherDevice = None,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -334,7 +342,9 @@ def apply(
     with _committing(directory):
         with _progress(quiet) as progress:
             opened = _open(directory, spark, progress)
-            outcome = opened.apply(table, **batch, row_key=key, batch_id=batch_id, retries=retries)
+            outcome = opened.apply(
+                table, **batch, row_key=key, batch_id=batch_id, retries=retries, device=device
+            )
         if output == Output.JSON:
             _print_json(outcome.to_dict())
         else:
@@ -362,6 +372,7 @@ def check(
     escape: Escape = None,
     encoding: Encoding = None,
     null_value: NullValues = None,
+    device: OtherDevice = None,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -381,7 +392,7 @@ def check(
     spark = _spark(master, remote, conf)
     with _progress(quiet) as progress:
         opened = _open(directory, spark, progress)
-        outcome = opened.check(table, **batch, row_key=key, batch_id=batch_id)
+        outcome = opened.check(table, **batch, row_key=key, batch_id=batch_id, device=device)
     if output == Output.JSON:
         _print_json(forms.check(outcome, gates))
     else:

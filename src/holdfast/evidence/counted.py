@@ -18,6 +18,7 @@ from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.counting import Recounted
+from holdfast.evidence.devices import Speed
 from holdfast.kernels.cover import Groups, Tick, groups
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits
@@ -39,6 +40,9 @@ class Counted:
     """The evidence that the last batch brought, with rows that show it. They are known only until
     the batch is committed: nobody keeps those rows' ids current."""
 
+    speed: Speed | None = None
+    """What the last batch was counted with, and how fast; None: nothing, or by an earlier run."""
+
     @staticmethod
     def found(
         run: Run,
@@ -57,7 +61,7 @@ class Counted:
             begun = Covers.begun(space.atoms, rhs, counted.sets.masks, groups_of(space), tick)
             covers = _searched(depth, limits, begun.to)
             shown = Evidence.of_pairs(counted.appeared, counted.pairs)
-            return Counted(counted.sets, counted.change, covers, shown)
+            return Counted(counted.sets, counted.change, covers, shown, counted.speed)
 
     def changed(self, run: Run, counted: Recounted, limits: Limits) -> Counted:
         """After a batch: the pairs that it brought, and those that it took."""
@@ -70,7 +74,7 @@ class Counted:
 
             covers = _searched(_depth(run, limits), limits, attempt)
             shown = Evidence.of_pairs(counted.appeared, counted.pairs)
-            return Counted(counted.sets, counted.change, covers, shown)
+            return Counted(counted.sets, counted.change, covers, shown, counted.speed)
 
 
 def groups_of(space: Space) -> Groups:

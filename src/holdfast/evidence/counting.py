@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.agree import AgreeSets
-from holdfast.evidence import tiles
+from holdfast.evidence import devices, tiles
+from holdfast.evidence.devices import Speed
 from holdfast.kernels import agree as kernels
 from holdfast.model.comparisons import Space
 from holdfast.store.run import Run
@@ -50,6 +51,9 @@ class Recounted:
 
     vanished: U64
     """The evidence that no pair shows any more."""
+
+    speed: Speed | None
+    """What counted, and how fast; None where there was nothing to count."""
 
 
 def count_all(
@@ -97,26 +101,31 @@ def _counted(
     view = replace(table.view(run.store.path, run.options), segments=())
     compared = comparisons_of([space.comparisons for space in spaces])
     coding = Coding.of(table.columns.schema, compared)
-    what = tasks.Count(view, tuple(spaces), coding, with_pairs)
+    device = devices.chosen(run, tiles.pairs_of(*lines), len(compared))
+    what = tasks.Count(view, tuple(spaces), coding, with_pairs, device)
     calls: list[Call] = [(tasks.count, each) for each in tiles.deal(what, *lines, run.runner.tasks)]
     results = [each for result in run.runner.run(calls) for each in result]
     for each in results:
         if "too_many" in each.facts:
             raise TooManyEvidences(each.facts["too_many"])
+    speed = devices.speed(each.facts for each in results if "counted" in each.facts)
     return {
         space.name: _added(
             before[space.name],
-            [each.arrays for each in results if each.facts["space"] == space.name],
+            [each.arrays for each in results if each.facts.get("space") == space.name],
+            speed,
         )
         for space in spaces
     }
 
 
-def _added(before: AgreeSets, found: list[dict[str, NDArray[Any]]]) -> Recounted:
+def _added(
+    before: AgreeSets, found: list[dict[str, NDArray[Any]]], speed: Speed | None
+) -> Recounted:
     """What tasks counted, added to what there was."""
     masks, numbers = ([each[name] for each in found] for name in ("masks", "counts"))
     change = kernels.total(masks, numbers, before.masks.shape[1])
     sets, appeared, vanished = before.changed([change[0]], [change[1]])
     told = [each for each in found if "pairs" in each]
     pairs = kernels.shown(appeared, [e["masks"] for e in told], [e["pairs"] for e in told])
-    return Recounted(sets, change, appeared, pairs, vanished)
+    return Recounted(sets, change, appeared, pairs, vanished, speed)

@@ -21,7 +21,7 @@ from holdfast.cover.approximate import Atoms, allowed, within
 from holdfast.cover.deepening import Deepening, OutOfTime
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import counting, strategy
+from holdfast.evidence import counting, devices, strategy
 from holdfast.evidence.completion import unsatisfiable
 from holdfast.evidence.counted import Counted
 from holdfast.evidence.counting import Recounted, TooManyEvidences
@@ -235,16 +235,27 @@ class _Plan:
         limits = self.limits
         for each in (witnessed, counted):
             limits = limits if each is None else limits.within(each.covers.limits)
-        return PairEvidence(self.space, self.choice, limits, witnessed, counted)
+        choice = self.choice
+        if counted is not None and counted.speed is not None:
+            device, rate = counted.speed
+            choice = replace(choice, device=device, pairs_per_second=rate)
+        return PairEvidence(self.space, choice, limits, witnessed, counted)
 
     def for_good(self, reason: str) -> _Plan:
         """The same, witnessed whatever its size."""
-        return replace(self, choice=replace(self.choice, strategy=WITNESSED, reason=reason))
+        choice = Choice(WITNESSED, self.choice.seconds, self.choice.limit, reason)
+        return replace(self, choice=choice)
 
 
 def _chosen(run: Run, table: Table, space: Space, now: Choice | None) -> Choice:
     comparisons, tasks = len(space.comparisons), run.runner.tasks
-    return strategy.choose(table.name, table.rows, comparisons, tasks, run.options, now)
+    choice = strategy.choose(
+        table.name, table.rows, comparisons, tasks, run.options, now, devices.gpu_rate(run)
+    )
+    if now is not None and choice.strategy == COUNTED:
+        # What counted so far, until something is counted again.
+        choice = replace(choice, device=now.device, pairs_per_second=now.pairs_per_second)
+    return choice
 
 
 def _discovered(

@@ -2,13 +2,14 @@
 
 *Counted*: every evidence with its number of pairs, which costs a comparison of all pairs once, and
 of a batch with all rows later. *Witnessed*: what is maximal, with pairs that show it, which costs
-searches of the rows. Counting is quicker for short tables of any width, and it alone gives errors;
-it grows with the square of the rows.
+searches of the rows. Counting is quicker for short tables of any width, with a GPU for longer ones,
+and it alone gives errors; it grows with the square of the rows.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -30,6 +31,12 @@ _DOUBT = 8.0
 _TRIED = 3_000
 """Rows whose pairs are counted to measure the rate."""
 
+_FASTEST = 4e12
+"""Pairs that no GPUs count in a second: ten times what one of the fastest does."""
+
+GpuRate = Callable[[int], float]
+"""Pairs of rows with so many columns that GPUs count in a second; 0 where there is none."""
+
 _QUICK = 60.0
 """Seconds that counting all pairs may take before a table is witnessed instead."""
 
@@ -44,6 +51,11 @@ _SLACK = 2.0
 """How far past the limit a table may grow, or shrink, before it moves to the other way."""
 
 
+def no_gpu(_columns: int) -> float:
+    """The rate where there is no GPU."""
+    return 0.0
+
+
 def choose(
     table: str,
     rows: int,
@@ -51,6 +63,7 @@ def choose(
     tasks: int,
     options: Options,
     now: Choice | None = None,
+    gpu_rate: GpuRate = no_gpu,
 ) -> Choice:
     """The way for a table of this size; ``now`` is the one that it goes by so far."""
     if now is not None and (now.strategy is None or now.reason in (NO_TIME, TOO_MANY)):
@@ -63,7 +76,7 @@ def choose(
     slack = 1.0
     if now is not None:
         slack = _SLACK if now.strategy == COUNTED else 1 / _SLACK
-    seconds = expected_seconds(rows, comparisons, tasks, limit)
+    seconds = expected_seconds(rows, comparisons, tasks, limit, gpu_rate)
     if options.max_error is not None:
         if seconds > slack * limit:
             raise InputError(
@@ -76,9 +89,11 @@ def choose(
     return Choice(chosen, seconds, limit, "by the time that counting all pairs would take")
 
 
-def expect_countable(table: str, rows: int, comparisons: int, tasks: int) -> None:
+def expect_countable(
+    table: str, rows: int, comparisons: int, tasks: int, gpu_rate: GpuRate = no_gpu
+) -> None:
     """See that counting all pairs of rows takes no longer than it may."""
-    seconds = expected_seconds(rows, comparisons, tasks, _MOST)
+    seconds = expected_seconds(rows, comparisons, tasks, _MOST, gpu_rate)
     if seconds > _MOST:
         raise InputError(
             f"table {table!r} has {rows:,} rows: errors need all pairs of rows to be counted, "
@@ -92,20 +107,31 @@ def keys_alone(options: Options, reason: str) -> Choice:
     return Choice(None, 0.0, limit, reason)
 
 
-def expected_seconds(rows: int, columns: int, tasks: int, limit: float) -> float:
-    """About how long counting all pairs takes; the rate is measured where it matters."""
+def expected_seconds(
+    rows: int, columns: int, tasks: int, limit: float, gpu_rate: GpuRate = no_gpu
+) -> float:
+    """About how long counting all pairs takes; the rates are measured where they matter."""
+    number = rows * (rows - 1) / 2
     seconds = _guess(rows, columns, tasks)
     if limit / _DOUBT < seconds < limit * _DOUBT:
-        seconds = rows * (rows - 1) / 2 / pairs_per_second(columns) / max(1, tasks)
+        seconds = number / pairs_per_second(columns) / max(1, tasks)
+    if seconds > limit / _DOUBT and number < _FASTEST * limit:
+        rate = gpu_rate(columns)
+        seconds = min(seconds, number / rate) if rate else seconds
     return seconds
 
 
 def _guess(rows: int, columns: int, tasks: int) -> float:
-    """The same by the rates that were measured elsewhere."""
+    """The same by the rates that were measured elsewhere, on processors."""
+    return seconds_on_cpu(rows * (rows - 1) / 2, columns, tasks)
+
+
+def seconds_on_cpu(number: float, columns: int, tasks: int) -> float:
+    """About how long processors take for so many pairs."""
     each = columns / _CELLS_PER_SECOND
     if 1 << columns > pairs.DIRECT:
         each += 1 / _MASKS_PER_SECOND
-    return rows * (rows - 1) / 2 * each / max(1, tasks)
+    return number * each / max(1, tasks)
 
 
 @cache

@@ -16,10 +16,14 @@ from itertools import pairwise
 from holdfast.table.change import RowChange
 from holdfast.tasks import agree as tasks
 from holdfast.tasks.agree import Count, Side, Stretch, Tile
+from holdfast.tasks.devices import GPU
 from holdfast.tasks.segments import Segment
 
 _FEW_PAIRS = 1 << 16
 """Pairs that are not worth a task of their own."""
+
+_FEW_ON_GPU = 1 << 38
+"""The same where a GPU counts them: within about a second, and tasks would wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +67,11 @@ class _Region:
         some = (last - first) * (2 * self.lead + first + last - 1) // 2 if last > first else 0
         return some + (self.ones.rows - max(0, last)) * self.others.rows
 
-    def tiles(self) -> list[_Region]:
-        """The region in parts whose sides are no longer than a tile's."""
+    def tiles(self, rows: int) -> list[_Region]:
+        """The region in parts whose sides have at most so many rows."""
         found = []
-        for start, others in _pieces(self.others):
-            for first, ones in _pieces(self.ones):
+        for start, others in _pieces(self.others, rows):
+            for first, ones in _pieces(self.ones, rows):
                 lead = None if self.lead is None else self.lead + first - start
                 found.append(replace(self, ones=ones, others=others, lead=lead))
         return [each for each in found if each.pairs]
@@ -93,14 +97,15 @@ def deleted(change: RowChange) -> Line:
 def deal(what: Count, kept: Line, new: Line, gone: Line, calls: int) -> list[Count]:
     """All pairs that new rows bring and deleted rows take, for about so many calls, each with about
     as many pairs; fewer calls where there is little to count. ``what`` has everything but them."""
+    few = _FEW_ON_GPU if what.device == GPU else _FEW_PAIRS
     changed = ((new, 1), (gone, -1))
     rectangles = [_rectangle(line, kept, sign) for line, sign in changed]
-    parts = _worth(sum(each.pairs for each in rectangles), calls)
+    parts = _worth(sum(each.pairs for each in rectangles), calls, few)
     # Parts of both that have one number share the rows that stay.
     shares = [list(each) for each in zip(*(_divided(r, parts) for r in rectangles), strict=True)]
     for line, sign in changed:
         triangle = _Region(line, line, 0, sign)
-        shares += [[each] for each in _triangles(triangle, _worth(triangle.pairs, calls))]
+        shares += [[each] for each in _triangles(triangle, _worth(triangle.pairs, calls, few))]
     sized = [(sum(each.pairs for each in share), share) for share in shares]
     loads: list[list[_Region]] = [[] for _ in range(calls)]
     sizes = [0] * calls
@@ -111,9 +116,14 @@ def deal(what: Count, kept: Line, new: Line, gone: Line, calls: int) -> list[Cou
     return [_task(what, load) for load in loads if load]
 
 
-def _worth(pairs: int, calls: int) -> int:
+def pairs_of(kept: Line, new: Line, gone: Line) -> int:
+    """How many pairs new rows bring and deleted rows take."""
+    return sum(line.rows * kept.rows + line.rows * (line.rows - 1) // 2 for line in (new, gone))
+
+
+def _worth(pairs: int, calls: int, few: int) -> int:
     """Into how many parts to divide so many pairs."""
-    return max(1, min(calls, pairs // _FEW_PAIRS))
+    return max(1, min(calls, pairs // few))
 
 
 def _rectangle(one: Line, two: Line, sign: int) -> _Region:
@@ -150,9 +160,9 @@ def _even(rows: int, parts: int) -> list[int]:
     return [rows * part // parts for part in range(parts + 1)]
 
 
-def _pieces(line: Line) -> list[tuple[int, Line]]:
+def _pieces(line: Line, rows: int) -> list[tuple[int, Line]]:
     """A line in as few pieces as are sides of tiles, with the number of the first row of each."""
-    cuts = _even(line.rows, -(-line.rows // tasks.TILE_ROWS) or 1)
+    cuts = _even(line.rows, -(-line.rows // rows) or 1)
     return [(start, line.between(start, stop)) for start, stop in pairwise(cuts)]
 
 
@@ -160,7 +170,8 @@ def _task(what: Count, regions: list[_Region]) -> Count:
     """The call that counts some regions."""
     sides: list[Side] = []
     tiles = []
-    for tile in (tile for region in regions for tile in region.tiles()):
+    rows = tasks.tile_rows(what.device)
+    for tile in (tile for region in regions for tile in region.tiles(rows)):
         for line in (tile.ones, tile.others):
             if line.stretches not in sides:
                 sides.append(line.stretches)

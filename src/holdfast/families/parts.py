@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
-from holdfast.screen.text import count, plain
+from holdfast.screen.text import count, plain, rounded
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -150,6 +150,10 @@ def explain_evidence(page: Page, table: TableSnapshot, space: str, what: str) ->
         page.line(f"{what}: {choice.strategy}, {choice.reason}", indent=2)
         seconds, limit = f"{choice.seconds:,.1f} s", f"{choice.limit:,.0f} s"
         page.line(f"counting all pairs: about {seconds}; the limit is {limit}", "dim", 4)
+        if choice.device is not None and choice.pairs_per_second is not None:
+            device = "the processor" if choice.device == "cpu" else plain(choice.device)
+            rate = f"{rounded(choice.pairs_per_second)} pairs a second in each task"
+            page.line(f"counted last on {device}: {rate}", "dim", 4)
 
 
 def complete_up_to(

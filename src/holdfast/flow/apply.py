@@ -31,8 +31,10 @@ def apply(
     batch: Batch,
     progress: Progress,
     dry_run: bool = False,
+    device: str | None = None,
 ) -> Changes:
-    """Apply a batch to a table whole, or not at all; or only say what it would do."""
+    """Apply a batch to a table whole, or not at all; or only say what it would do. Pairs are
+    counted with the device that the options name unless told, which is not remembered."""
     with (
         store.trying() if dry_run else store.writing() as lease,
         watched(runner, store, lease, progress) as (runner, progress),
@@ -42,7 +44,7 @@ def apply(
         options = version.options
         columns = Columns.stored(version.table(name).columns)
         expect_batch(name, columns, batch.given, batch.row_key, batch.batch_id, options.insert_only)
-        run = Run(runner, store, options, lease, about(progress, name))
+        run = Run(runner, store, options, lease, about(progress, name), device=device)
         with run.stage("open"):
             before = Known.load(store, version, name)
             held = storage.load(store, version.inclusion) if version.inclusion else None

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from holdfast.cover.dependencies import KEY
-from holdfast.evidence import completion, counting, strategy
+from holdfast.evidence import completion, counting, devices, strategy
 from holdfast.evidence.storage import sets_table
 from holdfast.families import REGISTRY
 from holdfast.families.denial_constraints.chosen import Predicates
@@ -72,7 +72,9 @@ def denial_error(
             return held.error(running, view, table.rows, atoms, KEY)
         space = space_of(rule, table.columns)
         run = Run(running(), store, version.options, lease, progress)
-        strategy.expect_countable(table.name, table.rows, len(space.comparisons), run.runner.tasks)
+        comparisons, tasks = len(space.comparisons), run.runner.tasks
+        gpu_rate = devices.gpu_rate(run)
+        strategy.expect_countable(table.name, table.rows, comparisons, tasks, gpu_rate)
         counts = counting.count_all(run, table, [space])[space.name].sets
         violating = counts.agreeing(atoms_of(rule, space, names))
         return violating / counts.pairs if counts.pairs else 0.0

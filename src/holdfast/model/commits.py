@@ -14,6 +14,7 @@ from holdfast.model.constraints import Row
 from holdfast.model.errors import UnknownTableError
 from holdfast.model.limits import Limits
 from holdfast.model.options import Options
+from holdfast.model.records import ADDED
 
 Form = dict[str, Any]
 """A JSON object that a commit stores and somebody else reads."""
@@ -78,6 +79,8 @@ class Choice:
     seconds: float  # expected for counting all pairs
     limit: float
     reason: str
+    device: str | None = field(default=None, metadata=ADDED)  # that counted last: cpu, or a card
+    pairs_per_second: float | None = field(default=None, metadata=ADDED)  # of each task, then
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,9 @@ from holdfast.model.errors import InputError
 EVIDENCE = ("auto", "counted", "witnessed")
 """The ways to know the evidence for functional dependencies, and the choice between them."""
 
+DEVICES = ("auto", "cpu", "gpu")
+"""What pairs of rows can be counted with, and the choice between them."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -26,6 +29,7 @@ class Options:
     nulls: str = "equal"  # or "unequal": a null differs from every null, as in SQL's UNIQUE
     named: Sequence[str] | None = None  # kinds asked for by name; None: all that are given
     evidence: str = "auto"  # or "counted", "witnessed": how functional dependencies are known
+    device: str = "auto"  # or "cpu", "gpu": what pairs of rows are counted with
     max_columns: int | None = None  # the longest key or left side to look for
     time_budget: float | None = None  # seconds of search in a table before it is left incomplete
     max_error: float | None = None  # also what so small a share of row pairs violates
@@ -64,6 +68,7 @@ class Options:
             raise InputError(
                 f"evidence can be 'auto', 'counted' or 'witnessed', not {self.evidence!r}"
             )
+        expect_device(self.device)
         if self.time_budget is not None and not self.time_budget > 0:
             raise InputError(f"time_budget must be above 0 seconds, not {self.time_budget}")
         if self.max_error is not None and not 0 <= self.max_error <= 1:
@@ -91,6 +96,12 @@ class Options:
         known = {field.name for field in fields(Options)}
         given = {name: value for name, value in form.items() if name in known}
         return Options(**{**given, "kinds": tuple(given["kinds"])})
+
+
+def expect_device(device: str) -> None:
+    """See that pairs can be counted with it."""
+    if device not in DEVICES:
+        raise InputError(f"device can be 'auto', 'cpu' or 'gpu', not {device!r}")
 
 
 def expect_coverage(share: float) -> None:

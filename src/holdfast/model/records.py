@@ -1,13 +1,14 @@
 """Frozen dataclasses as JSON forms, and back: field by field, each checked against its type.
 
-A form has every field of its record. Further fields are passed by, so that a part of a form can be
-read as a record of its own. A class that has ``to_dict`` and ``from_dict`` keeps its own form.
+A form has every field of its record, but those that were :data:`ADDED` later. Further fields are
+passed by, so that a part of a form can be read as a record of its own. A class that has ``to_dict``
+and ``from_dict`` keeps its own form.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import fields, is_dataclass
+from dataclasses import Field, fields, is_dataclass
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -15,6 +16,10 @@ from typing import Any, TypeVar, cast, get_args, get_origin, get_type_hints
 from holdfast.model.errors import InputError
 
 T = TypeVar("T")
+
+ADDED = {"added": True}
+"""The metadata of a field that came after its record's form: a form may lack it, and does so where
+it is None."""
 
 _Reader = Callable[[Any], Any]
 
@@ -44,7 +49,12 @@ def to_form(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         if hasattr(value, "from_dict"):
             return value.to_dict()  # type: ignore[attr-defined]  # it comes with from_dict
-        return {each.name: to_form(getattr(value, each.name)) for each in fields(value)}
+        present = [(each, getattr(value, each.name)) for each in fields(value)]
+        return {
+            each.name: to_form(held)
+            for each, held in present
+            if held is not None or not _added(each)
+        }
     if isinstance(value, dict):
         return {name: to_form(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
@@ -79,8 +89,7 @@ def _reader(kind: Hashable) -> _Reader:
     if kind in _SCALARS:
         return _scalar(*_SCALARS[kind])
     if isinstance(kind, UnionType):
-        (some,) = [each for each in get_args(kind) if each is not NoneType]
-        read = _reader(some)
+        read = _reader(_present(kind))
         return lambda form: None if form is None else read(form)
     if get_origin(kind) is dict:
         return _mapping(_reader(get_args(kind)[1]))
@@ -150,7 +159,11 @@ def _own_form(kind: Any) -> _Reader:
 
 def _record(kind: Any) -> _Reader:
     types = get_type_hints(kind)
-    readers = {each.name: _reader(types[each.name]) for each in fields(kind)}
+    added = {each.name for each in fields(kind) if _added(each)}
+    readers = {
+        name: _reader(types[name]) for each in fields(kind) if (name := each.name) not in added
+    }
+    later = {name: _reader(_present(types[name])) for name in added}
 
     def read(form: Any) -> Any:
         if not isinstance(form, dict):
@@ -158,9 +171,20 @@ def _record(kind: Any) -> _Reader:
         for name in readers:
             if name not in form:
                 raise FormError(name, "is missing")
-        return kind(**{name: _inside(name, of, form[name]) for name, of in readers.items()})
+        known = {**readers, **{name: of for name, of in later.items() if name in form}}
+        return kind(**{name: _inside(name, of, form[name]) for name, of in known.items()})
 
     return read
+
+
+def _added(each: Field[Any]) -> bool:
+    return "added" in each.metadata
+
+
+def _present(kind: Any) -> Any:
+    """The type of a value that is there, of one that may be None."""
+    (some,) = [each for each in get_args(kind) if each is not NoneType]
+    return some
 
 
 def _inside(name: str, read: _Reader, form: Any) -> Any:

@@ -38,6 +38,18 @@ def count(number: int, noun: str, plural: str | None = None) -> str:
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
+def rounded(number: float) -> str:
+    """
+    >>> rounded(3.47e11), rounded(61_234_567), rounded(1_234)
+    ('347 billion', '61.2 million', '1,234')
+    """
+    for word, factor in (("billion", 10**9), ("million", 10**6)):
+        if number >= factor:
+            many = number / factor
+            return f"{many:,.{1 if many < 100 else 0}f} {word}"
+    return f"{number:,.0f}"
+
+
 def share(number: float) -> str:
     """A share of a whole, in so many digits that nearly all or nearly none of it is told from it.
 

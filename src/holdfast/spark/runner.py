@@ -15,7 +15,7 @@ from holdfast.spark.jobs import collect
 from holdfast.spark.session import is_own
 from holdfast.spark.workers import prepare, settle
 from holdfast.store import disk_errors
-from holdfast.tasks import shared
+from holdfast.tasks import devices, shared
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult, checked, guarded, unpack
 from holdfast.tasks.runner import Call, Reader
@@ -41,6 +41,7 @@ class SparkRunner:
     def __init__(self, session: SparkSession, tasks: int | None = None) -> None:
         self.session = session
         self.tasks = tasks or _cores(session)
+        self.here, self.gpus = _is_local(session), _gpus(session)
         self._tokens: str | None = None
         if not is_own(session):
             prepare(session, self.tasks)
@@ -127,11 +128,21 @@ def _over(task: Reader, rows: DataFrame, spec: Ingest, trial: Trial | None) -> D
 
 def _tried(trial: Trial | None, work: Batches) -> Batches:
     """On a worker: the work, if the folder is the one that the driver sees."""
+    devices.hand_over(_scheduled_gpus())
     answer = shared.answer(*trial) if trial else None
     if answer is not None:
         yield _row(_ANSWER, TaskResult(answer))
     if answer is None or answer["sees"]:
         yield from work
+
+
+def _scheduled_gpus() -> list[str]:
+    """On a worker: the addresses of the GPUs that Spark has scheduled for this task."""
+    from pyspark import TaskContext
+
+    context = TaskContext.get()
+    gpu = context.resources().get("gpu") if context else None
+    return list(gpu.addresses) if gpu else []
 
 
 def _rows(item: int, task_results: Iterator[TaskResult]) -> Batches:
@@ -164,6 +175,20 @@ def _cores(session: SparkSession) -> int:
     executors = conf.get("spark.executor.instances", None)
     each = conf.get("spark.executor.cores", None) or "1"
     return int(executors) * int(each) if executors else _DEFAULT_TASKS
+
+
+def _is_local(session: SparkSession) -> bool:
+    """Whether tasks run on the driver's machine; the master of a Connect server runs them there."""
+    is_remote = type(session).__module__.startswith("pyspark.sql.connect.")
+    master = session.conf.get("spark.master", None) or ""
+    return not is_remote and re.fullmatch(r"local(\[.*\])?", master) is not None
+
+
+def _gpus(session: SparkSession) -> int:
+    """How many GPUs Spark has for tasks at once, as far as the session's settings tell."""
+    each = session.conf.get("spark.executor.resource.gpu.amount", None)
+    executors = session.conf.get("spark.executor.instances", None)
+    return max(1, int(each or 1) * int(executors or 1))
 
 
 def _machine() -> int:

@@ -47,6 +47,7 @@ class Run:
     lease: Lease
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
+    device: str | None = None  # what to count pairs with; None: what the options say
 
     def __post_init__(self) -> None:
         """Tasks must see what this run writes."""
@@ -125,6 +126,14 @@ class _Reporting:
     @property
     def tasks(self) -> int:
         return self.runner.tasks
+
+    @property
+    def here(self) -> bool:
+        return self.runner.here
+
+    @property
+    def gpus(self) -> int:
+        return self.runner.gpus
 
     def sharing(self, prefix: str) -> Runner:
         return _Reporting(self.runner.sharing(prefix), self.root, self.prefix)

@@ -12,12 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import agree, bitsets
-from holdfast.kernels import pairs as kernels
 from holdfast.kernels.comparisons import Layout, evidence, layout_of, mirror, own_words
 from holdfast.kernels.pairs import Rows
 from holdfast.kernels.ranks import Codes
 from holdfast.model.comparisons import Comparison, Space
 from holdfast.tasks.coding import Coding, comparisons_of
+from holdfast.tasks.devices import CPU, GPU, Device
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import Segment, combined, live_positions, map_words
 from holdfast.tasks.view import View
@@ -29,6 +29,16 @@ I64 = NDArray[np.int64]
 TILE_ROWS = 32_767
 """Rows on a side of a tile. The values of both sides are numbered together, in 16 bits then, which
 is what the kernel compares."""
+
+GPU_TILE_ROWS = 1 << 20
+"""The same for a GPU, whose kernel takes sides of any length: a tile is loaded, and its words are
+added up, while the GPU waits, so that few large ones are best. As long as a segment, so that a task
+takes no more memory than others do."""
+
+
+def tile_rows(device: str) -> int:
+    """Rows on a side of a tile, at most."""
+    return GPU_TILE_ROWS if device == GPU else TILE_ROWS
 
 
 @dataclass(frozen=True)
@@ -52,7 +62,7 @@ class Stretch:
 
 
 Side = tuple[Stretch, ...]
-"""Rows of a tile, at most ``TILE_ROWS``."""
+"""Rows of a tile, at most as many as :func:`tile_rows` says."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +101,9 @@ class Count:
 
     with_pairs: bool
     """Whether to tell two rows, too, for each evidence of pairs that the table has now."""
+
+    device: str = CPU
+    """What to count with, and how large tiles are therefore: ``cpu`` or ``gpu``."""
 
     sides: tuple[Side, ...] = ()
     """What the tiles are made of, each side once."""
@@ -135,7 +148,7 @@ def agreeing(item: Agreeing) -> Iterator[TaskResult]:
 
 def count(item: Count) -> Iterator[TaskResult]:
     """For each space, evidence with the change in its number of pairs; with pairs, also the ids of
-    two rows that show each, -1 for what only pairs of before show.
+    two rows that show each, -1 for what only pairs of before show. Then, what counted them.
 
     Where both rows of a pair see the same a pair counts once, elsewhere in both orders. Memory
     follows the rows of a tile and the number of distinct evidences, of which there may be too many.
@@ -145,6 +158,7 @@ def count(item: Count) -> Iterator[TaskResult]:
     layout = layout_of(comparisons)
     nothing = np.empty((0, layout.width), np.uint64)
     totals = [_Total(space, comparisons, layout) for space in item.spaces]
+    device = Device(item.device, TILE_ROWS)
     for tiles in _numbered_together(item):
         rows = _load(item, tiles, layout)
         for tile in tiles:
@@ -154,21 +168,28 @@ def count(item: Count) -> Iterator[TaskResult]:
                 ends = np.clip(tile.lead + np.arange(len(ones.ids)), 0, len(others.ids))
             wanted = nothing if item.with_pairs and tile.sign > 0 else None
             first, second = Rows(ones.codes, ones.own_t), Rows(others.codes, others.own_s)
-            found = kernels.count(layout, first, second, view.nulls_equal, ends, wanted)
-            pairs = np.full((len(found.words), 2), -1, np.int64)
-            shown = [ones.ids[found.pairs[:, 0]], others.ids[found.pairs[:, 1]]]
-            pairs[found.fresh] = np.stack(shown, axis=1)
-            for total in totals:
-                total.add(found.words, tile.sign * found.counts, pairs)
-            for total in totals:
-                if len(total.masks) > MOST_WORDS:
-                    yield TaskResult({"too_many": total.space.name})
-                    return
+            for part in device.count(layout, first, second, view.nulls_equal, ends, wanted):
+                found = part.counted
+                pairs = np.full((len(found.words), 2), -1, np.int64)
+                shown = [
+                    ones.ids[part.first + found.pairs[:, 0]],
+                    others.ids[part.second + found.pairs[:, 1]],
+                ]
+                pairs[found.fresh] = np.stack(shown, axis=1)
+                for total in totals:
+                    total.add(found.words, tile.sign * found.counts, pairs)
+                for total in totals:
+                    if len(total.masks) > MOST_WORDS:
+                        device.release()
+                        yield TaskResult({"too_many": total.space.name})
+                        return
+    device.release()
     for total in totals:
         arrays: dict[str, NDArray[Any]] = {"masks": total.masks, "counts": total.counts}
         if item.with_pairs:
             arrays["pairs"] = total.pairs
         yield TaskResult({"space": total.space.name}, arrays)
+    yield device.told()
 
 
 class _Total:
@@ -217,7 +238,7 @@ def _numbered_together(item: Count) -> Iterator[list[Tile]]:
     for tile in item.tiles:
         more = sides | {tile.ones, tile.others}
         rows = sum(stretch.rows for side in more for stretch in item.sides[side])
-        if tiles and rows > 2 * TILE_ROWS:
+        if tiles and rows > 2 * tile_rows(item.device):
             yield tiles
             tiles, more = [], {tile.ones, tile.others}
         tiles.append(tile)

@@ -24,6 +24,14 @@ class Runner(Protocol):
     def tasks(self) -> int:
         """How many tasks run at once."""
 
+    @property
+    def here(self) -> bool:
+        """Whether tasks run on this machine alone."""
+
+    @property
+    def gpus(self) -> int:
+        """How many GPUs tasks can have at once, if there are any."""
+
     def sharing(self, prefix: str) -> Runner:
         """A runner of tasks that write where paths begin so: they see one folder, or it is an
         error."""
@@ -43,6 +51,7 @@ class InProcess:
 
     def __init__(self, tasks: int = 2) -> None:
         self.tasks = tasks
+        self.here, self.gpus = True, 1
 
     def sharing(self, _prefix: str) -> Runner:
         """All tasks are in this process."""

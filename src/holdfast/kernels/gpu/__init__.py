@@ -40,18 +40,19 @@ class Device(NamedTuple):
         return not self.missing
 
 
-def device() -> Device:
-    """What there is. Asks each time: a device may be full now and free later."""
+def device(number: int | None = None) -> Device:
+    """What there is; with a number that one of CUDA's devices, which this thread then uses. Asks
+    each time: a device may be full now and free later."""
     try:
         import cupy
     except ImportError as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "cupy":
             return _none("CuPy is not installed; pip install 'holdfast[gpu]' brings it.")
-        return _none(f"CuPy cannot be imported: {_line(error)}.")
+        return _none(f"CuPy cannot be imported: {line(error)}.")
     try:
-        return _first(cupy)
+        return _first(cupy, number)
     except (RuntimeError, OSError) as error:  # CUDA's and the driver's errors are RuntimeErrors
-        return _none(f"CUDA finds no GPU that it can use: {_line(error)}.")
+        return _none(f"CUDA finds no GPU that it can use: {line(error)}.")
 
 
 def counter(device: Chosen = "auto") -> Counter:
@@ -75,11 +76,16 @@ def counter(device: Chosen = "auto") -> Counter:
 _look = device
 
 
-def _first(cupy: Any) -> Device:
+def _first(cupy: Any, number: int | None) -> Device:
     """The device that CUDA has chosen, which is the first one unless told."""
     runtime = cupy.cuda.runtime
-    if not runtime.getDeviceCount():
+    there = runtime.getDeviceCount()
+    if not there:
         return _none("CUDA finds no GPU.")
+    if number is not None:
+        if number >= there:
+            return _none(f"CUDA finds no GPU number {number}: it has {there}, from 0 on.")
+        cupy.cuda.Device(number).use()
     properties = runtime.getDeviceProperties(cupy.cuda.Device().id)
     name = properties["name"].decode()
     free, memory = runtime.memGetInfo()
@@ -104,7 +110,7 @@ def _none(why: str) -> Device:
     return Device("", 0, why)
 
 
-def _line(error: Exception) -> str:
+def line(error: Exception) -> str:
     """The first line of what an error says; CuPy's import error has thirty."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip(" =")]
     return lines[0].rstrip(".") if lines else type(error).__name__

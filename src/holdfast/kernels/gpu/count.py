@@ -94,6 +94,22 @@ def count(
 ) -> Counted:
     """The same as :func:`holdfast.kernels.pairs.count`. Where the device's memory does not do, it
     says so and counts on the processor."""
+    try:
+        return attempt(layout, ones, others, nulls_equal, ends, known)
+    except MemoryError as full:  # CuPy's is one, and says how much was asked for
+        log.warning("The GPU's memory is full: pairs are counted on the processor. %s", full)
+    return pairs.count(layout, ones, others, nulls_equal, ends, known)
+
+
+def attempt(
+    layout: Layout,
+    ones: Rows,
+    others: Rows,
+    nulls_equal: bool,
+    ends: I64 | None = None,
+    known: U64 | None = None,
+) -> Counted:
+    """The same, or a ``MemoryError`` where the device's memory does not do."""
     ends = pairs.checked_ends(layout, ones, others, ends)
     if not ends.sum():
         return pairs.count(layout, ones, others, nulls_equal, ends, known)
@@ -103,13 +119,17 @@ def count(
         return _Count(cupy, layout, ones, others, nulls_equal, ends, known is not None).result(
             known
         )
-    except MemoryError as full:  # CuPy's is one, and says how much was asked for
-        log.warning("The GPU's memory is full: pairs are counted on the processor. %s", full)
     finally:
         pool = cupy.get_default_memory_pool()
         if pool.total_bytes() > KEPT:
             pool.free_all_blocks()
-    return pairs.count(layout, ones, others, nulls_equal, ends, known)
+
+
+def release() -> None:
+    """Give the device's memory back that is kept from one call to the next."""
+    import cupy
+
+    cupy.get_default_memory_pool().free_all_blocks()
 
 
 class _Count:
@@ -133,8 +153,9 @@ class _Count:
         # Threads are for rows of one side: for those s, where there are few rows t.
         self.swapped = len(ends) < min(self.shape.tile, others.codes.shape[1])
         text = source.source(self.plan, self.shape, nulls_equal, self.swapped)
-        self.kernels = _module(text)
-        self.pack = _module(pack.SOURCE).get_function("pack")
+        number = cupy.cuda.Device().id
+        self.kernels = _module(text, number)
+        self.pack = _module(pack.SOURCE, number).get_function("pack")
         self.counting = self.kernels.get_function("count_pairs")
         self.shared = source.shared_bytes(self.plan, self.shape)
         if self.shared > 48 << 10:
@@ -395,7 +416,7 @@ def _blocks_for(size: int) -> int:
 
 
 @lru_cache(maxsize=64)
-def _module(text: str) -> Any:
+def _module(text: str, number: int) -> Any:  # each device loads its own
     import cupy
 
     return cupy.RawModule(code=text, options=("--std=c++17",))
