@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-STAGES = ("encode", "evidence", "keys", "agree", "dependencies", "denials", "values")
+STAGES = ("encode", "evidence", "keys", "agree", "dependencies", "denials", "values", "session")
 ASKED = ("gpu",)
 """Stages that run only when named: they need what few machines have."""
 

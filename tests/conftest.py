@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -16,6 +18,9 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("patient")
+
+# A session that somebody started for his own commands is none of the tests'.
+os.environ["HOLDFAST_SESSION"] = "off"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -77,7 +77,7 @@ def test_every_command_and_option_is_described() -> None:
     assert described == set(commands())
     for name, options in commands().items():
         shared = listed(page[EVERYWHERE])
-        if "--master" in options:
+        if "--remote" in options:
             shared |= listed(page[SPARK])
         assert listed(page[f"holdfast {name}"]) | shared == options, name
 

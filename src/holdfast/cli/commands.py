@@ -71,6 +71,14 @@ class Output(StrEnum):
     JSON = "json"
 
 
+class SessionAction(StrEnum):
+    """What can be done with the session that commands share."""
+
+    START = "start"
+    STOP = "stop"
+    STATUS = "status"
+
+
 def _flag(names: str, text: str, metavar: str | None = None, panel: str | None = None) -> Any:
     return typer.Option(*names.split(), help=text, metavar=metavar, rich_help_panel=panel)
 
@@ -575,6 +583,39 @@ def verify(
     return 0 if outcome.equal else FOUND
 
 
+@command
+def session(
+    action: Annotated[SessionAction, typer.Argument(metavar="start|stop|status", help="What.")],
+    idle_minutes: Annotated[
+        float, _flag("--idle-minutes", "Ends by itself after so long without commands.", "N")
+    ] = 30,
+    master: Master = None,
+    conf: Conf = None,
+    output: OutputFormat = Output.TEXT,
+    everything: All = False,  # noqa: ARG001
+    quiet: Quiet = False,
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """Keep a Spark running for later commands of this user, so that they need not start one."""
+    from holdfast.cli import session_control
+
+    if action == SessionAction.START:
+        settings = arguments.pairs(conf, "--conf")
+        with _progress(quiet) as progress:
+            if progress:
+                progress("session")
+            found = session_control.start(master, settings, idle_minutes)
+    elif action == SessionAction.STOP:
+        found = session_control.stop()
+    else:
+        found = session_control.status()
+    if output == Output.JSON:
+        _print_json(found.to_dict())
+    else:
+        sys.stdout.write(f"{found}\n")
+    return 0 if found.running or action != SessionAction.STATUS else FOUND
+
+
 def _print_version(wanted: bool) -> None:
     if wanted:
         from holdfast import __version__
@@ -594,11 +635,16 @@ def _holdfast(
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line in this process."""
+    hush()
+    run()
+
+
+def run() -> None:
+    """Run the command that ``sys.argv`` has; ends with its exit code."""
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character should not cost the results.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
-    hush()
     app(prog_name="holdfast")
 
 

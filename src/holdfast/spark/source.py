@@ -75,6 +75,8 @@ def _for_spark(path: str) -> str:
     """A path that Spark takes literally, even with characters that its patterns use."""
     if is_local(path) and local_file(path).exists():
         return re.sub(r"([\\\[\]{}*?])", r"\\\1", str(local_file(path).absolute()))
+    if is_local(path):
+        return str(local_file(path).absolute())  # Spark may have been started in another folder
     return path
 
 

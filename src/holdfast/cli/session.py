@@ -1,0 +1,187 @@
+"""Handing a command to the session that ``holdfast session start`` left running, if there is one.
+
+Imports are few: what a command takes is then what the session takes. The session gets the
+command's own standard streams, folder and environment, so that nothing else tells the difference.
+``docs/decisions/22-session.md`` says why it is a process of our own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import stat
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+SPARK_COMMANDS = ("profile", "apply", "check", "verify", "predicates", "add")
+"""The commands that run Spark; the others answer at once by themselves."""
+
+INTERRUPT = b"interrupt\n"
+
+_OWN = ("--master", "--remote", "--conf")
+_ELSEWHERE = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
+_LOST = (
+    "error: the session ended in the middle of this command; `holdfast history` tells whether a "
+    "version was committed, and running the command again starts Spark anew\n"
+)
+
+
+def main() -> None:
+    """Run the command line."""
+    arguments = sys.argv[1:]
+    code = handed_on(arguments) if _fits(arguments) else None
+    if code is not None:
+        sys.exit(code)
+    from holdfast.cli import commands
+
+    commands.main()
+
+
+def folder() -> Path:
+    """Where the session's files are: in a folder that no other user can open."""
+    runtime = os.environ.get("XDG_RUNTIME_DIR")
+    return Path(runtime or tempfile.gettempdir()) / f"holdfast-session-{os.getuid()}"
+
+
+def is_private(path: Path) -> bool:
+    """Whether a folder is ours alone; one that somebody else made in our name is not."""
+    try:
+        found = path.lstat()
+    except OSError:
+        return False
+    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
+    return ours and not found.st_mode & 0o077
+
+
+def identity() -> dict[str, str]:
+    """What has to be the same on both sides: the program, down to its latest edit, and Python."""
+    root = Path(__file__).parent.parent
+    from holdfast import __version__
+
+    edited = max(path.stat().st_mtime_ns for path in root.rglob("*.py"))
+    return {
+        "holdfast": __version__,
+        "python": sys.version,
+        "installation": f"{sys.prefix} {root} {edited}",
+        "umask": f"{_umask():03o}",  # workers write files, too
+    }
+
+
+def ask(question: dict[str, Any]) -> dict[str, Any] | None:
+    """What the session answers to a short question; None without a session."""
+    found = _connected()
+    if found is None:
+        return None
+    with found as connection, suppress(OSError, ValueError):
+        connection.sendall(_line(question))
+        answer: dict[str, Any] = json.loads(_Lines(connection).next())
+        return answer
+    return None
+
+
+def handed_on(arguments: Sequence[str]) -> int | None:
+    """The exit code of a command that the session ran; None: this process has to run it."""
+    connection = _connected(None if _quiet(arguments) else _note)
+    if connection is None:
+        return None
+    request = {
+        "ask": "run",
+        "identity": identity(),
+        "arguments": list(arguments),
+        "folder": str(Path.cwd()),
+        "environment": dict(os.environ),
+        "encodings": [sys.stdout.encoding, sys.stderr.encoding],
+    }
+    with connection:
+        lines = _Lines(connection)
+        try:
+            # One byte goes with the streams, as it must; the rest follows.
+            socket.send_fds(connection, [b" "], [0, 1, 2])
+            connection.sendall(_line(request))
+            first = json.loads(lines.next())
+        except (OSError, ValueError):
+            return None  # it ended before it took the command
+        if "refused" in first:
+            if not _quiet(arguments):
+                _note(f"{first['refused']}; starting Spark for this command alone")
+            return None
+        while True:
+            try:
+                return int(json.loads(lines.next())["code"])
+            except KeyboardInterrupt:
+                with suppress(OSError):
+                    connection.sendall(INTERRUPT)
+            except (OSError, ValueError):
+                sys.stderr.write(_LOST)
+                return 70
+
+
+def _fits(arguments: Sequence[str]) -> bool:
+    """Whether a command runs Spark, and leaves to us which one."""
+    if not arguments or arguments[0] not in SPARK_COMMANDS:
+        return False
+    if os.environ.get("HOLDFAST_SESSION") == "off" or any(n in os.environ for n in _ELSEWHERE):
+        return False
+    return not any(each.partition("=")[0] in _OWN for each in arguments)
+
+
+def _connected(note: Any = None) -> socket.socket | None:
+    path = folder() / "socket"
+    if not is_private(path.parent) or not path.exists():
+        return None
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(path))
+    except ConnectionRefusedError:
+        # Its process was killed: a live one listens before its socket has this name.
+        connection.close()
+        with suppress(OSError):
+            path.unlink()
+        if note:
+            note("the session that was started has ended; starting Spark for this command alone")
+        return None
+    except OSError:
+        connection.close()
+        return None
+    return connection
+
+
+class _Lines:
+    """Lines from a connection; an interrupt while it waits loses nothing."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._rest = b""
+
+    def next(self) -> bytes:
+        while b"\n" not in self._rest:
+            piece = self._connection.recv(1 << 16)
+            if not piece:
+                raise ConnectionError("closed")
+            self._rest += piece
+        line, _, self._rest = self._rest.partition(b"\n")
+        return line
+
+
+def _line(form: dict[str, Any]) -> bytes:
+    return json.dumps(form).encode() + b"\n"
+
+
+def _umask() -> int:
+    """The file mode mask, which can be read only by setting it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
+
+
+def _quiet(arguments: Sequence[str]) -> bool:
+    return "-q" in arguments or "--quiet" in arguments
+
+
+def _note(message: str) -> None:
+    sys.stderr.write(f"note: {message}\n")
