@@ -149,7 +149,9 @@ class Profile:
         inserts: Rows | None = None,
         deletes: Rows | None = None,
         updates: Rows | None = None,
+        upserts: Rows | None = None,
         row_key: Sequence[str] | None = None,
+        if_exists: bool = False,
         batch_id: str | None = None,
         retries: int = 0,
         device: str | None = None,
@@ -158,16 +160,21 @@ class Profile:
 
         Deletes and updates refer to the rows before the batch. Deletes hold whole rows or, with
         ``row_key``, only its columns; updates hold whole new rows, each matching exactly one old
-        row in ``row_key``. The same ``batch_id`` with the same content again changes nothing.
+        row in ``row_key``, and upserts such rows or new ones, which are inserted. With
+        ``if_exists`` deletes of rows that are not there are skipped and counted. The same
+        ``batch_id`` with the same content again changes nothing.
         When another writer commits first, that is a :class:`ConflictError`, or the batch is tried
         again on top of that version, up to ``retries`` times. ``device`` says what this batch's
         pairs of rows are counted with, ``auto``, ``cpu`` or ``gpu``, in place of the profile's own.
         """
         if retries < 0:
             raise InputError(f"retries cannot be negative, but is {retries}")
+        changes = {
+            "inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts
+        }  # fmt: skip
 
         def change() -> Changes:
-            return self._change(table, inserts, deletes, updates, row_key, batch_id, device=device)
+            return self._change(table, changes, row_key, if_exists, batch_id, device=device)
 
         for attempt in range(1, retries + 1):
             try:
@@ -183,12 +190,17 @@ class Profile:
         inserts: Rows | None = None,
         deletes: Rows | None = None,
         updates: Rows | None = None,
+        upserts: Rows | None = None,
         row_key: Sequence[str] | None = None,
+        if_exists: bool = False,
         batch_id: str | None = None,
         device: str | None = None,
     ) -> Changes:
         """What :meth:`apply` would do, without doing it."""
-        return self._change(table, inserts, deletes, updates, row_key, batch_id, True, device)
+        changes = {
+            "inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts
+        }  # fmt: skip
+        return self._change(table, changes, row_key, if_exists, batch_id, True, device)
 
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""
@@ -224,10 +236,9 @@ class Profile:
     def _change(
         self,
         table: str,
-        inserts: Rows | None,
-        deletes: Rows | None,
-        updates: Rows | None,
+        changes: Mapping[str, Rows | None],
         row_key: Sequence[str] | None,
+        if_exists: bool,
         batch_id: str | None,
         dry_run: bool = False,
         device: str | None = None,
@@ -239,7 +250,6 @@ class Profile:
         key = (row_key,) if isinstance(row_key, str) else tuple(row_key or ())
         version = self._store.read()
         stored = version.table(table).source
-        changes = {"inserts": inserts, "deletes": deletes, "updates": updates}
         given = {
             kind: _expected(rows, f"the {kind}", stored)
             for kind, rows in changes.items()
@@ -247,14 +257,14 @@ class Profile:
         }
         columns = Columns.stored(version.table(table).columns)
         insert_only = version.options.insert_only
-        expect_batch(table, columns, given, key, batch_id, insert_only)
+        expect_batch(table, columns, given, key, batch_id, insert_only, if_exists)
         row_inputs = {
             kind: self._row_input(rows, f"the {kind}", stored) for kind, rows in given.items()
         }
         runner = self._running()
         from holdfast import flow
 
-        batch = flow.Batch(**row_inputs, row_key=key, batch_id=batch_id)
+        batch = flow.Batch(**row_inputs, row_key=key, batch_id=batch_id, if_exists=if_exists)
 
         def run() -> Changes:
             return flow.apply(runner, self._store, table, batch, self._progress, dry_run, device)

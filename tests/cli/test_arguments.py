@@ -66,4 +66,4 @@ def test_options_of_cells_are_for_the_csv_among_the_sources() -> None:
     paths = ["a.csv", "b.parquet", "folder"]
     assert [bool(arguments.for_csv(cells, path, paths, None)) for path in paths] == [1, 0, 1]
     with pytest.raises(InputError, match=r"b\.parquet: parquet has no escape"):
-        arguments.batch_sources("b.parquet", None, None, None, {}, cells)
+        arguments.batch_sources({"inserts": "b.parquet"}, None, {}, cells)

@@ -229,6 +229,19 @@ def test_a_file_that_is_loaded_twice_breaks_every_key(run: Run, shop: Path, tmp_
     assert "the same keys" in run("diff", shop, 1, 5).out
 
 
+def test_upserts_and_replayed_deletes(run: Run, shop: Path, tmp_path: Path) -> None:
+    rows = write(tmp_path, "new", HEADER + "4,9,2026-01-03,Eve,\n5,10,2026-01-09,Zoe,new\n")
+    arguments = ("--table", "orders", "--upserts", rows, "--row-key", "id")
+    assert "1 inserted, 1 updated; 5 rows then" in run("check", shop, *arguments).out
+    assert "1 inserted, 1 updated" in run("apply", shop, *arguments).out
+    gone = ("--table", "orders", "--deletes", rows, "--row-key", "id", "--if-exists")
+    assert "2 deleted" in run("apply", shop, *gone).out
+    assert "2 skipped (not there)" in run("apply", shop, *gone).out
+    assert json.loads(run("check", shop, *gone, "--format", "json").out)["skipped"] == 2
+    refused = run("apply", shop, *gone[:-1])
+    assert (refused.code, "matches no row" in refused.err) == (2, True)
+
+
 def test_history_and_diff(run: Run, shop: Path, tmp_path: Path) -> None:
     batch = write(tmp_path, "new", BREAKING)
     run("apply", shop, "--table", "orders", "--inserts", batch, "--batch-id", "monday")

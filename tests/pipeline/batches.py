@@ -1,4 +1,4 @@
-"""Generated batches: inserts, deletes by row or by key, updates, and the rows afterwards."""
+"""Generated batches: inserts, deletes by row or by key, updates, upserts, the rows afterwards."""
 
 from __future__ import annotations
 
@@ -32,7 +32,14 @@ def _by_row(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
     if inserts and rows and draw(st.booleans()):
         inserts[0] = draw(st.sampled_from(rows))
     after = [row for i, row in enumerate(rows) if i not in set(gone)] + inserts
-    return Change(after, {"inserts": inserts, "deletes": [rows[i] for i in gone]})
+    deletes = [rows[i] for i in gone]
+    batch: dict[str, Any] = {"inserts": inserts, "deletes": deletes}
+    if draw(st.booleans()):
+        # Rows that are not there, or not as often as they are deleted, among those that are.
+        left = Counter(row for i, row in enumerate(rows) if i not in set(gone))
+        absent = [row for row in draw(rows_of(columns, 3)) if not left[row]]
+        batch |= {"deletes": absent + deletes, "if_exists": True}
+    return Change(after, batch)
 
 
 @st.composite
@@ -58,9 +65,19 @@ def _by_key(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
     ]
     inserts = draw(rows_of(columns, 4))
     after = [row for i, row in enumerate(rows) if i not in set(chosen)] + updates + inserts
+    # What is updated could as well be upserted, together with rows whose row key is new.
+    upserts = {}
+    if draw(st.booleans()):
+        keys = {tuple(row[c] for c in key): row for row in draw(rows_of(columns, 4))}
+        upserts = {each: row for each, row in keys.items() if not told[each]}
+        after += upserts.values()
+        cut = draw(st.integers(0, len(updates)))
+        upserts |= {tuple(row[c] for c in key): row for row in updates[cut:]}
+        updates = updates[:cut]
     batch = {
         "inserts": inserts,
         "updates": updates,
+        "upserts": list(upserts.values()),
         "deletes": [rows[i] for i in gone],
         "row_key": tuple(f"c{c}" for c in key),
         "key_only": draw(st.booleans()),

@@ -168,17 +168,21 @@ class Shop:
         inserts: Rows | None = None,
         deletes: Rows | None = None,
         updates: Rows | None = None,
+        upserts: Rows | None = None,
         row_key: tuple[str, ...] = (),
         batch_id: str | None = None,
         key_only: bool = False,
+        if_exists: bool = False,
     ) -> flow.Batch:
-        row_inputs = [
-            None if rows is None else row_input(self.kinds, rows, label)
-            for rows, label in ((inserts, "inserts"), (deletes, "deletes"), (updates, "updates"))
-        ]
-        if key_only and row_inputs[1] is not None:
-            row_inputs[1] = picked(row_inputs[1], row_key)
-        return flow.Batch(*row_inputs, row_key=row_key, batch_id=batch_id)
+        given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
+        row_inputs = {
+            kind: row_input(self.kinds, rows, kind)
+            for kind, rows in given.items()
+            if rows is not None
+        }
+        if key_only and "deletes" in row_inputs:
+            row_inputs["deletes"] = picked(row_inputs["deletes"], row_key)
+        return flow.Batch(**row_inputs, row_key=row_key, batch_id=batch_id, if_exists=if_exists)
 
     def verify(self) -> Verification:
         return flow.verify(self.runner, self.store, no_progress)

@@ -96,7 +96,7 @@ def test_a_batch_without_an_id_is_new_every_time(shop: Shop) -> None:
 
 
 def test_empty_batches(shop: Shop) -> None:
-    with pytest.raises(BatchError, match="an empty batch: give inserts, deletes or updates"):
+    with pytest.raises(BatchError, match="an empty batch: give inserts, deletes, updates"):
         shop.apply()
     told = shop.apply(inserts=[], deletes=[], updates=[], row_key=("c0",))
     assert (told.version, told.rows) == (2, 4)
@@ -144,6 +144,28 @@ def test_empty_batches(shop: Shop) -> None:
             r"""the batch deletes and updates the same row: {"c0": 1, "c1": 1, "c2": 0}""",
         ),
         ({"deletes": [(None, 1, 0)]}, BatchError, "matches no row"),
+        ({"upserts": [(1, 9, 9)]}, BatchError, "upserts need --row-key"),
+        (
+            {"upserts": [(9, 2, 9)], "row_key": ("c1",)},
+            BatchError,
+            r"""this upsert matches 2 rows, so the row key .* meant: {"c0": 9, "c1": 2, "c2": 9}""",
+        ),
+        (
+            {"upserts": [(8, 2, 9), (8, 2, 8)], "row_key": ("c0",)},
+            BatchError,
+            r"""this upsert is one of 2 with the same row key, .* meant: {"c0": 8, "c1": 2,""",
+        ),
+        (
+            {"upserts": [(1, 5, 5)], "deletes": [(1, 1, 0)], "row_key": ("c0",)},
+            BatchError,
+            r"""the batch deletes and upserts the same row: {"c0": 1, "c1": 1, "c2": 0}""",
+        ),
+        ({"inserts": [(9, 9, 9)], "if_exists": True}, BatchError, "--if-exists is about deletes"),
+        (
+            {"deletes": [(9, 2, 9)], "row_key": ("c1",), "if_exists": True},
+            BatchError,
+            "matches 2 rows, so the row key does not tell which is meant",
+        ),
         (
             {"updates": [(1, 5, 5)], "row_key": ("id",)},
             SchemaError,
@@ -162,6 +184,49 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(
         shop.apply(**batch, dry_run=dry_run)
     assert files(shop) == before
     shop.assert_exact(ROWS)
+
+
+def test_upserts_update_and_insert(shop: Shop) -> None:
+    told = shop.apply(upserts=[(1, 7, 7), (9, 9, 9)], row_key=("c0",), dry_run=True)
+    assert (told.inserted, told.updated, told.rows) == (1, 1, 5)
+    upserts = [(1, 7, 7), (9, 9, 9), (None, 1, 1)]
+    batch = {"upserts": upserts, "row_key": ("c0",), "batch_id": "x"}
+    told = shop.apply(**batch)
+    assert (told.inserted, told.deleted, told.updated, told.rows) == (2, 0, 1, 6)
+    rows = [row for row in ROWS if row[0] != 1] + upserts
+    shop.assert_exact(rows)
+    assert shop.apply(**batch).applied_before
+    with pytest.raises(BatchError, match="'x'"):
+        shop.apply(**{**batch, "upserts": upserts[:1]})
+    # The same rows again change nothing, and a null is a row key like any other.
+    told = shop.apply(upserts=upserts, row_key=("c0",))
+    assert (told.inserted, told.updated) == (0, 3)
+    shop.assert_exact(rows)
+
+
+def test_upserts_into_an_empty_table(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 2, [])
+    with pytest.raises(BatchError, match="with the same row key"):
+        shop.apply(upserts=[(1, 1), (1, 2)], row_key=("c0",))
+    told = shop.apply(upserts=[(1, 1), (2, 1)], row_key=("c0",))
+    assert (told.inserted, told.updated) == (2, 0)
+    shop.assert_exact([(1, 1), (2, 1)])
+
+
+def test_deletes_of_rows_that_are_not_there(shop: Shop) -> None:
+    deletes = [(1, 1, 0), (1, 1, 0), (7, 7, 7)]
+    told = shop.apply(deletes=deletes, if_exists=True, batch_id="x")
+    assert (told.deleted, told.skipped, told.rows) == (1, 2, 3)
+    rows = [row for row in ROWS if row != (1, 1, 0)]
+    shop.assert_exact(rows)
+    # The id is that of the rows, however often they are replayed.
+    assert shop.apply(deletes=deletes, batch_id="x").applied_before
+    told = shop.apply(deletes=[(1, 9, 9)], row_key=("c0",), key_only=True, if_exists=True)
+    assert (told.deleted, told.skipped, told.to_dict()["skipped"]) == (0, 1, 1)
+    shop.assert_exact(rows)
+    empty = shop.apply(deletes=rows)
+    assert (empty.deleted, empty.skipped) == (3, 0)
+    assert shop.apply(deletes=rows, if_exists=True).skipped == 3
 
 
 def test_a_row_key_named_twice_is_a_row_key(tmp_path: Path) -> None:

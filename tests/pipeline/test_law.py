@@ -166,7 +166,7 @@ def test_more_columns_than_a_word_has_bits(
         for _ in range(2):
             change = data.draw(batches(len(varied), narrow))
             batch = {
-                name: wide(value) if name in ("inserts", "updates", "deletes") else value
+                name: wide(value) if name in ("inserts", "updates", "upserts", "deletes") else value
                 for name, value in change.batch.items()
             }
             if batch.get("row_key"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from holdfast import families
@@ -132,17 +132,14 @@ def for_csv(
 
 
 def batch_sources(
-    inserts: str | None,
-    deletes: str | None,
-    updates: str | None,
+    given: Mapping[str, str | None],
     source_format: str | None,
     options: dict[str, str],
     cells: CellOptions,
 ) -> dict[str, Source | None]:
     """The changes of a batch, read like the table's own rows unless a format is given."""
-    given = {"inserts": inserts, "deletes": deletes, "updates": updates}
     if not any(given.values()):
-        raise InputError("there is no change: give --inserts, --deletes or --updates")
+        raise InputError("there is no change: give --inserts, --deletes, --updates or --upserts")
     paths = [path for path in given.values() if path is not None]
     return {
         kind: None

@@ -149,6 +149,10 @@ Deletes = Annotated[
 Updates = Annotated[
     str | None, _flag("--updates", "Whole new rows; --row-key says for which ones.", "SOURCE")
 ]
+Upserts = Annotated[
+    str | None, _flag("--upserts", "Whole rows; those that --row-key finds are replaced.", "SOURCE")
+]
+IfExists = Annotated[bool, _flag("--if-exists", "Skip deletes of rows that are not there.")]
 RowKey = Annotated[str | None, _flag("--row-key", _ROW_KEY, "COLUMNS")]
 BatchId = Annotated[
     str | None, _flag("--batch-id", "A batch with this id is applied only once.", "ID")
@@ -320,7 +324,9 @@ def apply(
     inserts: Inserts = None,
     deletes: Deletes = None,
     updates: Updates = None,
+    upserts: Upserts = None,
     row_key: RowKey = None,
+    if_exists: IfExists = False,
     batch_id: BatchId = None,
     retries: Retries = 0,
     formats: Formats = None,
@@ -344,14 +350,21 @@ def apply(
     output, source_format = arguments.split_formats(formats, input_format)
     options = arguments.pairs(option, "--option")
     cells = arguments.cell_options(delimiter, escape, encoding, null_value)
-    batch = arguments.batch_sources(inserts, deletes, updates, source_format, options, cells)
+    given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
+    batch = arguments.batch_sources(given, source_format, options, cells)
     key = arguments.split_columns(row_key)
     spark = _spark(master, remote, conf)
     with _committing(directory):
         with _progress(quiet) as progress:
             opened = _open(directory, spark, progress)
             outcome = opened.apply(
-                table, **batch, row_key=key, batch_id=batch_id, retries=retries, device=device
+                table,
+                **batch,
+                row_key=key,
+                if_exists=if_exists,
+                batch_id=batch_id,
+                retries=retries,
+                device=device,
             )
         if output == Output.JSON:
             _print_json(outcome.to_dict())
@@ -368,7 +381,9 @@ def check(
     inserts: Inserts = None,
     deletes: Deletes = None,
     updates: Updates = None,
+    upserts: Upserts = None,
     row_key: RowKey = None,
+    if_exists: IfExists = False,
     batch_id: BatchId = None,
     kinds: Annotated[
         str | None, _kinds_flag("What the exit code is about", lambda kind: kind.gates)
@@ -394,13 +409,16 @@ def check(
     output, source_format = arguments.split_formats(formats, input_format)
     options = arguments.pairs(option, "--option")
     cells = arguments.cell_options(delimiter, escape, encoding, null_value)
-    batch = arguments.batch_sources(inserts, deletes, updates, source_format, options, cells)
+    given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
+    batch = arguments.batch_sources(given, source_format, options, cells)
     key = arguments.split_columns(row_key)
     gates = arguments.kind_fields(kinds)
     spark = _spark(master, remote, conf)
     with _progress(quiet) as progress:
         opened = _open(directory, spark, progress)
-        outcome = opened.check(table, **batch, row_key=key, batch_id=batch_id, device=device)
+        outcome = opened.check(
+            table, **batch, row_key=key, if_exists=if_exists, batch_id=batch_id, device=device
+        )
     if output == Output.JSON:
         _print_json(forms.check(outcome, gates))
     else:

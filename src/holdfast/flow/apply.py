@@ -19,6 +19,7 @@ from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run, about, watched
 from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
+from holdfast.table.change import RowCounts
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.runner import Runner
@@ -43,7 +44,10 @@ def apply(
         version = store.read(lease.version)
         options = version.options
         columns = Columns.stored(version.table(name).columns)
-        expect_batch(name, columns, batch.given, batch.row_key, batch.batch_id, options.insert_only)
+        expect_batch(
+            name, columns, batch.given, batch.row_key, batch.batch_id, options.insert_only,
+            batch.if_exists,
+        )  # fmt: skip
         run = Run(runner, store, options, lease, about(progress, name), device=device)
         with run.stage("open"):
             before = Known.load(store, version, name)
@@ -56,9 +60,9 @@ def apply(
             then = Changes.from_dict(done.changes, families.makers())
             return replace(then, applied=False, applied_before=True)
         others = {each: Table.stored(each, record) for each, record in version.tables.items()}
-        step = _step(run, before, held, intake, others)
+        step, counts = _step(run, before, held, intake, others)
         with run.stage("witnesses"):
-            changes = _changes(run, step, batch, intake, version.version, dry_run)
+            changes = _changes(run, step, batch, counts, version.version, dry_run)
         if dry_run:
             return changes
         after = step.after.compacted(run)
@@ -87,18 +91,19 @@ def _step(
     held: Inclusion | None,
     intake: BatchIntake,
     others: dict[str, Table],
-) -> Step:
-    """Rows first, then pairs, then values."""
+) -> tuple[Step, RowCounts]:
+    """Rows first, then pairs, then values; and how many rows the batch changes."""
     change = change_rows(run, before.table, intake)
+    counts = change.counts
     after, change = before.changed(run, change)
     found = held
     if held is not None:
         found = values.changed(run, held, change, {**others, after.table.name: after.table})
-    return Step(before, after, held, found)
+    return Step(before, after, held, found), counts
 
 
 def _changes(
-    run: Run, step: Step, batch: Batch, intake: BatchIntake, version: int, dry_run: bool
+    run: Run, step: Step, batch: Batch, counts: RowCounts, version: int, dry_run: bool
 ) -> Changes:
     """What the batch did, kind by kind."""
     before, after = step.before.table, step.after.table
@@ -111,9 +116,10 @@ def _changes(
         version=version,
         batch_id=batch.batch_id,
         applied=not dry_run,
-        inserted=intake.inserted,
-        deleted=intake.deleted,
-        updated=intake.updated,
+        inserted=counts.inserted,
+        deleted=counts.deleted,
+        updated=counts.updated,
+        skipped=counts.skipped,
         rows=after.rows,
         duplicates=after.duplicates,
         duplicates_before=before.duplicates,

@@ -121,13 +121,18 @@ def expect_batch(
     row_key: Sequence[str] = (),
     batch_id: str | None = None,
     insert_only: bool = False,
+    if_exists: bool = False,
 ) -> None:
     """An error for a batch that cannot be meant, whatever its rows are.
 
-    ``given`` has the kinds of changes that it has: inserts, deletes, updates.
+    ``given`` has the kinds of changes that it has: inserts, deletes, updates, upserts.
     """
     if not given:
-        raise BatchError("an empty batch: give inserts, deletes or updates")
+        raise BatchError("an empty batch: give inserts, deletes, updates or upserts")
+    if if_exists and "deletes" not in given:
+        raise BatchError(
+            "--if-exists is about deletes, and there are none: give them, or leave it out"
+        )
     if batch_id is not None and not batch_id.strip():
         raise BatchError(
             "the batch id is empty, so the batch could not be known again; give --batch-id a name "
@@ -138,13 +143,14 @@ def expect_batch(
             f"table {table!r}: this profile was made with --insert-only and counts no values, "
             "so it takes inserts only; profile the tables anew without it to delete or update"
         )
-    if "updates" in given and not row_key:
-        raise BatchError("updates need --row-key: the columns that tell which row is meant")
+    for kind in ("updates", "upserts"):
+        if kind in given and not row_key:
+            raise BatchError(f"{kind} need --row-key: the columns that tell which row is meant")
     if row_key and set(given) == {"inserts"}:
         raise BatchError(
             "--row-key says which rows deletes and updates mean, but there are inserts alone, "
             "which add every row as a new one; give the rows as --updates to replace those with "
-            "the same key, or leave --row-key out"
+            "the same key, as --upserts to insert the others, or leave --row-key out"
         )
     for name in row_key:
         columns.place(name, table)

@@ -146,6 +146,7 @@ class Changes:
     kinds: dict[str, KindChanges] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     applied_before: bool = False  # a batch with this id was; the rest is what it did then
+    skipped: int = 0  # deletes of rows that were not there
 
     def __getitem__(self, kind: str) -> KindChanges:
         return self.kinds[kind]
@@ -153,6 +154,7 @@ class Changes:
     def __repr__(self) -> str:
         done = "applied" if self.applied else "applied before" if self.applied_before else "checked"
         sizes = {"inserted": self.inserted, "deleted": self.deleted, "updated": self.updated}
+        sizes |= {"skipped": self.skipped}
         for kind, each in self.kinds.items():
             words = kind.replace("_", " ")
             sizes |= {f"{words} {what}": each.counts[what] for what in ("gained", "broken")}
@@ -176,6 +178,7 @@ class Changes:
             "inserted": self.inserted,
             "deleted": self.deleted,
             "updated": self.updated,
+            "skipped": self.skipped,
             "rows": self.rows,
             "duplicates": self.duplicates,
             "duplicates_before": self.duplicates_before,

@@ -267,6 +267,7 @@ def _batch(outcome: Changes) -> str:
         "inserted": outcome.inserted,
         "deleted": outcome.deleted,
         "updated": outcome.updated,
+        "skipped (not there)": outcome.skipped,
     }
     said = [f"{number:,} {verb}" for verb, number in counts.items() if number]
     return ", ".join(said) or "no rows changed"

@@ -10,7 +10,7 @@ import numpy as np
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput, fitted
 from holdfast.store.run import Run
-from holdfast.table.change import RowChange
+from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.matching import Requests, find_rows, with_deleted
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
@@ -25,14 +25,16 @@ class Batch:
     inserts: RowInput | None = None
     deletes: RowInput | None = None
     updates: RowInput | None = None
+    upserts: RowInput | None = None
     row_key: tuple[str, ...] = ()
     batch_id: str | None = None
+    if_exists: bool = False  # deletes of rows that are not there are skipped
 
     @property
     def given(self) -> list[str]:
         """The kinds of changes that it has."""
-        kinds = {"inserts": self.inserts, "deletes": self.deletes, "updates": self.updates}
-        return [kind for kind, row_input in kinds.items() if row_input is not None]
+        kinds = ("inserts", "deletes", "updates", "upserts")
+        return [kind for kind in kinds if getattr(self, kind) is not None]
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,23 @@ class BatchIntake:
     """The batch as segments."""
 
     added: tuple[Segment, ...]
-    inserted: int
-    updated: int
     requests: tuple[Requests, ...]
     digest: str
 
-    @property
-    def deleted(self) -> int:
-        return sum(r.rows for r in self.requests) - self.updated
+    def counts(self, matched: tuple[int, ...]) -> RowCounts:
+        """How many rows change in which way, when so many of each request were found."""
+        rows = dict.fromkeys(("delete", "update", "upsert"), 0)
+        found = dict(rows)
+        for request, number in zip(self.requests, matched, strict=True):
+            rows[request.what] += request.rows
+            found[request.what] += number
+        replaced = found["update"] + found["upsert"]
+        return RowCounts(
+            inserted=sum(segment.rows for segment in self.added) - replaced,
+            deleted=found["delete"],
+            updated=replaced,
+            skipped=rows["delete"] - found["delete"],
+        )
 
 
 def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
@@ -60,23 +71,24 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
     added: tuple[Segment, ...] = ()
     requests: list[Requests] = []
     digests: list[str] = []
-    inserted = updated = 0
     if batch.inserts is not None:
         row_input = fitted(batch.inserts, table.name, table.columns)
         intake = read(run.runner, row_input, run.place, number, run.progress, table.indexed)
-        added, inserted = intake.segments, intake.rows
+        added = intake.segments
         digests.append(f"inserts={intake.fingerprint}")
-    if batch.updates is not None:
-        row_input = fitted(batch.updates, table.name, table.columns)
+    for what, given in (("update", batch.updates), ("upsert", batch.upserts)):
+        if given is None:
+            continue
+        row_input = fitted(given, table.name, table.columns)
         intake = read(
             run.runner, row_input, run.place, number + len(added), run.progress, table.indexed
         )
         added += intake.segments
-        updated = intake.rows
+        optional = what == "upsert"
         requests.append(
-            Requests("update", row_input.label, table.columns, intake.segments, key, key)
+            Requests(what, row_input.label, table.columns, intake.segments, key, key, optional)
         )
-        digests.append(f"updates={intake.fingerprint}")
+        digests.append(f"{what}s={intake.fingerprint}")
     if batch.deletes is not None:
         whole = set(table.columns.names) <= set(batch.deletes.columns.names)
         wanted = table.columns if whole or not key else table.columns.pick(list(key))
@@ -85,26 +97,28 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
         intake = read(run.runner, row_input, place, number + len(added), run.progress)
         columns = key or everything
         places = columns if wanted is table.columns else tuple(range(len(columns)))
+        label, optional = row_input.label, batch.if_exists
         requests.append(
-            Requests("delete", row_input.label, wanted, intake.segments, columns, places)
+            Requests("delete", label, wanted, intake.segments, columns, places, optional)
         )
         digests.append(f"deletes={intake.fingerprint}")
     if batch.row_key:
         digests.append(f"key={json.dumps(batch.row_key)}")
-    return BatchIntake(added, inserted, updated, tuple(requests), " ".join(digests))
+    return BatchIntake(added, tuple(requests), " ".join(digests))
 
 
 def change_rows(run: Run, before: Table, intake: BatchIntake) -> RowChange:
     """The rows after the batch: the deleted ones marked, the new ones beside the others."""
     after = before
     gone = np.empty(0, np.int64)
+    matched: tuple[int, ...] = ()
     if intake.requests:
         with run.stage("locate"):
             run.progress("locate", rows=sum(r.rows for r in intake.requests))
             view = before.view(run.store.path, run.options)
             found = find_rows(run.runner, view, before.name, intake.requests)
             after = with_deleted(run.store, run.lease, before, found)
-            gone = found.ids
+            gone, matched = found.ids, found.matched
     after = replace(
         after,
         segments=after.segments + intake.added,
@@ -112,7 +126,7 @@ def change_rows(run: Run, before: Table, intake: BatchIntake) -> RowChange:
         + sum(len(r.segments) for r in intake.requests)
         + len(intake.added),
     )
-    return RowChange(before, after, intake.added, gone)
+    return RowChange(before, after, intake.added, gone, intake.counts(matched))
 
 
 def estimated(run: Run, table: Table) -> Table:

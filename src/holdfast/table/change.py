@@ -14,6 +14,17 @@ I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
+class RowCounts:
+    """How many rows a batch inserts, deletes and updates, and how many it need not delete, because
+    they are not there."""
+
+    inserted: int = 0
+    deleted: int = 0
+    updated: int = 0
+    skipped: int = 0
+
+
+@dataclass(frozen=True)
 class RowChange:
     """A table before and after a batch. Its deleted rows still have their words in ``before``."""
 
@@ -21,3 +32,4 @@ class RowChange:
     after: Table
     added: tuple[Segment, ...]
     gone: I64  # ids of the deleted rows
+    counts: RowCounts = RowCounts()

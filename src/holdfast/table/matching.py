@@ -28,15 +28,17 @@ I64 = NDArray[np.int64]
 class Requests:
     """Rows to be found: those that equal the request in the table's ``columns``.
 
-    ``places`` says where those columns are among the request's own.
+    ``places`` says where those columns are among the request's own; ``optional``: a row that is
+    not there is no error.
     """
 
-    what: str  # "delete" or "update"
+    what: str  # "delete", "update" or "upsert"
     label: str
     own: Columns
     segments: tuple[Segment, ...]
     columns: tuple[int, ...]
     places: tuple[int, ...]
+    optional: bool = False
 
     @property
     def rows(self) -> int:
@@ -46,16 +48,17 @@ class Requests:
 
 @dataclass(frozen=True)
 class Found:
-    """The rows to delete, and how many repeated rows go with them."""
+    """The rows that go, and how many repeated rows go with them; how many each request found."""
 
     ids: I64
     fewer_duplicates: int
+    matched: tuple[int, ...]
 
 
 def find_rows(runner: Runner, view: View, table: str, requests: tuple[Requests, ...]) -> Found:
     """The rows that the requests mean; an error that shows the row if they do not fit."""
     asked = [request for request in requests if request.rows]
-    piles = shares(view, runner.tasks)
+    piles = shares(view, runner.tasks) or [view]
     calls: list[Call] = [
         (
             locate,
@@ -70,35 +73,48 @@ def find_rows(runner: Runner, view: View, table: str, requests: tuple[Requests, 
     results = runner.run(calls) if calls else []
     ids: list[I64] = [np.empty(0, np.int64)]
     fewer = 0
-    for k, request in enumerate(asked):
-        mine = results[k * len(piles) : (k + 1) * len(piles)]
-        taken = _allocate(view, table, request, [p for result in mine for p in result])
-        ids.append(taken.ids)
-        fewer += taken.fewer_duplicates
+    matched = []
+    for request in requests:
+        mine = results[: len(piles)] if request.rows else []
+        results = results[len(mine) :]
+        taken, repeats = _allocate(view, table, request, [p for result in mine for p in result])
+        ids.append(taken)
+        fewer += repeats
+        matched.append(len(taken))
     together = np.concatenate(ids)
     if len(np.unique(together)) < len(together):
         values, counts = np.unique(together, return_counts=True)
         row = _shown(view, requests[0].own, int(values[counts > 1][0]), view.segments)
-        raise BatchError(f"table {table!r}: the batch deletes and updates the same row: {row}")
-    return Found(together, fewer)
+        verbs = " and ".join(sorted(f"{request.what}s" for request in asked))
+        raise BatchError(f"table {table!r}: the batch {verbs} the same row: {row}")
+    return Found(together, fewer, tuple(matched))
 
 
-def _allocate(view: View, table: str, request: Requests, task_results: list[TaskResult]) -> Found:
-    """One living row for each request, taken from wherever there are copies."""
+def _allocate(
+    view: View, table: str, request: Requests, task_results: list[TaskResult]
+) -> tuple[I64, int]:
+    """One living row for each request, taken from wherever there are copies; and how many repeated
+    rows go with them."""
     if not task_results:
-        raise _refusal(view, table, request, 0, "matches no row")
+        return np.empty(0, np.int64), 0
     first, need = task_results[0].arrays["first"], task_results[0].arrays["need"]
     counts = np.sum([p.arrays["counts"] for p in task_results], axis=0)
     by_key = len(request.columns) < view.columns
-    for k in np.flatnonzero(counts == 0)[:1]:
-        raise _refusal(view, table, request, int(first[k]), "matches no row")
-    if by_key or request.what == "update":
+    if request.what == "upsert":
+        for k in np.flatnonzero(need > 1)[:1]:
+            why = f"is one of {need[k]} with the same row key, so it is not clear which is meant"
+            raise _refusal(view, table, request, int(first[k]), why)
+    if not request.optional:
+        for k in np.flatnonzero(counts == 0)[:1]:
+            raise _refusal(view, table, request, int(first[k]), "matches no row")
+    if by_key or request.what != "delete":
         for k in np.flatnonzero(counts > 1)[:1]:
             why = f"matches {counts[k]} rows, so the row key does not tell which is meant"
             raise _refusal(view, table, request, int(first[k]), why)
-    for k in np.flatnonzero(need > counts)[:1]:
-        why = f"is there {need[k]} times, but the table has {counts[k]} such rows"
-        raise _refusal(view, table, request, int(first[k]), why)
+    if not request.optional:
+        for k in np.flatnonzero(need > counts)[:1]:
+            why = f"is there {need[k]} times, but the table has {counts[k]} such rows"
+            raise _refusal(view, table, request, int(first[k]), why)
     ids = np.concatenate([p.arrays["ids"] for p in task_results])
     owners = np.concatenate([p.arrays["owners"] for p in task_results])
     order = np.argsort(owners, kind="stable")
@@ -106,10 +122,10 @@ def _allocate(view: View, table: str, request: Requests, task_results: list[Task
     rank = np.arange(len(owners)) - np.searchsorted(owners, owners)
     # Of m equal rows m - 1 repeat another one; afterwards m - d - 1 of them, or none. Rows with a
     # null never repeat another where nulls are unequal: they are not counted there either.
-    fewer = (counts - 1) - np.maximum(counts - need - 1, 0)
+    fewer = np.maximum(counts - 1, 0) - np.maximum(counts - need - 1, 0)
     if not view.nulls_equal:
         fewer[task_results[0].arrays["nulls"]] = 0
-    return Found(ids[rank < need[owners]], int(fewer.sum()))
+    return ids[rank < need[owners]], int(fewer.sum())
 
 
 def _refusal(view: View, table: str, request: Requests, row: int, why: str) -> BatchError:
