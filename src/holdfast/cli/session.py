@@ -103,22 +103,28 @@ def handed_on(arguments: Sequence[str]) -> int | None:
             # One byte goes with the streams, as it must; the rest follows.
             socket.send_fds(connection, [b" "], [0, 1, 2])
             connection.sendall(_line(request))
-            first = json.loads(lines.next())
-        except (OSError, ValueError):
+        except OSError:
             return None  # it ended before it took the command
-        if "refused" in first:
-            if not _quiet(arguments):
-                _note(f"{first['refused']}; starting Spark for this command alone")
-            return None
+        taken = False
         while True:
             try:
-                return int(json.loads(lines.next())["code"])
+                answer = json.loads(lines.next())
             except KeyboardInterrupt:
                 with suppress(OSError):
                     connection.sendall(INTERRUPT)
+                continue
             except (OSError, ValueError):
+                if not taken:
+                    return None
                 sys.stderr.write(_LOST)
                 return 70
+            if "refused" in answer:
+                if not _quiet(arguments):
+                    _note(f"{answer['refused']}; starting Spark for this command alone")
+                return None
+            if "code" in answer:
+                return int(answer["code"])
+            taken = True
 
 
 def _fits(arguments: Sequence[str]) -> bool:
