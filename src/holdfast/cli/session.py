@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import stat
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -97,34 +98,49 @@ def handed_on(arguments: Sequence[str]) -> int | None:
         "environment": dict(os.environ),
         "encodings": [sys.stdout.encoding, sys.stderr.encoding],
     }
-    with connection:
+    with connection, _handing_on(connection) as interruptible:
         lines = _Lines(connection)
         try:
             # One byte goes with the streams, as it must; the rest follows.
             socket.send_fds(connection, [b" "], [0, 1, 2])
             connection.sendall(_line(request))
-        except OSError:
+            interruptible()
+            first = json.loads(lines.next())
+        except (OSError, ValueError):
             return None  # it ended before it took the command
-        taken = False
-        while True:
-            try:
-                answer = json.loads(lines.next())
-            except KeyboardInterrupt:
-                with suppress(OSError):
-                    connection.sendall(INTERRUPT)
-                continue
-            except (OSError, ValueError):
-                if not taken:
-                    return None
-                sys.stderr.write(_LOST)
-                return 70
-            if "refused" in answer:
-                if not _quiet(arguments):
-                    _note(f"{answer['refused']}; starting Spark for this command alone")
-                return None
-            if "code" in answer:
-                return int(answer["code"])
-            taken = True
+        if "refused" in first:
+            if not _quiet(arguments):
+                _note(f"{first['refused']}; starting Spark for this command alone")
+            return None
+        try:
+            return int(json.loads(lines.next())["code"])
+        except (OSError, ValueError):
+            sys.stderr.write(_LOST)
+            return 70
+
+
+@contextmanager
+def _handing_on(connection: socket.socket) -> Iterator[Callable[[], None]]:
+    """Interrupts go to the session, once all of a command has been sent: then the function is
+    called. Here they raise nothing, whatever they come between."""
+    state = {"sent": False, "interrupted": False}
+
+    def interrupt(*_: object) -> None:
+        state["interrupted"] = True
+        if state["sent"]:
+            with suppress(OSError):
+                connection.sendall(INTERRUPT)
+
+    def sent() -> None:
+        state["sent"] = True
+        if state["interrupted"]:
+            interrupt()
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield sent
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _fits(arguments: Sequence[str]) -> bool:
@@ -158,7 +174,7 @@ def _connected(note: Any = None) -> socket.socket | None:
 
 
 class _Lines:
-    """Lines from a connection; an interrupt while it waits loses nothing."""
+    """Lines from a connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
