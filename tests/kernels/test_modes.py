@@ -24,8 +24,8 @@ def run(mode: str, examples: int, *more: str) -> None:
     command = [
         sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
         "-m", "not slow and not long",
-        "tests/kernels", "tests/cover/test_approximate.py", "tests/families/test_denial_reading.py",
-        "tests/tasks/test_compaction.py",
+        "tests/kernels", "tests/cover/test_approximate.py",
+        "tests/families/test_denial_reported.py", "tests/tasks/test_compaction.py",
         "tests/pipeline/test_law.py",
         # Interpreted, 64-bit arithmetic that is meant to wrap around warns that it does.
         "-W", "ignore:overflow encountered:RuntimeWarning",
