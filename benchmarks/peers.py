@@ -82,7 +82,8 @@ class DenialPeer:
 
 @dataclass(frozen=True)
 class DependencyPeer:
-    """A from-scratch run of Desbordante's HyFD: left sides by column number, and right sides."""
+    """A from-scratch run of Desbordante's HyFD: left-hand sides by column number, and right-hand
+    sides."""
 
     load: float
     search: float

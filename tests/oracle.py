@@ -169,7 +169,7 @@ def approximate(
     most: int | None = None,
     nulls: str = "equal",
 ) -> dict[tuple[int, ...], int]:
-    """The minimal left sides whose share of violating pairs is within a bound."""
+    """The minimal left-hand sides whose share of violating pairs is within a bound."""
     pairs = len(rows) * (len(rows) - 1) // 2
     found: dict[tuple[int, ...], int] = {}
     others = [c for c in range(columns) if c != right]

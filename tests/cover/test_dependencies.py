@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.cover.agree import AgreeSets
 from holdfast.cover.approximate import Atoms, allowed, within
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.kernels import bitsets
 from holdfast.kernels.pairs import agree_sets
@@ -18,14 +18,14 @@ from tests import oracle
 from tests.strategies import Rows, examples, rows_of, tables
 
 
-def counted(rows: Rows, columns: int) -> AgreeSets:
+def counted(rows: Rows, columns: int) -> EvidenceCounts:
     """Agree-sets through the kernel, nulls equal."""
     codes = np.array(
         [[-1 if cell is None else cell for cell in column] for column in zip(*rows, strict=True)],
         np.int32,
     ).reshape(columns, len(rows))
     masks, counts = agree_sets(codes, np.arange(len(rows)), True)
-    return AgreeSets.none(columns).changed([masks], [counts])[0]
+    return EvidenceCounts.none(columns).changed([masks], [counts])[0]
 
 
 @given(tables(max_rows=20, max_columns=6))
@@ -65,8 +65,8 @@ def test_dependencies_kept(data: st.DataObject, table: tuple[int, Rows]) -> None
         keys = oracle.minimal_sets(columns, oracle.maximal_sets(shown), most)
         assert bitsets.to_columns(kept.keys.minimal) == keys
         again = Covers.restored(columns, *kept.parts, kept.minimal, Limits.both(most))
-        for side, cover in kept.by_side.items():
-            assert np.array_equal(cover.evidence, again.by_side[side].evidence)
+        for rhs, cover in kept.by_rhs.items():
+            assert np.array_equal(cover.evidence, again.by_rhs[rhs].evidence)
         apart = kept.only(kept.columns).joined(kept.only([KEY]))
         assert all(map(np.array_equal, apart.parts, kept.parts))
         order = bitsets.canonical_order(kept.evidence)
@@ -96,11 +96,11 @@ def test_allowed_counts_decimal_shares_exactly() -> None:
             assert allowed(pairs, violations / pairs) / pairs <= violations / pairs + 1e-12
 
 
-def test_agreeing() -> None:
+def test_satisfying() -> None:
     rows: Rows = [(1, 1, 1), (1, 1, 2), (1, 2, 2), (2, 2, 2)]
     sets = counted(rows, 3)
     for size in range(4):
         for left in combinations(range(3), size):
             pairs = list(combinations(rows, 2))
             same = [(a, b) for a, b in pairs if all(a[c] == b[c] for c in left)]
-            assert sets.agreeing(left) == len(same)
+            assert sets.satisfying(left) == len(same)

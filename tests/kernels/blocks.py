@@ -66,29 +66,29 @@ def masks(sets: list[int], columns: int) -> U64:
 
 KEY = -1
 
-Sides = list[set[int]]
+RhsOfEach = list[set[int]]
 
 
-def candidates(left: list[int], columns: int, sides: Sides | None = None) -> Candidates:
-    """Left sides with their right sides; without those they are to be keys."""
+def candidates(lhs: list[int], columns: int, rhs: RhsOfEach | None = None) -> Candidates:
+    """Left-hand sides with their right-hand sides; without those they are to be keys."""
     words = max(1, -(-columns // 64))
-    bits = np.zeros((len(left), words + 1), np.uint64)
-    for k in range(len(left)):
-        for side in {KEY} if sides is None else sides[k]:
-            word = words if side == KEY else side // 64
-            bits[k, word] |= np.uint64(1) << np.uint64(side % 64 if side != KEY else 0)
-    return Candidates(masks(left, columns), bits)
+    bits = np.zeros((len(lhs), words + 1), np.uint64)
+    for k in range(len(lhs)):
+        for one in {KEY} if rhs is None else rhs[k]:
+            word = words if one == KEY else one // 64
+            bits[k, word] |= np.uint64(1) << np.uint64(one % 64 if one != KEY else 0)
+    return Candidates(masks(lhs, columns), bits)
 
 
-def refutes(mask: int, left: int, sides: set[int], full: int) -> set[int]:
-    """The right sides of a candidate that a pair with this agree-set refutes."""
-    if mask == full or left & ~mask:
+def refutes(mask: int, lhs: int, rhs: set[int], full: int) -> set[int]:
+    """The right-hand sides of a candidate that a pair with this agree-set refutes."""
+    if mask == full or lhs & ~mask:
         return set()
-    return {side for side in sides if side == KEY or not mask >> side & 1}
+    return {one for one in rhs if one == KEY or not mask >> one & 1}
 
 
 def told(bits: U64, columns: int) -> set[int]:
-    """The right sides in a row of bits."""
+    """The right-hand sides in a row of bits."""
     return {c for c in range(columns) if int(bits[c // 64]) >> (c % 64) & 1} | (
         {KEY} if bits[-1] else set()
     )

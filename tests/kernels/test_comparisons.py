@@ -143,8 +143,8 @@ def decoded(word: list[int], layout: comparisons.Layout) -> tuple[str, ...]:
     """The outcomes in a word."""
     number = sum(part << 64 * w for w, part in enumerate(word))
     shown = []
-    for place, ordered in zip(layout.place.tolist(), layout.ordered.tolist(), strict=True):
-        bits = number >> place
+    for bit, ordered in zip(layout.bit.tolist(), layout.ordered.tolist(), strict=True):
+        bits = number >> bit
         shown.append(("?", "<", ">", "=")[bits & 3] if ordered else ("!=", "=")[bits & 1])
     return tuple(shown)
 
@@ -368,11 +368,11 @@ def test_a_tile_is_checked(device: gpu.Chosen) -> None:
 def test_bits_of_a_comparison_lie_in_one_piece() -> None:
     one, two = (0, 0, comparisons.BOTH, False), (1, 1, comparisons.BOTH, True)
     layout = comparisons.layout([one] * 15 + [two] + [one] * 46 + [two])
-    assert layout.place[15] == 16
-    assert layout.place[62] == 64
+    assert layout.bit[15] == 16
+    assert layout.bit[62] == 64
     assert layout.width == 2
     agree = comparisons.equalities(70)
-    assert agree.place.tolist() == list(range(70))
+    assert agree.bit.tolist() == list(range(70))
     assert agree.width == 2
 
 
@@ -403,7 +403,7 @@ def test_many_pairs_in_all_three_ways(
         bits = same.astype(np.uint64)
         if layout.ordered[c]:
             bits = (same | both & (t < s)) + 2 * (same | both & (t > s)).astype(np.uint64)
-        expected[:, :, layout.place[c] >> 6] |= bits << np.uint64(layout.place[c] & 63)
+        expected[:, :, layout.bit[c] >> 6] |= bits << np.uint64(layout.bit[c] & 63)
     words, numbers = np.unique(expected[np.tril_indices(rows, -1)], axis=0, return_counts=True)
     assert columns > 3 or numbers.max() > 256
     with pytest.MonkeyPatch.context() as patch:

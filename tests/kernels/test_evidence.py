@@ -18,7 +18,7 @@ from tests.kernels.blocks import (
     KEY,
     WIDE,
     Cells,
-    Sides,
+    RhsOfEach,
     agree,
     block,
     candidates,
@@ -142,31 +142,31 @@ def test_sort(keys: list[int], data: st.DataObject) -> None:
 def check_found(
     cells: Cells,
     nulls_equal: bool,
-    left: list[int],
-    sides: Sides,
+    lhs: list[int],
+    rhs: RhsOfEach,
     kept: dict[int, list[tuple[int, int]]],
     partial: Any,
     full_table: bool,
 ) -> None:
-    """What was found refutes something; and against each right side either everything was found,
+    """What was found refutes something; and against each rhs either everything was found,
     or at least something."""
     columns = len(cells[0]) if cells else 1
     full = (1 << columns) - 1
     shown: dict[int, set[tuple[int, int]]] = {}
     for (i, j), mask in all_masks(cells, nulls_equal).items():
-        if any(refutes(mask, x, each, full) for x, each in zip(left, sides, strict=True)):
+        if any(refutes(mask, x, each, full) for x, each in zip(lhs, rhs, strict=True)):
             shown.setdefault(mask, set()).add((i + 7, j + 7))
     assert set(kept) <= set(shown)
     for mask, pairs in kept.items():
         assert set(pairs) <= shown[mask]
-    for k, (x, each) in enumerate(zip(left, sides, strict=True)):
+    for k, (x, each) in enumerate(zip(lhs, rhs, strict=True)):
         some = told(partial[k], columns)
         assert some <= each
-        for side in each:
-            against = {mask for mask in shown if side in refutes(mask, x, each, full)}
-            if side in some or full_table:
+        for one in each:
+            against = {mask for mask in shown if one in refutes(mask, x, each, full)}
+            if one in some or full_table:
                 # A look that did not see all must have learned something, or it never ends.
-                assert against & set(kept) or (side not in some and full_table)
+                assert against & set(kept) or (one not in some and full_table)
             else:
                 assert against <= set(kept)
 
@@ -175,29 +175,29 @@ def check_search(
     cells: Cells,
     widths: list[int],
     nulls_equal: bool,
-    left: list[int],
-    sides: Sides,
+    lhs: list[int],
+    rhs: RhsOfEach,
     capacity: int,
 ) -> None:
     """What a search must not miss, and must not make up."""
     columns = len(widths)
     shape = evidence.shape(widths, nulls_equal)
     found = evidence.findings(shape.full.size, capacity)
-    wanted = candidates(left, columns, sides)
-    partial = np.zeros_like(wanted.sides)
-    trie = _trie(wanted.left, tuple(reversed(range(columns))))
+    wanted = candidates(lhs, columns, rhs)
+    partial = np.zeros_like(wanted.rhs)
+    trie = _trie(wanted.lhs, tuple(reversed(range(columns))))
     ids = np.arange(len(cells)) + 7
     search.search(Rows(block(cells, widths), ids), shape, trie, wanted, found, partial)
     kept, complete = harvested(found, columns)
-    check_found(cells, nulls_equal, left, sides, kept, partial, not complete)
+    check_found(cells, nulls_equal, lhs, rhs, kept, partial, not complete)
 
 
-def drawn_sides(data: st.DataObject, left: list[int], columns: int) -> Sides:
-    sides = []
-    for x in left:
+def drawn_rhs(data: st.DataObject, lhs: list[int], columns: int) -> RhsOfEach:
+    rhs = []
+    for x in lhs:
         right = [c for c in range(columns) if not x >> c & 1]
-        sides.append(data.draw(st.sets(st.sampled_from([KEY, *right]), min_size=1)))
-    return sides
+        rhs.append(data.draw(st.sets(st.sampled_from([KEY, *right]), min_size=1)))
+    return rhs
 
 
 @quick
@@ -205,10 +205,10 @@ def drawn_sides(data: st.DataObject, left: list[int], columns: int) -> Sides:
 def test_search(table: tuple[Cells, list[int], bool], data: st.DataObject) -> None:
     cells, widths, nulls_equal = table
     sets = st.lists(st.integers(1, (1 << len(widths)) - 1), max_size=4, unique=True)
-    left = data.draw(sets)
-    sides = drawn_sides(data, left, len(widths))
+    lhs = data.draw(sets)
+    rhs = drawn_rhs(data, lhs, len(widths))
     capacity = data.draw(st.sampled_from([1, 2, 1024]))
-    check_search(cells, widths, nulls_equal, left, sides, capacity)
+    check_search(cells, widths, nulls_equal, lhs, rhs, capacity)
 
 
 def large_groups(seed: int) -> tuple[Cells, list[int], Any]:
@@ -224,21 +224,21 @@ def large_groups(seed: int) -> tuple[Cells, list[int], Any]:
     return cells, widths, random
 
 
-def random_candidates(random: Any, columns: int) -> tuple[list[int], Sides]:
-    left = [*dict.fromkeys(random.integers(1, 1 << columns, int(random.integers(1, 5))).tolist())]
-    sides = []
-    for x in left:
+def random_candidates(random: Any, columns: int) -> tuple[list[int], RhsOfEach]:
+    lhs = [*dict.fromkeys(random.integers(1, 1 << columns, int(random.integers(1, 5))).tolist())]
+    rhs = []
+    for x in lhs:
         right = [KEY, *(c for c in range(columns) if not x >> c & 1)]
-        sides.append({side for side in right if random.integers(2)} or {KEY})
-    return left, sides
+        rhs.append({one for one in right if random.integers(2)} or {KEY})
+    return lhs, rhs
 
 
 @pytest.mark.parametrize("seed", range(examples(30)))
 def test_search_of_large_groups(seed: int) -> None:
     cells, widths, random = large_groups(seed)
     for _ in range(4):
-        left, sides = random_candidates(random, len(widths))
-        check_search(cells, widths, bool(random.integers(2)), left, sides, 1 << 10)
+        lhs, rhs = random_candidates(random, len(widths))
+        check_search(cells, widths, bool(random.integers(2)), lhs, rhs, 1 << 10)
 
 
 @pytest.mark.parametrize("seed", range(examples(30)))
@@ -247,13 +247,13 @@ def test_representatives(seed: int) -> None:
     cells, widths, random = large_groups(seed)
     columns = len(widths)
     nulls_equal = bool(random.integers(2))
-    left, sides = random_candidates(random, columns)
-    left.append(0)
-    sides.append({KEY} | {c for c in range(columns) if random.integers(2)})
-    wanted = candidates(left, columns, sides)
+    lhs, rhs = random_candidates(random, columns)
+    lhs.append(0)
+    rhs.append({KEY} | {c for c in range(columns) if random.integers(2)})
+    wanted = candidates(lhs, columns, rhs)
     shape = evidence.shape(widths, nulls_equal)
     found = evidence.findings(shape.full.size)
-    partial = np.zeros_like(wanted.sides)
+    partial = np.zeros_like(wanted.rhs)
     room = int(random.choice([1, 4, 4096]))
     rows = block(cells, widths)
     kept = search.representatives(wanted, shape, room)
@@ -271,12 +271,12 @@ def test_representatives(seed: int) -> None:
     for mask, witnesses in shown.items():
         assert all(living[one - 7, two - 7] == mask for one, two in witnesses)
     full = (1 << columns) - 1
-    for k, (x, each) in enumerate(zip(left, sides, strict=True)):
-        refuted = {side for mask in living.values() for side in refutes(mask, x, each, full)}
+    for k, (x, each) in enumerate(zip(lhs, rhs, strict=True)):
+        refuted = {one for mask in living.values() for one in refutes(mask, x, each, full)}
         assert told(partial[k], columns) <= refuted
         if not kept.full[k]:
             assert told(partial[k], columns) == refuted
-            against = {side for mask in shown for side in refutes(mask, x, each, full)}
+            against = {one for mask in shown for one in refutes(mask, x, each, full)}
             assert against == refuted
 
 
@@ -285,9 +285,9 @@ def test_search_of_a_large_group_of_copies_is_not_partial() -> None:
     shape = evidence.shape([1, 1], True)
     found = evidence.findings(1)
     wanted = candidates([1], 2)
-    partial = np.zeros_like(wanted.sides)
+    partial = np.zeros_like(wanted.rhs)
     cells: Cells = [(1, 1)] * 100 + [(2, 1)]
-    trie = _trie(wanted.left, (0, 1))
+    trie = _trie(wanted.lhs, (0, 1))
     rows = Rows(block(cells, [1, 1]), np.arange(101))
     search.search(rows, shape, trie, wanted, found, partial)
     assert harvested(found, 2) == ({}, True)

@@ -33,10 +33,10 @@ def packed(
     for word in plan.words:
         for field in word.fields:
             k = field.comparison
-            place = int(layout.place[k])
+            bit = int(layout.bit[k])
             if word.kind == OWN:
                 assert rows.own is not None
-                value = (rows.own[:, place >> 6] >> np.uint64(place & 63)).astype(np.int64)
+                value = (rows.own[:, bit >> 6] >> np.uint64(bit & 63)).astype(np.int64)
                 value &= (1 << field.bits) - 1
             else:
                 codes = rows.codes[(layout.left, layout.right)[which][k]].astype(np.int64)
@@ -115,9 +115,9 @@ def test_keys_say_what_words_say(data: st.DataObject) -> None:
             for j in range(rows):
                 word = np.zeros(layout.width, np.uint64)
                 for bit, comparison, which in plan.bits:
-                    place = int(layout.place[comparison]) + which
+                    at = int(layout.bit[comparison]) + which
                     shown = int(keys[i, j, bit >> 5]) >> (bit & 31) & 1
-                    word[place >> 6] |= np.uint64(shown << (place & 63))
+                    word[at >> 6] |= np.uint64(shown << (at & 63))
                 one = pairs.Rows(codes[:, [i]], own[0][[i]])
                 other = pairs.Rows(codes[:, [j]], own[1][[j]])
                 assert [word.tolist()] == pairs.count(layout, one, other, equal).words.tolist()

@@ -130,17 +130,17 @@ def test_probe_of_groups(table: Table, data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(cells)))
     held, arrived = cells[:cut], cells[cut:]
     dead = some(data, cut)
-    left = data.draw(st.integers(0, (1 << columns) - 1))
+    lhs = data.draw(st.integers(0, (1 << columns) - 1))
     full = (1 << columns) - 1
     living = [row for i, row in enumerate(held) if i not in dead]
     holds = set()
-    for side in [KEY, *(c for c in range(columns) if not left >> c & 1)]:
+    for rhs in [KEY, *(c for c in range(columns) if not lhs >> c & 1)]:
         pairs = combinations(living, 2)
-        if not any(refutes(agree(*pair, nulls_equal), left, {side}, full) for pair in pairs):
-            holds.add(side)
+        if not any(refutes(agree(*pair, nulls_equal), lhs, {rhs}, full) for pair in pairs):
+            holds.add(rhs)
     shape = evidence.shape(widths, nulls_equal)
-    wanted = candidates([left], columns, [holds])
-    partial = np.zeros_like(wanted.sides)
+    wanted = candidates([lhs], columns, [holds])
+    partial = np.zeros_like(wanted.rhs)
     words, batch = block(held, widths), block(arrived, widths)
     base, ids = 5 << 32, (6 << 32) + np.arange(len(arrived))
     found = evidence.findings(shape.full.size)
@@ -159,14 +159,14 @@ def test_probe_of_groups(table: Table, data: st.DataObject) -> None:
     )
     kept, complete = harvested(found, columns)
     broken = {
-        side
+        rhs
         for old in living
         for new in arrived
-        for side in refutes(agree(old, new, nulls_equal), left, holds, full)
+        for rhs in refutes(agree(old, new, nulls_equal), lhs, holds, full)
     }
     assert complete
     assert told(partial[0], columns) == broken
-    assert {side for mask in kept for side in refutes(mask, left, holds, full)} == broken
+    assert {rhs for mask in kept for rhs in refutes(mask, lhs, holds, full)} == broken
     for mask, shown in kept.items():
         for one, two in shown:
             assert one - base not in dead

@@ -314,7 +314,7 @@ def small_limits(
     search_cost: float = 40,
     few: int = 4_096,
     groups: int = 64,
-    broad: float = 4_096,
+    lookup: float = 4_096,
     combinations: int = 1 << 13,
     more: int = 4_096,
     many: int = 64,
@@ -339,7 +339,7 @@ def small_limits(
         )
         patch.setattr(looks, "THRESHOLDS", thresholds)
         patch.setattr(indexes, "_LARGE_GROUPS", groups)
-        patch.setattr(indexes, "BROAD", broad)
+        patch.setattr(indexes, "_LOOKUP_ROWS", lookup)
         patch.setattr(evidence_tasks, "_COMBINATIONS", combinations)
         patch.setattr(evidence_tasks, "_MORE", more)
         patch.setattr(evidence_tasks, "_MANY", many)

@@ -241,7 +241,7 @@ def test_errors_of_a_table_that_is_too_long(tmp_path: Path, monkeypatch: Any) ->
         Options(kinds=("fds",), max_error=0.1, evidence="witnessed")
 
 
-def test_a_key_that_holds_settles_dependencies_too(tmp_path: Path) -> None:
+def test_a_key_that_holds_validates_dependencies_too(tmp_path: Path) -> None:
     """So the search for it has to tell all that is maximal for any right side."""
     zero = (0, 0, 0, 0)
     old: Rows = [(0, 1, 0, 0), zero, (0, 0, 1, 0), (1, 0, 0, 0), *[zero] * 2, (1, 0, 0, 0)]

@@ -32,7 +32,7 @@ LIMITS = st.fixed_dictionaries(
         "sample": st.sampled_from([40_000, 2]),
         "few": st.sampled_from([4_096, 0, 2]),
         "groups": st.sampled_from([64, 0, 1]),
-        "broad": st.sampled_from([4_096, 0, 1]),
+        "lookup": st.sampled_from([4_096, 0, 1]),
         "combinations": st.sampled_from([1 << 13, 4]),
         "more": st.sampled_from([4_096, 1]),
         "many": st.sampled_from([64, 0]),

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.input import reading
-from holdfast.input.reading import Intake, Place
+from holdfast.input.reading import Destination, Intake
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.errors import SourceError
 from holdfast.model.progress import no_progress
@@ -37,10 +37,10 @@ READ = [
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Place:
+def destination(tmp_path_factory: pytest.TempPathFactory) -> Destination:
     root = tmp_path_factory.mktemp("reading")
     (root / "data").mkdir()
-    return Place(str(root), "data/*-0123456789ab-")
+    return Destination(str(root), "data/*-0123456789ab-")
 
 
 def lines(cells: list[tuple[bytes, ...]], guessed: bool = True, **how: Any) -> RowInput:
@@ -51,21 +51,23 @@ def lines(cells: list[tuple[bytes, ...]], guessed: bool = True, **how: Any) -> R
     return RowInput("odd.csv", columns, table, lines=Dialect(**how), guessed=guessed)
 
 
-def read(row_input: RowInput, place: Place) -> Intake:
-    return reading.read(InProcess(2), row_input, place, 1, no_progress)
+def read(row_input: RowInput, destination: Destination) -> Intake:
+    return reading.read(InProcess(2), row_input, destination, 1, no_progress)
 
 
-def test_one_byte_that_is_no_text_does_not_lose_the_file(place: Place) -> None:
-    """The types settle as first guessed, so that nothing is read again."""
+def test_one_byte_that_is_no_text_does_not_lose_the_file(destination: Destination) -> None:
+    """The types stay as first guessed, so that nothing is read again."""
     with pytest.raises(SourceError, match=r"odd\.csv, column 'n1': unfit cell.*UTF-8.*--encoding"):
-        read(lines([(b"1", b"caf\xe9"), (b"2", b"plain")]), place)
-    assert read(lines([(b"1", b"caf\xe9"), (b"2", b"x")], encoding="latin-1"), place).rows == 2
+        read(lines([(b"1", b"caf\xe9"), (b"2", b"plain")]), destination)
+    assert (
+        read(lines([(b"1", b"caf\xe9"), (b"2", b"x")], encoding="latin-1"), destination).rows == 2
+    )
 
 
-def rows(row_input: RowInput, place: Place) -> int | None:
+def rows(row_input: RowInput, destination: Destination) -> int | None:
     """How many rows were read; None if the file was refused for what a line or cell is."""
     try:
-        return read(row_input, place).rows
+        return read(row_input, destination).rows
     except SourceError as wrong:
         told = str(wrong)
     assert "odd.csv" in told
@@ -77,10 +79,14 @@ def rows(row_input: RowInput, place: Place) -> int | None:
 @pytest.mark.parametrize("guess_rows", [1, 2_000])
 @pytest.mark.parametrize("odd", [*READ, *REFUSED], ids=repr)
 def test_rows_are_counted_whatever_the_bytes(
-    place: Place, odd: bytes, guess_rows: int, guessed: bool, monkeypatch: pytest.MonkeyPatch
+    destination: Destination,
+    odd: bytes,
+    guess_rows: int,
+    guessed: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(reading, "_GUESS_ROWS", guess_rows)
-    found = rows(lines([(b"1", b"x"), (b"2", odd), (b"3", b"4")], guessed), place)
+    found = rows(lines([(b"1", b"x"), (b"2", odd), (b"3", b"4")], guessed), destination)
     assert found == (None if odd in REFUSED else 3)
 
 
@@ -94,10 +100,10 @@ ODD = st.sampled_from([*READ, *REFUSED])
 )
 @settings(deadline=None, max_examples=examples(200))
 def test_rows_are_counted_whatever_the_dialect(
-    place: Place, cells: list[tuple[bytes, bytes]], how: dict[str, Any], guessed: bool
+    destination: Destination, cells: list[tuple[bytes, bytes]], how: dict[str, Any], guessed: bool
 ) -> None:
     cells = [tuple(cell.replace(b"\n", b"").replace(b",", b"") for cell in row) for row in cells]
-    assert rows(lines(cells, guessed, **how), place) in (None, len(cells))
+    assert rows(lines(cells, guessed, **how), destination) in (None, len(cells))
 
 
 def _losing(batches: Iterator[pa.RecordBatch], spec: Any) -> Iterator[TaskResult]:
@@ -109,16 +115,18 @@ def _losing(batches: Iterator[pa.RecordBatch], spec: Any) -> Iterator[TaskResult
         yield task_result
 
 
-def test_a_row_that_gets_lost_is_an_error(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_row_that_gets_lost_is_an_error(
+    destination: Destination, monkeypatch: pytest.MonkeyPatch
+) -> None:
     row_input = lines([(b"1", b"x"), (b"2", b"y")])
     monkeypatch.setattr(reading, "ingest", _losing)
     with pytest.raises(SourceError, match=r"odd\.csv: 2 records were read, but 0 rows written"):
-        read(row_input, place)
+        read(row_input, destination)
 
 
 @pytest.mark.parametrize("typed", [True, False])
 def test_a_row_that_is_not_written_is_an_error(
-    place: Place, typed: bool, monkeypatch: pytest.MonkeyPatch
+    destination: Destination, typed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever the source: the writer of a task drops a batch, and its file is named."""
     columns = Columns.of(["n"], ["bigint"], [pa.int64()])
@@ -126,16 +134,16 @@ def test_a_row_that_is_not_written_is_an_error(
     row_input = RowInput("typed.parquet", columns, numbers) if typed else lines([(b"1",), (b"x",)])
     monkeypatch.setattr(task._Writer, "add", lambda *_: iter(()))
     with pytest.raises(SourceError, match=r"(typed\.parquet|odd\.csv): . records were read, but 0"):
-        read(row_input, place)
+        read(row_input, destination)
 
 
 def test_rows_are_counted_again_when_they_are_read_again(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    destination: Destination, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The guess is wrong, and the second reading is the one that loses something."""
     monkeypatch.setattr(reading, "_GUESS_ROWS", 1)
     row_input = lines([(b"1",), (b"x",)])
-    assert read(row_input, place).rows == 2
+    assert read(row_input, destination).rows == 2
     parse = task.text.parse
 
     def lossy(records: pa.Array, schema: pa.Schema, delimiter: str) -> Any:
@@ -144,13 +152,13 @@ def test_rows_are_counted_again_when_they_are_read_again(
 
     monkeypatch.setattr(task.text, "parse", lossy)
     with pytest.raises(SourceError, match="1 records were read, but 0 rows written"):
-        read(row_input, place)
+        read(row_input, destination)
 
 
-def test_a_line_is_found_in_its_file(place: Place, tmp_path: Path) -> None:
+def test_a_line_is_found_in_its_file(destination: Destination, tmp_path: Path) -> None:
     file = tmp_path / "part.csv"
     file.write_bytes(b"\xef\xbb\xbf1,a\rb\n\n2,caf\xe9\n")
     row_input = lines([(b"2", b"caf\xe9")])
     row_input = replace(row_input, file=lambda origin: str(file) if origin == 0 else None)
     with pytest.raises(SourceError, match=r"part\.csv, line 3, column 'n1'"):
-        read(row_input, place)
+        read(row_input, destination)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from holdfast.api import Profile
 from holdfast.cover import deepening
-from holdfast.kernels import bitsets, rights
+from holdfast.kernels import bitsets, maximal
 from holdfast.kernels import cover as kernels
 from holdfast.model.limits import Limits
 from holdfast.model.options import Options
@@ -34,7 +34,7 @@ def looks() -> Iterator[pytest.MonkeyPatch]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "clock", count().__next__)
         patch.setattr(kernels, "STEPS", 3)
-        patch.setattr(rights, "WORK", 1)
+        patch.setattr(maximal, "WORK", 1)
         yield patch
 
 
@@ -163,7 +163,7 @@ def test_more_agree_sets_than_there_is_time_for(
 ) -> None:
     """The table is witnessed instead, and stays so."""
     clock = iter(range(1_000_000))
-    monkeypatch.setattr(rights, "WORK", 1)
+    monkeypatch.setattr(maximal, "WORK", 1)
     rows = np.random.default_rng(5).integers(0, 2, (40, 8)).tolist()
     mine: Rows = [tuple(row) for row in rows]
 
@@ -173,8 +173,8 @@ def test_more_agree_sets_than_there_is_time_for(
             tick(0)
         return find(masks, full)
 
-    find = rights.maximal_for
-    monkeypatch.setattr(rights, "maximal_for", late)
+    find = maximal.maximal_for
+    monkeypatch.setattr(maximal, "maximal_for", late)
     monkeypatch.setattr(run, "clock", lambda: float(next(clock)))
     options = Options(("keys", "fds"), time_budget=100_000)
     shop = Shop(tmp_path / "p", 8, mine, options)

@@ -79,8 +79,8 @@ def assert_exact(state: Validation, rows: Rows) -> None:
     keys = bitsets.to_columns(state.covers.keys.minimal)
     maximal = oracle.maximal_sets(oracle.agree_sets(rows, columns, "equal"))
     assert sorted(keys, key=lambda key: (len(key), key)) == oracle.minimal_sets(columns, maximal)
-    lefts, rights = state.covers.dependencies
-    found = set(zip(bitsets.to_columns(lefts), rights.tolist(), strict=True))
+    lhs, rhs = state.covers.dependencies
+    found = set(zip(bitsets.to_columns(lhs), rhs.tolist(), strict=True))
     assert found == set(oracle.dependencies(rows, columns, "equal", None))
 
 
@@ -90,13 +90,13 @@ def chosen(candidates: list[tuple[int, ...]], columns: int) -> Candidates:
 
 
 def test_rounds_go_from_nothing_to_what_holds(tmp_path: Path) -> None:
-    """The empty set first, for every right side; at the end nothing is proposed."""
+    """The empty set first, for every rhs; at the end nothing is proposed."""
     with small_limits():
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with from_nothing(shop) as state:
             first = state.propose()
             assert first is not None
-            assert {rhs: bitsets.to_columns(lefts) for rhs, lefts in first.items()} == {
+            assert {rhs: bitsets.to_columns(each) for rhs, each in first.items()} == {
                 rhs: [()] for rhs in (KEY, 0, 1, 2)
             }
             validate(state)
@@ -114,8 +114,8 @@ def test_what_was_searched_in_part_is_proposed_again(tmp_path: Path) -> None:
             planned = [look for look in take_round(state) if isinstance(look, Search)]
             assert planned
             assert all(look.in_part for look in planned)
-            looked_at = {tuple(left) for look in planned for left in look.candidates.left.tolist()}
-            known = {tuple(left) for lefts in state.validated.values() for left in lefts.tolist()}
+            looked_at = {tuple(lhs) for look in planned for lhs in look.candidates.lhs.tolist()}
+            known = {tuple(lhs) for each in state.validated.values() for lhs in each.tolist()}
             assert not looked_at & known
             again = take_round(state)
             assert any(isinstance(look, Search) for look in again)
@@ -137,8 +137,8 @@ def test_a_left_side_with_too_many_combinations_is_searched(tmp_path: Path) -> N
             assert (0,) in too_many
             assert (2,) not in too_many
             searched = [look for look in take_round(state) if isinstance(look, Search)]
-            lefts = {left for look in searched for left in bitsets.to_columns(look.candidates.left)}
-            assert set(too_many) & lefts
+            tried = {lhs for look in searched for lhs in bitsets.to_columns(look.candidates.lhs)}
+            assert set(too_many) & tried
             validate(state)
             assert_exact(state, ROWS)
 
@@ -147,7 +147,7 @@ def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
     """One probe for every candidate that held on the old rows, whatever the covers propose now, and
     for rows that are repeated."""
     inserts: Rows = [(0, 0, 0), (6, 0, 1), (6, 1, 0)]
-    with small_limits(broad=1e9):
+    with small_limits(lookup=1e9):
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with with_batch(shop, inserts) as state:
             none = Witnessed.none(3, (KEY, 0, 1, 2), Limits())
@@ -155,7 +155,7 @@ def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
             held = cands.together(state.held, 3)
             (probe,) = (look for look in take_round(state) if isinstance(look, Probe))
             assert probe.duplicates
-            assert probe.candidates.left.tolist() == held.left.tolist()
+            assert probe.candidates.lhs.tolist() == held.lhs.tolist()
             assert not state.batch_is_new
             (repeating,) = state.duplicates
             assert repeating == state.batch[0].base
@@ -194,12 +194,12 @@ def test_a_new_batch_is_looked_up_even_if_it_is_late(tmp_path: Path) -> None:
 def test_a_probe_that_returns_more_than_a_search_is_not_taken(
     tmp_path: Path, cheap_probe: int, reached: bool
 ) -> None:
-    with small_limits(cheap_probe=cheap_probe, search_cost=0, broad=1e9):
+    with small_limits(cheap_probe=cheap_probe, search_cost=0, lookup=1e9):
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         table = replace(Known.load(shop.store, shop.store.read(), "t").table, indexed=("0", "1"))
         key = chosen([(0, 1)], 3)
         probe = looks.probe(key, table, table.segments, duplicates=False)
-        assert bool(len(probe.candidates.left)) is reached
+        assert bool(len(probe.candidates.lhs)) is reached
         assert probe.is_needed is reached
         assert bool(probe.lookups.lookups) is reached
 
@@ -221,6 +221,6 @@ def test_a_search_starts_from_a_sorted_column_if_that_is_selective(
 def test_representatives_are_dealt_out() -> None:
     """No look is without candidates, and each candidate is in one."""
     dealt = looks.representatives(chosen([(0,), (1,), (2,)], 3), 2)
-    assert [len(look.candidates.left) for look in dealt] == [2, 1]
+    assert [len(look.candidates.lhs) for look in dealt] == [2, 1]
     assert len(looks.representatives(chosen([(0,)], 3), 8)) == 1
     assert looks.representatives(chosen([], 3), 8) == []

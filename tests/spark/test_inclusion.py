@@ -68,7 +68,7 @@ def test_kept_current_across_tables(spark: SparkSession, shop: Profile, frame: F
 @pytest.mark.parametrize(
     ("kinds", "evidence", "most"),
     [
-        (("keys", "inds"), "auto", 3),  # read, probed, and its values settled
+        (("keys", "inds"), "auto", 3),  # read, probed, and its values moved
         (("keys", "fds"), "witnessed", 2),  # one probe for keys and dependencies
         (("keys", "fds", "inds"), "counted", 4),  # and its pairs counted
     ],

@@ -41,9 +41,9 @@ def test_what_a_first_run_loads_is_left_out_of_collections(
     """Once for each task: what later runs leave may be garbage."""
     frozen: list[None] = []
     monkeypatch.setattr(gc, "freeze", lambda: frozen.append(None))
-    monkeypatch.setattr(workers, "_settled", set())
+    monkeypatch.setattr(workers, "_frozen", set())
     for task in ("one", "one", "two", "one"):
-        workers.settle(task)
+        workers.freeze(task)
     assert len(frozen) == 2
 
 

@@ -28,7 +28,7 @@ from holdfast.tasks.text import (
     parse,
     plain,
     records,
-    settle,
+    type_name,
 )
 from tests.strategies import examples
 
@@ -367,9 +367,9 @@ def test_an_inferred_type_reads_every_cell_and_keeps_them_apart(cells: list[str]
     values = parsed.column(0).to_pylist()
     for a, cell_a in zip(values, cells, strict=True):
         for b, cell_b in zip(values, cells, strict=True):
-            if settle(joined) == "double" and cell_a and cell_b:
+            if type_name(joined) == "double" and cell_a and cell_b:
                 assert (a == b) == (Decimal(cell_a) == Decimal(cell_b))
-            elif settle(joined) in ("bigint", "date", "string"):
+            elif type_name(joined) in ("bigint", "date", "string"):
                 assert (a == b) == (cell_a == cell_b)
 
 
@@ -394,7 +394,7 @@ def test_join_is_a_least_upper_bound() -> None:
     assert join("wide_bigint", "double") == "string"
     assert join("date", "timestamp_ntz") == "timestamp_ntz"
     assert join("date", "timestamp") == "string"
-    assert {settle(vote) for vote in VOTES} == set(VOTES) - {"null", "wide_bigint"}
+    assert {type_name(vote) for vote in VOTES} == set(VOTES) - {"null", "wide_bigint"}
 
 
 def test_headers() -> None:

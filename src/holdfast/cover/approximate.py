@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.cover.agree import AgreeSets
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.kernels import approximate as kernels
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import MOST, TooMany
@@ -54,7 +54,7 @@ def allowed(pairs: int, max_error: float) -> int:
     return most + 1 if pairs and (most + 1) / pairs <= max_error else most
 
 
-def within(sets: AgreeSets, atoms: Atoms, most: int, max_size: int | None) -> Approximate:
+def within(sets: EvidenceCounts, atoms: Atoms, most: int, max_size: int | None) -> Approximate:
     """The minimal sets that at most ``most`` pairs violate: they satisfy all their atoms, and not
     the one that the sets are without, if there is one."""
     masks, counts, right = sets.masks, sets.counts, atoms.without

@@ -1,4 +1,4 @@
-"""Candidates: left sides by right side on the driver, and joined by left side for tasks."""
+"""Candidates: left-hand sides by rhs on the driver, and joined by lhs for tasks."""
 
 from __future__ import annotations
 
@@ -13,96 +13,96 @@ from holdfast.kernels.evidence import Candidates
 
 U64 = NDArray[np.uint64]
 
-Lefts = dict[int, U64]
-"""Left sides of every right side."""
+ByRhs = dict[int, U64]
+"""Left-hand sides of every rhs."""
 
 
-def none(sides: Iterable[int], atoms: int) -> Lefts:
-    """No left sides for some right sides."""
-    return {side: bitsets.empty(atoms) for side in sides}
+def none(wanted: Iterable[int], atoms: int) -> ByRhs:
+    """No left-hand sides for some right-hand sides."""
+    return {rhs: bitsets.empty(atoms) for rhs in wanted}
 
 
-def count(lefts: Lefts) -> int:
+def count(lhs: ByRhs) -> int:
     """How many candidates there are."""
-    return sum(map(len, lefts.values()))
+    return sum(map(len, lhs.values()))
 
 
-def joined(one: Lefts, two: Lefts) -> Lefts:
-    """The left sides of both."""
-    return {side: np.concatenate([masks, two[side]]) for side, masks in one.items()}
+def joined(one: ByRhs, two: ByRhs) -> ByRhs:
+    """The left-hand sides of both."""
+    return {rhs: np.concatenate([masks, two[rhs]]) for rhs, masks in one.items()}
 
 
-def implied(lefts: Lefts, by: Lefts) -> dict[int, NDArray[np.bool_]]:
-    """Which left sides contain one of ``by`` for the same right side, or one that is a key."""
+def implied(lhs: ByRhs, by: ByRhs) -> dict[int, NDArray[np.bool_]]:
+    """Which left-hand sides contain one of ``by`` for the same rhs, or one that is a key."""
     keys = by.get(KEY)
     out = {}
-    for side, masks in lefts.items():
-        family = by[side]
-        if keys is not None and side != KEY:
+    for rhs, masks in lhs.items():
+        family = by[rhs]
+        if keys is not None and rhs != KEY:
             family = np.concatenate([family, keys])
-        out[side] = bitsets.any_subset(masks, family)
+        out[rhs] = bitsets.any_subset(masks, family)
     return out
 
 
-def inside(lefts: Lefts, by: Lefts) -> Lefts:
+def inside(lhs: ByRhs, by: ByRhs) -> ByRhs:
     """Those that are :func:`implied`."""
-    flags = implied(lefts, by)
-    return {side: masks[flags[side]] for side, masks in lefts.items()}
+    flags = implied(lhs, by)
+    return {rhs: masks[flags[rhs]] for rhs, masks in lhs.items()}
 
 
-def outside(lefts: Lefts, by: Lefts) -> Lefts:
+def outside(lhs: ByRhs, by: ByRhs) -> ByRhs:
     """Those that are not :func:`implied`."""
-    flags = implied(lefts, by)
-    return {side: masks[~flags[side]] for side, masks in lefts.items()}
+    flags = implied(lhs, by)
+    return {rhs: masks[~flags[rhs]] for rhs, masks in lhs.items()}
 
 
-def shortest(lefts: Lefts, most: int) -> Lefts:
-    """At most so many of them, the shortest; of a right side the first where not all have room."""
-    if count(lefts) <= most:
-        return lefts
-    sizes = {side: bitsets.popcount(masks) for side, masks in lefts.items()}
+def shortest(lhs: ByRhs, most: int) -> ByRhs:
+    """At most so many of them, the shortest; of an rhs the first where not all have room."""
+    if count(lhs) <= most:
+        return lhs
+    sizes = {rhs: bitsets.popcount(masks) for rhs, masks in lhs.items()}
     limit = np.partition(np.concatenate([*sizes.values()]), most)[most]
     room = most - sum(int((mine < limit).sum()) for mine in sizes.values())
     out = {}
-    for side, masks in lefts.items():
-        equal = sizes[side] == limit
+    for rhs, masks in lhs.items():
+        equal = sizes[rhs] == limit
         taken = equal & (np.cumsum(equal) <= room)
         room -= int(taken.sum())
-        out[side] = masks[(sizes[side] < limit) | taken]
+        out[rhs] = masks[(sizes[rhs] < limit) | taken]
     return out
 
 
-def together(lefts: Lefts, atoms: int) -> Candidates:
-    """Candidates by left side, each with its right sides as bits."""
+def together(lhs: ByRhs, atoms: int) -> Candidates:
+    """Candidates by lhs, each with its right-hand sides as bits."""
     words = bitsets.words_for(atoms)
-    masks = np.concatenate([bitsets.empty(atoms), *lefts.values()])
-    sides = np.zeros((len(masks), words + 1), np.uint64)
+    masks = np.concatenate([bitsets.empty(atoms), *lhs.values()])
+    bits = np.zeros((len(masks), words + 1), np.uint64)
     start = 0
-    for side, mine in lefts.items():
-        word, bit = (words, 0) if side == KEY else (side // 64, side % 64)
-        sides[start : start + len(mine), word] = np.uint64(1) << np.uint64(bit)
+    for rhs, mine in lhs.items():
+        word, bit = (words, 0) if rhs == KEY else (rhs // 64, rhs % 64)
+        bits[start : start + len(mine), word] = np.uint64(1) << np.uint64(bit)
         start += len(mine)
     order = np.lexsort(masks.T)
-    masks, sides = masks[order], sides[order]
+    masks, bits = masks[order], bits[order]
     fresh = np.ones(len(masks), np.bool_)
     fresh[1:] = (masks[1:] != masks[:-1]).any(axis=1)
     starts = np.flatnonzero(fresh)
     if not len(starts):
-        return Candidates(masks, sides)
-    return Candidates(masks[starts], np.bitwise_or.reduceat(sides, starts, axis=0))
+        return Candidates(masks, bits)
+    return Candidates(masks[starts], np.bitwise_or.reduceat(bits, starts, axis=0))
 
 
 def chosen(candidates: Candidates, which: NDArray[np.bool_]) -> Candidates:
     """Some of the candidates."""
-    return Candidates(candidates.left[which], candidates.sides[which])
+    return Candidates(candidates.lhs[which], candidates.rhs[which])
 
 
-def apart(candidates: Candidates, sides: U64, lefts: Lefts) -> Lefts:
-    """The left sides by right side again, of those right sides whose bits are set in ``sides``."""
-    words = candidates.left.shape[1]
+def apart(candidates: Candidates, bits: U64, lhs: ByRhs) -> ByRhs:
+    """The left-hand sides by rhs again, for every rhs that is set in ``bits``."""
+    words = candidates.lhs.shape[1]
     out = {}
-    for side in lefts:
-        word, bit = (words, 0) if side == KEY else (side // 64, side % 64)
-        has = candidates.sides[:, word] & sides[:, word] & (np.uint64(1) << np.uint64(bit))
-        out[side] = candidates.left[has != 0]
+    for rhs in lhs:
+        word, bit = (words, 0) if rhs == KEY else (rhs // 64, rhs % 64)
+        has = candidates.rhs[:, word] & bits[:, word] & (np.uint64(1) << np.uint64(bit))
+        out[rhs] = candidates.lhs[has != 0]
     return out

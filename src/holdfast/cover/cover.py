@@ -1,8 +1,8 @@
 """The cover: the minimal sets of atoms that no evidence contains, kept as evidence comes and goes.
 
 The complements of the evidences are the edges of a hypergraph, and the minimal sets are its
-minimal hitting sets. Keys, left sides of functional dependencies and denial constraints are all
-read from such a cover; it knows neither rows nor Spark.
+minimal hitting sets. Keys, left-hand sides of functional dependencies and denial constraints are
+all read from such a cover; it knows neither rows nor Spark.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from holdfast.cover.candidates import Lefts
+from holdfast.cover.candidates import ByRhs
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import MOST, Tick, TooMany
@@ -70,7 +70,7 @@ class Deepening:
                 self._next_stage()
                 limits = limits.within(self._reached)
 
-    def retreat(self, covers: Covers, todo: Lefts) -> Covers:
+    def retreat(self, covers: Covers, todo: ByRhs) -> Covers:
         """When it is late: the covers without the lengths of which some sets may not hold.
 
         What is minimal as far as is known and shorter than all of ``todo`` holds. Whatever else is
@@ -78,8 +78,8 @@ class Deepening:
         """
         self._next_stage()
         keys = todo.get(KEY, bitsets.empty(covers.atoms))
-        lefts = [masks for side, masks in todo.items() if side != KEY]
-        limits = Limits(_below([keys]), _below(lefts)).within(covers.limits)
+        lhs = [masks for rhs, masks in todo.items() if rhs != KEY]
+        limits = Limits(_below([keys]), _below(lhs)).within(covers.limits)
         self._reached = limits
         return covers.to(limits)
 
@@ -133,7 +133,7 @@ def _unbounded(_found: int) -> None:
     """As long as it takes."""
 
 
-def _below(lefts: Iterable[bitsets.Masks]) -> int | None:
+def _below(lhs: Iterable[bitsets.Masks]) -> int | None:
     """The length that all of these are longer than, but at least one column."""
-    sizes = [int(bitsets.popcount(masks).min()) for masks in lefts if len(masks)]
+    sizes = [int(bitsets.popcount(masks).min()) for masks in lhs if len(masks)]
     return max(1, min(sizes) - 1) if sizes else None

@@ -1,7 +1,7 @@
 """Witnessed evidence: masks that matter, each with a few pairs of living rows that show it.
 
 For keys those are the maximal masks; for functional dependencies the masks that are maximal for
-some right side.
+some rhs.
 """
 
 from __future__ import annotations
@@ -98,12 +98,12 @@ class Evidence:
         ids = np.unique(self.witnesses)
         return ids[ids >= 0]
 
-    def violating(self, mask: U64, side: int | None) -> tuple[int, int] | None:
-        """Two rows that agree on ``mask`` and not in the right side, if it has one; None where no
+    def violating(self, mask: U64, rhs: int | None) -> tuple[int, int] | None:
+        """Two rows that agree on ``mask`` and not in the rhs, if it has one; None where no
         evidence shows such rows."""
         inside = ((mask[None, :] & ~self.masks) == 0).all(axis=1)
-        if side is not None:
-            inside &= self.masks[:, side // 64] >> np.uint64(side % 64) & np.uint64(1) == 0
+        if rhs is not None:
+            inside &= self.masks[:, rhs // 64] >> np.uint64(rhs % 64) & np.uint64(1) == 0
         hits = np.flatnonzero(inside)
         if not hits.size:
             return None

@@ -102,7 +102,7 @@ def _scope(run: Run, table: Table, space: Space, time: Time | None = None) -> Sc
         run.progress(stage, **facts)
 
     view = table.view(run.store.path, run.options)
-    prefix, schema = run.place.prefix, table.columns.schema
+    prefix, schema = run.destination.prefix, table.columns.schema
     return Scope(run.runner, view, schema, space, prefix, progress, THRESHOLDS)
 
 

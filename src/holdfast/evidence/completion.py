@@ -2,7 +2,7 @@
 
 Sampled pairs give evidence, and the cover of it *candidates*: minimal sets of atoms that no sampled
 pair satisfies. Then rounds complete the evidence. Candidates that share a selective *region*, such
-as an equality, are settled together, by comparing all of its pairs
+as an equality, are validated together, by comparing all of its pairs
 (:mod:`holdfast.evidence.regions`); any other one by a search for pairs that violate it. These are
 new evidence; once there is none left to find, no candidate is violated, and the maximal evidences
 are all known: one that was missed would lie inside no other, so that a candidate would lie inside
@@ -119,7 +119,7 @@ def complete(
         state.begin(sample=known is None)
         while len(candidates := state.candidates()):
             state.round += 1
-            state.settle(candidates)
+            state.validate(candidates)
     return Completed(state.evidence, state.cover, state.round)
 
 
@@ -226,9 +226,9 @@ class _State:
         masks = masks[~bitsets.any_subset(masks, np.concatenate(self.held))]
         return masks[~bitsets.any_subset(masks, unsatisfiable(space))]
 
-    def settle(self, candidates: U64) -> None:
+    def validate(self, candidates: U64) -> None:
         """One round, in one job: regions where that is cheaper, and searches for violations of what
-        they do not settle."""
+        they leave open."""
         scope = self.scope
         chosen, left = regions.choose(candidates, scope.space, self.sampled, scope.thresholds.costs)
         most = scope.thresholds.candidates * scope.runner.tasks
@@ -256,7 +256,7 @@ class _State:
         self.hold(bitsets.from_columns([region.atoms], self.scope.space.atoms))
 
     def hold(self, sets: U64) -> None:
-        """From now on these, and all that contain them, are settled."""
+        """From now on these, and all that contain them, are validated."""
         self.held += [sets, _mirrored(sets, self.scope.space)]
 
     def comparing(self, chosen: list[Region]) -> list[Call]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover import deepening
-from holdfast.cover.agree import AgreeSets
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
@@ -31,9 +31,9 @@ I64 = NDArray[np.int64]
 @dataclass(frozen=True)
 class Counted:
     """All evidence of a table with its counts, what the last batch changed of it, and the covers of
-    some right sides."""
+    some rhs."""
 
-    sets: AgreeSets
+    sets: EvidenceCounts
     change: tuple[U64, I64]
     covers: Covers
     shown: Evidence

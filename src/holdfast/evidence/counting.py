@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.cover.agree import AgreeSets
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.evidence import devices, tiles
 from holdfast.evidence.devices import Speed
-from holdfast.kernels import agree as kernels
+from holdfast.kernels import counts as kernels
 from holdfast.model.comparisons import Space
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange
@@ -39,7 +39,7 @@ class TooManyEvidences(Exception):
 class Recounted:
     """Evidence of a space after a batch, and what it changed of it."""
 
-    sets: AgreeSets
+    sets: EvidenceCounts
     change: tuple[U64, I64]
     """Evidence with the change in its number of pairs."""
 
@@ -62,12 +62,12 @@ def count_all(
     """All pairs of the living rows, by space; with pairs, one is told for every evidence."""
     nobody = tiles.Line(())
     rows = tiles.living(table.segments)
-    before = {space.name: AgreeSets.none(space.atoms) for space in spaces}
+    before = {space.name: EvidenceCounts.none(space.atoms) for space in spaces}
     return _counted(run, table, spaces, before, (nobody, rows, nobody), with_pairs)
 
 
 def count_batch(
-    run: Run, change: RowChange, spaces: Sequence[Space], before: Mapping[str, AgreeSets]
+    run: Run, change: RowChange, spaces: Sequence[Space], before: Mapping[str, EvidenceCounts]
 ) -> dict[str, Recounted]:
     """The pairs that a batch brought and took, by space. A pair is told for every evidence that
     appeared: only new rows bring those."""
@@ -93,7 +93,7 @@ def _counted(
     run: Run,
     table: Table,
     spaces: Sequence[Space],
-    before: Mapping[str, AgreeSets],
+    before: Mapping[str, EvidenceCounts],
     lines: tuple[tiles.Line, tiles.Line, tiles.Line],
     with_pairs: bool,
 ) -> dict[str, Recounted]:
@@ -120,7 +120,7 @@ def _counted(
 
 
 def _added(
-    before: AgreeSets, found: list[dict[str, NDArray[Any]]], speed: Speed | None
+    before: EvidenceCounts, found: list[dict[str, NDArray[Any]]], speed: Speed | None
 ) -> Recounted:
     """What tasks counted, added to what there was."""
     masks, numbers = ([each[name] for each in found] for name in ("masks", "counts"))

@@ -1,8 +1,8 @@
 """Looks: the ways in which candidates are held against rows, and which of them is the cheapest.
 
 * A *probe* looks the rows of a batch up in the indexes: pairs with a row of the batch.
-* A *search* goes through all pairs of rows that agree in a sorted column of the left side.
-* *Representatives* are one row for each combination of values on a left side that has few of them:
+* A *search* goes through all pairs of rows that agree in a sorted column of the lhs.
+* *Representatives* are one row for each combination of values on an lhs that has few of them:
   every other row is compared with the one that stands for it.
 
 Planning a look costs no job. Its calls are made once the columns that it goes by are sorted.
@@ -60,7 +60,7 @@ class Thresholds:
     """So few candidates are searched in full at once too: mostly that is the last look at them."""
 
     few_combinations: int = 4_096
-    """Combinations of values on a left side up to which it gets representatives."""
+    """Combinations of values on an lhs up to which it gets representatives."""
 
     large_groups: int = 64
     """Rows per combination from which representatives are worth more than all pairs of small
@@ -111,7 +111,7 @@ class Probe(Look):
     @property
     def is_needed(self) -> bool:
         """Whether there is anything to look up, and to look for."""
-        return bool(self.batch) and (self.duplicates or len(self.candidates.left) > 0)
+        return bool(self.batch) and (self.duplicates or len(self.candidates.lhs) > 0)
 
     def calls(self, scope: Scope) -> list[Call]:
         """A call for every share of the segments."""
@@ -124,7 +124,7 @@ class Probe(Look):
 
 @dataclass(frozen=True)
 class Search(Look):
-    """All pairs of rows that agree in the first column of ``order``, which every left side has;
+    """All pairs of rows that agree in the first column of ``order``, which every lhs has;
     or those among some of the rows."""
 
     order: tuple[int, ...]
@@ -157,11 +157,12 @@ class Search(Look):
 
 @dataclass(frozen=True)
 class Representatives(Look):
-    """One row for each combination of values on the left sides, and all others beside it."""
+    """One row for each combination of values on the left-hand sides, and all others beside it."""
 
     def calls(self, scope: Scope) -> list[Call]:
         """One call, over all rows."""
-        return [(tasks.survey, tasks.Survey(scope.view, scope.every_rhs, self.candidates))]
+        item = tasks.Representatives(scope.view, scope.every_rhs, self.candidates)
+        return [(tasks.representatives, item)]
 
 
 def sample_calls(scope: Scope) -> list[Call]:
@@ -187,14 +188,14 @@ def probe(held: Candidates, table: Table, batch: tuple[Segment, ...], *, duplica
 
 
 def has_few_combinations(candidates: Candidates, table: Table) -> Flags:
-    """Which left sides have few combinations of values, and so large groups."""
-    lefts = _flags(candidates, table)
-    combinations = (lefts * np.log(np.maximum(table.distinct, 1.0))).sum(axis=1)
+    """Which left-hand sides have few combinations of values, and so large groups."""
+    lhs = _flags(candidates, table)
+    combinations = (lhs * np.log(np.maximum(table.distinct, 1.0))).sum(axis=1)
     most = min(
         math.log(max(THRESHOLDS.few_combinations, 1)),
         math.log(max(table.rows / max(THRESHOLDS.large_groups, 1), 1)),
     )
-    few: Flags = (combinations <= most) | ~lefts.any(axis=1)
+    few: Flags = (combinations <= most) | ~lhs.any(axis=1)
     return few
 
 
@@ -202,7 +203,7 @@ def searches(candidates: Candidates, table: Table, *, part_first: bool) -> list[
     """A search for the candidates of every start column; with ``part_first``, and unless there are
     few candidates, in part."""
     by_selectivity = sorted(range(len(table.distinct)), key=lambda c: -table.distinct[c])
-    some = part_first and len(candidates.left) > THRESHOLDS.part_from_candidates
+    some = part_first and len(candidates.lhs) > THRESHOLDS.part_from_candidates
     start = _start_columns(candidates, table)
     return [
         Search(
@@ -216,10 +217,10 @@ def searches(candidates: Candidates, table: Table, *, part_first: bool) -> list[
 
 def representatives(candidates: Candidates, tasks: int) -> list[Representatives]:
     """The candidates dealt out to as many looks as there are tasks."""
-    task = np.arange(len(candidates.left)) % tasks
+    task = np.arange(len(candidates.lhs)) % tasks
     return [
         Representatives(cands.chosen(candidates, task == t))
-        for t in range(min(tasks, len(candidates.left)))
+        for t in range(min(tasks, len(candidates.lhs)))
     ]
 
 
@@ -227,13 +228,13 @@ def _start_columns(candidates: Candidates, table: Table) -> NDArray[np.int64]:
     """The column that each candidate's search starts from: a selective one, sorted already where
     possible, and few of them."""
     distinct = table.distinct
-    lefts = _flags(candidates, table)
+    lhs = _flags(candidates, table)
     starts = np.zeros(len(distinct), np.bool_)
     for column in _sorted_columns(table):
-        mine = lefts[lefts[:, column]]
+        mine = lhs[lhs[:, column]]
         starts[column] = (distinct[column] >= indexes.best(mine, distinct) / 8).any()
-    starts[indexes.cover(lefts[~lefts[:, starts].any(axis=1)], distinct)] = True
-    weights = np.where(lefts & starts, np.maximum(distinct, 1.0), 0.0)
+    starts[indexes.cover(lhs[~lhs[:, starts].any(axis=1)], distinct)] = True
+    weights = np.where(lhs & starts, np.maximum(distinct, 1.0), 0.0)
     out: NDArray[np.int64] = weights.argmax(axis=1)
     return out
 
@@ -245,4 +246,4 @@ def _sorted_columns(table: Table) -> set[int]:
 
 
 def _flags(candidates: Candidates, table: Table) -> indexes.Sets:
-    return bitsets.to_flags(candidates.left, len(table.distinct))
+    return bitsets.to_flags(candidates.lhs, len(table.distinct))

@@ -1,9 +1,9 @@
 """What pairs of a table's rows show, whichever way it is known.
 
-Kinds of constraints read the minimal sets of their right sides from here, and do not ask how they
-are known. The right sides of a space are *witnessed* (searched for) or *counted* (from all pairs of
-rows); keys are always witnessed, because their non-keys are shown with rows. Pairs are counted once
-for all spaces that need it.
+Kinds of constraints read the minimal sets of their right-hand sides from here, and do not ask how
+they are known. The right-hand sides of a space are *witnessed* (searched for) or *counted* (from
+all pairs of rows); keys are always witnessed, because their non-keys are shown with rows. Pairs are
+counted once for all spaces that need it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover import deepening
-from holdfast.cover.agree import AgreeSets
 from holdfast.cover.approximate import Atoms, allowed, within
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.deepening import Deepening, OutOfTime
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
@@ -45,12 +45,12 @@ F64 = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Need:
-    """What is asked of a table's pairs: the minimal sets of right sides, in a space."""
+    """What is asked of a table's pairs: the minimal sets of right-hand sides, in a space."""
 
     space: Space
     rhs: tuple[int, ...]
     limits: Limits
-    left_out: str = ""  # why right sides are not looked for that would be
+    left_out: str = ""  # why right-hand sides are not looked for that would be
 
     def joined(self, other: Need) -> Need:
         """Both, of one space."""
@@ -61,7 +61,7 @@ class Need:
 
 @dataclass(frozen=True)
 class PairEvidence:
-    """Minimal sets for some right sides of a space, and how they are known."""
+    """Minimal sets for some right-hand sides of a space, and how they are known."""
 
     space: Space
     choice: Choice
@@ -74,12 +74,12 @@ class PairEvidence:
 
     @property
     def covers(self) -> Covers:
-        """The covers of all right sides."""
+        """The covers of all right-hand sides."""
         mine = [each.covers for each in (self.witnessed, self.counted) if each is not None]
         return mine[0].joined(mine[1]) if len(mine) == 2 else mine[0]
 
     @property
-    def counts(self) -> AgreeSets | None:
+    def counts(self) -> EvidenceCounts | None:
         """All evidence with its numbers of pairs, where pairs are counted."""
         return None if self.counted is None else self.counted.sets
 
@@ -106,13 +106,13 @@ class PairEvidence:
         return replace(self, witnessed=witnessed, counted=counted)
 
     def violating_pair(self, mask: U64, rhs: int) -> tuple[int, int] | None:
-        """Two rows that satisfy a set and, unless it is a key's, not the right side; None where
+        """Two rows that satisfy a set and, unless it is a key's, not the rhs; None where
         no such rows are known. Until a batch is committed they are, for all that it broke: where
         pairs are counted, an evidence that appeared with it did."""
-        side = None if rhs == KEY else rhs
-        found = self.evidence.violating(mask, side)
+        differing = None if rhs == KEY else rhs
+        found = self.evidence.violating(mask, differing)
         if found is None and self.counted is not None:
-            found = self.counted.shown.violating(mask, side)
+            found = self.counted.shown.violating(mask, differing)
         return found
 
     def approximate(self, rhs: int, max_error: float) -> tuple[U64, F64]:
@@ -141,10 +141,10 @@ class PairEvidence:
             return 0.0
         wanted = (lhs,) if rhs == KEY else (lhs, tuple(sorted({*lhs, rhs})))
         if self.counts is not None:
-            agreeing = [self.counts.agreeing(each) for each in wanted]
+            satisfying = [self.counts.satisfying(each) for each in wanted]
         else:
-            agreeing = counting.agreeing(running(), view, wanted)
-        return float((agreeing[0] - sum(agreeing[1:])) / pairs)
+            satisfying = counting.agreeing(running(), view, wanted)
+        return float((satisfying[0] - sum(satisfying[1:])) / pairs)
 
 
 ByName = dict[str, PairEvidence]
@@ -160,7 +160,7 @@ def discover(run: Run, table: Table, needs: Sequence[Need]) -> tuple[ByName, Tab
 
 def anew(run: Run, table: Table, kept: Mapping[str, PairEvidence]) -> tuple[ByName, Table]:
     """The same way, to the same limits, from nothing but the rows."""
-    plans = [_Plan(e.space, tuple(e.covers.by_side), e.limits, e.choice) for e in kept.values()]
+    plans = [_Plan(e.space, tuple(e.covers.by_rhs), e.limits, e.choice) for e in kept.values()]
     return _discovered(run, table, plans)
 
 
@@ -171,10 +171,10 @@ def changed(
     and duplicates that were found."""
     plans = {name: _Plan.again(run, change.after, kept) for name, kept in before.items()}
     witnessed: dict[str, Witnessed] = {}
-    fresh: list[_Plan] = []  # of which other right sides were witnessed so far
+    fresh: list[_Plan] = []  # of which other right-hand sides were witnessed so far
     for name, plan in plans.items():
         held = before[name].witnessed
-        if not set(plan.witnessed_rhs) <= set(held.covers.by_side if held else ()):
+        if not set(plan.witnessed_rhs) <= set(held.covers.by_rhs if held else ()):
             fresh.append(plan)
         elif held is not None and plan.witnessed_rhs:
             witnessed[name], table = held.after(
@@ -191,7 +191,7 @@ def changed(
 
 @dataclass(frozen=True)
 class _Plan:
-    """How the right sides of a space are to be known."""
+    """How the right-hand sides of a space are to be known."""
 
     space: Space
     rhs: tuple[int, ...]
@@ -211,7 +211,7 @@ class _Plan:
     def again(run: Run, table: Table, kept: PairEvidence) -> _Plan:
         """For a table that a batch changed."""
         choice = _chosen(run, table, kept.space, kept.choice)
-        return _Plan(kept.space, tuple(kept.covers.by_side), kept.limits, choice)
+        return _Plan(kept.space, tuple(kept.covers.by_rhs), kept.limits, choice)
 
     @property
     def witnessed_rhs(self) -> tuple[int, ...]:

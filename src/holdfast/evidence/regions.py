@@ -1,8 +1,8 @@
-"""Which pairs of rows to compare all of, so that many candidates are settled at once.
+"""Which pairs of rows to compare all of, so that many candidates are validated at once.
 
 A *region* is a set of atoms, and stands for the pairs that satisfy them. Once all of these are
-compared, every candidate that contains the region is settled, for good: only they could violate it.
-Regions of equal columns are groups of rows; others are boxes along the columns that they order.
+compared, every candidate that contains the region is validated, for good: only they could violate
+it. Regions of equal columns are groups of rows; others are boxes along the columns that they order.
 What a region costs is told by the random pairs that were sampled.
 """
 
@@ -45,7 +45,7 @@ class Costs:
     """Searching for violations of any other one."""
 
     searches: float = 2.0
-    """Searches that a candidate which no region settles needs: it may be refuted, and replaced by
+    """Searches that a candidate which no region validates needs: it may be refuted, and replaced by
     others."""
 
     options: int = 256
@@ -86,7 +86,7 @@ def everything() -> Region:
 def choose(
     candidates: U64, space: Space, sampled: Sampled, costs: Costs
 ) -> tuple[list[Region], Flags]:
-    """Regions that settle candidates at less than searches cost, cheapest for what they settle
+    """Regions that validate candidates at less than searches cost, cheapest for what they validate
     first; and which candidates are left."""
     flags = bitsets.to_flags(candidates, space.atoms)
     equal = _equalities(flags, space)

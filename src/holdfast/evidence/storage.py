@@ -1,9 +1,9 @@
 """The files of pair evidence.
 
 ========  =====================================================================================
-sets      minimal sets of every right side, with their errors; stays readable for every version
+sets      minimal sets of every rhs, with their errors; stays readable for every version
 non_keys  maximal non-keys; stays readable, too
-cover     evidence that is maximal for some right side, and for which
+cover     evidence that is maximal for some rhs, and for which
 evidence  the same with witnesses, and the rows that non-keys are shown with
 agree     all agree-sets with their numbers of pairs, where they are counted
 recount   what a version changed of those; stays readable
@@ -24,13 +24,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from holdfast.cover.agree import AgreeSets
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.counted import Counted, groups_of
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.witnessed import Witnessed
-from holdfast.kernels import agree, bitsets
+from holdfast.kernels import bitsets
+from holdfast.kernels import counts as kernels
 from holdfast.kernels.evidence import WITNESSES
 from holdfast.model.commits import EvidenceRecord
 from holdfast.model.comparisons import Space, agreements
@@ -85,17 +86,17 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
     return PairEvidence(space, choice, limits, witnessed, counted, files)
 
 
-def load_counts(store: Store, files: tuple[str, ...], atoms: int) -> AgreeSets:
+def load_counts(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCounts:
     """The counted agree-sets alone: a base, and changes that are added up."""
     words = bitsets.words_for(atoms)
     base, *changes = (stored_file(store, path) for path in files)
-    sets = AgreeSets(matrix_of(base.column("mask"), words), base.column("pairs").to_numpy())
+    sets = EvidenceCounts(matrix_of(base.column("mask"), words), base.column("pairs").to_numpy())
     masks = [matrix_of(each.column("mask"), words) for each in changes]
     return sets.changed(masks, [each.column("change").to_numpy() for each in changes])[0]
 
 
 def by_rhs(kept: pa.Table, rhs: list[int], words: int) -> dict[int, U64]:
-    """The sets in a file that hold without error, by right side."""
+    """The sets in a file that hold without error, by rhs."""
     left = matrix_of(kept.column("mask"), words)
     right = kept.column("rhs").to_numpy()
     exact = kept.column("error").to_numpy() == 0
@@ -120,7 +121,7 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
     return replace(pairs, files=files)
 
 
-def _saved_counts(run: Run, sets: AgreeSets, before: PairEvidence | None) -> tuple[str, ...]:
+def _saved_counts(run: Run, sets: EvidenceCounts, before: PairEvidence | None) -> tuple[str, ...]:
     """The files of counted agree-sets: whole, or with what the version changed as the last of them.
 
     It is the last one always, because earlier numbers are those of today less all later changes. So
@@ -129,7 +130,7 @@ def _saved_counts(run: Run, sets: AgreeSets, before: PairEvidence | None) -> tup
     if before is None or before.counted is None:
         return (write(run.store, run.lease, AGREE, _counts(sets, "pairs")),)
     files, old = before.files[AGREE], before.counted.sets
-    change = AgreeSets(*agree.added(sets.masks, sets.counts, old.masks, -old.counts)[:2])
+    change = EvidenceCounts(*kernels.added(sets.masks, sets.counts, old.masks, -old.counts)[:2])
     if not len(change.masks):
         return files
     content = encoded(_counts(change, "change"))
@@ -138,7 +139,7 @@ def _saved_counts(run: Run, sets: AgreeSets, before: PairEvidence | None) -> tup
     return (*files, run.store.write(run.lease.new_path("recount", "arrow"), content))
 
 
-def _counts(sets: AgreeSets, what: str) -> pa.Table:
+def _counts(sets: EvidenceCounts, what: str) -> pa.Table:
     return pa.table({"mask": masks_of(sets.masks), what: sets.counts})
 
 
@@ -160,7 +161,7 @@ def _contents(
 
 
 def sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
-    """The minimal sets of every right side, shortest first, those of keys last; with a bound also
+    """The minimal sets of every rhs, shortest first, those of keys last; with a bound also
     the approximate ones."""
     if max_error not in pairs.cache:
         pairs.cache[max_error] = _sets_table(pairs, max_error)
@@ -187,19 +188,19 @@ def _sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
     keys = covers.keys.minimal
     parts = [(left, right, np.zeros(len(left))), (keys, _all(KEY, keys), np.zeros(len(keys)))]
     if max_error is not None and pairs.counts is not None:
-        sides = tuple(covers.by_side)
-        # Right sides share nothing that changes, and kernels leave the interpreter free.
+        every_rhs = tuple(covers.by_rhs)
+        # Right-hand sides share nothing that changes, and kernels leave the interpreter free.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            near = pool.map(lambda side: pairs.approximate(side, max_error), sides)
-            for side, (masks, errors) in zip(sides, near, strict=True):
-                parts.append((masks, _all(side, masks), errors))
+            near = pool.map(lambda rhs: pairs.approximate(rhs, max_error), every_rhs)
+            for rhs, (masks, errors) in zip(every_rhs, near, strict=True):
+                parts.append((masks, _all(rhs, masks), errors))
     left, right, error = (np.concatenate(each) for each in zip(*parts, strict=True))
     order = np.lexsort((right, _ranks(left), right == KEY))
     return pa.table({"mask": masks_of(left[order]), "rhs": right[order], "error": error[order]})
 
 
-def _all(side: int, masks: U64) -> NDArray[np.int32]:
-    return np.full(len(masks), side, np.int32)
+def _all(rhs: int, masks: U64) -> NDArray[np.int32]:
+    return np.full(len(masks), rhs, np.int32)
 
 
 def _ranks(left: U64) -> I64:
@@ -256,6 +257,6 @@ def _same_evidence(one: PairEvidence, two: PairEvidence) -> bool:
 
 
 def _same_sets(one: Covers, two: Covers) -> bool:
-    return one.by_side.keys() == two.by_side.keys() and all(
-        np.array_equal(one.by_side[side].minimal, two.by_side[side].minimal) for side in two.by_side
+    return one.by_rhs.keys() == two.by_rhs.keys() and all(
+        np.array_equal(one.by_rhs[rhs].minimal, two.by_rhs[rhs].minimal) for rhs in two.by_rhs
     )

@@ -1,12 +1,12 @@
 """Propose → validate → learn: the loop that makes candidates exact.
 
-A candidate is a left side with a right side: a dependency, or, with the right side that no two
+A candidate is an lhs with an rhs: a dependency, or, with the rhs that no two
 rows agree in, a key. The covers *propose* the minimal candidates that no known evidence refutes.
 A round *plans* looks at the rows for them (:mod:`evidence.looks`), *runs* these in one job, and
 *learns* the pairs of rows that refute some; then the covers propose again, until all that they
 propose is validated.
 
-A candidate is *validated* when all evidence against it is known. A left side that contains a
+A candidate is *validated* when all evidence against it is known. An lhs that contains a
 validated one therefore holds, without being looked at: every pair that refutes an extension refutes
 the set itself, and what refutes no key refutes no dependency. So one look at each candidate is
 enough wherever the look was complete.
@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover import candidates as cands
-from holdfast.cover.candidates import Lefts
+from holdfast.cover.candidates import ByRhs
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
@@ -55,11 +55,11 @@ class Validation:
     depth: Deepening  # how far the covers go in the time that there is
     table: Table  # its living rows, and what is sorted
     evidence: Evidence
-    covers: Covers  # of the right sides that are looked for
+    covers: Covers  # of the right-hand sides that are looked for
     batch: tuple[Segment, ...]  # of the table's segments
-    held: Lefts  # candidates that hold on all pairs of rows outside the batch
-    validated: Lefts  # candidates against which all evidence is known
-    underestimated: U64  # left sides with more combinations of values than expected
+    held: ByRhs  # candidates that hold on all pairs of rows outside the batch
+    validated: ByRhs  # candidates against which all evidence is known
+    underestimated: U64  # left-hand sides with more combinations of values than expected
     batch_is_new: bool  # it has not been looked up yet
     part_first: bool  # the next search of many candidates goes through a part of the rows
     duplicates: dict[int, int] = field(default_factory=dict)  # rows of the batch: a row they repeat
@@ -73,12 +73,12 @@ class Validation:
         evidence: Evidence,
         covers: Covers,
         *,
-        held: Lefts | None = None,
+        held: ByRhs | None = None,
         batch: tuple[Segment, ...] = (),
     ) -> Validation:
         """Before the first round. ``held`` are candidates that hold on all pairs of rows outside
         the batch: by default none."""
-        none = cands.none(covers.by_side, covers.atoms)
+        none = cands.none(covers.by_rhs, covers.atoms)
         held = none if held is None else held
         return Validation(
             run, depth, table, evidence, covers, batch, held,
@@ -94,7 +94,7 @@ class Validation:
         view = self.table.view(self.run.store.path, self.run.options)
         return Scope(self.run.runner, view, every_rhs=bool(self.covers.columns))
 
-    def propose(self) -> Lefts | None:
+    def propose(self) -> ByRhs | None:
         """The candidates of the next round; None once all is validated that was wanted, or that
         there is time for. A new batch is looked up whatever the time, and whatever is proposed."""
         while True:
@@ -114,27 +114,27 @@ class Validation:
             return cands.shortest(proposed, looks.THRESHOLDS.round_candidates)
         return proposed
 
-    def plan(self, candidates: Lefts) -> list[Look]:
+    def plan(self, candidates: ByRhs) -> list[Look]:
         """The looks of a round: a probe where that is enough and not too dear, representatives for
-        left sides with few combinations of values, searches for all others."""
+        left-hand sides with few combinations of values, searches for all others."""
         probe = self._probe(candidates)
-        probed = cands.apart(probe.candidates, probe.candidates.sides, candidates)
+        probed = cands.apart(probe.candidates, probe.candidates.rhs, candidates)
         rest = cands.together(cands.outside(candidates, probed), self.covers.atoms)
         few = looks.has_few_combinations(rest, self.table)
-        few &= ~bitsets.is_member(rest.left, self.underestimated)
+        few &= ~bitsets.is_member(rest.lhs, self.underestimated)
         return [
             *([probe] if probe.is_needed else []),
             *looks.searches(cands.chosen(rest, ~few), self.table, part_first=self.part_first),
             *looks.representatives(cands.chosen(rest, few), self.run.runner.tasks),
         ]
 
-    def _probe(self, candidates: Lefts) -> Probe:
+    def _probe(self, candidates: ByRhs) -> Probe:
         """For what held before a new batch, all of it; later for candidates that contain some."""
         held = self.held if self.batch_is_new else cands.inside(candidates, self.held)
         together = cands.together(held, self.covers.atoms)
         return looks.probe(together, self.table, self.batch, duplicates=self.batch_is_new)
 
-    def execute(self, candidates: Lefts, planned: list[Look]) -> Results:
+    def execute(self, candidates: ByRhs, planned: list[Look]) -> Results:
         """Look, in one job, and one before that if a column is still to be sorted for it."""
         self.round += 1
         self._sort([name for look in planned for name in look.sorted_by])
@@ -146,10 +146,10 @@ class Validation:
         return [[*chain.from_iterable(islice(results, len(mine)))] for mine in calls]
 
     def _sort(self, names: list[str]) -> None:
-        view = with_indexes(self.run.runner, self.scope.view, self.run.place.prefix, names)
+        view = with_indexes(self.run.runner, self.scope.view, self.run.destination.prefix, names)
         self.table = replace(self.table, segments=view.segments)
 
-    def learn(self, candidates: Lefts, planned: list[Look], results: Results) -> None:
+    def learn(self, candidates: ByRhs, planned: list[Look], results: Results) -> None:
         """Take in what a round brought: evidence, and what is validated by that."""
         before = cands.count(self.covers.minimal)
         self.add_evidence([*chain.from_iterable(results)])
@@ -186,7 +186,7 @@ class Validation:
         self.validated = cands.joined(self.validated, validated)
         for result in results:
             if "full" in result.arrays:
-                more = look.candidates.left[result.arrays["full"]]
+                more = look.candidates.lhs[result.arrays["full"]]
                 self.underestimated = np.concatenate([self.underestimated, more])
             if "duplicates" in result.arrays:
                 pairs = (
@@ -206,8 +206,8 @@ def validate(state: Validation) -> None:
 
 
 def _validated_rhs(look: Look, results: list[TaskResult]) -> U64:
-    """The right sides against which all evidence is known now, as bits per candidate."""
-    rhs = look.candidates.sides.copy()
+    """The right-hand sides against which all evidence is known now, as bits per candidate."""
+    rhs = look.candidates.rhs.copy()
     if look.in_part or not all(result.facts["complete"] for result in results):
         rhs[:] = 0
     for result in results:
@@ -215,7 +215,7 @@ def _validated_rhs(look: Look, results: list[TaskResult]) -> U64:
     return rhs
 
 
-def _refuted(candidates: Lefts, covers: Covers) -> int:
+def _refuted(candidates: ByRhs, covers: Covers) -> int:
     """How many of the candidates are not minimal any more."""
     minimal = covers.minimal
     kept = [bitsets.is_member(masks, minimal[rhs]).sum() for rhs, masks in candidates.items()]

@@ -38,7 +38,7 @@ _REPEATED = 4
 
 @dataclass(frozen=True)
 class Witnessed:
-    """Maximal evidences of a table, each with witnesses, and the covers of some right sides."""
+    """Maximal evidences of a table, each with witnesses, and the covers of some rhs."""
 
     evidence: Evidence
     covers: Covers
@@ -129,7 +129,7 @@ class Witnessed:
         before the rows were added."""
         state = Validation.begun(
             run, depth, table, self.evidence, self.covers,
-            held=old.only(self.covers.by_side).minimal, batch=added,
+            held=old.only(self.covers.by_rhs).minimal, batch=added,
         )  # fmt: skip
         with run.stage("validate"):
             validate(state)
@@ -147,7 +147,7 @@ class Witnessed:
         )
 
     def only(self, rhs: tuple[int, ...]) -> Witnessed:
-        """What some right sides need."""
+        """What some right-hand sides need."""
         covers = self.covers.only(rhs)
         return Witnessed(self.evidence.only(covers.evidence), covers)
 

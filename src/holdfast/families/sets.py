@@ -185,9 +185,9 @@ def _errors(
     ]
     listed = tuple(
         ErrorChange(
-            constraint(np.array(mask, np.uint64), side, then if now is None else now), then, now
+            constraint(np.array(mask, np.uint64), rhs, then if now is None else now), then, now
         )
-        for (mask, side), then, now in changed[:SHOWN]
+        for (mask, rhs), then, now in changed[:SHOWN]
     )
     return listed, {**counts, "errors": len(changed)}
 

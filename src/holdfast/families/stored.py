@@ -17,8 +17,8 @@ from holdfast.store.codecs import stored
 if TYPE_CHECKING:
     from holdfast.report.snapshot import TableSnapshot
 
-KEY_SIDE = -1
-"""The right side that stands for keys in a file of minimal sets."""
+KEY_RHS = -1
+"""The rhs that stands for keys in a file of minimal sets."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ def dependencies_and_keys(sets: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The two parts of a file of minimal sets."""
     # Through the buffers, because pyarrow's own ways to count would import pandas.
     chunks = sets.column("rhs").chunks
-    sides = [np.frombuffer(c.buffers()[1], np.int32)[c.offset : c.offset + len(c)] for c in chunks]
-    dependencies = int(sum((side != KEY_SIDE).sum() for side in sides))
+    rhs = [np.frombuffer(c.buffers()[1], np.int32)[c.offset : c.offset + len(c)] for c in chunks]
+    dependencies = int(sum((each != KEY_RHS).sum() for each in rhs))
     return sets.slice(0, dependencies), sets.slice(dependencies)
 
 

@@ -31,7 +31,7 @@ from holdfast.model.constraints import (
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.progress import Progress
 from holdfast.store import Store
-from holdfast.store.run import Place, Run
+from holdfast.store.run import Destination, Run
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.runner import Runner
@@ -45,8 +45,8 @@ def error(
         version = store.read(lease.version)
         known = Known.load(store, version, name)
         columns = known.table.columns
-        lhs = tuple(columns.place(each, name) for each in left)
-        rhs = KEY if right is None else columns.place(right, name)
+        lhs = tuple(columns.position(each, name) for each in left)
+        rhs = KEY if right is None else columns.position(right, name)
         pairs = known.evidence.get(AGREEMENTS)
         if pairs is None:
             raise InputError(
@@ -76,7 +76,7 @@ def denial_error(
         gpu_rate = devices.gpu_rate(run)
         strategy.expect_countable(table.name, table.rows, comparisons, tasks, gpu_rate)
         counts = counting.count_all(run, table, [space])[space.name].sets
-        violating = counts.agreeing(atoms_of(rule, space, names))
+        violating = counts.satisfying(atoms_of(rule, space, names))
         return violating / counts.pairs if counts.pairs else 0.0
 
 
@@ -100,7 +100,7 @@ def violations(
         run = Run(runner, store, version.options, lease, progress)
         view = table.view(store.path, version.options)
         scope = completion.Scope(
-            runner, view, table.columns.schema, space, run.place.prefix, progress
+            runner, view, table.columns.schema, space, run.destination.prefix, progress
         )
         pairs = completion.violating(scope, atoms_of(denied, space, names), limit)
         text = rows_as_text(store.path, table.segments, names, np.unique(pairs))
@@ -163,8 +163,8 @@ def missing_values(
             )
         table = Table.stored(dependent.table, version.table(dependent.table))
         progress("values", table=dependent.table)
-        place = Place(store.path, "", options.keep_rows)
-        ids = missing(runner, held, table, (dependent, referenced), most, place, options)
+        destination = Destination(store.path, "", options.keep_rows)
+        ids = missing(runner, held, table, (dependent, referenced), most, destination, options)
         text = rows_as_text(store.path, table.segments, table.columns.names, ids)
         rows = [json.loads(text[id_]) for id_ in ids.tolist()]
         return [row.get(dependent.column, row) for row in rows]

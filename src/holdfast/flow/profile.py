@@ -109,7 +109,7 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
     with run.stage("read"):
         run.progress("read")
         sketches = families.compare_pairs(run.options.kinds)
-        intake = read(run.runner, row_input, run.place, 1, run.progress, sketches=sketches)
+        intake = read(run.runner, row_input, run.destination, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
     distinct = tasks.estimate(intake.task_results) or [0.0] * len(intake.columns.names)
     number = len(intake.segments) + 1
@@ -135,4 +135,4 @@ def _discovered(run: Run, known: Known) -> Known:
 
 def _has(known: Known, space: str, need: pairs.Need) -> bool:
     held = known.evidence.get(space)
-    return held is not None and set(need.rhs) <= set(held.covers.by_side)
+    return held is not None and set(need.rhs) <= set(held.covers.by_rhs)

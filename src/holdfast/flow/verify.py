@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.cover.agree import AgreeSets
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import pairs
 from holdfast.evidence.pairs import PairEvidence
@@ -113,9 +113,9 @@ def _verify_evidence(
         what = "agree-sets" if kept.space.agreement else "comparisons of rows"
         yield f"the profile's {what} or their numbers of pairs are not those of the rows"
     mine, theirs = kept.covers, fresh.covers
-    for side in mine.by_side:
-        pair = mine.by_side[side].minimal, theirs.by_side[side].minimal
-        yield from _compare(_what(kept.space, side, names), *pair, kept.space, names)
+    for rhs in mine.by_rhs:
+        pair = mine.by_rhs[rhs].minimal, theirs.by_rhs[rhs].minimal
+        yield from _compare(_what(kept.space, rhs, names), *pair, kept.space, names)
     if kept.space.agreement and kept.limits.keys is None:
         pair = mine.keys.evidence, theirs.keys.evidence
         yield from _compare("non-key", *pair, kept.space, names)
@@ -130,10 +130,10 @@ def _verify_evidence(
                 yield f"{wrong_pairs} pairs of rows do not show the evidence they stand for"
 
 
-def _what(space: Space, side: int, names: tuple[str, ...]) -> str:
+def _what(space: Space, rhs: int, names: tuple[str, ...]) -> str:
     if not space.agreement:
         return "minimal set of comparisons"
-    return "key" if side == KEY else f"dependency of {names[side]} on"
+    return "key" if rhs == KEY else f"dependency of {names[rhs]} on"
 
 
 def _compare(
@@ -150,7 +150,7 @@ def _compare(
         yield f"the rows have the {what} {written(mask)}, which the profile lacks"
 
 
-def _same_counts(kept: AgreeSets | None, fresh: AgreeSets | None) -> bool:
+def _same_counts(kept: EvidenceCounts | None, fresh: EvidenceCounts | None) -> bool:
     if kept is None or fresh is None:
         return kept is fresh
     return np.array_equal(kept.masks, fresh.masks) and np.array_equal(kept.counts, fresh.counts)

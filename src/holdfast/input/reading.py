@@ -1,4 +1,4 @@
-"""A row input becomes segments: types settled, rows written, bad data turned into a clear error."""
+"""A row input becomes segments: types decided, rows written, bad data turned into a clear error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.model.progress import Progress
-from holdfast.store.run import Place
+from holdfast.store.run import Destination
 from holdfast.tasks import text
 from holdfast.tasks.encode import UnsupportedType, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
@@ -44,7 +44,7 @@ class Intake:
 def read(
     runner: Runner,
     row_input: RowInput,
-    place: Place,
+    destination: Destination,
     first_number: int,
     progress: Progress,
     indexed: tuple[str, ...] = (),
@@ -53,22 +53,22 @@ def read(
     """Write the rows of a row input as segments, numbered from ``first_number``."""
     if not row_input.columns.names:
         raise SchemaError(f"{row_input.label} has no columns")
-    columns = _guess(runner, row_input, place) if row_input.guessed else row_input.columns
+    columns = _guess(runner, row_input, destination) if row_input.guessed else row_input.columns
     _check_types(row_input, columns)
     indexes = (ROWS, *indexed)
-    spec = _spec(row_input, columns, place, indexes, sketches)
-    with _watched(place, progress):
+    spec = _spec(row_input, columns, destination, indexes, sketches)
+    with _watched(destination, progress):
         task_results = runner.read(ingest, row_input.rows, spec)
     votes = [
         task_result.facts["votes"] for task_result in task_results if "votes" in task_result.facts
     ]
     if votes:
-        settled = _settled(row_input, votes)
-        if settled.types != columns.types:
+        voted = _voted(row_input, votes)
+        if voted.types != columns.types:
             # The sample misled: read again with the types that all rows fit.
-            columns = settled
-            spec = _spec(row_input.typed(columns), columns, place, indexes, sketches)
-            with _watched(place, progress):
+            columns = voted
+            spec = _spec(row_input.typed(columns), columns, destination, indexes, sketches)
+            with _watched(destination, progress):
                 task_results = runner.read(ingest, row_input.rows, spec)
     for task_result in task_results:
         if found := task_result.facts.get("trouble") or task_result.facts.get("misfit"):
@@ -92,12 +92,12 @@ def read(
 
 
 @contextmanager
-def _watched(place: Place, progress: Progress) -> Iterator[None]:
+def _watched(destination: Destination, progress: Progress) -> Iterator[None]:
     """Report the rows read so far while tasks read: each leaves its count in a file."""
     done = threading.Event()
 
     def watch() -> None:
-        reports = Path(place.root, place.prefix.replace("*", "progress") + "*")
+        reports = Path(destination.root, destination.prefix.replace("*", "progress") + "*")
         while not done.wait(_WATCH_SECONDS):
             counts = [file.read_text() for file in reports.parent.glob(reports.name)]
             if rows := sum(int(count) for count in counts if count):
@@ -118,15 +118,19 @@ def _segment(number: int, facts: dict[str, Any]) -> Segment:
 
 
 def _spec(
-    row_input: RowInput, columns: Columns, place: Place, indexes: tuple[str, ...], sketches: bool
+    row_input: RowInput,
+    columns: Columns,
+    destination: Destination,
+    indexes: tuple[str, ...],
+    sketches: bool,
 ) -> Ingest:
     return Ingest(
-        root=place.root,
-        prefix=place.prefix,
+        root=destination.root,
+        prefix=destination.prefix,
         schema=columns.schema,
         names=columns.names,
         indexes=indexes,
-        keep_raw=place.keep_rows,
+        keep_raw=destination.keep_rows,
         sketches=sketches,
         lines=row_input.lines,
         header=row_input.header,
@@ -137,23 +141,23 @@ def _spec(
     )
 
 
-def _guess(runner: Runner, row_input: RowInput, place: Place) -> Columns:
+def _guess(runner: Runner, row_input: RowInput, destination: Destination) -> Columns:
     """Types from the first rows; reading checks them against all the others."""
-    spec = _spec(row_input, row_input.columns, place, (), False)
+    spec = _spec(row_input, row_input.columns, destination, (), False)
     votes = []
     for task_result in runner.head(infer, row_input.rows, spec, _GUESS_ROWS):
         if "trouble" in task_result.facts:
             raise _error(row_input, task_result.facts["trouble"])
         votes.append(task_result.facts["votes"])
-    return _settled(row_input, votes)
+    return _voted(row_input, votes)
 
 
-def _settled(row_input: RowInput, votes: list[list[str]]) -> Columns:
+def _voted(row_input: RowInput, votes: list[list[str]]) -> Columns:
     names = row_input.columns.names
     joined = ["null"] * len(names)
     for each in votes:
         joined = [text.join(a, b) for a, b in zip(joined, each, strict=True)]
-    types = [text.settle(vote) for vote in joined]
+    types = [text.type_name(vote) for vote in joined]
     return Columns.of(list(names), types, [text.arrow_type(vote) for vote in joined])
 
 
@@ -165,10 +169,10 @@ def _check_types(row_input: RowInput, columns: Columns) -> None:
             verb = "read from text"
             text.check_types(columns.schema)
     except UnsupportedType as wrong:
-        place = int(wrong.column.removeprefix("c"))
+        destination = int(wrong.column.removeprefix("c"))
         raise SchemaError(
-            f"{row_input.label}: column {columns.names[place]!r} has the type "
-            f"{columns.types[place]}, which cannot be {verb}; cast it or leave it out"
+            f"{row_input.label}: column {columns.names[destination]!r} has the type "
+            f"{columns.types[destination]}, which cannot be {verb}; cast it or leave it out"
         ) from None
 
 

@@ -39,7 +39,7 @@ class Columns:
             [self.schema.field(p).type for p in places],
         )
 
-    def place(self, name: str, table: str) -> int:
+    def position(self, name: str, table: str) -> int:
         """Where a column is; an unknown one is an error that says what there is."""
         if name not in self.names:
             raise SchemaError(
@@ -153,4 +153,4 @@ def expect_batch(
             "the same key, as --upserts to insert the others, or leave --row-key out"
         )
     for name in row_key:
-        columns.place(name, table)
+        columns.position(name, table)

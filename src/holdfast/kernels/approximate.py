@@ -84,7 +84,7 @@ class Stack(NamedTuple):
     done: Indices
     recent: Indices
     # depth, whether the set there is still to be looked at
-    place: Indices
+    state: Indices
 
 
 def evidence(masks: Masks, weights: Indices) -> Evidence:
@@ -130,7 +130,7 @@ def start(shown: Evidence, atoms: int, weight: int) -> Stack:
         branches=np.zeros((depth, atoms), np.int64),
         done=np.zeros((depth, 2), np.int64),
         recent=np.zeros(1 << RECENT, np.int64),
-        place=np.array([0, 1], np.int64),
+        state=np.array([0, 1], np.int64),
     )
     stack.words[:, :size] = shown.words
     stack.weights[:size] = shown.weights
@@ -142,7 +142,7 @@ def start(shown: Evidence, atoms: int, weight: int) -> Stack:
 
 def goes_on(stack: Stack) -> bool:
     """Whether anything is left to search."""
-    return bool(stack.place[0] >= 0)
+    return bool(stack.state[0] >= 0)
 
 
 def search(
@@ -176,7 +176,7 @@ def split(stack: Stack) -> Iterator[Stack]:
 
 def _with_room(stack: Stack) -> Stack:
     """Room for another level: none has more evidences than the one before it."""
-    depth = max(int(stack.place[0]), 0)
+    depth = max(int(stack.state[0]), 0)
     first, end = int(stack.starts[depth, 0]), int(stack.starts[depth, depth + 1])
     needed = 2 * end - first
     if needed <= stack.weights.size:
@@ -396,7 +396,7 @@ def _descend(stack: Stack, together: Masks, bound: Bound, depth: int) -> bool:
 def _search(
     stack: Stack, together: Masks, bound: Bound, room: Masks, weights: Indices, steps: int
 ) -> int:
-    depth, fresh = stack.place[0], stack.place[1] != 0
+    depth, fresh = stack.state[0], stack.state[1] != 0
     found = 0
     while depth >= 0 and steps > 0:
         end = stack.starts[depth, depth + 1]
@@ -416,5 +416,5 @@ def _search(
             depth += 1
             fresh = True
         steps -= size + 1
-    stack.place[0], stack.place[1] = depth, 1 if fresh else 0
+    stack.state[0], stack.state[1] = depth, 1 if fresh else 0
     return found

@@ -190,10 +190,10 @@ def distinct(matrix: Masks) -> Masks:
 
 def is_member(rows: Masks, family: Masks) -> Flags:
     """Which rows also are rows of ``family``."""
-    return places(rows, family) >= 0
+    return positions(rows, family) >= 0
 
 
-def places(rows: Masks, family: Masks) -> Indices:
+def positions(rows: Masks, family: Masks) -> Indices:
     """Where each row is in ``family``, or -1."""
     if not len(rows) or not len(family):
         return np.full(len(rows), -1)

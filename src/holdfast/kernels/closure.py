@@ -105,7 +105,7 @@ def _strictly_inside(family: Any, member: int, sets: Any, k: int) -> bool:
 
 @kernel
 def _close(sets: Any, ends: Any, meaning: Any, cells: int, out: Any, satisfiable: Any) -> None:
-    place = np.full(cells, -1, np.int64)  # of each cell among those that a set touches
+    number = np.full(cells, -1, np.int64)  # of each cell among those that a set touches
     touched = np.empty(cells, np.int64)
     least = np.empty((cells, cells), np.bool_)
     one, two = np.empty(meaning.size, np.int64), np.empty(meaning.size, np.int64)
@@ -118,8 +118,8 @@ def _close(sets: Any, ends: Any, meaning: Any, cells: int, out: Any, satisfiable
                 word &= word - ONE
                 for side in range(2):
                     cell = ends[atom, side]
-                    if place[cell] < 0:
-                        place[cell] = size
+                    if number[cell] < 0:
+                        number[cell] = size
                         touched[size] = cell
                         size += 1
         for a in range(size):
@@ -131,7 +131,7 @@ def _close(sets: Any, ends: Any, meaning: Any, cells: int, out: Any, satisfiable
             while word != ZERO:
                 atom = 64 * w + bitsets.lowest(word)
                 word &= word - ONE
-                a, b = place[ends[atom, 0]], place[ends[atom, 1]]
+                a, b = number[ends[atom, 0]], number[ends[atom, 1]]
                 if meaning[atom] == DIFFER:
                     one[differing], two[differing] = a, b
                     differing += 1
@@ -148,7 +148,7 @@ def _close(sets: Any, ends: Any, meaning: Any, cells: int, out: Any, satisfiable
             if least[one[pair], two[pair]] and least[two[pair], one[pair]]:
                 satisfiable[k] = False
         for atom in range(meaning.size):
-            a, b = place[ends[atom, 0]], place[ends[atom, 1]]
+            a, b = number[ends[atom, 0]], number[ends[atom, 1]]
             if a < 0 or b < 0:
                 continue  # nothing is said of one of the cells
             if meaning[atom] == LESS:
@@ -167,7 +167,7 @@ def _close(sets: Any, ends: Any, meaning: Any, cells: int, out: Any, satisfiable
             if follows:
                 out[k, atom >> 6] |= ONE << np.uint64(atom & 63)
         for a in range(size):
-            place[touched[a]] = -1
+            number[touched[a]] = -1
 
 
 @kernel

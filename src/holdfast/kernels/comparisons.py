@@ -31,7 +31,7 @@ class Layout(NamedTuple):
     right: I64  # that of the second
     rows: I64  # whose cells they are: BOTH, FIRST or SECOND
     ordered: Flags
-    place: I64  # the lowest bit
+    bit: I64  # the lowest of each
     partner: I64  # the comparison that has this one's place when t and s change places
     width: int
 
@@ -43,7 +43,7 @@ def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> Layout:
     change places: that of t.A with s.B is t.B with s.A, that of t.A with t.B is s.A with s.B.
     """
     number = {each: k for k, each in enumerate(comparisons)}
-    place, partner, end = [], [], 0
+    bit, partner, end = [], [], 0
     for left, right, rows, ordered in comparisons:
         if rows == BOTH:
             image = (right, left, rows, ordered)
@@ -56,7 +56,7 @@ def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> Layout:
         partner.append(number[image])
         if ordered:
             end += end & 1
-        place.append(end)
+        bit.append(end)
         end += 2 if ordered else 1
     flat = np.array([each[:3] for each in comparisons], np.int64).reshape(-1, 3)
     return Layout(
@@ -64,7 +64,7 @@ def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> Layout:
         flat[:, 1].copy(),
         flat[:, 2].copy(),
         np.array([each[3] for each in comparisons], np.bool_),
-        np.array(place, np.int64),
+        np.array(bit, np.int64),
         np.array(partner, np.int64),
         bitsets.words_for(end),
     )
@@ -87,7 +87,7 @@ def own_words(codes: Codes, layout: Layout, nulls_equal: bool) -> tuple[U64, U64
     for k in np.flatnonzero(layout.rows != BOTH):
         bits = _compared(codes[layout.left[k]], codes[layout.right[k]], layout, k, nulls_equal)
         side = out[layout.rows[k] - FIRST]
-        side[:, layout.place[k] >> 6] |= bits << np.uint64(layout.place[k] & 63)
+        side[:, layout.bit[k] >> 6] |= bits << np.uint64(layout.bit[k] & 63)
     return out[0], out[1]
 
 
@@ -100,7 +100,7 @@ def words_of(codes: Sequence[Codes], layout: Layout, shown: I64, nulls_equal: bo
         left = codes[layout.left[k]][shown[:, one]]
         right = codes[layout.right[k]][shown[:, other]]
         bits = _compared(left, right, layout, k, nulls_equal)
-        out[:, layout.place[k] >> 6] |= bits << np.uint64(layout.place[k] & 63)
+        out[:, layout.bit[k] >> 6] |= bits << np.uint64(layout.bit[k] & 63)
     return out
 
 
@@ -119,14 +119,14 @@ def mirror(words: U64, layout: Layout) -> U64:
     """The words of the same pairs with their rows in the other order."""
     out = np.zeros_like(words)
     for k, partner in enumerate(layout.partner):
-        low = _bit(words, int(layout.place[partner]))
+        low = _bit(words, int(layout.bit[partner]))
         bits = low
         if layout.ordered[k]:
-            high = _bit(words, int(layout.place[partner]) + 1)
+            high = _bit(words, int(layout.bit[partner]) + 1)
             # Cells of both rows change sides, so that <= becomes >=; those of one row do not.
             swapped = (high, low) if layout.rows[k] == BOTH else (low, high)
             bits = swapped[0] | swapped[1] << np.uint64(1)
-        out[:, layout.place[k] >> 6] |= bits << np.uint64(layout.place[k] & 63)
+        out[:, layout.bit[k] >> 6] |= bits << np.uint64(layout.bit[k] & 63)
     return out
 
 
@@ -138,8 +138,8 @@ def evidence(words: U64, layout: Layout, space: Space) -> U64:
     at = 0
     for each in space.comparisons:
         k = where[each.left, each.right, each.rows]
-        low = _bit(words, int(layout.place[k]))
-        high = _bit(words, int(layout.place[k]) + 1) if layout.ordered[k] else low
+        low = _bit(words, int(layout.bit[k]))
+        high = _bit(words, int(layout.bit[k]) + 1) if layout.ordered[k] else low
         same = low & high
         holds = {"=": same, "!=": same ^ np.uint64(1), "<=": low, ">=": high}
         for operator in each.operators:
@@ -148,6 +148,6 @@ def evidence(words: U64, layout: Layout, space: Space) -> U64:
     return out
 
 
-def _bit(words: U64, place: int) -> U64:
-    bits: U64 = words[:, place >> 6] >> np.uint64(place & 63) & np.uint64(1)
+def _bit(words: U64, at: int) -> U64:
+    bits: U64 = words[:, at >> 6] >> np.uint64(at & 63) & np.uint64(1)
     return bits

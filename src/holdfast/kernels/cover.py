@@ -100,7 +100,7 @@ class Stack(NamedTuple):
     touched: Indices  # the groups of the path
     room: Indices  # the atoms of those groups that are not on the path
     # depth, next seed, length of the path at depth 0, whether a longer set was left out
-    place: Indices
+    state: Indices
 
 
 def edges(rows: Masks) -> Edges:
@@ -124,12 +124,12 @@ def search(
     _start(graph, inside, stack)
     steps = _steps(graph)
     found = _gathered(
-        lambda: stack.place[0] >= 0,
+        lambda: stack.state[0] >= 0,
         lambda room: _search(graph, inside, stack, limit, groups, room, steps),
         words,
         tick,
     )
-    return found, not stack.place[3]
+    return found, not stack.state[3]
 
 
 def extend(
@@ -145,7 +145,7 @@ def extend(
     stack = _stack(graph, 1, limit, groups)
     steps = _steps(graph)
     return _gathered(
-        lambda: stack.place[0] >= 0 or stack.place[1] < len(seeds),
+        lambda: stack.state[0] >= 0 or stack.state[1] < len(seeds),
         lambda room: _extend(seeds, graph, stack, limit, groups, room, steps),
         words,
         tick,
@@ -192,7 +192,7 @@ def _stack(graph: Edges, areas: int, limit: int, groups: Groups) -> Stack:
         pivot=np.zeros(depth, np.int64),
         touched=np.zeros(depth, np.int64),
         room=np.zeros(depth, np.int64),
-        place=np.array([-1, 0, 0, 0], np.int64),
+        state=np.array([-1, 0, 0, 0], np.int64),
     )
 
 
@@ -210,7 +210,7 @@ def _fill(row: Masks, bits: int) -> None:
 
 
 @kernel
-def _place(members: Masks, graph: Edges, missed: Masks, once: Masks, path: Indices) -> int:
+def _load(members: Masks, graph: Edges, missed: Masks, once: Masks, path: Indices) -> int:
     """The edges' state for a whole set; returns its size."""
     _fill(missed, graph.rows.shape[0])
     once[:] = ZERO
@@ -342,14 +342,14 @@ def _start(graph: Edges, inside: Edges, stack: Stack) -> None:
     _fill(stack.candidates[0], 64 * graph.rows.shape[1])
     _confine(stack.areas[0], inside.rows, stack.candidates[0])
     _branch(graph, stack, 0)
-    stack.place[0] = 0
+    stack.state[0] = 0
 
 
 @kernel
 def _search(
     graph: Edges, inside: Edges, stack: Stack, limit: int, groups: Groups, room: Masks, steps: int
 ) -> int:
-    depth = stack.place[0]
+    depth = stack.state[0]
     last = graph.rows.shape[0] - 1
     found = 0
     while depth >= 0 and steps > 0 and found < room.shape[0]:
@@ -361,12 +361,12 @@ def _search(
         missing = _add_atom(graph.columns[atom], stack, depth)
         _touch(groups, stack, depth, depth, atom)
         too_long = _too_long(stack, depth + 1, limit, missing)
-        if too_long and stack.place[3]:
+        if too_long and stack.state[3]:
             continue
         if not _all_needed(stack.path, depth, stack.once[depth + 1], graph.columns, last):
             continue
         if too_long:
-            stack.place[3] = 1
+            stack.state[3] = 1
             continue
         reachable, fewer = ZERO, False
         for w in range(stack.areas.shape[1]):
@@ -390,7 +390,7 @@ def _search(
         stack.candidates[depth, atom >> 6] |= ONE << np.uint64(atom & 63)
         if missing:
             depth += 1
-    stack.place[0] = depth
+    stack.state[0] = depth
     return found
 
 
@@ -406,14 +406,14 @@ def _first(missed: Masks) -> int:
 def _extend(
     seeds: Masks, graph: Edges, stack: Stack, limit: int, groups: Groups, room: Masks, steps: int
 ) -> int:
-    depth, seed, base = stack.place[0], stack.place[1], stack.place[2]
+    depth, seed, base = stack.state[0], stack.state[1], stack.state[2]
     found = 0
     while steps > 0 and found < room.shape[0]:
         steps -= 1
         if depth < 0:
             if seed == seeds.shape[0]:
                 break
-            base = _place(seeds[seed], graph, stack.missed[0], stack.once[0], stack.path)
+            base = _load(seeds[seed], graph, stack.missed[0], stack.once[0], stack.path)
             seed += 1
             stack.touched[0] = stack.room[0] = 0
             for k in range(base):
@@ -446,7 +446,7 @@ def _extend(
         else:
             _emit(stack.path, size + 1, room[found])
             found += 1
-    stack.place[0], stack.place[1], stack.place[2] = depth, seed, base
+    stack.state[0], stack.state[1], stack.state[2] = depth, seed, base
     return found
 
 
@@ -457,6 +457,6 @@ def _irredundant(sets: Masks, graph: Edges) -> Flags:
     missed, once = np.empty(words, np.uint64), np.empty(words, np.uint64)
     path = np.empty(64 * sets.shape[1], np.int64)
     for i in range(sets.shape[0]):
-        size = _place(sets[i], graph, missed, once, path)
+        size = _load(sets[i], graph, missed, once, path)
         flags[i] = size == 0 or (last >= 0 and _all_needed(path, size, once, graph.columns, last))
     return flags

@@ -4,8 +4,8 @@ Rows come as a row-major ``uint64`` block: the value words of every column, then
 words. A :class:`Shape` says which column a value word belongs to. Masks are rows of a ``uint64``
 matrix, bit ``c`` for column ``c``.
 
-Candidates are left sides with right sides. Two rows refute one if they agree on the left and differ
-on a right side; a key is a left side whose right side no two rows agree in.
+Candidates are left-hand sides with right-hand sides. Two rows refute one if they agree on the left
+and differ on an rhs; a key is an lhs whose rhs no two rows agree in.
 
 What is found goes into a :class:`Findings` table: distinct masks, each with a few witness pairs.
 A mask is *wanted* when it refutes a candidate and is not the full one (rows that agree everywhere
@@ -66,11 +66,11 @@ class Findings(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Left sides, and the right sides of each: a bit per column, and one word more that is not 0
-    where the left side is to be a key."""
+    """Left-hand sides, and the right-hand sides of each: a bit per column, and one word more that
+    is not 0 where the lhs is to be a key."""
 
-    left: U64  # (n, W)
-    sides: U64  # (n, W + 1)
+    lhs: U64  # (n, W)
+    rhs: U64  # (n, W + 1)
 
 
 def shape(widths: list[int], nulls_equal: bool) -> Shape:
@@ -134,12 +134,12 @@ def pair_mask(a: Any, b: Any, shape: Any, out: Any) -> None:
 @kernel
 def refuted(mask: Any, candidates: Any, k: int) -> bool:
     """Whether a pair of rows with this agree-set (not the full one) refutes a candidate."""
-    if not contains(mask, candidates.left[k]):
+    if not contains(mask, candidates.lhs[k]):
         return False
-    sides = candidates.sides[k]
-    differ = sides[mask.size]
+    rhs = candidates.rhs[k]
+    differ = rhs[mask.size]
     for w in range(mask.size):
-        differ |= sides[w] & ~mask[w]
+        differ |= rhs[w] & ~mask[w]
     return differ != np.uint64(0)
 
 
@@ -182,7 +182,7 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
     if entry < 0:
         wanted = False
         if not contains(mask, full):
-            for k in range(candidates.left.shape[0]):
+            for k in range(candidates.lhs.shape[0]):
                 if refuted(mask, candidates, k):
                     wanted = True
                     break
@@ -260,12 +260,12 @@ def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, found: Any) -
 
 
 @inlined
-def differing_sides(mask: Any, full: Any, sides: Any, out: Any) -> bool:
-    """Add the right sides that a pair with this agree-set differs in; whether there are any."""
-    key = sides[mask.size] if not contains(mask, full) else np.uint64(0)
+def differing_rhs(mask: Any, full: Any, rhs: Any, out: Any) -> bool:
+    """Add every rhs that a pair with this agree-set differs in; whether there are any."""
+    key = rhs[mask.size] if not contains(mask, full) else np.uint64(0)
     differ = key
     out[mask.size] |= key
     for w in range(mask.size):
-        out[w] |= sides[w] & ~mask[w]
-        differ |= sides[w] & ~mask[w]
+        out[w] |= rhs[w] & ~mask[w]
+        differ |= rhs[w] & ~mask[w]
     return differ != np.uint64(0)

@@ -158,7 +158,7 @@ class _Small(NamedTuple):
     left: I64  # the comparisons of two rows, as in Layout
     right: I64
     ordered: NDArray[np.bool_]
-    place: I64
+    bit: I64
     offset: int  # of these rows among all
     nulls_equal: bool
 
@@ -188,7 +188,7 @@ def _of_small(
         layout.left[across],
         layout.right[across],
         layout.ordered[across],
-        layout.place[across],
+        layout.bit[across],
         start,
         nulls_equal,
     )
@@ -218,11 +218,11 @@ def _add_small(rows: Any, done: int, table: Any) -> int:
         for w in range(width):
             for j in range(count):
                 packed[w, j] = rows.ones[i, w] | rows.others[start + j, w]
-        for c in range(rows.place.size):
+        for c in range(rows.bit.size):
             value = rows.codes[rows.left[c], i]
             cells = rows.codes[rows.right[c], start:i]
-            out = packed[rows.place[c] >> 6, :count]
-            bit = np.uint64(1) << np.uint64(rows.place[c] & 63)
+            out = packed[rows.bit[c] >> 6, :count]
+            bit = np.uint64(1) << np.uint64(rows.bit[c] & 63)
             if rows.ordered[c] and value != NULL:
                 _compare(cells, value, bit, out)
             elif value != NULL or rows.nulls_equal:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.bitsets import contains
 from holdfast.kernels.evidence import (
-    differing_sides,
+    differing_rhs,
     is_null,
     known,
     pair_mask,
@@ -183,10 +183,10 @@ def probe_group(
     found: Any,
     partial: Any,
 ) -> None:
-    """Compare each row of a batch with one row of those that agree with it on left side ``k``: on
+    """Compare each row of a batch with one row of those that agree with it on lhs ``k``: on
     the right they have one value. If it is another than the batch row's, then with more of them, at
-    most so many; the right sides are set in ``partial`` (of the shape of ``candidates.sides``), as
-    there may be further evidence.
+    most so many; the right-hand sides are set in ``partial`` (of the shape of ``candidates.rhs``),
+    as there may be further evidence.
 
     ``batch`` are :class:`Rows`, ``ranges`` the :class:`Ranges` of each in the :class:`Stored` rows.
     """
@@ -194,14 +194,14 @@ def probe_group(
     lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
     words, base, dead = stored.words, stored.base, stored.dead
     recent, used, full = found.recent, found.used, shape.full
-    left, sides, differing = candidates.left[k], candidates.sides[k], partial[k]
+    lhs, rhs, differing = candidates.lhs[k], candidates.rhs[k], partial[k]
     mask = np.empty(full.size, np.uint64)
     values = shape.owner.size
     for i in range(arrived.shape[0]):
         row = arrived[i]
         null = False
-        for w in range(left.size):
-            null = null or (row[values + w] & left[w]) != np.uint64(0)
+        for w in range(lhs.size):
+            null = null or (row[values + w] & lhs[w]) != np.uint64(0)
         if null and not shape.nulls_equal:
             continue
         refuting = 0
@@ -211,10 +211,10 @@ def probe_group(
             if base + position >= ids[i] or is_dead(dead, position):
                 continue
             pair_mask(row, words[position], shape, mask)
-            if not contains(mask, left):
+            if not contains(mask, lhs):
                 continue
             compared += 1
-            if differing_sides(mask, full, sides, differing):
+            if differing_rhs(mask, full, rhs, differing):
                 refuting += 1
                 if not known(mask, recent, used):
                     record(mask, base + position, ids[i], candidates, full, found)

@@ -288,7 +288,7 @@ def _digits(tile: _Tile) -> _Digits | None:
         if layout.ordered[k] and not nulls[0][layout.left[k]] and not nulls[1][layout.right[k]]:
             values = values[1:]  # unordered does not occur
         words.append(np.zeros((len(values), layout.width), np.uint64))
-        words[-1][:, layout.place[k] >> 6] = values << np.uint64(layout.place[k] & 63)
+        words[-1][:, layout.bit[k] >> 6] = values << np.uint64(layout.bit[k] & 63)
     for side in (tile.ones, tile.others):
         distinct = np.zeros((1, layout.width), np.uint64)
         numbers = np.zeros(side.codes.shape[1], np.int64)
@@ -403,8 +403,8 @@ def _count_hashed(tile: _Tile) -> _Found:
         shifts = np.arange(0, 64, 16, dtype=np.uint64)
         quarters = (own[:, :, None] >> shifts).astype(np.uint16).reshape(len(own), number)
         starts.append(np.ascontiguousarray(quarters.T))
-    place = layout.place[tile.across]
-    pieces = _pieces(tile, place >> 4, 1 << (place & 15), *starts)
+    bit = layout.bit[tile.across]
+    pieces = _pieces(tile, bit >> 4, 1 << (bit & 15), *starts)
     table = empty_table(layout.width)
     for block in _blocks(tile, pieces):
         done = 0
@@ -549,7 +549,7 @@ class _Groups(NamedTuple):
     order: I64  # (comparisons, rows s): by code, equal ones in row order
     starts: I64  # (comparisons, rows t): where in that order its equals are
     stops: I64
-    place: I64  # the bit of each comparison
+    bit: I64  # of each comparison
     ends: I64
     nulls_equal: bool
 
@@ -575,8 +575,8 @@ def _groups(tile: _Tile) -> _Groups | None:
             return None
     left = np.ascontiguousarray(tile.ones.codes[layout.left].T)
     right = np.ascontiguousarray(tile.others.codes[layout.right].T)
-    place = layout.place
-    return _Groups(left, right, order, starts, stops, place, tile.ends, tile.nulls_equal)
+    bit = layout.bit
+    return _Groups(left, right, order, starts, stops, bit, tile.ends, tile.nulls_equal)
 
 
 def _count_agreeing(tile: _Tile, groups: _Groups, witnessed: bool) -> _Found:
@@ -607,7 +607,7 @@ def _add_agreeing(groups: Any, done: int, table: Any) -> int:
     width = table.entries.shape[1] - 1
     for i in range(done, groups.ends.size):
         near = 0
-        for c in range(groups.place.size):
+        for c in range(groups.bit.size):
             near += groups.stops[c, i] - groups.starts[c, i]
         if table.state[0] + near > table.entries.shape[0]:
             return i
@@ -615,7 +615,7 @@ def _add_agreeing(groups: Any, done: int, table: Any) -> int:
         others = np.empty(near, np.int64)
         left = groups.left[i]
         size = 0
-        for c in range(groups.place.size):
+        for c in range(groups.bit.size):
             for at in range(groups.starts[c, i], groups.stops[c, i]):
                 j = groups.order[c, at]
                 if j >= groups.ends[i]:
@@ -627,10 +627,10 @@ def _add_agreeing(groups: Any, done: int, table: Any) -> int:
                 if seen:
                     continue
                 others[size] = j
-                for k in range(c, groups.place.size):
+                for k in range(c, groups.bit.size):
                     if _agree(left[k], right[k], groups.nulls_equal):
-                        place = groups.place[k]
-                        packed[place >> 6, size] |= np.uint64(1) << np.uint64(place & 63)
+                        bit = groups.bit[k]
+                        packed[bit >> 6, size] |= np.uint64(1) << np.uint64(bit & 63)
                 size += 1
         add_words(packed[:, :size], i, others[:size], table)
     return groups.ends.size
@@ -642,7 +642,7 @@ def _agree_nowhere(groups: Any) -> tuple[int, int]:
     for i in range(groups.ends.size):
         for j in range(groups.ends[i]):
             some = False
-            for c in range(groups.place.size):
+            for c in range(groups.bit.size):
                 some = some or _agree(groups.left[i, c], groups.right[j, c], groups.nulls_equal)
             if not some:
                 return i, j

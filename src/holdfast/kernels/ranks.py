@@ -71,10 +71,10 @@ def ranks(columns: Sequence[Cells]) -> Codes:
             for (_, distinct), each in zip(coded, columns, strict=True)
         ]
     )
-    place = {value: k for k, value in enumerate(sorted({v for some in values for v in some}))}
+    rank = {value: k for k, value in enumerate(sorted({v for some in values for v in some}))}
     return np.concatenate(
         [
-            _translated(codes, np.array([place[value] for value in some], np.int32))
+            _translated(codes, np.array([rank[value] for value in some], np.int32))
             for (codes, _), some in zip(coded, values, strict=True)
         ]
     )

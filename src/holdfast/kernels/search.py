@@ -1,9 +1,9 @@
 """The search for pairs of rows that refute candidates, without comparing all pairs.
 
-*Search* divides rows into groups that agree on more and more columns, along a trie of left sides;
-small groups are compared pair by pair, large ones tested for one value on the right.
-*Representatives* are one row for each combination of values on a left side, which all rows are
-compared with, one after the other.
+*Search* divides rows into groups that agree on more and more columns, along a trie of left-hand
+sides; small groups are compared pair by pair, large ones tested for one value on the right.
+*Representatives* are one row for each combination of values on an lhs, which all rows are compared
+with, one after the other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from holdfast.kernels.evidence import (
     Candidates,
     Shape,
     column_key,
-    differing_sides,
+    differing_rhs,
     is_null,
     known,
     pair_mask,
@@ -93,9 +93,9 @@ def _distinct_rows(rows: Any, group: Any, shape: Any) -> Any:
 
 @kernel
 def _open(candidates: Any, partial: Any, k: int) -> bool:
-    """Whether a candidate has a right side that nothing refuted yet."""
+    """Whether a candidate has an rhs that nothing refuted yet."""
     for w in range(partial.shape[1]):
-        if candidates.sides[k, w] & ~partial[k, w]:
+        if candidates.rhs[k, w] & ~partial[k, w]:
             return True
     return False
 
@@ -111,12 +111,12 @@ def _one_value(
     found: Any,
     partial: Any,
 ) -> int:
-    """Whether the rows of a large group that agree on a left side have one value on the right:
-    each is compared with one of them. If not, some more pairs are looked at. Sets the right sides
-    that are refuted in ``partial`` and returns how many pairs refuted any."""
+    """Whether the rows of a large group that agree on an lhs have one value on the right:
+    each is compared with one of them. If not, some more pairs are looked at. Sets the right-hand
+    sides that are refuted in ``partial`` and returns how many pairs refuted any."""
     words, ids = rows.words, rows.ids
     recent, used, full = found.recent, found.used, shape.full
-    left, sides, differing = candidates.left[k], candidates.sides[k], partial[k]
+    lhs, rhs, differing = candidates.lhs[k], candidates.rhs[k], partial[k]
     refuting = 0
     rest = group.copy()
     size = rest.size
@@ -128,10 +128,10 @@ def _one_value(
         for i in range(1, size):
             two = rest[i]
             pair_mask(words[one], words[two], shape, mask)
-            if not contains(mask, left):
+            if not contains(mask, lhs):
                 rest[strays] = two
                 strays += 1
-            elif differing_sides(mask, full, sides, differing):
+            elif differing_rhs(mask, full, rhs, differing):
                 refuting += 1
                 if not known(mask, recent, used):
                     record(mask, ids[one], ids[two], candidates, full, found)
@@ -176,7 +176,7 @@ def _sort(keys: Any, values: Any, lo: int, hi: int) -> None:
 
 @kernel
 def _is_done(k: int, shown: Any, candidates: Any, partial: Any) -> bool:
-    """Whether a candidate needs no further look: refuted often enough, on all its right sides."""
+    """Whether a candidate needs no further look: refuted often enough, for every rhs."""
     return shown[k] > _SHOWN_PER_CANDIDATE and not _open(candidates, partial, k)
 
 
@@ -185,9 +185,9 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, found: Any, partia
     """Find pairs of rows that refute a candidate, for all candidates of the trie at once.
 
     Rows are split by the columns along the trie's paths. Groups that have become small have all
-    their pairs compared, which settles every candidate below at once. A large group at the end of
-    a path is tested for one value of every right side; where it has more, only some of its pairs
-    are looked at, and the right side is set in ``partial`` (of the shape of ``candidates.sides``),
+    their pairs compared, which decides every candidate below at once. A large group at the end of
+    a path is tested for one value of every rhs; where it has more, only some of its pairs
+    are looked at, and the rhs is set in ``partial`` (of the shape of ``candidates.rhs``),
     because there may be more evidence than was found.
     """
     words = rows.words
@@ -198,7 +198,7 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, found: Any, partia
     for i in range(n):
         arena[i] = i
     mask = np.empty(shape.full.size, np.uint64)
-    shown = np.zeros(candidates.left.shape[0], np.int64)
+    shown = np.zeros(candidates.lhs.shape[0], np.int64)
     # One frame per level: the trie node that splits, the slice that it splits, and the slice of
     # the groups that came out (above everything in use), of which ``groups[0]`` is next.
     node = np.zeros(levels, np.int64)
@@ -269,10 +269,10 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, found: Any, partia
 
 
 class Representatives(NamedTuple):
-    """One row for every combination of values on each left side: for left side ``k``, ``keys[k]``
+    """One row for every combination of values on each lhs: for lhs ``k``, ``keys[k]``
     and ``slots[k]`` are a hash table (:mod:`holdfast.kernels.hashing`) of combinations, and
     ``rows[k]`` and ``ids[k]`` the row that stands for each. A key is the row's nulls and its values
-    in the columns of the left side."""
+    in the columns of the lhs."""
 
     parts: I64  # (n, most) value words that a key has, as many as ``widths[k]``
     widths: I64  # (n,)
@@ -286,10 +286,10 @@ class Representatives(NamedTuple):
 
 
 def representatives(candidates: Candidates, shape: Shape, room: int) -> Representatives:
-    """Room for so many combinations (a power of two) on each left side."""
+    """Room for so many combinations (a power of two) on each lhs."""
     owners, words = shape.owner, shape.full.size
     bit = np.uint64(1) << (owners & 63).astype(np.uint64)
-    has = (candidates.left[:, owners >> 6] & bit) != 0
+    has = (candidates.lhs[:, owners >> 6] & bit) != 0
     widths = has.sum(axis=1)
     most = int(widths.max(initial=0))
     count = len(has)
@@ -310,18 +310,18 @@ def representatives(candidates: Candidates, shape: Shape, room: int) -> Represen
 def compare_with_representatives(
     stored: Any, shape: Any, candidates: Any, kept: Any, found: Any, partial: Any
 ) -> None:
-    """Compare each living row with the one that was kept for its values on a left side: for left
-    sides of few combinations, whose groups would be too large to bring together.
+    """Compare each living row with the one that was kept for its values on an lhs: for those
+    of few combinations, whose groups would be too large to bring together.
 
-    ``stored`` are :class:`Stored` rows, ``kept`` the :class:`Representatives` so far; right sides
-    that are refuted are set in ``partial`` (of the shape of ``candidates.sides``).
+    ``stored`` are :class:`Stored` rows, ``kept`` the :class:`Representatives` so far; right-hand
+    sides that are refuted are set in ``partial`` (of the shape of ``candidates.rhs``).
     """
     words, base, dead = stored.words, stored.base, stored.dead
     recent, used, full = found.recent, found.used, shape.full
     values, size = shape.owner.size, shape.full.size
     mask = np.empty(size, np.uint64)
-    for k in range(candidates.left.shape[0]):
-        left, sides, differing = candidates.left[k], candidates.sides[k], partial[k]
+    for k in range(candidates.lhs.shape[0]):
+        lhs, rhs, differing = candidates.lhs[k], candidates.rhs[k], partial[k]
         parts = kept.parts[k, : kept.widths[k]]
         keys, slots, rows, ids = kept.keys[k], kept.slots[k], kept.rows[k], kept.ids[k]
         key = np.empty(size + parts.size, np.uint64)
@@ -332,7 +332,7 @@ def compare_with_representatives(
                 continue
             null = np.uint64(0)
             for w in range(size):
-                key[w] = words[position, values + w] & left[w]
+                key[w] = words[position, values + w] & lhs[w]
                 null |= key[w]
             if null and not shape.nulls_equal:
                 continue
@@ -342,7 +342,7 @@ def compare_with_representatives(
             entry = np.int64(slots[at])
             if entry >= 0:
                 pair_mask(rows[entry], words[position], shape, mask)
-                if differing_sides(mask, full, sides, differing):
+                if differing_rhs(mask, full, rhs, differing):
                     kept.shown[k] += 1
                     if not known(mask, recent, used):
                         record(mask, ids[entry], base + position, candidates, full, found)

@@ -373,7 +373,7 @@ def distinct_codes(entries: Any) -> Any:
 
 
 @kernel
-def places(codes: Any, firsts: Any, high: Any, low: Any) -> Any:
+def positions(codes: Any, firsts: Any, high: Any, low: Any) -> Any:
     """Positions of a run's entries that have one of the codes.
 
     ``firsts`` says for every code where its first word begins among the run's, which are ``high``

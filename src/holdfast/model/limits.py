@@ -1,4 +1,4 @@
-"""How long the sets are that a table is searched for: keys, and left sides of dependencies."""
+"""How long the sets are that a table is searched for: keys, and left-hand sides of dependencies."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Time:
 
 @dataclass(frozen=True)
 class Limits:
-    """The most columns of a key, and of a left side; None: however many it takes.
+    """The most columns of a key, and of an lhs; None: however many it takes.
 
     >>> Limits(3).deeper(Limits(4, 2))
     Limits(keys=4, dependencies=2)

@@ -12,7 +12,7 @@ What holds in the four tables by design, so that a first profile finds few keys 
 
 Foreign keys: orders.customer_id, order_items.order_id and order_items.product_id.
 In a table this small, chance would make keys of many other columns. Each table therefore has
-planted pairs of rows that agree on everything except what its keys need (marked "twins" below).
+planted pairs of rows that agree on everything except what its keys need ("near-duplicates" below).
 
 Three days follow. *Monday* only adds rows and changes no key. *Tuesday* repeats an email, has a
 customer order twice in one day, and uses an (order_id, line_no) again. *Wednesday* takes
@@ -158,13 +158,14 @@ def _customers(dice: Dice) -> list[Row]:
         tier = dice.pick(("gold", "silver", None, None))
         email = f"{first}.{last}{number}@example.com".lower().replace("ñ", "n")
         rows.append((number, email, name, city, country, joined, tier))
-    # Twins: one person with two accounts.
+    # Near-duplicates: one person with two accounts.
     rows.append((151, "ada.again@example.org", *rows[16][2:]))
     return rows
 
 
 def _products() -> list[Row]:
-    # Twins come by themselves: both espressos cost the same, and so do the first two sizes.
+    # Near-duplicates come by themselves: both espressos cost the same, and so do the first two
+    # sizes.
     rows: list[Row] = []
     for name, category, price in GOODS:
         for size, extra in zip(SIZES, (0, 0, 250), strict=True):
@@ -177,7 +178,7 @@ def _orders(dice: Dice, customers: Sequence[Row]) -> list[Row]:
     for day in range(DAYS):
         count = 2 + dice.below(4)
         rows += _days_orders(dice, len(rows) + 1, customers, FIRST_DAY + timedelta(days=day), count)
-    # Twins: on one day two customers, and one customer on two days, with all else alike.
+    # Near-duplicates: on one day two customers, and one customer on two days, with all else alike.
     last = FIRST_DAY + timedelta(days=DAYS)
     for customer, ordered in ((7, last), (8, last), (7, last + timedelta(days=1))):
         shipped = last + timedelta(days=2)
@@ -213,7 +214,7 @@ def _order_items(dice: Dice, orders: Sequence[Row], products: Sequence[Row]) -> 
 
 
 def _twin_items(orders: Sequence[Row], products: Sequence[Row]) -> list[Row]:
-    # Twins: an order with two products alike in price, and two orders that share a line.
+    # Near-duplicates: an order with two products alike in price, and two orders that share a line.
     one, other = orders
     first, second = (_line(n, products[n - 1], 1) for n in (1, 2))
     return [(one[0], *first), (one[0], *second), (other[0], *first)]

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from holdfast.spark.jobs import collect
 from holdfast.spark.session import is_own
-from holdfast.spark.workers import prepare, settle
+from holdfast.spark.workers import freeze, prepare
 from holdfast.store import disk_errors
 from holdfast.tasks import devices, shared
 from holdfast.tasks.ingest import Ingest
@@ -113,7 +113,7 @@ def _dealt(calls: Sequence[Call], count: int, trial: Trial | None) -> Callable[[
                 for item in range(number, len(calls), count):
                     task, told = calls[item]
                     yield from _rows(item, task(told))
-                    settle(task)
+                    freeze(task)
 
     return lambda batches: _tried(trial, dealt(batches))
 
@@ -121,7 +121,7 @@ def _dealt(calls: Sequence[Call], count: int, trial: Trial | None) -> Callable[[
 def _over(task: Reader, rows: DataFrame, spec: Ingest, trial: Trial | None) -> DataFrame:
     def over(batches: Batches) -> Batches:
         yield from _rows(0, task(batches, spec))
-        settle(task)
+        freeze(task)
 
     return rows.mapInArrow(lambda batches: _tried(trial, over(batches)), _RESULT)
 

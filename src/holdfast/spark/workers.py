@@ -44,15 +44,15 @@ _SAME = (
 
 _checked: dict[int, SparkSession] = {}
 
-_settled: set[Any] = set()
+_frozen: set[Any] = set()
 
 
-def settle(task: Any) -> None:
+def freeze(task: Any) -> None:
     """On a worker, after a task: what its first run loaded stays, so leave it out of the garbage
     collection that Spark makes after every task. Going through all of Numba's and pandas' objects
     takes 30 ms of a core each time."""
-    if task not in _settled:
-        _settled.add(task)
+    if task not in _frozen:
+        _frozen.add(task)
         gc.freeze()
 
 

@@ -321,7 +321,7 @@ class Store:
             except FileExistsError as error:
                 raise self._conflict(version) from error
         lease.committed = version
-        self._settle(temporary, folder, version)
+        self._finish(temporary, folder, version)
         return version
 
     def clean(self) -> list[str]:
@@ -370,7 +370,7 @@ class Store:
         for folder in folders:
             files.sync_directory(folder)
 
-    def _settle(self, temporary: str, folder: str, version: int) -> None:
+    def _finish(self, temporary: str, folder: str, version: int) -> None:
         """After the commit: it is visible, so from here on nothing may look like a failure."""
         try:
             os.unlink(temporary)

@@ -29,7 +29,7 @@ clock = time.monotonic
 
 
 @dataclass(frozen=True)
-class Place:
+class Destination:
     """Where a run writes its files: the profile, and the beginning of their names."""
 
     root: str
@@ -55,9 +55,9 @@ class Run:
         self.runner = self.runner.sharing(str(tokens))
 
     @property
-    def place(self) -> Place:
+    def destination(self) -> Destination:
         """Where this run writes."""
-        return Place(self.store.path, self.lease.pattern, self.options.keep_rows)
+        return Destination(self.store.path, self.lease.pattern, self.options.keep_rows)
 
     @cached_property
     def time(self) -> Time:

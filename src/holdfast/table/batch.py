@@ -66,14 +66,14 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
     run.progress("read")
     number = table.next_number
     names = dict.fromkeys(batch.row_key)
-    key = tuple(table.columns.place(name, table.name) for name in names)
+    key = tuple(table.columns.position(name, table.name) for name in names)
     everything = tuple(range(len(table.columns.names)))
     added: tuple[Segment, ...] = ()
     requests: list[Requests] = []
     digests: list[str] = []
     if batch.inserts is not None:
         row_input = fitted(batch.inserts, table.name, table.columns)
-        intake = read(run.runner, row_input, run.place, number, run.progress, table.indexed)
+        intake = read(run.runner, row_input, run.destination, number, run.progress, table.indexed)
         added = intake.segments
         digests.append(f"inserts={intake.fingerprint}")
     for what, given in (("update", batch.updates), ("upsert", batch.upserts)):
@@ -81,7 +81,7 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
             continue
         row_input = fitted(given, table.name, table.columns)
         intake = read(
-            run.runner, row_input, run.place, number + len(added), run.progress, table.indexed
+            run.runner, row_input, run.destination, number + len(added), run.progress, table.indexed
         )
         added += intake.segments
         optional = what == "upsert"
@@ -93,8 +93,8 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
         whole = set(table.columns.names) <= set(batch.deletes.columns.names)
         wanted = table.columns if whole or not key else table.columns.pick(list(key))
         row_input = fitted(batch.deletes, table.name, wanted)
-        place = replace(run.place, keep_rows=True)
-        intake = read(run.runner, row_input, place, number + len(added), run.progress)
+        destination = replace(run.destination, keep_rows=True)
+        intake = read(run.runner, row_input, destination, number + len(added), run.progress)
         columns = key or everything
         places = columns if wanted is table.columns else tuple(range(len(columns)))
         label, optional = row_input.label, batch.if_exists

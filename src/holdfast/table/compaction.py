@@ -49,7 +49,7 @@ def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, Moves]:
         mine = ids[np.isin(ids >> 32, [segment.number for segment in group])]
         names = (ROWS, *table.indexed)
         view = table.view(run.store.path, run.options, group)
-        calls.append((tasks.merge, tasks.Merge(view, run.place.prefix, number, names, mine)))
+        calls.append((tasks.merge, tasks.Merge(view, run.destination.prefix, number, names, mine)))
     merged = []
     for result in run.runner.run(calls):
         for task_result in result:

@@ -1,4 +1,4 @@
-"""Which columns to sort: a cheap cover of the minimal left sides, and a few more under a quota.
+"""Which columns to sort: a cheap cover of every minimal lhs, and a few more under a quota.
 
 SWAN (section III) picks the column that most minimal keys contain, again and again, until every
 key has an indexed column. Frequency alone picks columns with a handful of values on real data
@@ -6,9 +6,9 @@ key has an indexed column. Frequency alone picks columns with a handful of value
 gain is weighed against the rows that a look-up in it returns: the greedy step of weighted set
 cover. With equal weights it is the paper's.
 
-A left side all of whose columns are so unselective that a look-up returns thousands of rows gets
+An lhs all of whose columns are so unselective that a look-up returns thousands of rows gets
 an index of its own, over all its columns: the rows that a look-up there returns agree on the whole
-left side, so one of them is enough to test a new row.
+lhs, so one of them is enough to test a new row.
 """
 
 from __future__ import annotations
@@ -29,29 +29,29 @@ _MOST_COMBINED = 12
 """Indexed columns up to which all combinations are tried when extra indexes are chosen."""
 
 
-BROAD = 4_096
-"""Rows that a look-up in one column may return; a left side without such a column is *broad*."""
+_LOOKUP_ROWS = 4_096
+"""Rows that a look-up in one column may return; an lhs without such a column is *unselective*."""
 
 _LARGE_GROUPS = 64
-"""Rows that a look-up returns from which on an index of a left side's own is the better one."""
+"""Rows that a look-up returns from which on an index over the whole lhs is the better one."""
 
 _MOST_OWN = 64
-"""Broad left sides that get an index; the others are searched for in all rows."""
+"""Unselective left-hand sides that get an index; the others are searched for in all rows."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the rows of a batch are looked up for some left sides."""
+    """How the rows of a batch are looked up for some left-hand sides."""
 
-    lookups: tuple[tuple[int, ...], ...]  # columns that left sides share, any of which will do
+    lookups: tuple[tuple[int, ...], ...]  # columns that left-hand sides share, any of which will do
     filters: dict[int, tuple[int, ...]]
     groups: tuple[tuple[int, str], ...]  # those of the reached that have an index of their own
-    reached: NDArray[np.bool_]  # the left sides that this finds everything against
+    reached: NDArray[np.bool_]  # the left-hand sides that this finds everything against
 
     def without_lookups(self) -> Plan:
-        """Only what goes by indexes of left sides' own."""
+        """Only what goes by indexes of left-hand sides' own."""
         reached = np.zeros_like(self.reached)
-        reached[np.flatnonzero(self.reached)[[place for place, _ in self.groups]]] = True
+        reached[np.flatnonzero(self.reached)[[at for at, _ in self.groups]]] = True
         names = tuple(enumerate(name for _, name in self.groups))
         return Plan((), {}, names, reached)
 
@@ -61,79 +61,79 @@ def selectivity(column: int, distinct: list[float], rows: int) -> float:
     return min(1.0, max(distinct[column], 1.0) / max(rows, 1))
 
 
-def best(lefts: Sets, distinct: list[float]) -> NDArray[np.float64]:
-    """The distinct values of each left side's most selective column."""
-    values = np.where(lefts, np.maximum(distinct, 1.0), 1.0)
+def best(lhs: Sets, distinct: list[float]) -> NDArray[np.float64]:
+    """The distinct values of each lhs's most selective column."""
+    values = np.where(lhs, np.maximum(distinct, 1.0), 1.0)
     most: NDArray[np.float64] = values.max(axis=1, initial=1.0)
     return most
 
 
-def choose(lefts: Sets, distinct: list[float], rows: int, quota: int) -> tuple[int, ...]:
-    """The columns to index: every left side has one; more while the quota (a total) allows."""
-    chosen = cover(lefts, distinct)
-    extra = _extra(lefts, chosen, distinct, rows, quota)
+def choose(lhs: Sets, distinct: list[float], rows: int, quota: int) -> tuple[int, ...]:
+    """The columns to index: every lhs has one; more while the quota (a total) allows."""
+    chosen = cover(lhs, distinct)
+    extra = _extra(lhs, chosen, distinct, rows, quota)
     return tuple(sorted({*chosen, *extra}))
 
 
-def own(lefts: Sets, distinct: list[float], rows: int, indexed: tuple[str, ...]) -> list[str]:
-    """The indexes of broad left sides' own, shortest first, as many as there is room for beside
-    those that there are."""
-    broad = lefts[is_broad(lefts, distinct, rows)]
+def own(lhs: Sets, distinct: list[float], rows: int, indexed: tuple[str, ...]) -> list[str]:
+    """The indexes of unselective left-hand sides' own, shortest first, as many as there is room for
+    beside those that there are."""
+    unselective = lhs[is_unselective(lhs, distinct, rows)]
     room = max(0, _MOST_OWN - sum(not name.isdigit() for name in indexed))
-    shortest = np.argsort(broad.sum(axis=1), kind="stable")[:room]
-    return [index_name(np.flatnonzero(broad[place]).tolist()) for place in shortest]
+    shortest = np.argsort(unselective.sum(axis=1), kind="stable")[:room]
+    return [index_name(np.flatnonzero(unselective[at]).tolist()) for at in shortest]
 
 
-def is_broad(lefts: Sets, distinct: list[float], rows: int) -> NDArray[np.bool_]:
-    """Which left sides have columns, and look-ups in any one of them return too many rows."""
-    return lefts.any(axis=1) & (rows > BROAD * best(lefts, distinct))
+def is_unselective(lhs: Sets, distinct: list[float], rows: int) -> NDArray[np.bool_]:
+    """Which left-hand sides have columns, and look-ups in any one of them return too many rows."""
+    return lhs.any(axis=1) & (rows > _LOOKUP_ROWS * best(lhs, distinct))
 
 
 def is_reached(
-    lefts: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int
+    lhs: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int
 ) -> NDArray[np.bool_]:
-    """Which left sides can be looked up in these indexes."""
-    narrow = [c for c in _single(indexed) if rows <= BROAD * max(distinct[c], 1.0)]
-    reached = np.asarray(lefts[:, narrow].any(axis=1) | ~lefts.any(axis=1))
-    reached[[*_own(lefts, indexed)]] = True
+    """Which left-hand sides can be looked up in these indexes."""
+    selective = [c for c in _single(indexed) if rows <= _LOOKUP_ROWS * max(distinct[c], 1.0)]
+    reached = np.asarray(lhs[:, selective].any(axis=1) | ~lhs.any(axis=1))
+    reached[[*_own(lhs, indexed)]] = True
     return reached
 
 
-def plan(lefts: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int) -> Plan:
-    """How to look a batch up for these left sides.
+def plan(lhs: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int) -> Plan:
+    """How to look a batch up for these left-hand sides.
 
-    Left sides share look-ups: what serves some indexed columns serves all left sides that contain
-    them. Every left side that contains column ``c`` has one of ``filters[c]`` besides, so a row
+    Left-hand sides share look-ups: what serves some indexed columns serves all left-hand sides that
+    contain them. Every lhs that contains column ``c`` has one of ``filters[c]`` besides, so a row
     that agrees in none of them is skipped unread.
     """
-    reached = is_reached(lefts, indexed, distinct, rows)
-    lefts = lefts[reached]
-    columns = np.zeros(lefts.shape[1], np.bool_)
+    reached = is_reached(lhs, indexed, distinct, rows)
+    lhs = lhs[reached]
+    columns = np.zeros(lhs.shape[1], np.bool_)
     columns[_single(indexed)] = True
-    large = rows > _LARGE_GROUPS * best(lefts & columns, distinct)
-    large |= ~(lefts & columns).any(axis=1)
-    names = _own(lefts, indexed)
-    groups = {place: name for place, name in names.items() if large[place]}
-    groups |= dict.fromkeys(np.flatnonzero(~lefts.any(axis=1)).tolist(), "")
-    shared = np.ones(len(lefts), np.bool_)
+    large = rows > _LARGE_GROUPS * best(lhs & columns, distinct)
+    large |= ~(lhs & columns).any(axis=1)
+    names = _own(lhs, indexed)
+    groups = {at: name for at, name in names.items() if large[at]}
+    groups |= dict.fromkeys(np.flatnonzero(~lhs.any(axis=1)).tolist(), "")
+    shared = np.ones(len(lhs), np.bool_)
     shared[[*groups]] = False
-    lefts = lefts[shared]
+    lhs = lhs[shared]
     filters = {}
-    for column in np.flatnonzero((lefts & columns).any(axis=0)).tolist():
-        rest = lefts[lefts[:, column]]
+    for column in np.flatnonzero((lhs & columns).any(axis=0)).tolist():
+        rest = lhs[lhs[:, column]]
         rest[:, column] = False
-        # A left side that is the column alone needs no second agreement.
+        # An lhs that is the column alone needs no second agreement.
         filters[column] = tuple(cover(rest, distinct)) if rest.any(axis=1).all() else ()
-    lookups = bitsets.to_columns(bitsets.minimal(bitsets.from_flags(lefts & columns)))
+    lookups = bitsets.to_columns(bitsets.minimal(bitsets.from_flags(lhs & columns)))
     return Plan(tuple(lookups), filters, tuple(sorted(groups.items())), reached)
 
 
-def is_used(name: str, lefts: Sets) -> bool:
-    """Whether an index serves any of the left sides."""
+def is_used(name: str, lhs: Sets) -> bool:
+    """Whether an index serves any of the left-hand sides."""
     columns = index_columns(name)
     if len(columns) == 1:
-        return bool(lefts[:, columns[0]].any())
-    return bool(_own(lefts, (name,)))
+        return bool(lhs[:, columns[0]].any())
+    return bool(_own(lhs, (name,)))
 
 
 def _single(indexed: tuple[str, ...]) -> list[int]:
@@ -141,40 +141,38 @@ def _single(indexed: tuple[str, ...]) -> list[int]:
     return [int(name) for name in indexed if name.isdigit()]
 
 
-def _own(lefts: Sets, indexed: tuple[str, ...]) -> dict[int, str]:
-    """The left sides, by place, that an index is over all of."""
+def _own(lhs: Sets, indexed: tuple[str, ...]) -> dict[int, str]:
+    """The left-hand sides, by position, that an index is over all of."""
     found = {}
     for name in indexed:
-        wanted = np.zeros(lefts.shape[1], np.bool_)
+        wanted = np.zeros(lhs.shape[1], np.bool_)
         wanted[list(index_columns(name))] = True
-        found.update(dict.fromkeys(np.flatnonzero((lefts == wanted).all(axis=1)).tolist(), name))
+        found.update(dict.fromkeys(np.flatnonzero((lhs == wanted).all(axis=1)).tolist(), name))
     return found
 
 
-def cover(lefts: Sets, distinct: list[float]) -> list[int]:
-    """Columns such that each left side has one, by greedy weighted set cover."""
+def cover(lhs: Sets, distinct: list[float]) -> list[int]:
+    """Columns such that each lhs has one, by greedy weighted set cover."""
     chosen: list[int] = []
-    left = lefts[lefts.any(axis=1)]
+    unserved = lhs[lhs.any(axis=1)]
     # A look-up returns rows/distinct rows, so the gain per cost is frequency × distinct.
     weights = np.maximum(distinct, 1.0)
-    while len(left):
-        most = int(np.argmax(left.sum(axis=0) * weights))
+    while len(unserved):
+        most = int(np.argmax(unserved.sum(axis=0) * weights))
         chosen.append(most)
-        left = left[~left[:, most]]
+        unserved = unserved[~unserved[:, most]]
     return chosen
 
 
-def _extra(
-    lefts: Sets, chosen: list[int], distinct: list[float], rows: int, quota: int
-) -> set[int]:
+def _extra(lhs: Sets, chosen: list[int], distinct: list[float], rows: int, quota: int) -> set[int]:
     """SWAN's algorithm 4: indexes that let look-ups in the least selective columns intersect."""
     room = quota - len(chosen)
     if room <= 0:
         return set()
     helpers = {}
-    once = lefts[:, chosen].sum(axis=1) == 1
+    once = lhs[:, chosen].sum(axis=1) == 1
     for column in chosen:
-        rest = lefts[once & lefts[:, column]]
+        rest = lhs[once & lhs[:, column]]
         rest[:, column] = False
         if len(rest) and rest.any(axis=1).all():
             needed = set(cover(rest, distinct))

@@ -21,33 +21,33 @@ from holdfast.tasks.view import View
 
 
 def index(run: Run, table: Table, minimal: NDArray[np.uint64], columns: int) -> Table:
-    """Sort the columns that these minimal left sides need and that are not sorted yet.
+    """Sort the columns that these minimal left-hand sides need and that are not sorted yet.
 
-    Inserts only make left sides longer, so they stay covered. After deletes a new one may have no
-    indexed column: then the choice is made again.
+    Inserts only make left-hand sides longer, so they stay covered. After deletes a new one may have
+    no indexed column: then the choice is made again.
     """
-    lefts = bitsets.to_flags(bitsets.distinct(minimal), columns)
-    chosen = tuple(name for name in table.indexed if indexes.is_used(name, lefts))
-    if not chosen or not indexes.is_reached(lefts, chosen, table.distinct, table.rows).all():
-        chosen = _chosen(lefts, replace(table, indexed=chosen), run.options)
+    lhs = bitsets.to_flags(bitsets.distinct(minimal), columns)
+    chosen = tuple(name for name in table.indexed if indexes.is_used(name, lhs))
+    if not chosen or not indexes.is_reached(lhs, chosen, table.distinct, table.rows).all():
+        chosen = _chosen(lhs, replace(table, indexed=chosen), run.options)
     names = (ROWS, *chosen)
     if any(name not in segment.indexes for segment in table.segments for name in names):
         run.progress("index", columns=len(chosen))
     view = table.view(run.store.path, run.options)
-    view = with_indexes(run.runner, view, run.place.prefix, names)
+    view = with_indexes(run.runner, view, run.destination.prefix, names)
     segments = tuple(
         replace(s, indexes={name: s.indexes[name] for name in names}) for s in view.segments
     )
     return replace(table, indexed=chosen, segments=segments)
 
 
-def _chosen(lefts: indexes.Sets, table: Table, options: Options) -> tuple[str, ...]:
-    """The indexes that serve these left sides; as far as possible those that there are."""
+def _chosen(lhs: indexes.Sets, table: Table, options: Options) -> tuple[str, ...]:
+    """The indexes that serve these left-hand sides; as far as possible those that there are."""
     distinct, rows = table.distinct, table.rows
-    missing = lefts[~indexes.is_reached(lefts, table.indexed, distinct, rows)]
-    narrow = missing[~indexes.is_broad(missing, distinct, rows)]
+    missing = lhs[~indexes.is_reached(lhs, table.indexed, distinct, rows)]
+    selective = missing[~indexes.is_unselective(missing, distinct, rows)]
     quota = 0 if table.indexed else options.index_quota
-    columns = indexes.choose(narrow, distinct, rows, quota)
+    columns = indexes.choose(selective, distinct, rows, quota)
     own = indexes.own(missing, distinct, rows, table.indexed)
     return tuple(dict.fromkeys([*table.indexed, *map(str, columns), *own]))
 

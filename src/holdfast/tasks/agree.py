@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import agree, bitsets
+from holdfast.kernels import bitsets
+from holdfast.kernels import counts as tables
 from holdfast.kernels.comparisons import Layout, evidence, layout_of, mirror, own_words
 from holdfast.kernels.pairs import Rows
 from holdfast.kernels.ranks import Codes
@@ -214,11 +215,11 @@ class _Total:
                 masks = np.concatenate([masks, mirrored])
                 counts = np.concatenate([counts, counts])
                 pairs = np.concatenate([pairs, pairs[:, ::-1]])
-            masks, counts, pairs = agree.grouped(masks, counts, pairs)
+            masks, counts, pairs = tables.grouped(masks, counts, pairs)
         known = [self.masks, masks]
         shown = [self.pairs, pairs]
-        self.masks, self.counts, _, _ = agree.added(self.masks, self.counts, masks, counts)
-        self.pairs = agree.shown(self.masks, known, shown)
+        self.masks, self.counts, _, _ = tables.added(self.masks, self.counts, masks, counts)
+        self.pairs = tables.shown(self.masks, known, shown)
 
 
 class _Coded(NamedTuple):

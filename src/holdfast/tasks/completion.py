@@ -16,7 +16,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.kernels import agree, bitsets, comparisons, groups, pairs, ranks, violations
+from holdfast.kernels import bitsets, comparisons, groups, pairs, ranks, violations
+from holdfast.kernels import counts as kernels
 from holdfast.kernels.comparisons import Layout
 from holdfast.kernels.groups import first_of_each
 from holdfast.kernels.ranks import Cells, Codes
@@ -191,7 +192,7 @@ def sample(item: Sample) -> Iterator[TaskResult]:
         order = order[np.argsort(codes[column][order], kind="stable")]
         for start in dice.integers(0, max(1, planes.rows - WINDOW + 1), item.windows):
             found.add(*_triangle(planes, codes, order[start : start + WINDOW]))
-    words, sums = agree.total(many, numbers, planes.layout.width)
+    words, sums = kernels.total(many, numbers, planes.layout.width)
     random = {"random": found.evidence(words), "counts": sums}
     yield TaskResult({"pairs": tiles * side * side}, {**found.arrays(), **random})
 

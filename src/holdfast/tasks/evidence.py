@@ -1,11 +1,11 @@
 """Looking for evidence: pairs of rows that refute candidates.
 
 Four ways, one result: *sample* compares near neighbours of some rows, *search* goes through all
-pairs that could agree on a left side, *survey* keeps one row for each combination of values on a
-left side, *probe* looks the rows of a batch up in the indexes. Each returns the masks it found that
-matter, with witnesses: the maximal ones, or with ``every_side`` those that are maximal for some
-right side. That is for the caller to say, whatever the right sides of the candidates at hand: a key
-that holds settles dependencies too.
+pairs that could agree on an lhs, *representatives* keeps one row for each combination of values on
+an lhs, *probe* looks the rows of a batch up in the indexes. Each returns the masks it found that
+matter, with witnesses: the maximal ones, or with ``every_rhs`` those that are maximal for some rhs.
+That is for the caller to say, whatever the right-hand sides of the candidates at hand: a key that
+holds validates dependencies too.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import bitsets, evidence, index, rights
+from holdfast.kernels import bitsets, evidence, index, maximal
 from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates, Rows
 from holdfast.kernels.index import Ranges
@@ -37,13 +37,13 @@ I64 = NDArray[np.int64]
 _REACH = 2
 
 _COMBINATIONS = 1 << 13
-"""Combinations of values on a left side that there is room for representatives of."""
+"""Combinations of values on an lhs that there is room for representatives of."""
 
 _REPRESENTATIVE_WORDS = 1 << 24
 """Words of representatives that are kept at once; more candidates take another pass."""
 
 _FIRST = 256
-"""Rows of a segment that stand for all of them where the left side is empty."""
+"""Rows of a segment that stand for all of them where the lhs is empty."""
 
 _MANY = 64
 """Rows that a look-up returns from which on they are narrowed by a second one."""
@@ -61,19 +61,19 @@ class Sample:
     """Compare some rows of these segments with their neighbours in every column."""
 
     view: View
-    every_side: bool
+    every_rhs: bool
     rows: int  # per segment
 
 
 @dataclass(frozen=True)
 class Search:
-    """Find pairs that refute candidates, whose left sides all contain ``column``, which is indexed.
+    """Find pairs that refute candidates, each lhs of which contains ``column``, which is indexed.
 
     Looks only at the rows whose code in that column is from ``low`` to below ``high``.
     """
 
     view: View
-    every_side: bool
+    every_rhs: bool
     column: int
     low: int
     high: int | None
@@ -82,11 +82,11 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Survey:
-    """Find pairs that refute candidates whose left sides have few combinations of values."""
+class Representatives:
+    """Find pairs that refute candidates whose left-hand sides have few combinations of values."""
 
     view: View
-    every_side: bool
+    every_rhs: bool
     candidates: Candidates
 
 
@@ -94,15 +94,15 @@ class Survey:
 class Probe:
     """Find pairs of a batch row and an earlier row that refute candidates.
 
-    ``lookups`` has one entry for every group of left sides that share their indexed columns; of
-    those, each batch row uses the one or two that return the fewest rows. ``filters[c]`` are
-    columns of which every left side with ``c`` has at least one. ``groups`` says which candidates
-    have an index of their own (by name, ``""`` for the empty left side): there the rows that agree
-    with a batch row are a group with one value on the right, and one of them is enough.
+    ``lookups`` has one entry for every group of left-hand sides that share their indexed columns;
+    of those, each batch row uses the one or two that return the fewest rows. ``filters[c]`` are
+    columns of which every lhs with ``c`` has at least one. ``groups`` says which candidates have an
+    index of their own (by name, ``""`` for the empty lhs): there the rows that agree with a batch
+    row are a group with one value on the right, and one of them is enough.
     """
 
     view: View
-    every_side: bool
+    every_rhs: bool
     batch: tuple[Segment, ...]
     candidates: Candidates
     lookups: tuple[tuple[int, ...], ...]
@@ -123,14 +123,14 @@ def sample(item: Sample) -> Iterator[TaskResult]:
             live = live[np.sort(chosen)]
         rows = Rows(view.rows(segment, live), live + segment.base)
         evidence.neighbours(rows, view.shape, _REACH, everything, found)
-    yield _task_result(found, view.columns, item.every_side)
+    yield _task_result(found, view.columns, item.every_rhs)
 
 
 def any_pair(words: int) -> Candidates:
     """The candidate that every two rows refute, unless they are equal: the empty key."""
-    sides = np.zeros((1, words + 1), np.uint64)
-    sides[0, words] = 1
-    return Candidates(np.zeros((1, words), np.uint64), sides)
+    rhs = np.zeros((1, words + 1), np.uint64)
+    rhs[0, words] = 1
+    return Candidates(np.zeros((1, words), np.uint64), rhs)
 
 
 def search(item: Search) -> Iterator[TaskResult]:
@@ -138,24 +138,24 @@ def search(item: Search) -> Iterator[TaskResult]:
     view = item.view
     rows = view.between(item.column, item.low, item.high)
     found = evidence.findings(view.shape.full.size)
-    partial = np.zeros_like(item.candidates.sides)
-    trie = _trie(item.candidates.left, item.order)
+    partial = np.zeros_like(item.candidates.rhs)
+    trie = _trie(item.candidates.lhs, item.order)
     searches.search(rows, view.shape, trie, item.candidates, found, partial)
-    yield _task_result(found, view.columns, item.every_side, partial)
+    yield _task_result(found, view.columns, item.every_rhs, partial)
 
 
-def survey(item: Survey) -> Iterator[TaskResult]:
-    """Evidence against the candidates from one row for each combination on their left sides."""
+def representatives(item: Representatives) -> Iterator[TaskResult]:
+    """Evidence against the candidates from one row for each combination on their lhs."""
     view = item.view
     shape = view.shape
     found = evidence.findings(shape.full.size)
-    partial = np.zeros_like(item.candidates.sides)
+    partial = np.zeros_like(item.candidates.rhs)
     full = np.zeros(len(partial), np.bool_)
     width = 2 * (shape.owner.size + shape.full.size)  # of a row and its key
     some = max(1, _REPRESENTATIVE_WORDS // (_COMBINATIONS * width))
     for start in range(0, len(partial), some):
         mine = slice(start, start + some)
-        pile = Candidates(item.candidates.left[mine], item.candidates.sides[mine])
+        pile = Candidates(item.candidates.lhs[mine], item.candidates.rhs[mine])
         kept = searches.representatives(pile, shape, _COMBINATIONS)
         for segment in view.segments:
             searches.compare_with_representatives(
@@ -163,8 +163,8 @@ def survey(item: Survey) -> Iterator[TaskResult]:
             )
         full[mine] = kept.full
     # Where there was no room for all combinations there may be evidence that was not seen.
-    partial[full] = item.candidates.sides[full]
-    task_result = _task_result(found, view.columns, item.every_side, partial)
+    partial[full] = item.candidates.rhs[full]
+    task_result = _task_result(found, view.columns, item.every_rhs, partial)
     task_result.arrays["full"] = full
     yield task_result
 
@@ -173,7 +173,7 @@ def probe(item: Probe) -> Iterator[TaskResult]:
     """Evidence between a batch and these segments (the batch's own may be among them)."""
     view = item.view
     found = evidence.findings(view.shape.full.size)
-    partial = np.zeros_like(item.candidates.sides)
+    partial = np.zeros_like(item.candidates.rhs)
     duplicates: list[I64] = []
     duplicate_of: list[I64] = []
     columns = np.arange(view.columns)
@@ -202,7 +202,7 @@ def probe(item: Probe) -> Iterator[TaskResult]:
                 has = np.flatnonzero(earlier >= 0)
                 duplicates.append(batch.ids[has])
                 duplicate_of.append(earlier[has])
-    task_result = _task_result(found, view.columns, item.every_side, partial)
+    task_result = _task_result(found, view.columns, item.every_rhs, partial)
     none = [np.empty(0, np.int64)]
     task_result.arrays["duplicates"] = np.concatenate(duplicates or none)
     task_result.arrays["duplicate_of"] = np.concatenate(duplicate_of or none)
@@ -210,7 +210,7 @@ def probe(item: Probe) -> Iterator[TaskResult]:
 
 
 def _codes(item: Probe, rows: U64) -> dict[str, U64]:
-    """The batch's codes in every index that is used, and none for the empty left side."""
+    """The batch's codes in every index that is used, and none for the empty lhs."""
     names = {str(column) for group in item.lookups for column in group}
     names |= {name for _, name in item.groups if name}
     names |= {ROWS} if item.duplicates else set()
@@ -219,7 +219,7 @@ def _codes(item: Probe, rows: U64) -> dict[str, U64]:
 
 
 def _group(view: View, segment: Segment, name: str, codes: dict[str, U64]) -> Ranges:
-    """The ranges of the rows that agree with each batch row on a whole left side."""
+    """The ranges of the rows that agree with each batch row on a whole lhs."""
     if name:
         return look_up(view.path, segment, name, codes[name])
     first = live_positions(view.path, segment)[:_FIRST].astype(np.int32)
@@ -251,10 +251,10 @@ def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tu
 
 
 def _task_result(
-    found: evidence.Findings, atoms: int, every_side: bool, partial: U64 | None = None
+    found: evidence.Findings, atoms: int, every_rhs: bool, partial: U64 | None = None
 ) -> TaskResult:
     masks, witnesses, seen, complete = evidence.harvest(found)
-    best = rights.maximal_evidence(masks, atoms) if every_side else bitsets.maximal(masks)
+    best = maximal.maximal_evidence(masks, atoms) if every_rhs else bitsets.maximal(masks)
     keep = np.flatnonzero(bitsets.is_member(masks, best))
     arrays: dict[str, NDArray[Any]] = {
         "masks": masks[keep],

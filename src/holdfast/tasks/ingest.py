@@ -197,7 +197,7 @@ def _parsed(
 
     Where the types were guessed from a sample, every line also votes, so that the result is the
     same as if all of them had been looked at first. A cell that does not fit the guess is told
-    with the votes: if these settle on the guess all the same, it is unfit, and not the guess.
+    with the votes: if these decide for the guess all the same, it is unfit, and not the guess.
     """
     dialect = spec.lines or Dialect()
     schema = pa.schema([spec.schema.field(c) for c in spec.order or range(len(spec.names))])

@@ -206,14 +206,14 @@ def join(a: str, b: str) -> str:
 _JOINS = np.array([[VOTES.index(join(a, b)) for b in VOTES] for a in VOTES], np.int8)
 
 
-def settle(vote: str) -> str:
+def type_name(vote: str) -> str:
     """The name of the type that a joined vote stands for; a column of nulls alone is text."""
     return {"null": "string", "wide_bigint": "bigint"}.get(vote, vote)
 
 
 def arrow_type(vote: str) -> pa.DataType:
     """The Arrow type that a joined vote stands for."""
-    return _TYPES[settle(vote)]
+    return _TYPES[type_name(vote)]
 
 
 def check_types(schema: pa.Schema) -> None:

@@ -1,7 +1,7 @@
 """Values over segments: which values the attributes have, and how a batch moves them.
 
 A *run* is a file of entries (:mod:`holdfast.kernels.values`) in order. *Count* makes runs of rows.
-*Settle* takes what changed in one range of codes, looks the same codes up in what was there, and
+*Move* takes what changed in one range of codes, looks the same codes up in what was there, and
 returns how many values move from which cluster to which: the paper's merge and extract
 (Incremental Discovery of Inclusion Dependencies, definitions 4.4 and 4.8) for all values at once.
 The first profile is a change of nothing.
@@ -156,7 +156,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Settle:
+class Move:
     """What becomes of the values that changed and whose codes are in a range.
 
     What changed is in runs, or in rows that are counted here.
@@ -289,7 +289,7 @@ def count(item: Count) -> Iterator[TaskResult]:
         yield _written(root, item.prefix, values.merged(held))
 
 
-def settle(item: Settle) -> Iterator[TaskResult]:
+def move(item: Move) -> Iterator[TaskResult]:
     """Write what changed, and tell how many values move between clusters."""
     root = Path(item.root)
     blocks = [block for cells in item.cells for block in cells.blocks()]
@@ -340,13 +340,13 @@ def missing(item: Missing) -> Iterator[TaskResult]:
 def find(item: Find) -> Iterator[TaskResult]:
     """The ids of rows, and which codes they have; each code at most once a segment."""
     for segment, positions, codes in item.cells.codes(0):
-        at = _place(codes, item.codes)
+        at = _found_at(codes, item.codes)
         found, first = np.unique(at, return_index=True)
         ids = positions[first[found >= 0]] + segment.base
         yield TaskResult({}, {"codes": found[found >= 0], "ids": ids})
 
 
-def _place(codes: U64, among: U64) -> I64:
+def _found_at(codes: U64, among: U64) -> I64:
     """Where each code is among some, which are sorted by first words; -1: nowhere."""
     at = np.full(len(codes), -1, np.int64)
     if len(among):
@@ -394,7 +394,7 @@ def look(item: Look) -> Iterator[TaskResult]:
     rows = np.zeros(len(wanted), np.int64)
     for cells in item.among:
         for _, _, codes in cells.codes(0):
-            at = _place(codes, wanted)
+            at = _found_at(codes, wanted)
             rows += np.bincount(at[at >= 0], minlength=len(wanted))
     yield TaskResult({}, {"codes": wanted, "rows": rows})
 
@@ -445,8 +445,8 @@ def _same_codes(root: Path, runs: tuple[ValueRun, ...], low: int, high: int, cod
         for part in _between(run, low, high) if len(codes) else ():
             arrays, _ = map_arrays(root / part)
             firsts = np.searchsorted(arrays["code"], needles)
-            places = values.places(codes, firsts, arrays["code"], arrays["rest"])
-            found.append(_entries(arrays, places))
+            positions = values.positions(codes, firsts, arrays["code"], arrays["rest"])
+            found.append(_entries(arrays, positions))
     return values.merged(found)
 
 

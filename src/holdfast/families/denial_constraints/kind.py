@@ -106,7 +106,7 @@ class DenialConstraints(Kind):
         def reading(sets: Masks) -> Masks:
             return reported(sets, space)
 
-        covers = pairs[0].covers.by_side[KEY], pairs[1].covers.by_side[KEY]
+        covers = pairs[0].covers.by_rhs[KEY], pairs[1].covers.by_rhs[KEY]
         sets = ReportedChanges(KEY, *covers, space)
         return found_in(run, step, SPACE, [sets], constraint, reading=reading)
 

@@ -32,15 +32,15 @@ def constraints(
 ) -> list[DenialConstraint]:
     """The constraint of every set of atoms: one predicate a comparison, in column order, with row t
     on the left. A set with all atoms of a comparison says that cells are both equal and not."""
-    rank = {k: place for place, k in enumerate(column_order(space))}
+    rank = {k: at for at, k in enumerate(column_order(space))}
     # Atoms in column order are in the order of their comparisons, and most predicates recur.
     atoms = [(rank[space.comparison_of[atom]], atom) for atom in range(space.atoms)]
     known: dict[tuple[int, ...], tuple[Predicate, ...]] = {}
     out = []
     for each in bitsets.to_columns(sets):
         groups: dict[int, tuple[int, ...]] = {}
-        for place, atom in sorted(atoms[atom] for atom in each):
-            groups[place] = (*groups.get(place, ()), atom)
+        for at, atom in sorted(atoms[atom] for atom in each):
+            groups[at] = (*groups.get(at, ()), atom)
         predicates: list[Predicate] = []
         for group in groups.values():
             if group not in known:
@@ -74,9 +74,9 @@ def atoms_of(constraint: DenialConstraint, space: Space, columns: Sequence[str])
     }
     for predicate in constraint.predicates:
         for each in (predicate, predicate.turned):
-            place = _place(each, constraint.table, columns)
-            if place in numbers:
-                found |= _atoms(each, predicate, space, numbers[place], constraint.table)
+            compared = _compared_columns(each, constraint.table, columns)
+            if compared in numbers:
+                found |= _atoms(each, predicate, space, numbers[compared], constraint.table)
                 break
         else:
             _refuse(predicate, space, constraint.table, columns)
@@ -112,17 +112,18 @@ def space_of(constraint: DenialConstraint, columns: Columns) -> Space:
     wanted: dict[tuple[int, int, int], bool] = {}  # whether a comparison asks for order
     for predicate in constraint.predicates:
         ordered = predicate.op not in ("=", "!=")
-        places = [
-            _place(each, constraint.table, columns.names) for each in (predicate, predicate.turned)
+        either = [
+            _compared_columns(each, constraint.table, columns.names)
+            for each in (predicate, predicate.turned)
         ]
-        place = next(each for each in places if each is not None)
-        wanted[place] = wanted.get(place, False) or ordered
+        compared = next(each for each in either if each is not None)
+        wanted[compared] = wanted.get(compared, False) or ordered
     _expect_comparable(constraint, columns, wanted)
     both: dict[tuple[int, int, int], bool] = {}
     for (left, right, rows), ordered in wanted.items():
         mirror = Comparison(left, right, EQUALITY, rows).mirror
-        for place in ((left, right, rows), (mirror.left, mirror.right, mirror.rows)):
-            both[place] = both.get(place, False) or ordered
+        for compared in ((left, right, rows), (mirror.left, mirror.right, mirror.rows)):
+            both[compared] = both.get(compared, False) or ordered
     # A comparison has the order that its mirror image has.
     found = []
     for left, right, rows in both:
@@ -150,16 +151,19 @@ def _expect_comparable(
             )
 
 
-def _place(predicate: Predicate, table: str, columns: Sequence[str]) -> tuple[int, int, int] | None:
-    """Where a comparison is in a space; None: row s on the left of row t is nowhere."""
-    places = []
+def _compared_columns(
+    predicate: Predicate, table: str, columns: Sequence[str]
+) -> tuple[int, int, int] | None:
+    """The columns that a predicate compares, by position, and of which rows; None where row s is
+    on the left of row t, which no space has."""
+    positions = []
     for _, column in (predicate.left, predicate.right):
         if column not in columns:
             raise InputError(f"table {table!r} has no column {column!r}; it has {listed(columns)}")
-        places.append(columns.index(column))
+        positions.append(columns.index(column))
     rows = (predicate.left[0], predicate.right[0])
     whose = next((each for each, both in _ROWS.items() if both == rows), None)
-    return None if whose is None else (places[0], places[1], whose)
+    return None if whose is None else (positions[0], positions[1], whose)
 
 
 def _atoms(

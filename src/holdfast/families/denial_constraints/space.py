@@ -68,7 +68,7 @@ class Choice:
 def ways(table: str, columns: Columns, choice: Choice) -> tuple[str, ...]:
     """How each column is compared with itself."""
     for name in choice.ways:
-        columns.place(name, table)
+        columns.position(name, table)
     out = []
     for name, type_, kind in zip(columns.names, columns.types, _families(columns), strict=True):
         way = choice.ways.get(name, ORDERED if kind in BY_ORDER else BY_EQUALITY)

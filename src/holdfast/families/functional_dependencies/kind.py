@@ -53,7 +53,7 @@ class FunctionalDependencies(Kind):
         return table.evidence[AGREEMENTS].choice.reason
 
     def needs(self, run: Run, table: Table) -> Need:
-        """No two rows that agree on a left side may differ on the right; and keys, because what
+        """No two rows that agree on an lhs may differ on the right; and keys, because what
         they imply is told apart."""
         from holdfast.cover.dependencies import KEY
         from holdfast.evidence.pairs import Need
@@ -83,8 +83,8 @@ class FunctionalDependencies(Kind):
         pairs = step.evidence(AGREEMENTS)
         if pairs is None:
             return None
-        old, new = pairs[0].covers.by_side, pairs[1].covers.by_side
-        both = [side for side in pairs[1].covers.columns if side in old]
+        old, new = pairs[0].covers.by_rhs, pairs[1].covers.by_rhs
+        both = [rhs for rhs in pairs[1].covers.columns if rhs in old]
         if not both:
             return None
         name, names = step.before.table.name, step.before.table.columns.names
@@ -95,7 +95,7 @@ class FunctionalDependencies(Kind):
             lhs = tuple(names[c] for c in atoms)
             return FunctionalDependency(name, lhs, names[rhs], error or 0.0)
 
-        sets = [SetChanges(side, old[side], new[side]) for side in both]
+        sets = [SetChanges(rhs, old[rhs], new[rhs]) for rhs in both]
         return found_in(run, step, AGREEMENTS, sets, dependency)
 
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:

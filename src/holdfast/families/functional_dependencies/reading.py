@@ -56,13 +56,13 @@ class Dependencies(Sequence[FunctionalDependency]):
     def without(self, others: Dependencies) -> tuple[FunctionalDependency, ...]:
         """Those that hold, and are not among the others that do; in the same order."""
         known = set(others._holding())
-        new = [sides for sides in self._holding() if sides not in known]
-        lefts = named([mask for mask, _ in new], self._names)
-        pairs = zip(lefts, (self._names[right] for _, right in new), strict=True)
+        new = [each for each in self._holding() if each not in known]
+        lhs = named([mask for mask, _ in new], self._names)
+        pairs = zip(lhs, (self._names[rhs] for _, rhs in new), strict=True)
         return tuple(FunctionalDependency(self._table, left, right) for left, right in pairs)
 
     def _holding(self) -> list[tuple[bytes, int]]:
-        """Left and right sides as a file holds them, of those without error."""
+        """Left- and right-hand sides as a file holds them, of those without error."""
         columns = [self._kept.column(name).to_pylist() for name in ("mask", "rhs", "error")]
         return [(mask, right) for mask, right, error in zip(*columns, strict=True) if not error]
 

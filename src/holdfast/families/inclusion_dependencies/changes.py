@@ -16,7 +16,7 @@ from holdfast.model.commits import ValueRun
 from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
-from holdfast.store.run import Place
+from holdfast.store.run import Destination
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import values as tasks
@@ -28,7 +28,7 @@ from holdfast.tasks.values import HELD, Cells, cut
 I64 = NDArray[np.int64]
 
 _AT_ONCE = 1 << 19
-"""Cells that one task counts and settles by itself: a second job would cost more."""
+"""Cells that one task counts and moves by itself: a second job would cost more."""
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,13 @@ def changed(
     runner: Runner,
     before: Inclusion,
     changes: Iterable[Change],
-    place: Place,
+    destination: Destination,
     options: Options,
     progress: Progress,
 ) -> Inclusion:
     """The state after rows came and went, in one job, or two where there are many."""
     changes = [change for change in changes if change.rows]
-    cells = [(change, cells_of(before, change, place, options)) for change in changes]
+    cells = [(change, cells_of(before, change, destination, options)) for change in changes]
     size = sum(change.rows * len(each.attributes) for change, each in cells)
     progress("values", cells=size)
     if not size:
@@ -69,17 +69,17 @@ def changed(
     runs: list[ValueRun] = []
     parts = 1
     if size > _AT_ONCE:
-        runs = _counted(runner, [each for _, each in cells], place)
+        runs = _counted(runner, [each for _, each in cells], destination)
         entries = sum(run.entries for run in runs)
         parts = max(runner.tasks, -(-entries // HELD))
     direct = () if runs else tuple(each for _, each in cells)
     words = before.masks.shape[1]
     calls: list[Call] = [
         (
-            tasks.settle,
-            tasks.Settle(
-                place.root, place.prefix, cut(k, parts), cut(k + 1, parts), tuple(runs), direct,
-                before.runs, words, not options.insert_only,
+            tasks.move,
+            tasks.Move(
+                destination.root, destination.prefix, cut(k, parts), cut(k + 1, parts),
+                tuple(runs), direct, before.runs, words, not options.insert_only,
             ),
         )
         for k in range(parts)
@@ -95,7 +95,7 @@ def changed(
     return replace(after, runs=(*before.runs, *([added] if added.entries else [])))
 
 
-def cells_of(state: Inclusion, change: Change, place: Place, options: Options) -> Cells:
+def cells_of(state: Inclusion, change: Change, destination: Destination, options: Options) -> Cells:
     table = change.table
     numbers = [n for n, each in enumerate(state.attributes) if each.table == table.name]
     attributes = tuple(
@@ -103,7 +103,7 @@ def cells_of(state: Inclusion, change: Change, place: Place, options: Options) -
         for column, number in enumerate(numbers)
     )
     return Cells(
-        table.view(place.root, options, change.segments),
+        table.view(destination.root, options, change.segments),
         table.columns.schema,
         attributes,
         options.inclusion_nulls == "values",
@@ -112,7 +112,7 @@ def cells_of(state: Inclusion, change: Change, place: Place, options: Options) -
     )
 
 
-def _counted(runner: Runner, cells: list[Cells], place: Place) -> list[ValueRun]:
+def _counted(runner: Runner, cells: list[Cells], destination: Destination) -> list[ValueRun]:
     """Runs of the values of many rows."""
     calls: list[Call] = []
     for each in cells:
@@ -121,7 +121,7 @@ def _counted(runner: Runner, cells: list[Cells], place: Place) -> list[ValueRun]
             if mine is not None:
                 mine = mine[np.isin(mine >> 32, [s.number for s in share.segments])]
             calls.append(
-                (tasks.count, tasks.Count(replace(each, view=share, ids=mine), place.prefix))
+                (tasks.count, tasks.Count(replace(each, view=share, ids=mine), destination.prefix))
             )
     # The large ones first, so that no task is left alone with one at the end.
     calls.sort(key=lambda call: -sum(s.rows for s in call[1].cells.view.segments))
@@ -145,7 +145,7 @@ def with_tuples(
     """The state with its dependencies of several columns, where they are looked for."""
     if search.options.max_arity == 1:
         return state
-    place = {
+    column_of = {
         each: (table, c)
         for table, members in by_table(state.attributes).items()
         for c, each in enumerate(members)
@@ -154,8 +154,8 @@ def with_tuples(
     unary = []
     for each in shared.inclusion_dependencies(1.0, search.options.empty_columns):
         (table, column), (other, column_of_other) = (
-            place[each.dependent[0]],
-            place[each.referenced[0]],
+            column_of[each.dependent[0]],
+            column_of[each.referenced[0]],
         )
         unary.append(Candidate(table, (column,), other, (column_of_other,)))
     return replace(state, tuples=n_ary.found(search, unary, before, batch, progress))

@@ -9,7 +9,7 @@ from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.model.commits import ValueRun
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
-from holdfast.store.run import Place
+from holdfast.store.run import Destination
 from holdfast.tasks import values as tasks
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.values import HELD, cut
@@ -38,7 +38,7 @@ def due(runs: tuple[ValueRun, ...]) -> list[tuple[ValueRun, ...]]:
 
 
 def merged(
-    runner: Runner, state: Inclusion, place: Place, options: Options, progress: Progress
+    runner: Runner, state: Inclusion, destination: Destination, options: Options, progress: Progress
 ) -> Inclusion:
     """Merge runs where a tier is full."""
     groups = due(state.runs)
@@ -52,7 +52,7 @@ def merged(
         parts = 1 if entries <= _SMALLEST * _FAN else max(runner.tasks, -(-entries // HELD))
         for k in range(parts):
             item = tasks.Merge(
-                place.root, place.prefix, cut(k, parts), cut(k + 1, parts), group,
+                destination.root, destination.prefix, cut(k, parts), cut(k + 1, parts), group,
                 not options.insert_only,
             )  # fmt: skip
             calls.append((tasks.merge, item))

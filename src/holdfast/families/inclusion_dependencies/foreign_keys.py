@@ -89,7 +89,7 @@ def foreign_keys(
     and halved where a column that is a key of its own table, and not named alike, lies inside a
     key of numbers: two sequences that both count from 1 contain each other by chance.
     """
-    place = {each: at for at, each in enumerate(shared.attributes)}
+    number = {each: at for at, each in enumerate(shared.attributes)}
     found = []
     for each in dependencies:
         left, right = each.dependent, each.referenced
@@ -100,7 +100,7 @@ def foreign_keys(
         if not any(set(key.columns) == columns for key in other.keys):
             continue
         names = sum(_alike(a, b) for a, b in zip(left, right, strict=True)) / len(left)
-        pairs = [(place[a], place[b]) for a, b in zip(left, right, strict=True)]
+        pairs = [(number[a], number[b]) for a, b in zip(left, right, strict=True)]
         used = min(float(shared.values[a, b]) / max(1, int(shared.values[b, b])) for a, b in pairs)
         same = sum(
             own.types[a.column] == other.types[b.column] for a, b in zip(left, right, strict=True)

@@ -11,7 +11,7 @@ from holdfast.families.inclusion_dependencies.changes import Change, cells_of
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.model.constraints import Attribute
 from holdfast.model.options import Options
-from holdfast.store.run import Place
+from holdfast.store.run import Destination
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import values as tasks
@@ -27,7 +27,7 @@ def missing(
     table: Table,
     pair: tuple[Attribute, Attribute],
     most: int | None,
-    place: Place,
+    destination: Destination,
     options: Options,
 ) -> I64:
     """Rows of the dependent's table, one for each value (the first so many) that is missing."""
@@ -37,8 +37,8 @@ def missing(
         (
             tasks.missing,
             tasks.Missing(
-                place.root, cut(k, parts), cut(k + 1, parts), state.runs, dependent, referenced,
-                most,
+                destination.root, cut(k, parts), cut(k + 1, parts), state.runs, dependent,
+                referenced, most,
             ),
         )
         for k in range(parts)
@@ -48,7 +48,7 @@ def missing(
     codes = np.concatenate([task_result.arrays["codes"] for task_result in task_results])[:most]
     if not len(codes):
         return np.empty(0, np.int64)
-    cells = cells_of(state, Change(table, table.segments), place, options)
+    cells = cells_of(state, Change(table, table.segments), destination, options)
     column = table.columns.names.index(pair[0].column)
     cells = replace(cells, attributes=cells.attributes[column : column + 1])
     calls = [

@@ -21,7 +21,7 @@ from holdfast.model.commits import ValueRun
 from holdfast.model.constraints import EMPTY, HOLDS, REFUTED
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
-from holdfast.store.run import Place
+from holdfast.store.run import Destination
 from holdfast.table.placement import shares
 from holdfast.tasks import values as tasks
 from holdfast.tasks.encode import layout
@@ -62,12 +62,12 @@ class Candidate:
         """The referenced side."""
         return self.other, self.others
 
-    def without(self, place: int) -> Candidate:
+    def without(self, at: int) -> Candidate:
         """The candidate with one pair of columns left out."""
         return replace(
             self,
-            columns=self.columns[:place] + self.columns[place + 1 :],
-            others=self.others[:place] + self.others[place + 1 :],
+            columns=self.columns[:at] + self.columns[at + 1 :],
+            others=self.others[:at] + self.others[at + 1 :],
         )
 
 
@@ -112,7 +112,7 @@ class Search:
     """Where and how candidates are tested: all tables as they are now."""
 
     runner: Runner
-    place: Place
+    destination: Destination
     options: Options
     tables: Mapping[str, Rows]
 
@@ -128,7 +128,7 @@ class Search:
             for number, (_, columns) in sides
         )
         widths = layout(schema).widths
-        view = View(self.place.root, rows.segments, widths, self.options.nulls == "equal")
+        view = View(self.destination.root, rows.segments, widths, self.options.nulls == "equal")
         nulls = self.options.inclusion_nulls == "values"
         return Cells(view, schema, attributes, nulls, 1, rows.ids)
 
@@ -207,7 +207,7 @@ def _tested(search: Search, candidates: list[Candidate]) -> Verdicts:
         (
             tasks.trial,
             tasks.Trial(
-                search.place.root, cut(k, parts), cut(k + 1, parts), runs,
+                search.destination.root, cut(k, parts), cut(k + 1, parts), runs,
                 () if runs else tuple(cells), left, right,
             ),
         )
@@ -226,14 +226,14 @@ def _tested(search: Search, candidates: list[Candidate]) -> Verdicts:
     }
 
 
-def _refuted(codes: U64, rows: I64, place: int) -> Verdict:
-    high, low = codes[place].tolist()
-    return Verdict(REFUTED, (high, low), int(rows[place]))
+def _refuted(codes: U64, rows: I64, at: int) -> Verdict:
+    high, low = codes[at].tolist()
+    return Verdict(REFUTED, (high, low), int(rows[at]))
 
 
 def _counted(search: Search, cells: list[Cells]) -> tuple[ValueRun, ...]:
     calls: list[Call] = [
-        (tasks.count, tasks.Count(replace(each, view=share), search.place.prefix))
+        (tasks.count, tasks.Count(replace(each, view=share), search.destination.prefix))
         for each in cells
         for share in shares(each.view, search.runner.tasks)
     ]

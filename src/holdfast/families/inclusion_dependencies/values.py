@@ -27,7 +27,9 @@ def changed(
     ``tables`` are all of them, as they are afterwards."""
     with run.stage("values"):
         rows = [Change(change.after, change.added), changes.gone(change.before, change.gone)]
-        after = changes.changed(run.runner, before, rows, run.place, run.options, run.progress)
+        after = changes.changed(
+            run.runner, before, rows, run.destination, run.options, run.progress
+        )
         added, gone = (Rows(each.table.columns, each.segments, each.ids) for each in rows)
         batch = Batch(change.after.name, added, gone)
         search = _search(run, tables)
@@ -39,7 +41,7 @@ def compacted(run: Run, values: Inclusion) -> Inclusion:
     if not compaction.due(values.runs):
         return values
     with run.stage("merge"):
-        return compaction.merged(run.runner, values, run.place, run.options, run.progress)
+        return compaction.merged(run.runner, values, run.destination, run.options, run.progress)
 
 
 def differences(
@@ -47,18 +49,18 @@ def differences(
 ) -> Iterator[tuple[str, str]]:
     """Where the kept values are not those of the rows: the table, and a sentence about it."""
     fresh = _of_rows(run, kept.emptied, tables)
-    yield from verify.differences(run.runner, kept, fresh, run.place)
+    yield from verify.differences(run.runner, kept, fresh, run.destination)
 
 
 def _of_rows(run: Run, none: Inclusion, tables: Mapping[str, Table]) -> Inclusion:
     rows = [Change(table, table.segments) for table in tables.values()]
-    found = changes.changed(run.runner, none, rows, run.place, run.options, run.progress)
+    found = changes.changed(run.runner, none, rows, run.destination, run.options, run.progress)
     return changes.with_tuples(_search(run, tables), found, {}, None, run.progress)
 
 
 def _search(run: Run, tables: Mapping[str, Table]) -> Search:
     rows = {name: Rows(table.columns, table.segments) for name, table in tables.items()}
-    return Search(run.runner, run.place, run.options, rows)
+    return Search(run.runner, run.destination, run.options, rows)
 
 
 def saved(run: Run, values: Inclusion, before: Inclusion | None) -> Inclusion:

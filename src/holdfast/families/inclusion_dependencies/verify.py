@@ -8,14 +8,14 @@ import numpy as np
 
 from holdfast.families.inclusion_dependencies.clusters import Inclusion, grouped
 from holdfast.model.commits import ValueRun
-from holdfast.store.run import Place
+from holdfast.store.run import Destination
 from holdfast.tasks import values as tasks
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.values import cut
 
 
 def differences(
-    runner: Runner, kept: Inclusion, fresh: Inclusion, place: Place
+    runner: Runner, kept: Inclusion, fresh: Inclusion, destination: Destination
 ) -> Iterator[tuple[str, str]]:
     """Where the kept values are not those of the rows: the table, and a sentence about it."""
     wrong = np.argwhere(np.triu(kept.overlaps != fresh.overlaps))
@@ -37,7 +37,9 @@ def differences(
     calls: list[Call] = [
         (
             tasks.compare,
-            tasks.Compare(place.root, cut(k, parts), cut(k + 1, parts), kept.runs, fresh.runs),
+            tasks.Compare(
+                destination.root, cut(k, parts), cut(k + 1, parts), kept.runs, fresh.runs
+            ),
         )
         for k in range(parts)
     ]

@@ -224,7 +224,7 @@ class _Count:
             for field in word.fields:
                 k, cell = field.comparison, self.plan.cells[field.comparison]
                 if word.kind == OWN:
-                    out.append((word.column, field.low, layout.place[k], field.bits, 0, 0))
+                    out.append((word.column, field.low, layout.bit[k], field.bits, 0, 0))
                     continue
                 code = null_codes(cell.largest, cell.kind, self.nulls_equal)[which]
                 mask = field.guard | field.guard >> 1 if word.nulls else 0
@@ -357,7 +357,7 @@ class _Count:
         entries = cupy.flatnonzero(self.table.counts).astype(np.uint32)
         words = cupy.zeros((len(entries), layout.width), np.uint64)
         bits = np.array(
-            [(bit, self._place(comparison, which)) for bit, comparison, which in self.plan.bits],
+            [(bit, self._bit(comparison, which)) for bit, comparison, which in self.plan.bits],
             np.int32,
         ).reshape(-1, 2)
         arguments = (
@@ -382,12 +382,12 @@ class _Count:
         rows = np.stack([told >> np.uint64(32), told & np.uint64(0xFFFFFFFF)], axis=1)
         return Counted(sorted_words, counts, fresh, rows.astype(np.int64))
 
-    def _place(self, comparison: int, which: int) -> int:
+    def _bit(self, comparison: int, which: int) -> int:
         """The bit of a word for an outcome; with rows the other way round, <= is >=."""
         layout = self.layout
         if self.swapped and layout.ordered[comparison] and layout.rows[comparison] == BOTH:
             which = 1 - which
-        return int(layout.place[comparison]) + which
+        return int(layout.bit[comparison]) + which
 
 
 def cells(layout: Layout, ones: Rows, others: Rows) -> tuple[Cells, ...]:

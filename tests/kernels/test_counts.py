@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernels import agree
+from holdfast.kernels import counts as kernels
 
 Table = dict[tuple[int, ...], int]
 
@@ -20,13 +20,13 @@ def tables(words: int) -> st.SearchStrategy[Table]:
     return st.dictionaries(st.tuples(*[word] * words), NUMBERS, max_size=12)
 
 
-def arrays(table: Table, words: int) -> tuple[agree.U64, agree.I64]:
+def arrays(table: Table, words: int) -> tuple[kernels.U64, kernels.I64]:
     ordered = sorted(table)
     masks = np.array(ordered, np.uint64).reshape(-1, words)
     return masks, np.array([table[mask] for mask in ordered], np.int64)
 
 
-def as_dict(masks: agree.U64, counts: agree.I64) -> Table:
+def as_dict(masks: kernels.U64, counts: kernels.I64) -> Table:
     return dict(zip(map(tuple, masks.tolist()), counts.tolist(), strict=True))
 
 
@@ -38,7 +38,7 @@ def test_tables_add_up(data: st.DataObject, words: int) -> None:
     for part in parts:
         sums.update(part)
     found = [arrays(part, words) for part in parts]
-    masks, counts = agree.total([m for m, _ in found], [n for _, n in found], words)
+    masks, counts = kernels.total([m for m, _ in found], [n for _, n in found], words)
     expected = {mask: number for mask, number in sums.items() if number}
     assert as_dict(masks, counts) == expected
     assert list(map(tuple, masks.tolist())) == sorted(expected)
@@ -55,13 +55,13 @@ def test_tables_add_up(data: st.DataObject, words: int) -> None:
     for (table, _), ones in zip(found, pairs, strict=True):
         for mask, one in zip(map(tuple, table.tolist()), ones, strict=True):
             told.setdefault(mask, set()).update({one} - {-1})
-    shown = agree.shown(masks, [m for m, _ in found], known)
+    shown = kernels.shown(masks, [m for m, _ in found], known)
     for mask, (one, two) in zip(map(tuple, masks.tolist()), shown.tolist(), strict=True):
         assert one in (told[mask] or {-1})
         assert two == (one + 1 if one >= 0 else -1)
 
     more = data.draw(tables(words))
-    after, _, new, gone = agree.added(masks, counts, *arrays(more, words))
+    after, _, new, gone = kernels.added(masks, counts, *arrays(more, words))
     now = set(map(tuple, after.tolist()))
     assert set(map(tuple, new.tolist())) == now - set(expected)
     assert set(map(tuple, gone.tolist())) == set(expected) - now

@@ -1,7 +1,7 @@
-"""For which right sides an evidence is maximal: those that all larger evidences share beyond it.
+"""For which rhs an evidence is maximal: those that all larger evidences share beyond it.
 
 Larger evidences are found in the transposed matrix, 64 at a time, as :mod:`bitsets` does; each one
-found narrows the right sides, and most evidences are settled by the first few.
+found narrows the right-hand sides, and most evidences are decided by the first few.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CHUNK = 32
 def maximal_for(
     masks: Masks, full: Masks, tick: Callable[[int], None] | None = None
 ) -> tuple[Indices, Masks]:
-    """Of distinct evidences, largest first: which are maximal for some right side, and for which.
+    """Of distinct evidences, largest first: which are maximal for some rhs, and for which.
 
     An evidence that is maximal for none stands below one that is, so later ones need not meet it.
     ``tick`` is called now and then, and may end it by an error of its own.
@@ -55,10 +55,10 @@ def maximal_for(
     sizes = bitsets.popcount(masks)
     if len(masks) and sizes[0] == sizes[-1]:
         # None contains another.
-        rights = full & ~masks
-        kept = np.flatnonzero(bitsets.occupied(rights))
-        return kept, rights[kept]
-    kept, rights = np.empty(len(masks), np.int64), np.empty_like(masks)
+        rhs = full & ~masks
+        kept = np.flatnonzero(bitsets.occupied(rhs))
+        return kept, rhs[kept]
+    kept, rhs = np.empty(len(masks), np.int64), np.empty_like(masks)
     held = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
     family = _Family(np.empty_like(masks), held, bitsets.rarest_first(masks))
     start = count = 0
@@ -66,13 +66,13 @@ def maximal_for(
         if tick is not None:
             tick(0)
         stop = min(len(masks), start + max(1, WORK // (1 + count)))
-        count = _maximal_for(masks[start:stop], start, full, family, kept, rights, count)
+        count = _maximal_for(masks[start:stop], start, full, family, kept, rhs, count)
         start = stop
-    return kept[:count], rights[:count].copy()
+    return kept[:count], rhs[:count].copy()
 
 
 def maximal_evidence(masks: Masks, atoms: int) -> Masks:
-    """The evidences that are maximal for some right side; those that nothing exceeds are for all
+    """The evidences that are maximal for some rhs; those that nothing exceeds are for all
     that they lack."""
     ordered = bitsets.distinct(masks)[::-1]
     kept, _ = maximal_for(ordered, bitsets.universe(atoms)[0])
@@ -87,9 +87,9 @@ class _Family(NamedTuple):
     order: Indices  # columns, rarest first
 
 
-def narrowed(masks: Masks, rights: Masks, family: Masks) -> Masks:
-    """The right sides that are left of ``rights`` beside the larger ones in ``family``."""
-    out = rights.copy()
+def narrowed(masks: Masks, rhs: Masks, family: Masks) -> Masks:
+    """The right-hand sides that are left of ``rhs`` beside the larger ones in ``family``."""
+    out = rhs.copy()
     if len(masks) and len(family):
         index, _, larger = _index(masks, family)
         masks = bitsets.plain(masks)
@@ -97,32 +97,30 @@ def narrowed(masks: Masks, rights: Masks, family: Masks) -> Masks:
     return out
 
 
-def opened(masks: Masks, family: Masks, rights: Masks) -> Masks:
+def opened(masks: Masks, family: Masks, rhs: Masks) -> Masks:
     """What the larger ones in ``family`` are maximal for, together."""
     out = np.zeros_like(masks)
     if len(masks) and len(family):
         index, order, larger = _index(masks, family)
-        masks, rights = bitsets.plain(masks), bitsets.plain(rights[order])
-        _spread(
-            len(masks), lambda part: _opened(masks[part], larger[part], index, rights, out[part])
-        )
+        masks, rhs = bitsets.plain(masks), bitsets.plain(rhs[order])
+        _spread(len(masks), lambda part: _opened(masks[part], larger[part], index, rhs, out[part]))
     return out
 
 
-def by_right(rights: Masks) -> tuple[Indices, Indices]:
-    """The rows of each right side, one right side after the other, and where each one's begin."""
-    starts = np.append(0, np.cumsum(bitsets.frequency(rights)))
-    return _by_right(bitsets.plain(rights), starts.copy(), int(starts[-1])), starts
+def by_rhs(maximal_for: Masks) -> tuple[Indices, Indices]:
+    """The rows of each rhs, one rhs after the other, and where each one's begin."""
+    starts = np.append(0, np.cumsum(bitsets.frequency(maximal_for)))
+    return _by_rhs(bitsets.plain(maximal_for), starts.copy(), int(starts[-1])), starts
 
 
 def united(one: Masks, one_for: Masks, two: Masks, two_for: Masks) -> tuple[Masks, Masks]:
-    """Two families in canonical order as one, with the right sides of both; members without any
-    are left out."""
+    """Two families in canonical order as one, with the right-hand sides of both; members without
+    any are left out."""
     out = np.empty((len(one) + len(two), one.shape[1]), np.uint64)
-    rights = np.empty_like(out)
+    rhs = np.empty_like(out)
     plain = bitsets.plain
-    size = _united(plain(one), plain(one_for), plain(two), plain(two_for), out, rights)
-    return out[:size], rights[:size]
+    size = _united(plain(one), plain(one_for), plain(two), plain(two_for), out, rhs)
+    return out[:size], rhs[:size]
 
 
 def _spread(count: int, work: Callable[[slice], None]) -> None:
@@ -145,22 +143,22 @@ def _index(masks: Masks, family: Masks) -> tuple[_Family, Indices, Indices]:
 
 
 @kernel
-def _by_right(rights: Any, ends: Any, total: int) -> Any:
-    """Writes the rows of each right side where ``ends`` says, which it moves behind them."""
+def _by_rhs(maximal_for: Any, ends: Any, total: int) -> Any:
+    """Writes the rows of each rhs where ``ends`` says, which it moves behind them."""
     rows = np.empty(total, np.int64)
-    for i in range(rights.shape[0]):
-        for w in range(rights.shape[1]):
-            word = rights[i, w]
+    for i in range(maximal_for.shape[0]):
+        for w in range(maximal_for.shape[1]):
+            word = maximal_for[i, w]
             while word != ZERO:
-                side = 64 * w + lowest(word)
+                rhs = 64 * w + lowest(word)
                 word &= word - ONE
-                rows[ends[side]] = i
-                ends[side] += 1
+                rows[ends[rhs]] = i
+                ends[rhs] += 1
     return rows
 
 
 @kernel
-def _united(one: Any, one_for: Any, two: Any, two_for: Any, out: Any, rights: Any) -> int:
+def _united(one: Any, one_for: Any, two: Any, two_for: Any, out: Any, rhs: Any) -> int:
     i = j = size = 0
     while i < one.shape[0] or j < two.shape[0]:
         order = 0
@@ -179,7 +177,7 @@ def _united(one: Any, one_for: Any, two: Any, two_for: Any, out: Any, rights: An
             if order >= 0:
                 out[size, w] = two[j, w]
                 bits |= two_for[j, w]
-            rights[size, w] = bits
+            rhs[size, w] = bits
             some |= bits
         i += order <= 0
         j += order >= 0
@@ -217,14 +215,14 @@ def _sieve(chosen: Any, size: int, held: Any, lo: int, members: int, out: Any) -
 
 
 @kernel
-def _narrow(mask: Any, left: Any, family: Any, members: int) -> Any:
-    """Take from ``left`` what a larger one of the first members lacks, until nothing is left;
+def _narrow(mask: Any, rhs: Any, family: Any, members: int) -> Any:
+    """Take from ``rhs`` what a larger one of the first members lacks, until nothing is left;
     returns what is."""
     chosen, sieved = np.empty(_SIEVE, np.int64), np.empty(_CHUNK, np.uint64)
     size = select(mask, family.order, chosen)
     some = ZERO
-    for v in range(left.size):
-        some |= left[v]
+    for v in range(rhs.size):
+        some |= rhs[v]
     for lo in range(0, (members + 63) // 64, _CHUNK):
         if some == ZERO:
             break
@@ -235,20 +233,20 @@ def _narrow(mask: Any, left: Any, family: Any, members: int) -> Any:
                 word &= word - ONE
                 if contains(larger, mask):
                     some = ZERO
-                    for v in range(left.size):
-                        left[v] &= larger[v]
-                        some |= left[v]
+                    for v in range(rhs.size):
+                        rhs[v] &= larger[v]
+                        some |= rhs[v]
     return some
 
 
 @kernel
 def _maximal_for(
-    masks: Any, start: int, full: Any, family: Any, kept: Any, rights: Any, count: int
+    masks: Any, start: int, full: Any, family: Any, kept: Any, rhs: Any, count: int
 ) -> int:
     for i in range(masks.shape[0]):
         for v in range(masks.shape[1]):
-            rights[count, v] = full[v] & ~masks[i, v]
-        if _narrow(masks[i], rights[count], family, count) != ZERO:
+            rhs[count, v] = full[v] & ~masks[i, v]
+        if _narrow(masks[i], rhs[count], family, count) != ZERO:
             hold(masks[i], count, family.held)
             copy_row(masks[i], family.masks[count])
             kept[count] = start + i
@@ -263,7 +261,7 @@ def _narrowed(masks: Any, larger: Any, family: Any, out: Any) -> None:
 
 
 @kernel
-def _opened(masks: Any, larger: Any, family: Any, rights: Any, out: Any) -> None:
+def _opened(masks: Any, larger: Any, family: Any, rhs: Any, out: Any) -> None:
     chosen, sieved = np.empty(_SIEVE, np.int64), np.empty(_CHUNK, np.uint64)
     for i in range(masks.shape[0]):
         size = select(masks[i], family.order, chosen)
@@ -275,4 +273,4 @@ def _opened(masks: Any, larger: Any, family: Any, rights: Any, out: Any) -> None
                     word &= word - ONE
                     if contains(family.masks[at], masks[i]):
                         for v in range(out.shape[1]):
-                            out[i, v] |= rights[at, v]
+                            out[i, v] |= rhs[at, v]

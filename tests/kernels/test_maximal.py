@@ -1,4 +1,4 @@
-"""For which right sides evidence is maximal, against the definition over plain Python sets."""
+"""For which right-hand sides evidence is maximal, against the definition over plain Python sets."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernels import bitsets, rights
+from holdfast.kernels import bitsets, maximal
 from tests.strategies import families
 
 Family = list[tuple[int, ...]]
@@ -29,12 +29,12 @@ def cases(draw: st.DrawFn) -> tuple[int, Family, Family]:
     return atoms, found[0], found[1]
 
 
-def shared(mask: tuple[int, ...], sides: set[int], family: Family) -> set[int]:
-    """What all larger sets share of ``sides``."""
+def shared(mask: tuple[int, ...], rhs: set[int], family: Family) -> set[int]:
+    """What all larger sets share of ``rhs``."""
     for other in family:
         if set(mask) < set(other):
-            sides = sides & set(other)
-    return sides
+            rhs = rhs & set(other)
+    return rhs
 
 
 def columns(matrix: bitsets.Masks) -> list[set[int]]:
@@ -46,11 +46,11 @@ def columns(matrix: bitsets.Masks) -> list[set[int]]:
 def test_maximal_for(case: tuple[int, Family, Family]) -> None:
     atoms, family, _ = case
     matrix = bitsets.from_columns(family, atoms)
-    kept, sides = rights.maximal_for(matrix, bitsets.universe(atoms)[0])
+    kept, rhs = maximal.maximal_for(matrix, bitsets.universe(atoms)[0])
     expected = {
         mask: left for mask in family if (left := shared(mask, set(range(atoms)) - {*mask}, family))
     }
-    assert dict(zip([family[i] for i in kept], columns(sides), strict=True)) == expected
+    assert dict(zip([family[i] for i in kept], columns(rhs), strict=True)) == expected
 
 
 @given(cases(), st.randoms(use_true_random=False))
@@ -58,38 +58,36 @@ def test_maximal_for(case: tuple[int, Family, Family]) -> None:
 def test_narrowed_and_opened(case: tuple[int, Family, Family], chance: Random) -> None:
     atoms, family, others = case
     matrix, other = bitsets.from_columns(family, atoms), bitsets.from_columns(others, atoms)
-    sides = [{c for c in range(atoms) if chance.random() < 0.5} for _ in family]
-    told = bitsets.from_columns([sorted(each) for each in sides], atoms)
-    assert columns(rights.narrowed(matrix, told, other)) == [
-        shared(mask, left, others) for mask, left in zip(family, sides, strict=True)
+    rhs = [{c for c in range(atoms) if chance.random() < 0.5} for _ in family]
+    told = bitsets.from_columns([sorted(each) for each in rhs], atoms)
+    assert columns(maximal.narrowed(matrix, told, other)) == [
+        shared(mask, left, others) for mask, left in zip(family, rhs, strict=True)
     ]
-    assert columns(rights.opened(other, matrix, told)) == [
-        set().union(
-            *(left for above, left in zip(family, sides, strict=True) if {*mask} < {*above})
-        )
+    assert columns(maximal.opened(other, matrix, told)) == [
+        set().union(*(left for above, left in zip(family, rhs, strict=True) if {*mask} < {*above}))
         for mask in others
     ]
 
 
 @given(cases(), st.randoms(use_true_random=False))
 @patient
-def test_united_and_by_right(case: tuple[int, Family, Family], chance: Random) -> None:
+def test_united_and_by_rhs(case: tuple[int, Family, Family], chance: Random) -> None:
     atoms, *both = case
     expected: dict[tuple[int, ...], set[int]] = {}
     given_: list[bitsets.Masks] = []
     for family in both:
         ordered = sorted(family, key=lambda each: (len(each), each))
-        sides = [{c for c in range(atoms) if chance.random() < 1 / atoms} for _ in ordered]
-        given_ += [bitsets.from_columns([*each], atoms) for each in (ordered, sides)]
-        for mask, side in zip(ordered, sides, strict=True):
-            expected[mask] = expected.get(mask, set()) | side
-    masks, told = rights.united(*given_)
+        rhs = [{c for c in range(atoms) if chance.random() < 1 / atoms} for _ in ordered]
+        given_ += [bitsets.from_columns([*each], atoms) for each in (ordered, rhs)]
+        for mask, mine in zip(ordered, rhs, strict=True):
+            expected[mask] = expected.get(mask, set()) | mine
+    masks, told = maximal.united(*given_)
     found = list(zip(bitsets.to_columns(masks), columns(told), strict=True))
     assert found == sorted(
-        ((mask, side) for mask, side in expected.items() if side),
+        ((mask, rhs) for mask, rhs in expected.items() if rhs),
         key=lambda each: (len(each[0]), each[0]),
     )
-    rows, starts = rights.by_right(told)
-    for side in range(atoms):
-        mine = [i for i, (_, sides) in enumerate(found) if side in sides]
-        assert rows[starts[side] : starts[side + 1]].tolist() == mine
+    rows, starts = maximal.by_rhs(told)
+    for column in range(atoms):
+        mine = [i for i, (_, rhs) in enumerate(found) if column in rhs]
+        assert rows[starts[column] : starts[column + 1]].tolist() == mine

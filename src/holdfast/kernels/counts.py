@@ -94,24 +94,24 @@ def _added(
     i = j = size = 0
     while i < masks.shape[0] or j < more.shape[0]:
         if i == masks.shape[0]:
-            side = 1
+            order = 1
         elif j == more.shape[0]:
-            side = -1
+            order = -1
         else:
-            side = _compared(masks, i, more, j)
+            order = _compared(masks, i, more, j)
         number = 0
-        if side <= 0:
+        if order <= 0:
             copy_row(masks[i], out[size])
             number += counts[i]
             i += 1
-        if side >= 0:
+        if order >= 0:
             copy_row(more[j], out[size])
             number += numbers[j]
             j += 1
         if number:
             sums[size] = number
-            new[size] = side > 0
+            new[size] = order > 0
             size += 1
-        elif side <= 0:
+        elif order <= 0:
             gone[i - 1] = True
     return size
