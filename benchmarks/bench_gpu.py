@@ -7,17 +7,28 @@ a plan compiles its kernels, which is told apart.
 
 from __future__ import annotations
 
+import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
+from holdfast import flow
+from holdfast.families import completed
+from holdfast.families.known import Known
+from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import comparisons, gpu, pairs
 from holdfast.kernels.pairs import Counted, Rows
-from holdfast.model.comparisons import BOTH
+from holdfast.model.comparisons import AGREEMENTS, BOTH
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
+from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
 
 ADULT = [
     (73, 0.03), (9, 0.70), (21_648, 0.001), (16, 0.32), (16, 0.32), (7, 0.46), (15, 0.13),
@@ -180,6 +191,33 @@ def batch(counter: gpu.Counter, what: str, ordered: set[int]) -> None:
     )
 
 
+def profiled(rows: int, most: float) -> None:
+    """A whole profile in this process: keys and functional dependencies, with pairs counted on the
+    GPU. Most of its seconds are the host's: rows are read, searched for keys, loaded and coded."""
+    names = [f"c{c}" for c in range(len(ADULT))]
+    cells = pa.table(dict(zip(names, map(pa.array, adult(rows).codes), strict=True)))
+    columns = Columns.of(names, ["int"] * len(names), [pa.int32()] * len(names))
+    options = Options(kinds=("keys", "fds"), evidence="counted", device="gpu", keep_rows=False)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.create(Path(folder) / "profile")
+        row_inputs = {"t": RowInput("rows", columns, cells)}
+        start = time.perf_counter()
+        flow.profile(InProcess(1), store, row_inputs, completed(options), no_progress)
+        taken = time.perf_counter() - start
+        version = store.read()
+        known = Known.load(store, version, "t").evidence[AGREEMENTS]
+    counts, choice = known.counts, known.choice
+    assert counts is not None
+    assert counts.pairs == _pairs(rows)
+    seconds = version.seconds["t"]
+    _verdict(
+        f"profile of keys and fds, {rows:,} rows: {taken:.1f} s; counted on {choice.device} in "
+        f"{seconds['count']:.2f} s (under {most:g}), {(choice.pairs_per_second or 0) / 1e9:.0f} "
+        f"billion pairs/s, {len(counts.masks):,} agree-sets; stages {seconds}",
+        choice.device == gpu.device().name and seconds["count"] <= most,
+    )
+
+
 def _verdict(what: str, good: bool) -> None:
     print(f"  {'ok ' if good else 'NOT'} {what}", flush=True)
 
@@ -197,5 +235,7 @@ def main() -> None:
     beside(counter, "adult-like", adult(100_000))
     beside(counter, "40 columns", wide(20_000))
     beside(counter, "no frequent words", even(100_000))
+    profiled(300_000, 5)
+    profiled(1_000_000, 15)
     large(counter, "adult-like", adult(1_000_000), 2.5)
     large(counter, "adult-like", adult(10_000_000), 240)

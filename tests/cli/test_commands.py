@@ -10,6 +10,7 @@ import pytest
 
 from holdfast import Profile, __version__
 from holdfast.model.changes import Verification
+from tests.card import NAME, Card, stand_in
 from tests.cli.conftest import ORDERS, Run, write
 
 HEADER = ORDERS.splitlines()[0] + "\n"
@@ -302,6 +303,47 @@ def test_the_null_policy_is_printed(run: Run, in_process: None, tmp_path: Path) 
     path = write(tmp_path, "orders", ORDERS)
     result = run("profile", path, "--into", tmp_path / "p", "--nulls", "unequal")
     assert "A null differs from every value" in result.out
+
+
+@pytest.fixture
+def card(monkeypatch: pytest.MonkeyPatch) -> Card:
+    return stand_in(monkeypatch)
+
+
+def test_pairs_are_counted_with_the_device_that_is_asked_for(
+    card: Card, run: Run, in_process: None, tmp_path: Path
+) -> None:
+    path, into = write(tmp_path, "orders", ORDERS), tmp_path / "p"
+    made = run("profile", path, "--into", into, "--device", "gpu", "--verbose")
+    assert (made.code, made.err) == (0, "")
+    assert f"counted last on {NAME}: " in made.out
+    assert card.counted == [6]
+    batch = ("--table", "orders", "--inserts", write(tmp_path, "new", BREAKING))
+    # The profile's own, unless told, which holds for once.
+    run("check", into, *batch, "--device", "cpu")
+    assert len(card.counted) == 1
+    run("check", into, *batch)
+    assert card.counted[1:] == [4]
+    run("apply", into, *batch, "--device", "cpu")
+    told = json.loads(run("show", into, "--verbose", "--format", "json").out)
+    assert told["tables"]["orders"]["evidence"]["agreement"]["device"] == "cpu"
+    assert told["options"]["device"] == "gpu"
+
+
+def test_a_gpu_that_is_not_there_is_one_line(
+    card: Card, run: Run, in_process: None, tmp_path: Path
+) -> None:
+    card.missing = "CUDA finds no GPU."
+    path, into = write(tmp_path, "orders", ORDERS), tmp_path / "p"
+    made = run("profile", path, "--into", into, "--device", "gpu", "--kinds", "keys,fds,dcs")
+    assert made.code == 0
+    said = "warning: Pairs are counted on the processor. CUDA finds no GPU.\n"
+    assert made.err == said
+    unknown = run("profile", path, "--into", tmp_path / "q", "--device", "tpu")
+    assert (unknown.code, unknown.out) == (2, "")
+    assert unknown.err == "error: device can be 'auto', 'cpu' or 'gpu', not 'tpu'\n"
+    batch = ("--table", "orders", "--inserts", write(tmp_path, "new", BREAKING))
+    assert run("apply", into, *batch, "--device", "tpu").err == unknown.err
 
 
 def test_options_reach_the_profile_and_the_session(

@@ -11,13 +11,28 @@ from pyspark.sql import SparkSession
 
 from holdfast import Profile
 from holdfast.model.errors import SetupError
+from holdfast.spark.runner import SparkRunner
+from holdfast.tasks import devices
+from holdfast.tasks.result import TaskResult
 from tests import suites
+from tests.cluster.conftest import GPU
 
 pytestmark = [pytest.mark.cluster, pytest.mark.slow]
 
 
 def test_frames(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     suites.walk_through_every_job(spark, tmp_path, monkeypatch)
+
+
+def test_tasks_have_the_gpus_that_spark_schedules(spark: SparkSession) -> None:
+    def told(_: None) -> Iterator[TaskResult]:
+        yield TaskResult({"gpus": list(devices.handed_over())})
+
+    runner = SparkRunner(spark)
+    assert (runner.here, runner.gpus) == (False, 1)
+    assert runner.tasks == 2
+    results = runner.run([(told, None)] * 4)
+    assert [each.facts["gpus"] for result in results for each in result] == [[GPU]] * 4
 
 
 def test_files(spark: SparkSession, tmp_path: Path) -> None:
