@@ -24,6 +24,7 @@ from holdfast.model.changes import Changes
 from holdfast.model.comparisons import ORDER
 from holdfast.model.errors import BatchError, InputError, SchemaError, SourceError
 from tests import oracle
+from tests.limits import varied
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -162,7 +163,7 @@ def walk_through_every_job(
     walk.assert_exact()
 
     # Enough small segments are merged into one, and rows are still found afterwards.
-    monkeypatch.setattr("holdfast.table.compaction._FAN", 2)
+    varied(monkeypatch, merged_segments=2)
     walk.apply(inserts=make_rows(2, 300))
     assert walk.profile.snapshot().tables["t"].segments < 4
     walk.apply(deletes=walk.rows[-3:])

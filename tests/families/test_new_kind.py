@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import families
-from holdfast.evidence import compared, completion
 from holdfast.model.options import Options
 from holdfast.report import forms
 from holdfast.report.snapshot import snapshot
 from tests import oracle
 from tests.families.no_pairs import NoPair, NoPairs
+from tests.limits import varied
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import Shop, folder, small_limits
 from tests.pipeline.test_law import LIMITS, law
@@ -45,8 +45,7 @@ def test_the_law(data: st.DataObject, options: Options) -> None:
     rows = data.draw(rows_of(columns, 6))
     with folder() as path, small_limits(**data.draw(LIMITS)) as patch:
         patch.setitem(families.REGISTRY, "nopairs", NoPairs())
-        few = completion.Thresholds(all_pairs=data.draw(st.sampled_from([-1, 1 << 31])))
-        patch.setattr(compared, "THRESHOLDS", few)
+        varied(patch, all_pairs=data.draw(st.sampled_from([-1, 1 << 31])))
         shop = Shop(Path(path) / "p", columns, rows, options, data.draw(st.sampled_from([1, 3])))
         old = expected(rows, columns, options)
         assert {*shop.now.found["nopairs"]} == old

@@ -23,7 +23,6 @@ import pyarrow as pa
 import pytest
 
 from holdfast import families, flow
-from holdfast.evidence import looks, tiles
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import bitsets, evidence
@@ -35,19 +34,16 @@ from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.model.records import from_form, to_form
 from holdfast.report.snapshot import TableSnapshot, snapshot
-from holdfast.store import Store, differences, files
+from holdfast.store import Store, files
 from holdfast.store.run import Run
-from holdfast.table import compaction as upkeep
-from holdfast.table import indexes, placement
 from holdfast.table.batch import change_rows, read_batch
 from holdfast.table.witnesses import plain
-from holdfast.tasks import agree as agree_tasks
-from holdfast.tasks import evidence as evidence_tasks
-from holdfast.tasks import ingest, sealed
+from holdfast.tasks import sealed
 from holdfast.tasks.runner import InProcess, Runner
 from holdfast.tasks.segments import live_positions, map_arrays, write_arrays
 from holdfast.tasks.view import View
 from tests import oracle
+from tests.limits import varied
 from tests.strategies import Rows
 
 
@@ -303,54 +299,11 @@ def folder() -> tempfile.TemporaryDirectory[str]:
 
 
 @contextmanager
-def small_limits(
-    segment: int = 1 << 20,
-    divide: int = 10_000,
-    coarse: int = 1 << 18,
-    findings: int = 1 << 15,
-    merge: int = 8,
-    sample: int = 40_000,
-    cheap_probe: int = 50_000_000,
-    search_cost: float = 40,
-    few: int = 4_096,
-    groups: int = 64,
-    lookup: float = 4_096,
-    combinations: int = 1 << 13,
-    more: int = 4_096,
-    many: int = 64,
-    tile: int = 32_767,
-    few_pairs: int = 1 << 16,
-    share: float = 1e9,
-    differences_each: int = 3,
-) -> Iterator[pytest.MonkeyPatch]:
-    """Limits low enough that small tables reach what large ones do; nothing is flushed."""
+def small_limits(**changed: Any) -> Iterator[pytest.MonkeyPatch]:
+    """Thresholds low enough that small tables reach what large ones do; nothing is flushed."""
+    few = {"part_from_candidates": 0, "difference_share": 1e9, "differences": 3}
     with pytest.MonkeyPatch.context() as patch:
-        for module in (ingest, placement, upkeep):
-            patch.setattr(module, "SEGMENT_ROWS", segment)
-        patch.setattr(placement, "_SMALL", divide)
-        thresholds = looks.Thresholds(
-            sample_rows=sample,
-            cheap_probe=cheap_probe,
-            search_cost=search_cost,
-            part_from_rows=coarse,
-            part_from_candidates=0,
-            few_combinations=few,
-            large_groups=groups,
-        )
-        patch.setattr(looks, "THRESHOLDS", thresholds)
-        patch.setattr(indexes, "_LARGE_GROUPS", groups)
-        patch.setattr(indexes, "_LOOKUP_ROWS", lookup)
-        patch.setattr(evidence_tasks, "_COMBINATIONS", combinations)
-        patch.setattr(evidence_tasks, "_MORE", more)
-        patch.setattr(evidence_tasks, "_MANY", many)
-        patch.setattr(upkeep, "_FAN", merge)
-        patch.setattr(agree_tasks, "TILE_ROWS", tile)
-        patch.setattr(tiles, "_FEW_PAIRS", few_pairs)
-        patch.setattr(differences, "SHARE", share)
-        patch.setattr(differences, "MOST", differences_each)
-
-        empty = evidence.findings
-        patch.setattr(evidence, "findings", lambda words: empty(words, findings))
+        varied(patch, **{**few, **changed})
         patch.setattr(files, "sync_file", lambda _path: None)
         patch.setattr(sealed, "flush", lambda _descriptor: None)
         yield patch

@@ -383,7 +383,7 @@ def test_an_apply_that_fails_anywhere_leaves_nothing(tmp_path: Path, late: bool)
         "row_key": ("c0",),
     }
     after = [*rows[:2], rows[3], *rows[6:], *batch["inserts"], *batch["updates"]]
-    with small_limits(merge=2, divide=0):
+    with small_limits(merged_segments=2, undivided_rows=0):
         shop = Shop(tmp_path / "p", 4, rows)
         before = files(shop)
         fail_at = 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,12 +16,12 @@ from hypothesis import strategies as st
 
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import completion
-from holdfast.evidence.completion import Scope, Thresholds
-from holdfast.evidence.regions import Costs
+from holdfast.evidence.completion import Scope
 from holdfast.kernels import bitsets, groups, violations
 from holdfast.model.comparisons import EQUALITY, ORDER, Comparison, Space
 from holdfast.model.constraints import DenialConstraint
 from holdfast.model.grammar import parse
+from holdfast.model.thresholds import Costs
 from holdfast.sample import tax
 from holdfast.tasks import completion as tasks
 from holdfast.tasks import encode
@@ -30,26 +31,30 @@ from holdfast.tasks.segments import Segment, unique, with_dead, write_words
 from holdfast.tasks.view import View
 from tests import oracle
 from tests.kernels.test_violations import Row, evidence_of, spaces, tables
+from tests.limits import varied
 from tests.pipeline.tables import folder
 from tests.strategies import examples
 
 PREFIX = "*-run-"
 
-SEARCHED = Thresholds(all_pairs=-1, costs=Costs(pairs_a_second=1e-9), shown=2)
-GROUPED = Thresholds(all_pairs=-1, costs=Costs(search_seconds_a_row=1e9, sweep_seconds_a_row=1e9))
-MIXED = Thresholds(
-    all_pairs=-1,
-    costs=Costs(
+SEARCHED = {"all_pairs": -1, "costs": Costs(pairs_a_second=1e-9), "shown_pairs": 2}
+GROUPED = {
+    "all_pairs": -1,
+    "costs": Costs(search_seconds_a_row=1e9, sweep_seconds_a_row=1e9),
+}
+MIXED = {
+    "all_pairs": -1,
+    "costs": Costs(
         pairs_a_second=1e3,
         edge_pairs_a_row=0,
         sweep_seconds_a_row=1e-3,
         search_seconds_a_row=1e-3,
     ),
-    share_pairs=3,
-)
-BOXED = Thresholds(
-    all_pairs=-1,
-    costs=Costs(
+    "share_pairs": 3,
+}
+BOXED = {
+    "all_pairs": -1,
+    "costs": Costs(
         pairs_a_second=1e3,
         edge_pairs_a_row=0,
         box_seconds_a_row=0,
@@ -57,10 +62,10 @@ BOXED = Thresholds(
         search_seconds_a_row=1e6,
         sweep_seconds_a_row=1e6,
     ),
-    share_pairs=3,
-)
-WAYS = {
-    "all": Thresholds(),
+    "share_pairs": 3,
+}
+WAYS: dict[str, dict[str, Any]] = {
+    "all": {},
     "searched": SEARCHED,
     "grouped": GROUPED,
     "mixed": MIXED,
@@ -152,18 +157,18 @@ def test_completed_evidence_is_that_of_all_pairs(
     maximal = oracle.maximal_sets(shown)
     minimal = oracle.minimal_sets_stepwise(space.atoms, shown)
     with folder() as root, pytest.MonkeyPatch.context() as patched:
+        varied(patched, **WAYS[way])
         if small:
             patched.setattr(groups, "LARGE", 3)
-            patched.setattr(tasks, "MET", 2)
             patched.setattr(violations, "LEAF", 1)
             patched.setattr(violations, "TILE", 2)
-            patched.setattr(tasks, "WINDOW", 2)
-            patched.setattr(tasks, "SIDE", 0)  # nothing is sampled: everything is to be found
+            # Nothing is sampled: everything is to be found.
+            varied(patched, violating_rows=2, window_rows=2, sample_tile_rows=0)
         view = written(
             Path(root), [as_table(part, space.columns) for part in parts], nulls_equal, dead
         )
         schema = as_table([], space.columns).schema
-        scope = Scope(InProcess(runners), view, schema, space, PREFIX, thresholds=WAYS[way])
+        scope = Scope(InProcess(runners), view, schema, space, PREFIX)
         known = Evidence.none(space.atoms) if small else None
         found = completion.complete(scope, known, max_comparisons=limit)
         assert not [*Path(root).glob("codes-*")]
@@ -188,7 +193,7 @@ def test_given_candidates_are_validated(
     asked = data.draw(st.lists(st.sets(atom, max_size=4), max_size=5))
     with folder() as root, pytest.MonkeyPatch.context() as patched:
         if small:
-            patched.setattr(tasks, "MET", 2)
+            varied(patched, violating_rows=2)
             patched.setattr(violations, "LEAF", 1)
         tables = [as_table(part, space.columns) for part in parts]
         view = written(Path(root), tables, nulls_equal, dead)
@@ -220,7 +225,7 @@ def test_pairs_with_a_row_of_a_batch(
     }
     with folder() as root, pytest.MonkeyPatch.context() as patched:
         if small:
-            patched.setattr(tasks, "CHUNK", 2)
+            varied(patched, coded_rows=2)
         tables = [as_table(part, space.columns) for part in parts]
         view = written(Path(root), tables, nulls_equal, dead)
         scope = Scope(InProcess(runners), view, tables[0].schema, space, PREFIX)
@@ -230,12 +235,15 @@ def test_pairs_with_a_row_of_a_batch(
     assert_shown(found, rows, space, nulls_equal)
 
 
-def test_what_held_before_is_not_searched_again(tmp_path: Path) -> None:
+def test_what_held_before_is_not_searched_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Only candidates that contain no held set are searched violations of."""
+    varied(monkeypatch, **SEARCHED)
     rows: list[Row] = [(n % 7, n % 3, -n) for n in range(40)]
     space = Space("denial", 3, tuple(Comparison(c, c, ORDER) for c in range(3)))
     view = written(tmp_path, [as_table(rows, 3)], nulls_equal=True)
-    scope = Scope(Searches(), view, as_table([], 3).schema, space, PREFIX, thresholds=SEARCHED)
+    scope = Scope(Searches(), view, as_table([], 3).schema, space, PREFIX)
     first = completion.complete(scope)
     assert first.rounds
     again = completion.complete(scope, known=first.evidence, held=first.cover.minimal)
@@ -253,12 +261,15 @@ def test_what_held_before_is_not_searched_again(tmp_path: Path) -> None:
         ("boxed", {"code", "sample", "together"}),
     ],
 )
-def test_costs_choose_the_way(tmp_path: Path, way: str, tasks_used: set[str]) -> None:
+def test_costs_choose_the_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, tasks_used: set[str]
+) -> None:
+    varied(monkeypatch, **WAYS[way])
     rows: list[Row] = [(n % 7, n % 5, -n % 11, n) for n in range(60)]
     space = Space("denial", 4, tuple(Comparison(c, c, ORDER) for c in range(4)))
     view = written(tmp_path, [as_table(rows, 4)], nulls_equal=True)
     runner = Searches()
-    scope = Scope(runner, view, as_table([], 4).schema, space, PREFIX, thresholds=WAYS[way])
+    scope = Scope(runner, view, as_table([], 4).schema, space, PREFIX)
     completion.complete(scope)
     assert tasks_used <= runner.used
     assert way == "boxed" or runner.used == tasks_used
@@ -289,7 +300,9 @@ def test_a_space_without_comparisons_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", [*WAYS])
-def test_planted_rules_of_tax_records_are_found(tmp_path: Path, way: str) -> None:
+def test_planted_rules_of_tax_records_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
     table = tax.rows(3_000, seed=1)
     comparisons = [
         Comparison(c, c, EQUALITY if each.type == pa.string() else ORDER)
@@ -297,14 +310,15 @@ def test_planted_rules_of_tax_records_are_found(tmp_path: Path, way: str) -> Non
     ]
     space = Space("denial", len(comparisons), tuple(comparisons))
     view = written(tmp_path, [table.slice(0, 2_000), table.slice(2_000)], nulls_equal=True)
-    few = replace(WAYS[way], sample_pairs_a_row=64, windows=1)
-    scope = Scope(InProcess(), view, tax.SCHEMA, space, PREFIX, thresholds=few)
+    varied(monkeypatch, **WAYS[way], sample_pairs_a_row=64, windows=1)
+    scope = Scope(InProcess(), view, tax.SCHEMA, space, PREFIX)
     found = completion.complete(scope, max_comparisons=4)
     minimal = [set(each) for each in bitsets.to_columns(found.cover.minimal)]
     for rule in tax.planted():
         atoms = atoms_of(rule, space)
         assert any(each <= atoms for each in minimal), rule
-    everything = completion.complete(replace(scope, thresholds=Thresholds()), max_comparisons=4)
+    monkeypatch.undo()
+    everything = completion.complete(scope, max_comparisons=4)
     assert bitsets.to_columns(everything.cover.minimal) == bitsets.to_columns(found.cover.minimal)
 
 

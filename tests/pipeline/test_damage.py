@@ -45,7 +45,7 @@ def row_inputs() -> dict[str, RowInput]:
 def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A profile of two tables and three versions, with a file of every kind."""
     path = tmp_path_factory.mktemp("damage") / "p"
-    with small_limits(divide=0):
+    with small_limits(undivided_rows=0):
         store, runner = Store.create(path), InProcess(2)
         flow.profile(runner, store, row_inputs(), OPTIONS, no_progress)
         changes = {
@@ -130,7 +130,7 @@ def overwrite(path: Path, content: bytes) -> None:
 
 @pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
 def test_any_damaged_file_is_named(profile: Path, answer: Answer) -> None:
-    with folder() as place, small_limits(divide=0):
+    with folder() as place, small_limits(undivided_rows=0):
         path = Path(place) / "p"
 
         def copied() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from holdfast import families, flow
 from holdfast.api import Profile
-from holdfast.evidence import compared, completion, strategy
+from holdfast.evidence import strategy
 from holdfast.families.denial_constraints.predicates import atoms_of, denial_of
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
@@ -29,6 +29,7 @@ from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
 from tests import oracle
 from tests.data import MISSING, data_dir, read_table
+from tests.limits import varied
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import BIGINT, KINDS, Shop, folder, small_limits
 from tests.pipeline.test_law import LIMITS, law
@@ -115,8 +116,7 @@ def test_kept_equals_fresh(data: st.DataObject, options: Options) -> None:
     rows = data.draw(rows_of(len(columns), 6))
     with folder() as path, small_limits(**data.draw(LIMITS)) as patch:
         # Without it all pairs of so small a table are compared.
-        few = completion.Thresholds(all_pairs=data.draw(st.sampled_from([-1, 1 << 31])))
-        patch.setattr(compared, "THRESHOLDS", few)
+        varied(patch, all_pairs=data.draw(st.sampled_from([-1, 1 << 31])))
         # Where nobody asks for a way, a table moves between them as it grows and shrinks.
         patch.setattr(strategy, "expected_seconds", lambda rows, *_: float(rows))
         patch.setattr(strategy, "_QUICK", 3.0)

@@ -249,7 +249,7 @@ def test_a_key_that_holds_validates_dependencies_too(tmp_path: Path) -> None:
     gone: Rows = [zero, (0, 0, 1, 0), *[zero] * 3, (1, 0, 0, 0), *[zero] * 2]
     new: Rows = [(0, 1, 0, 0), *[(0, 0, 0, 1)] * 5]
     options = Options(kinds=("keys", "fds"), evidence="witnessed")
-    with small_limits(merge=2):
+    with small_limits(merged_segments=2):
         shop = Shop(tmp_path / "p", 4, old, options, tasks=3)
         shop.apply(inserts=[], deletes=[])
         shop.apply(inserts=[zero] * 3, deletes=[])

@@ -15,17 +15,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.evidence import devices, strategy, tiles
+from holdfast.evidence import devices, strategy
 from holdfast.kernels import gpu
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.errors import InputError
 from holdfast.model.options import Options
 from holdfast.report import forms, terminal
 from holdfast.report.snapshot import snapshot
-from holdfast.tasks import agree as tasks
 from holdfast.tasks import devices as device_tasks
 from holdfast.tasks.runner import InProcess
 from tests.card import NAME, Card, stand_in
+from tests.limits import varied
 from tests.pipeline.tables import BIGINT, Shop, small_limits
 from tests.pipeline.test_law import OPTIONS, keep, law
 from tests.strategies import Rows, rows_of
@@ -153,8 +153,7 @@ def test_a_gpu_has_large_tiles_and_few_tasks(card: Card, tmp_path: Path) -> None
         Shop(tmp_path / "p", 4, ROWS, device, tasks=3)
         assert card.rows == [60]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(tasks, "GPU_TILE_ROWS", 25)
-            patch.setattr(tiles, "_FEW_ON_GPU", 100)
+            varied(patch, gpu_tile_rows=25, gpu_tile_pairs=100)
             shop = Shop(tmp_path / "q", 4, ROWS, device, tasks=3)
     shop.assert_exact(ROWS)
     assert len(card.rows) > 6
@@ -169,8 +168,9 @@ def test_the_law_with_a_gpu(data: st.DataObject, options: Options, workers: int)
     options = replace(options, kinds=("keys", "fds"), evidence="counted", device="gpu")
     with pytest.MonkeyPatch.context() as patch:
         card = stand_in(patch)
-        patch.setattr(tasks, "GPU_TILE_ROWS", data.draw(st.sampled_from([1, 3, 1 << 20])))
-        patch.setattr(tiles, "_FEW_ON_GPU", data.draw(st.sampled_from([1, 4, 1 << 38])))
+        rows = data.draw(st.sampled_from([1, 3, 1 << 20]))
+        pairs = data.draw(st.sampled_from([1, 4, 1 << 38]))
+        varied(patch, gpu_tile_rows=rows, gpu_tile_pairs=pairs)
         if data.draw(st.booleans()):
             card.failure = MemoryError("full")
         columns = data.draw(st.integers(1, 4))

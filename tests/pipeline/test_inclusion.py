@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import flow
-from holdfast.families.inclusion_dependencies import changes as inclusion_changes
-from holdfast.families.inclusion_dependencies import compaction as inclusion_compaction
 from holdfast.families.inclusion_dependencies import n_ary as tuples
 from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.input.row_input import Columns, RowInput
@@ -30,6 +28,7 @@ from holdfast.store import Store
 from holdfast.tasks import values
 from holdfast.tasks.runner import InProcess
 from tests import oracle
+from tests.limits import varied
 from tests.pipeline.tables import folder, rewrite, small_limits
 from tests.pipeline.test_law import law
 
@@ -439,15 +438,19 @@ def keep(data: st.DataObject, options: Options, tasks: int, wide: bool, kinds: l
     for name in ("t", "a.b")[: data.draw(st.integers(1, 2))]:
         types = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4))
         tables[name] = (types, data.draw(rows_of(types, 10)))
-    with folder() as path, small_limits(segment=data.draw(st.sampled_from([5, 1 << 20]))) as patch:
+    with (
+        folder() as path,
+        small_limits(segment_rows=data.draw(st.sampled_from([5, 1 << 20]))) as patch,
+    ):
         if data.draw(st.booleans()):
-            for module in (inclusion_changes, tuples):
-                patch.setattr(module, "_AT_ONCE", 0)
-            patch.setattr(tuples, "_MOST_LOOKED_UP", data.draw(st.sampled_from([0, 3, 1 << 17])))
-            patch.setattr(inclusion_compaction, "_SMALLEST", 2)
-            for module in (inclusion_changes, inclusion_compaction, values, tuples):
-                patch.setattr(module, "HELD", data.draw(st.sampled_from([2, 7])))
-        patch.setattr(inclusion_compaction, "_FAN", data.draw(st.sampled_from([2, 3])))
+            varied(
+                patch,
+                task_cells=0,
+                task_entries=data.draw(st.sampled_from([2, 7])),
+                looked_up_rows=data.draw(st.sampled_from([0, 3, 1 << 17])),
+                small_run=2,
+            )
+        varied(patch, merged_runs=data.draw(st.sampled_from([2, 3])))
         if wide:
             types = ["bigint"] * 8
             for i in range(8):

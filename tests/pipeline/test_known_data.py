@@ -102,7 +102,7 @@ def check(real: Real, few: int) -> None:
 
 @pytest.mark.parametrize("name", SMALL)
 def test_keys(tmp_path: Path, name: str) -> None:
-    with small_limits(segment=500, divide=100):
+    with small_limits(segment_rows=500, undivided_rows=100):
         check(Real(tmp_path, name), 12)
 
 
@@ -115,7 +115,7 @@ def test_keys_of_larger_tables(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.slow
 def test_keys_from_a_sample(tmp_path: Path) -> None:
-    with small_limits(segment=1_000):
+    with small_limits(segment_rows=1_000):
         check(Real(tmp_path, "abalone", Options(start="sample")), 12)
 
 

@@ -16,13 +16,13 @@ from tests.strategies import Rows
 
 WAYS: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "many segments": {"segment": 300, "divide": 0},
-    "coarse first": {"divide": 0, "coarse": 0},
-    "hardly sampled": {"sample": 3},
-    "coarse first, hardly sampled": {"divide": 0, "coarse": 0, "sample": 3},
-    "little room": {"findings": 8, "sample": 100},
-    "searched instead of probed": {"cheap_probe": -1, "search_cost": 0, "segment": 700},
-    "merged": {"segment": 4_000, "merge": 2},
+    "many segments": {"segment_rows": 300, "undivided_rows": 0},
+    "coarse first": {"undivided_rows": 0, "part_from_rows": 0},
+    "hardly sampled": {"sample_rows": 3},
+    "coarse first, hardly sampled": {"undivided_rows": 0, "part_from_rows": 0, "sample_rows": 3},
+    "little room": {"found_masks": 8, "sample_rows": 100},
+    "searched instead of probed": {"cheap_probe": -1, "search_cost": 0, "segment_rows": 700},
+    "merged": {"segment_rows": 4_000, "merged_segments": 2},
 }
 
 
@@ -66,7 +66,7 @@ def test_when_most_rows_go(tmp_path: Path) -> None:
     """Segments are rewritten, all witnesses are gone, and keys come back."""
     random = np.random.default_rng(5)
     codes = random.integers(0, [3, 4, 30, 60, 900], (9_000, 5))
-    with small_limits(segment=5_000):
+    with small_limits(segment_rows=5_000):
         shop = Shop(tmp_path / "p", 5, rows_of(codes), tasks=1)
         shop.apply(deletes=rows_of(codes[700:]))
         codes = codes[:700]

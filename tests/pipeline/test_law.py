@@ -24,20 +24,21 @@ from tests.strategies import INTERPRETED, Rows, examples, rows_of
 
 LIMITS = st.fixed_dictionaries(
     {
-        "segment": st.sampled_from([1 << 20, 5, 2]),
-        "divide": st.sampled_from([10_000, 0]),
-        "coarse": st.sampled_from([1 << 18, 0]),
-        "findings": st.sampled_from([1 << 15, 4, 1]),
-        "merge": st.sampled_from([2, 3, 8]),
-        "sample": st.sampled_from([40_000, 2]),
-        "few": st.sampled_from([4_096, 0, 2]),
-        "groups": st.sampled_from([64, 0, 1]),
-        "lookup": st.sampled_from([4_096, 0, 1]),
-        "combinations": st.sampled_from([1 << 13, 4]),
-        "more": st.sampled_from([4_096, 1]),
-        "many": st.sampled_from([64, 0]),
-        "tile": st.sampled_from([32_767, 3, 1]),
-        "few_pairs": st.sampled_from([1 << 16, 4, 1]),
+        "segment_rows": st.sampled_from([1 << 20, 5, 2]),
+        "undivided_rows": st.sampled_from([10_000, 0]),
+        "part_from_rows": st.sampled_from([1 << 18, 0]),
+        "found_masks": st.sampled_from([1 << 15, 4, 1]),
+        "merged_segments": st.sampled_from([2, 3, 8]),
+        "sample_rows": st.sampled_from([40_000, 2]),
+        "few_combinations": st.sampled_from([4_096, 0, 2]),
+        "large_groups": st.sampled_from([64, 0, 1]),
+        "own_index_rows": st.sampled_from([64, 0, 1]),
+        "lookup_rows": st.sampled_from([4_096, 0, 1]),
+        "representatives": st.sampled_from([1 << 13, 4]),
+        "group_rows": st.sampled_from([4_096, 1]),
+        "narrowed_rows": st.sampled_from([64, 0]),
+        "tile_rows": st.sampled_from([32_767, 3, 1]),
+        "tile_pairs": st.sampled_from([1 << 16, 4, 1]),
     }
 )
 PROBES = st.sampled_from(

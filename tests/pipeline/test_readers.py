@@ -17,8 +17,9 @@ from holdfast.model.errors import ConflictError, StoreError
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import agree_sets
-from holdfast.store import Store, differences, leases
+from holdfast.store import Store, leases
 from holdfast.tasks.runner import InProcess
+from tests.limits import varied
 from tests.pipeline.tables import BIGINT, Shop, row_input
 from tests.strategies import Rows
 
@@ -30,7 +31,7 @@ PAIR = (Attribute("t", "c0"), Attribute("t", "c1"))
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
     # Files that the next version needs, too, would still be there.
-    monkeypatch.setattr(differences, "SHARE", 0)
+    varied(monkeypatch, difference_share=0)
     shop = Shop(tmp_path / "p", 3, ROWS, COUNTED)
     shop.apply(inserts=[(40, 1, 1)], deletes=ROWS[:2])
     return shop

@@ -21,6 +21,7 @@ from holdfast.tasks import ingest as task
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import InProcess
+from tests.limits import varied
 from tests.strategies import examples
 
 REFUSED = [
@@ -85,7 +86,7 @@ def test_rows_are_counted_whatever_the_bytes(
     guessed: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(reading, "_GUESS_ROWS", guess_rows)
+    varied(monkeypatch, guess_rows=guess_rows)
     found = rows(lines([(b"1", b"x"), (b"2", odd), (b"3", b"4")], guessed), destination)
     assert found == (None if odd in REFUSED else 3)
 
@@ -141,7 +142,7 @@ def test_rows_are_counted_again_when_they_are_read_again(
     destination: Destination, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The guess is wrong, and the second reading is the one that loses something."""
-    monkeypatch.setattr(reading, "_GUESS_ROWS", 1)
+    varied(monkeypatch, guess_rows=1)
     row_input = lines([(b"1",), (b"x",)])
     assert read(row_input, destination).rows == 2
     parse = task.text.parse

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import strategy, tiles
 from holdfast.kernels import bitsets, evidence, ranks
+from holdfast.model import thresholds
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.options import Options
-from holdfast.tasks import agree as tasks
 from holdfast.tasks.agree import Count, Side, Stretch
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.segments import Segment
@@ -63,7 +63,7 @@ def test_every_pair_is_in_one_tile(
         sign: {frozenset(p) for p in (*product(changed, stay), *combinations(changed, 2))}
         for changed, sign in ((brought, 1), (taken, -1))
     }
-    with small_limits(tile=tile, few_pairs=few):
+    with small_limits(tile_rows=tile, tile_pairs=few):
         dealt = tiles.deal(counted(with_pairs=True), *lines, calls)
     sizes = []
     found: dict[int, Counter[frozenset[Row]]] = {1: Counter(), -1: Counter()}
@@ -103,7 +103,7 @@ def test_calls_have_as_many_pairs(kept: int, new: int, gone: int, calls: int) ->
     sizes = []
     for call in dealt:
         rows = [sum(part.rows for part in side) for side in call.sides]
-        assert max(rows) <= tasks.TILE_ROWS
+        assert max(rows) <= thresholds.current.tile_rows
         sizes.append(0)
         for each in call.tiles:
             ends = np.full(rows[each.ones], rows[each.others])
@@ -139,7 +139,7 @@ def test_a_task_numbers_no_more_rows_than_two_sides(
     monkeypatch.setattr(ranks, "numbers", noted)
     rows: Rows = [(i % 7, i % 11, i) for i in range(90)]
     options = Options(kinds=("keys", "fds"), evidence="counted")
-    with small_limits(tile=10, few_pairs=1, segment=25):
+    with small_limits(tile_rows=10, tile_pairs=1, segment_rows=25):
         shop = Shop(tmp_path / "p", 3, rows, options, tasks=3)
         assert numbered
         shop.apply(inserts=[(i % 7, i % 5, -i) for i in range(1, 20)], deletes=rows[:30])

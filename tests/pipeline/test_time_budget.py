@@ -116,7 +116,7 @@ def test_a_depth_is_kept_with_time_enough(data: st.DataObject, evidence: str) ->
     """Once a budget has ended somewhere, batches that it suffices for leave the depth alone."""
     rows = data.draw(rows_of(5, 14))
     options = Options(("keys", "fds"), evidence=evidence, time_budget=12)
-    with folder() as path, small_limits(**{**data.draw(LIMITS), "sample": 2}):
+    with folder() as path, small_limits(**{**data.draw(LIMITS), "sample_rows": 2}):
         with looks():
             shop = Shop(Path(path) / "p", 5, rows, options)
         limits = shop.now.limits

@@ -107,7 +107,7 @@ def test_rounds_go_from_nothing_to_what_holds(tmp_path: Path) -> None:
 
 def test_what_was_searched_in_part_is_proposed_again(tmp_path: Path) -> None:
     """A part of the rows refutes candidates and validates none; the next search is of all rows."""
-    with small_limits(coarse=0, few=0, divide=0):
+    with small_limits(part_from_rows=0, few_combinations=0, undivided_rows=0):
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with from_nothing(shop) as state:
             take_round(state)  # of the empty set, from which no search can start
@@ -127,7 +127,7 @@ def test_what_was_searched_in_part_is_proposed_again(tmp_path: Path) -> None:
 def test_a_left_side_with_too_many_combinations_is_searched(tmp_path: Path) -> None:
     """Representatives are for few combinations of values. Where there turn out to be more than
     there is room for nothing is validated, and the next look is a search."""
-    with small_limits(groups=1, combinations=4):
+    with small_limits(large_groups=1, own_index_rows=1, representatives=4):
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with from_nothing(shop) as state:
             take_round(state)
@@ -147,7 +147,7 @@ def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
     """One probe for every candidate that held on the old rows, whatever the covers propose now, and
     for rows that are repeated."""
     inserts: Rows = [(0, 0, 0), (6, 0, 1), (6, 1, 0)]
-    with small_limits(lookup=1e9):
+    with small_limits(lookup_rows=1e9):
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with with_batch(shop, inserts) as state:
             none = Witnessed.none(3, (KEY, 0, 1, 2), Limits())
@@ -194,7 +194,7 @@ def test_a_new_batch_is_looked_up_even_if_it_is_late(tmp_path: Path) -> None:
 def test_a_probe_that_returns_more_than_a_search_is_not_taken(
     tmp_path: Path, cheap_probe: int, reached: bool
 ) -> None:
-    with small_limits(cheap_probe=cheap_probe, search_cost=0, lookup=1e9):
+    with small_limits(cheap_probe=cheap_probe, search_cost=0, lookup_rows=1e9):
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         table = replace(Known.load(shop.store, shop.store.read(), "t").table, indexed=("0", "1"))
         key = chosen([(0, 1)], 3)

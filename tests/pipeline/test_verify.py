@@ -31,7 +31,7 @@ ROWS: Rows = [(i % 6, i // 6, i % 2, i % 3 or None) for i in range(36)]
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Shop:
-    with small_limits(divide=0):
+    with small_limits(undivided_rows=0):
         shop = Shop(tmp_path / "p", [KINDS[0], KINDS[2], KINDS[5], KINDS[3]], ROWS, tasks=2)
         shop.apply(deletes=ROWS[:3], inserts=[(0, 0, 0, 0), (0, 0, 1, 0)])
     return shop

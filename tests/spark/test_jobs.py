@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Profile
+from tests.limits import varied
 
 pytestmark = pytest.mark.spark
 
@@ -84,7 +85,7 @@ def test_a_merge_is_one_job_more(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     segments = shop.snapshot().tables["t"].segments
-    monkeypatch.setattr("holdfast.table.compaction._FAN", segments + 1)
+    varied(monkeypatch, merged_segments=segments + 1)
     with counted(spark) as jobs:
         shop.apply("t", inserts=frame(SCHEMA, (100, "d1", 50, "n1")).coalesce(1))
     assert shop.snapshot().tables["t"].segments == 1

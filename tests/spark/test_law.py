@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
 from tests import oracle
+from tests.limits import varied
 from tests.spark.conftest import KEYS
 from tests.strategies import Rows, changes, rows_of, tables
 
@@ -84,7 +85,7 @@ def test_inserts_and_deletes(
     width, rows = table
     options = Options(kinds=kinds, nulls=nulls, start=start, evidence="witnessed")
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
-        patch.setattr("holdfast.table.compaction._FAN", 3)
+        varied(patch, merged_segments=3)
         source = frame(spark, width, rows, partitions)
         profile = Profile.create(Path(folder, "p"), {"t": source}, options=options)
         assert_exact(profile, width, rows, nulls)

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.kernels import bitsets
+from holdfast.model import thresholds
 from holdfast.model.errors import StoreError
-from holdfast.store import Store, differences
+from holdfast.store import Store
 from holdfast.store.codecs import _changed, encoded, masks_of, stored
 from holdfast.store.differences import difference, saved
 from holdfast.tasks.sealed import seal_of
@@ -107,7 +108,7 @@ def test_differences_never_outgrow_half_of_their_base(store: Store) -> None:
             files = saved(store, lease, "sets", pa.table({"mask": masks_of(masks)}), files)
             bases.add(files[0])
             base, *rest = (seal.size for seal in map(seal_of, files) if seal)
-            assert sum(rest) <= differences.SHARE * base
+            assert sum(rest) <= thresholds.current.difference_share * base
             masks = bitsets.distinct(np.concatenate([masks[500:], some_masks(step + 2, 500)]))
         assert 2 <= len(bases) < 12
         # What is new throughout is written whole.

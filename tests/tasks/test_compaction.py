@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from holdfast.model import thresholds
 from holdfast.model.records import from_form
 from holdfast.table import compaction as upkeep
 from holdfast.tasks import compaction as tasks
-from holdfast.tasks import ingest as ingest_tasks
 from holdfast.tasks.encode import layout
 from holdfast.tasks.ingest import Ingest, ingest
 from holdfast.tasks.segments import (
@@ -140,7 +140,7 @@ def test_segments_are_merged_in_tiers() -> None:
     large = [sized(n, 50_000) for n in range(20, 27)]
     assert upkeep.due((*large, *small[:7])) == []
     assert upkeep.due((*large, *small)) == [tuple(small)]
-    full = [sized(n, ingest_tasks.SEGMENT_ROWS) for n in range(30, 50)]
+    full = [sized(n, thresholds.current.segment_rows) for n in range(30, 50)]
     assert upkeep.due(tuple(full)) == []
 
 

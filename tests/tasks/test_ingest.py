@@ -10,8 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from holdfast.tasks import ingest as module
-from holdfast.tasks import segments as files
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
@@ -26,6 +24,7 @@ from holdfast.tasks.segments import (
     row_codes,
     with_dead,
 )
+from tests.limits import varied
 
 SCHEMA = pa.schema([("c0", pa.int64()), ("c1", pa.string()), ("c2", pa.float64())])
 
@@ -82,8 +81,7 @@ def lines(texts: list[str], origins: list[int | None] | None = None) -> pa.Recor
 def test_segments_hold_the_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int, chunk: int
 ) -> None:
-    monkeypatch.setattr(module, "SEGMENT_ROWS", size)
-    monkeypatch.setattr(files, "RAW_BATCH", 2)
+    varied(monkeypatch, segment_rows=size, raw_rows=2)
     rows = table(17)
     told = spec(tmp_path, indexes=(ROWS, "0", "1"))
     segments = [segment(p) for p in ingested(iter(rows.to_batches(max_chunksize=chunk)), told)]

@@ -30,8 +30,6 @@ U64 = NDArray[np.uint64]
 
 Found = tuple[Evidence, Covers]
 
-THRESHOLDS = completion.Thresholds()
-
 
 def discovered(run: Run, table: Table, space: Space, limits: Limits) -> Found:
     """From nothing but the rows."""
@@ -103,7 +101,7 @@ def _scope(run: Run, table: Table, space: Space, time: Time | None = None) -> Sc
 
     view = table.view(run.store.path, run.options)
     prefix, schema = run.destination.prefix, table.columns.schema
-    return Scope(run.runner, view, schema, space, prefix, progress, THRESHOLDS)
+    return Scope(run.runner, view, schema, space, prefix, progress)
 
 
 def _covers(space: Space, done: Completed, most: int | None) -> Covers:

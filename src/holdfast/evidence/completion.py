@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,9 @@ from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import regions
 from holdfast.evidence.counted import groups_of
-from holdfast.evidence.regions import Costs, Region, Sampled
+from holdfast.evidence.regions import Region, Sampled
 from holdfast.kernels import bitsets
+from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.model.progress import Progress, no_progress
 from holdfast.tasks import completion as tasks
@@ -41,32 +42,6 @@ Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Thresholds:
-    """How much is done at a time. Results do not depend on these."""
-
-    all_pairs: int = 1 << 31
-    """Pairs of a table that are all compared, because that takes seconds."""
-
-    sample_pairs_a_row: int = 4_096
-    """Random pairs that are compared first."""
-
-    windows: int = 16
-    """Stretches of neighbours that are compared first, of each column."""
-
-    share_pairs: int = 10_000_000
-    """Pairs that are worth a task of their own."""
-
-    shown: int = 64
-    """Violating pairs that are brought back for a candidate."""
-
-    candidates: int = 512
-    """Candidates that each task searches violations of in a round, at most."""
-
-    costs: Costs = field(default_factory=Costs)
-    """What things cost, for the choice between regions and searches."""
-
-
-@dataclass(frozen=True)
 class Scope:
     """Which pairs of rows are looked at, and where."""
 
@@ -76,7 +51,6 @@ class Scope:
     space: Space
     prefix: str  # of the files that tasks write
     progress: Progress = no_progress
-    thresholds: Thresholds = field(default_factory=Thresholds)
 
     @property
     def rows(self) -> int:
@@ -187,13 +161,13 @@ class _State:
     def begin(self, sample: bool) -> None:
         """Sample pairs, or compare all where there are few; pairs of every selectivity are needed
         for the cost of groups in any case."""
-        scope, limits = self.scope, self.scope.thresholds
+        scope, limits = self.scope, thresholds.current
         if scope.pairs <= max(0, limits.all_pairs):
             self.compare_all()
             return
         count = scope.runner.tasks
         columns = sorted(self.planes.files) if sample else []
-        number = limits.sample_pairs_a_row * scope.rows if sample else tasks.SIDE**2
+        number = limits.sample_pairs_a_row * scope.rows if sample else limits.sample_tile_rows**2
         number = min(number, scope.pairs) // count
         scope.progress("sample")
         calls: list[Call] = [
@@ -229,9 +203,9 @@ class _State:
     def validate(self, candidates: U64) -> None:
         """One round, in one job: regions where that is cheaper, and searches for violations of what
         they leave open."""
-        scope = self.scope
-        chosen, left = regions.choose(candidates, scope.space, self.sampled, scope.thresholds.costs)
-        most = scope.thresholds.candidates * scope.runner.tasks
+        scope, limits = self.scope, thresholds.current
+        chosen, left = regions.choose(candidates, scope.space, self.sampled, limits.costs)
+        most = limits.task_candidates * scope.runner.tasks
         asked = candidates[left]
         asked = asked[np.argsort(bitsets.popcount(asked), kind="stable")[:most]]
         scope.progress("search", round=self.round, candidates=len(candidates))
@@ -264,7 +238,7 @@ class _State:
         calls: list[Call] = []
         for region in chosen:
             pairs = self.sampled.pairs(self.scope.space, region)
-            worth = pairs // self.scope.thresholds.share_pairs + 1
+            worth = pairs // thresholds.current.share_pairs + 1
             parts = int(min(self.scope.runner.tasks, worth))
             for part in range(parts):
                 if region.equal is not None:
@@ -279,7 +253,7 @@ class _State:
 def _searching(scope: Scope, planes: Planes, candidates: U64) -> list[Call]:
     """Calls that search for pairs which satisfy sets of atoms, dealt out in turn."""
     count = min(scope.runner.tasks, len(candidates))
-    atoms, most = bitsets.to_columns(candidates), scope.thresholds.shown
+    atoms, most = bitsets.to_columns(candidates), thresholds.current.shown_pairs
     return [
         (tasks.violating, tasks.Violating(planes, tuple(atoms[k::count]), most))
         for k in range(count)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from holdfast.cover import candidates as cands
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import Candidates
+from holdfast.model import thresholds
 from holdfast.table import indexes
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
@@ -31,43 +32,6 @@ from holdfast.tasks.view import View, bounds
 Flags = NDArray[np.bool_]
 
 _LOWEST = -(1 << 63)
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """Where one way of looking becomes cheaper than another. No result depends on them."""
-
-    sample_rows: int = 40_000
-    """Rows of a segment whose neighbours give the first evidence."""
-
-    round_candidates: int = 10_000
-    """Candidates of a round where the time is bounded: after it there is a look at the clock."""
-
-    cheap_probe: int = 50_000_000
-    """Rows that a probe may look at whatever a search would cost."""
-
-    search_cost: float = 40
-    """Rows that a probe looks at in the time in which a search goes through one."""
-
-    part: int = 16
-    """A search in part goes through one row in so many: cheap, and it refutes most that can be
-    refuted."""
-
-    part_from_rows: int = 1 << 18
-    """Tables smaller than this are searched in full at once."""
-
-    part_from_candidates: int = 64
-    """So few candidates are searched in full at once too: mostly that is the last look at them."""
-
-    few_combinations: int = 4_096
-    """Combinations of values on an lhs up to which it gets representatives."""
-
-    large_groups: int = 64
-    """Rows per combination from which representatives are worth more than all pairs of small
-    groups."""
-
-
-THRESHOLDS = Thresholds()
 
 
 @dataclass(frozen=True)
@@ -142,7 +106,7 @@ class Search(Look):
 
     def calls(self, scope: Scope) -> list[Call]:
         """A call for every range of codes."""
-        view, column, part = scope.view, self.order[0], THRESHOLDS.part
+        view, column, part = scope.view, self.order[0], thresholds.current.part
         cuts = bounds(view, column, parts(scope.runner, view) * (part if self.some else 1))
         ranges = list(zip([_LOWEST, *cuts], [*cuts, None], strict=True))
         if self.some:
@@ -168,7 +132,7 @@ class Representatives(Look):
 def sample_calls(scope: Scope) -> list[Call]:
     """Calls that gather the first evidence."""
     return [
-        (tasks.sample, tasks.Sample(share, scope.every_rhs, THRESHOLDS.sample_rows))
+        (tasks.sample, tasks.Sample(share, scope.every_rhs, thresholds.current.sample_rows))
         for share in shares(scope.view, scope.runner.tasks)
     ]
 
@@ -181,8 +145,9 @@ def probe(held: Candidates, table: Table, batch: tuple[Segment, ...], *, duplica
     columns = {column for group in lookups.lookups for column in group}
     batch_rows = sum(segment.live for segment in batch)
     returned = sum(batch_rows * rows / max(distinct[c], 1.0) for c in columns)
-    searched = THRESHOLDS.search_cost * rows * max(1, len(columns))
-    if returned > searched + THRESHOLDS.cheap_probe:
+    limits = thresholds.current
+    searched = limits.search_cost * rows * max(1, len(columns))
+    if returned > searched + limits.cheap_probe:
         lookups = lookups.without_lookups()
     return Probe(cands.chosen(held, lookups.reached), batch, lookups, duplicates)
 
@@ -192,8 +157,8 @@ def has_few_combinations(candidates: Candidates, table: Table) -> Flags:
     lhs = _flags(candidates, table)
     combinations = (lhs * np.log(np.maximum(table.distinct, 1.0))).sum(axis=1)
     most = min(
-        math.log(max(THRESHOLDS.few_combinations, 1)),
-        math.log(max(table.rows / max(THRESHOLDS.large_groups, 1), 1)),
+        math.log(max(thresholds.current.few_combinations, 1)),
+        math.log(max(table.rows / max(thresholds.current.large_groups, 1), 1)),
     )
     few: Flags = (combinations <= most) | ~lhs.any(axis=1)
     return few
@@ -203,7 +168,7 @@ def searches(candidates: Candidates, table: Table, *, part_first: bool) -> list[
     """A search for the candidates of every start column; with ``part_first``, and unless there are
     few candidates, in part."""
     by_selectivity = sorted(range(len(table.distinct)), key=lambda c: -table.distinct[c])
-    some = part_first and len(candidates.lhs) > THRESHOLDS.part_from_candidates
+    some = part_first and len(candidates.lhs) > thresholds.current.part_from_candidates
     start = _start_columns(candidates, table)
     return [
         Search(

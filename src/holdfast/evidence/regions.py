@@ -15,41 +15,11 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
 from holdfast.model.comparisons import BOTH, Space
+from holdfast.model.thresholds import Costs
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-
-
-@dataclass(frozen=True)
-class Costs:
-    """What a core needs for things, and how many of them are considered. Results do not depend on
-    these."""
-
-    pairs_a_second: float = 4e8
-    """Pairs that are compared."""
-
-    group_seconds_a_row: float = 3e-7
-    """Bringing equal rows together."""
-
-    box_seconds_a_row: float = 2e-6
-    """Cutting rows into boxes."""
-
-    edge_pairs_a_row: int = 16_384
-    """Pairs compared in boxes that a region only touches."""
-
-    sweep_seconds_a_row: float = 1e-7
-    """Searching for violations of a candidate with at most two columns that are not equal."""
-
-    search_seconds_a_row: float = 1e-6
-    """Searching for violations of any other one."""
-
-    searches: float = 2.0
-    """Searches that a candidate which no region validates needs: it may be refuted, and replaced by
-    others."""
-
-    options: int = 256
-    """Regions of each kind that are considered in a round."""
 
 
 @dataclass(frozen=True)

@@ -13,17 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from holdfast.model import thresholds
 from holdfast.table.change import RowChange
-from holdfast.tasks import agree as tasks
 from holdfast.tasks.agree import Count, Side, Stretch, Tile
 from holdfast.tasks.devices import GPU
 from holdfast.tasks.segments import Segment
-
-_FEW_PAIRS = 1 << 16
-"""Pairs that are not worth a task of their own."""
-
-_FEW_ON_GPU = 1 << 38
-"""The same where a GPU counts them: within about a second, and tasks would wait for each other."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +91,8 @@ def deleted(change: RowChange) -> Line:
 def deal(what: Count, kept: Line, new: Line, gone: Line, calls: int) -> list[Count]:
     """All pairs that new rows bring and deleted rows take, for about so many calls, each with about
     as many pairs; fewer calls where there is little to count. ``what`` has everything but them."""
-    few = _FEW_ON_GPU if what.device == GPU else _FEW_PAIRS
+    limits = thresholds.current
+    few = limits.gpu_tile_pairs if what.device == GPU else limits.tile_pairs
     changed = ((new, 1), (gone, -1))
     rectangles = [_rectangle(line, kept, sign) for line, sign in changed]
     parts = _worth(sum(each.pairs for each in rectangles), calls, few)

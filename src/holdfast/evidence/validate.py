@@ -34,6 +34,7 @@ from holdfast.evidence import looks
 from holdfast.evidence.looks import Look, Probe, Scope
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import Tick
+from holdfast.model import thresholds
 from holdfast.model.limits import Limits
 from holdfast.store.run import Run
 from holdfast.table.indexing import with_indexes
@@ -85,7 +86,7 @@ class Validation:
             validated=none if batch else held,
             underestimated=bitsets.empty(covers.atoms),
             batch_is_new=bool(batch),
-            part_first=table.rows >= looks.THRESHOLDS.part_from_rows,
+            part_first=table.rows >= thresholds.current.part_from_rows,
         )  # fmt: skip
 
     @property
@@ -111,7 +112,7 @@ class Validation:
             else:
                 break
         if self.depth.bounded:
-            return cands.shortest(proposed, looks.THRESHOLDS.round_candidates)
+            return cands.shortest(proposed, thresholds.current.round_candidates)
         return proposed
 
     def plan(self, candidates: ByRhs) -> list[Look]:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.input.row_input import Columns, RowInput
+from holdfast.model import thresholds
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.model.progress import Progress
 from holdfast.store.run import Destination
@@ -22,7 +23,6 @@ from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Runner
 from holdfast.tasks.segments import ROWS, Segment
 
-_GUESS_ROWS = 2_000
 _WATCH_SECONDS = 1.0
 
 
@@ -145,7 +145,7 @@ def _guess(runner: Runner, row_input: RowInput, destination: Destination) -> Col
     """Types from the first rows; reading checks them against all the others."""
     spec = _spec(row_input, row_input.columns, destination, (), False)
     votes = []
-    for task_result in runner.head(infer, row_input.rows, spec, _GUESS_ROWS):
+    for task_result in runner.head(infer, row_input.rows, spec, thresholds.current.guess_rows):
         if "trouble" in task_result.facts:
             raise _error(row_input, task_result.facts["trouble"])
         votes.append(task_result.facts["votes"])

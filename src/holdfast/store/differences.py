@@ -2,8 +2,8 @@
 
 A role of a version (its minimal sets, its evidence, …) is a table of rows in some order. A version
 writes how that table differs from the one before, or the whole table where that is about as short.
-A reader goes through a base and at most :data:`MOST` differences, which together have at most
-:data:`SHARE` of its bytes: what exceeds either begins a new base.
+A reader goes through a base and a limited number of differences, which together have at most
+a share of its bytes (:mod:`holdfast.model.thresholds`): what exceeds either begins a new base.
 """
 
 from __future__ import annotations
@@ -15,16 +15,11 @@ import pyarrow as pa
 import pyarrow.types as kinds
 from numpy.typing import NDArray
 
+from holdfast.model import thresholds
 from holdfast.store.codecs import ADDED, FACTS, PLACE, U64, encoded, matrix_of, stored
 from holdfast.store.directory import Store
 from holdfast.store.leases import Lease
 from holdfast.tasks.sealed import seal_of
-
-SHARE = 0.5
-"""The most bytes of all differences, as a share of those of their base."""
-
-MOST = 16
-"""The most differences that a base has."""
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
@@ -48,7 +43,9 @@ def saved(
 def worthwhile(files: tuple[str, ...], size: int) -> bool:
     """Whether a base and its differences should have another one of so many bytes."""
     base, *differences = (seal.size for seal in map(seal_of, files) if seal)
-    return len(differences) < MOST and sum(differences) + size <= SHARE * base
+    limits = thresholds.current
+    few = len(differences) < limits.differences
+    return few and sum(differences) + size <= limits.difference_share * base
 
 
 def difference(old: pa.Table, new: pa.Table) -> pa.Table | None:

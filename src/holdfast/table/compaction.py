@@ -7,18 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.model import thresholds
 from holdfast.model.records import from_form
 from holdfast.store.run import Run
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
-from holdfast.tasks.ingest import SEGMENT_ROWS
 from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import ROWS, Segment
 
 I64 = NDArray[np.int64]
-
-_FAN = 8
-"""Segments of one tier that are merged into one of the next."""
 
 _SMALLEST = 4_096
 """Live rows below which all segments are of the lowest tier."""
@@ -68,6 +65,7 @@ def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, Moves]:
 
 def due(segments: tuple[Segment, ...]) -> list[tuple[Segment, ...]]:
     """The segments to merge, group by group."""
+    fan, most = thresholds.current.merged_segments, thresholds.current.segment_rows
     tiers: dict[int, list[Segment]] = {}
     groups: list[tuple[Segment, ...]] = []
     for segment in segments:
@@ -76,15 +74,15 @@ def due(segments: tuple[Segment, ...]) -> list[tuple[Segment, ...]]:
         else:
             tiers.setdefault(_tier(segment.live), []).append(segment)
     for members in tiers.values():
-        small = [segment for segment in members if _FAN * segment.live <= SEGMENT_ROWS]
-        starts = range(0, len(small) - _FAN + 1, _FAN)
-        groups.extend(tuple(small[start : start + _FAN]) for start in starts)
+        small = [segment for segment in members if fan * segment.live <= most]
+        starts = range(0, len(small) - fan + 1, fan)
+        groups.extend(tuple(small[start : start + fan]) for start in starts)
     return groups
 
 
 def _tier(rows: int) -> int:
     tier = 0
     while rows > _SMALLEST:
-        rows //= _FAN
+        rows //= thresholds.current.merged_segments
         tier += 1
     return tier

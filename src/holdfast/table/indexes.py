@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
+from holdfast.model import thresholds
 from holdfast.tasks.segments import index_columns, index_name
 
 Sets = NDArray[np.bool_]
@@ -28,12 +29,6 @@ Sets = NDArray[np.bool_]
 _MOST_COMBINED = 12
 """Indexed columns up to which all combinations are tried when extra indexes are chosen."""
 
-
-_LOOKUP_ROWS = 4_096
-"""Rows that a look-up in one column may return; an lhs without such a column is *unselective*."""
-
-_LARGE_GROUPS = 64
-"""Rows that a look-up returns from which on an index over the whole lhs is the better one."""
 
 _MOST_OWN = 64
 """Unselective left-hand sides that get an index; the others are searched for in all rows."""
@@ -86,14 +81,15 @@ def own(lhs: Sets, distinct: list[float], rows: int, indexed: tuple[str, ...]) -
 
 def is_unselective(lhs: Sets, distinct: list[float], rows: int) -> NDArray[np.bool_]:
     """Which left-hand sides have columns, and look-ups in any one of them return too many rows."""
-    return lhs.any(axis=1) & (rows > _LOOKUP_ROWS * best(lhs, distinct))
+    return lhs.any(axis=1) & (rows > thresholds.current.lookup_rows * best(lhs, distinct))
 
 
 def is_reached(
     lhs: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int
 ) -> NDArray[np.bool_]:
     """Which left-hand sides can be looked up in these indexes."""
-    selective = [c for c in _single(indexed) if rows <= _LOOKUP_ROWS * max(distinct[c], 1.0)]
+    most = thresholds.current.lookup_rows
+    selective = [c for c in _single(indexed) if rows <= most * max(distinct[c], 1.0)]
     reached = np.asarray(lhs[:, selective].any(axis=1) | ~lhs.any(axis=1))
     reached[[*_own(lhs, indexed)]] = True
     return reached
@@ -110,7 +106,7 @@ def plan(lhs: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int) 
     lhs = lhs[reached]
     columns = np.zeros(lhs.shape[1], np.bool_)
     columns[_single(indexed)] = True
-    large = rows > _LARGE_GROUPS * best(lhs & columns, distinct)
+    large = rows > thresholds.current.own_index_rows * best(lhs & columns, distinct)
     large |= ~(lhs & columns).any(axis=1)
     names = _own(lhs, indexed)
     groups = {at: name for at, name in names.items() if large[at]}

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from holdfast.tasks.ingest import SEGMENT_ROWS
+from holdfast.model import thresholds
 from holdfast.tasks.runner import Runner
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.view import View
-
-_SMALL = 10_000
-"""Rows that are not worth dividing among tasks."""
 
 
 def living(view: View) -> int:
@@ -28,5 +25,6 @@ def shares(view: View, tasks: int) -> list[View]:
 
 def parts(runner: Runner, view: View) -> int:
     """Into how many parts to divide a view's rows: each fits a task, and no task is idle."""
-    rows = living(view)
-    return max(runner.tasks if rows > _SMALL else 1, -(-rows // SEGMENT_ROWS))
+    rows, limits = living(view), thresholds.current
+    least = runner.tasks if rows > limits.undivided_rows else 1
+    return max(least, -(-rows // limits.segment_rows))

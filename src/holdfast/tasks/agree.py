@@ -16,6 +16,7 @@ from holdfast.kernels import counts as tables
 from holdfast.kernels.comparisons import Layout, evidence, layout_of, mirror, own_words
 from holdfast.kernels.pairs import Rows
 from holdfast.kernels.ranks import Codes
+from holdfast.model import thresholds
 from holdfast.model.comparisons import Comparison, Space
 from holdfast.tasks.coding import Coding, comparisons_of
 from holdfast.tasks.devices import CPU, GPU, Device
@@ -27,19 +28,10 @@ U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
 
-TILE_ROWS = 32_767
-"""Rows on a side of a tile. The values of both sides are numbered together, in 16 bits then, which
-is what the kernel compares."""
-
-GPU_TILE_ROWS = 1 << 20
-"""The same for a GPU, whose kernel takes sides of any length: a tile is loaded, and its words are
-added up, while the GPU waits, so that few large ones are best. As long as a segment, so that a task
-takes no more memory than others do."""
-
-
 def tile_rows(device: str) -> int:
     """Rows on a side of a tile, at most."""
-    return GPU_TILE_ROWS if device == GPU else TILE_ROWS
+    limits = thresholds.current
+    return limits.gpu_tile_rows if device == GPU else limits.tile_rows
 
 
 @dataclass(frozen=True)
@@ -159,7 +151,7 @@ def count(item: Count) -> Iterator[TaskResult]:
     layout = layout_of(comparisons)
     nothing = np.empty((0, layout.width), np.uint64)
     totals = [_Total(space, comparisons, layout) for space in item.spaces]
-    device = Device(item.device, TILE_ROWS)
+    device = Device(item.device, thresholds.current.tile_rows)
     for tiles in _numbered_together(item):
         rows = _load(item, tiles, layout)
         for tile in tiles:

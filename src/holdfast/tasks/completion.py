@@ -21,6 +21,7 @@ from holdfast.kernels import counts as kernels
 from holdfast.kernels.comparisons import Layout
 from holdfast.kernels.groups import first_of_each
 from holdfast.kernels.ranks import Cells, Codes
+from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.result import TaskResult
@@ -36,18 +37,6 @@ from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
-
-SIDE = 8_192
-"""Rows on a side of a random tile."""
-
-WINDOW = 1_024
-"""Neighbours in the order of a column that are all compared with each other."""
-
-CHUNK = 32_768
-"""Rows of a table that are coded together with those of a batch."""
-
-MET = 4_096
-"""Rows of violating pairs that are all compared with each other."""
 
 
 @dataclass(frozen=True)
@@ -175,7 +164,8 @@ def sample(item: Sample) -> Iterator[TaskResult]:
     a pair counts for both."""
     planes, codes = item.planes, item.planes.codes()
     dice = np.random.default_rng(item.seed)
-    side = min(SIDE, planes.rows // 2)
+    limits = thresholds.current
+    side, window = min(limits.sample_tile_rows, planes.rows // 2), limits.window_rows
     found = _Found(planes)
     many, numbers = [], []
     tiles = -(-item.pairs // (side * side)) if side else 0
@@ -190,8 +180,8 @@ def sample(item: Sample) -> Iterator[TaskResult]:
         # Equal ones in any order.
         order = dice.permutation(planes.rows)
         order = order[np.argsort(codes[column][order], kind="stable")]
-        for start in dice.integers(0, max(1, planes.rows - WINDOW + 1), item.windows):
-            found.add(*_triangle(planes, codes, order[start : start + WINDOW]))
+        for start in dice.integers(0, max(1, planes.rows - window + 1), item.windows):
+            found.add(*_triangle(planes, codes, order[start : start + window]))
     words, sums = kernels.total(many, numbers, planes.layout.width)
     random = {"random": found.evidence(words), "counts": sums}
     yield TaskResult({"pairs": tiles * side * side}, {**found.arrays(), **random})
@@ -245,9 +235,9 @@ def violating(item: Violating) -> Iterator[TaskResult]:
             found.add(comparisons.words_of(codes, planes.layout, shown, equal), shown)
             rows.append(shown.reshape(-1))
     if rows:
-        met = np.unique(np.concatenate(rows))
-        for start in range(0, len(met), MET):
-            found.add(*_triangle(planes, codes, met[start : start + MET]))
+        met, most = np.unique(np.concatenate(rows)), thresholds.current.violating_rows
+        for start in range(0, len(met), most):
+            found.add(*_triangle(planes, codes, met[start : start + most]))
     yield TaskResult({}, {"refuted": refuted, **found.arrays()})
 
 
@@ -286,9 +276,10 @@ def beside(item: Beside) -> Iterator[TaskResult]:
     if item.part == 0:
         compare(batch_words, batch_ids, 0)
     others = [segment for segment in view.segments if segment.number not in numbers]
-    chunks = [(s, at) for s in others for at in range(0, s.live, CHUNK)]
+    chunk = thresholds.current.coded_rows
+    chunks = [(s, at) for s in others for at in range(0, s.live, chunk)]
     for segment, at in chunks[item.part :: item.parts]:
-        positions = live_positions(view.path, segment)[at : at + CHUNK]
+        positions = live_positions(view.path, segment)[at : at + chunk]
         words = np.concatenate([batch_words, view.rows(segment, positions)])
         ids = np.concatenate([batch_ids, positions + segment.base])
         compare(words, ids, size)

@@ -21,6 +21,7 @@ from holdfast.kernels import bitsets, evidence, index, maximal
 from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates, Rows
 from holdfast.kernels.index import Ranges
+from holdfast.model import thresholds
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     ROWS,
@@ -36,24 +37,15 @@ I64 = NDArray[np.int64]
 
 _REACH = 2
 
-_COMBINATIONS = 1 << 13
-"""Combinations of values on an lhs that there is room for representatives of."""
-
 _REPRESENTATIVE_WORDS = 1 << 24
 """Words of representatives that are kept at once; more candidates take another pass."""
 
 _FIRST = 256
 """Rows of a segment that stand for all of them where the lhs is empty."""
 
-_MANY = 64
-"""Rows that a look-up returns from which on they are narrowed by a second one."""
-
 _NEAR = 32
 """How many times larger that one may be: its positions are read one after the other, and rows
 here and there."""
-
-_MORE = 4_096
-"""Rows of a group that a batch row is compared with once the first of them refuted something."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +106,7 @@ class Probe:
 def sample(item: Sample) -> Iterator[TaskResult]:
     """Evidence from near neighbours."""
     view = item.view
-    found = evidence.findings(view.shape.full.size)
+    found = evidence.findings(view.shape.full.size, thresholds.current.found_masks)
     everything = any_pair(view.shape.full.size)
     for segment in item.view.segments:
         live = live_positions(view.path, segment)
@@ -137,7 +129,7 @@ def search(item: Search) -> Iterator[TaskResult]:
     """All evidence against the candidates, in one part of the rows."""
     view = item.view
     rows = view.between(item.column, item.low, item.high)
-    found = evidence.findings(view.shape.full.size)
+    found = evidence.findings(view.shape.full.size, thresholds.current.found_masks)
     partial = np.zeros_like(item.candidates.rhs)
     trie = _trie(item.candidates.lhs, item.order)
     searches.search(rows, view.shape, trie, item.candidates, found, partial)
@@ -148,15 +140,16 @@ def representatives(item: Representatives) -> Iterator[TaskResult]:
     """Evidence against the candidates from one row for each combination on their lhs."""
     view = item.view
     shape = view.shape
-    found = evidence.findings(shape.full.size)
+    found = evidence.findings(shape.full.size, thresholds.current.found_masks)
     partial = np.zeros_like(item.candidates.rhs)
     full = np.zeros(len(partial), np.bool_)
     width = 2 * (shape.owner.size + shape.full.size)  # of a row and its key
-    some = max(1, _REPRESENTATIVE_WORDS // (_COMBINATIONS * width))
+    room = thresholds.current.representatives
+    some = max(1, _REPRESENTATIVE_WORDS // (room * width))
     for start in range(0, len(partial), some):
         mine = slice(start, start + some)
         pile = Candidates(item.candidates.lhs[mine], item.candidates.rhs[mine])
-        kept = searches.representatives(pile, shape, _COMBINATIONS)
+        kept = searches.representatives(pile, shape, room)
         for segment in view.segments:
             searches.compare_with_representatives(
                 view.stored(segment), shape, pile, kept, found, partial[mine]
@@ -172,11 +165,12 @@ def representatives(item: Representatives) -> Iterator[TaskResult]:
 def probe(item: Probe) -> Iterator[TaskResult]:
     """Evidence between a batch and these segments (the batch's own may be among them)."""
     view = item.view
-    found = evidence.findings(view.shape.full.size)
+    found = evidence.findings(view.shape.full.size, thresholds.current.found_masks)
     partial = np.zeros_like(item.candidates.rhs)
     duplicates: list[I64] = []
     duplicate_of: list[I64] = []
     columns = np.arange(view.columns)
+    more = thresholds.current.group_rows
     for arrived in item.batch:
         positions = np.arange(arrived.rows)
         batch = Rows(view.rows(arrived, positions), positions + arrived.base)
@@ -193,7 +187,7 @@ def probe(item: Probe) -> Iterator[TaskResult]:
             for k, name in item.groups:
                 ranges = _group(view, segment, name, codes)
                 index.probe_group(
-                    batch, ranges, stored, view.shape, item.candidates, k, _MORE, found, partial
+                    batch, ranges, stored, view.shape, item.candidates, k, more, found, partial
                 )
             if item.duplicates:
                 ranges = look_up(view.path, segment, ROWS, codes[ROWS])
@@ -238,7 +232,7 @@ def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tu
         sizes = np.stack([ranges[c][1] - ranges[c][0] for c in group])
         order = np.argsort(sizes, axis=0, kind="stable")[[0, min(1, len(group) - 1)]]
         least, next_ = np.take_along_axis(sizes, order, axis=0)
-        alone = (least <= _MANY) | (next_ > _NEAR * least)
+        alone = (least <= thresholds.current.narrowed_rows) | (next_ > _NEAR * least)
         order[1, alone] = order[0, alone]
         pairs = np.sort(np.array(group)[order], axis=0)
         for one, two in np.unique(pairs[:, least > 0], axis=1).T.tolist():

@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.model import thresholds
 from holdfast.tasks import encode, text
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.result import TaskResult
@@ -31,9 +32,6 @@ from holdfast.tasks.segments import (
 )
 
 U64 = NDArray[np.uint64]
-
-SEGMENT_ROWS = 1 << 20
-"""Rows at which a segment is closed, so that a task's memory has a bound."""
 
 _REPORT_SECONDS = 0.5
 """How often a task says how far it is, once it has been at work for longer than that."""
@@ -319,8 +317,9 @@ class _Writer:
         self._closed = True
 
     def add(self, batch: pa.RecordBatch) -> Iterator[TaskResult]:
+        most = thresholds.current.segment_rows
         while batch.num_rows and not self._closed:
-            piece = batch.slice(0, SEGMENT_ROWS - self._rows)
+            piece = batch.slice(0, most - self._rows)
             batch = batch.slice(piece.num_rows)
             words = encode.encode(piece, self._layout).view(np.uint64)
             # Fresh memory costs more than anything done with it here: one matrix grows in place.
@@ -332,7 +331,7 @@ class _Writer:
                 self._write_raw(piece)
             self._rows += piece.num_rows
             self._tell(piece.num_rows)
-            if self._rows == SEGMENT_ROWS:
+            if self._rows == most:
                 yield self._finish()
 
     def _tell(self, rows: int) -> None:

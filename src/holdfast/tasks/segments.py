@@ -24,6 +24,7 @@ from holdfast.kernels import encode
 from holdfast.kernels import index as kernels
 from holdfast.kernels.evidence import Shape
 from holdfast.kernels.index import Ranges
+from holdfast.model import thresholds
 from holdfast.model.commits import Segment as Segment
 from holdfast.tasks.sealed import Sink, mapped, stamp
 
@@ -34,9 +35,6 @@ ROWS = "rows"
 
 _CUTS = 256
 """Codes at even distances that an index tells about itself."""
-
-RAW_BATCH = 4_096
-"""Raw rows that are decompressed to show one."""
 
 _NO_ROWS = np.empty(0, np.uint8)
 
@@ -188,8 +186,9 @@ class RawRows:
 
     def add(self, rows: pa.RecordBatch) -> None:
         """Append rows."""
-        for start in range(0, rows.num_rows, RAW_BATCH):
-            part = rows.slice(start, RAW_BATCH)
+        most = thresholds.current.raw_rows
+        for start in range(0, rows.num_rows, most):
+            part = rows.slice(start, most)
             self._writer.write_batch(part)
             self.sizes.append(part.num_rows)
 

@@ -22,6 +22,7 @@ import pyarrow.types as at
 from numpy.typing import NDArray
 
 from holdfast.kernels import values
+from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
 from holdfast.tasks.coding import held
 from holdfast.tasks.encode import layout
@@ -41,9 +42,6 @@ I64 = NDArray[np.int64]
 
 CODES = 1 << 64
 """First words of codes are below this."""
-
-HELD = 1 << 22
-"""Entries that a task holds at once, so that its memory has a bound."""
 
 
 @dataclass(frozen=True)
@@ -282,7 +280,7 @@ def count(item: Count) -> Iterator[TaskResult]:
     root = item.cells.view.path
     for block in item.cells.blocks():
         held.append(block)
-        if sum(map(len, held)) > HELD:
+        if sum(map(len, held)) > thresholds.current.task_entries:
             yield _written(root, item.prefix, values.merged(held))
             held = []
     if any(map(len, held)):

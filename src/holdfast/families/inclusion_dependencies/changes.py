@@ -12,6 +12,7 @@ from holdfast.families.inclusion_dependencies import n_ary
 from holdfast.families.inclusion_dependencies.clusters import Inclusion, by_table
 from holdfast.families.inclusion_dependencies.foreign_keys import Shared
 from holdfast.families.inclusion_dependencies.n_ary import Candidate, Verdicts
+from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
 from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
@@ -23,12 +24,9 @@ from holdfast.tasks import values as tasks
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.values import HELD, Cells, cut
+from holdfast.tasks.values import Cells, cut
 
 I64 = NDArray[np.int64]
-
-_AT_ONCE = 1 << 19
-"""Cells that one task counts and moves by itself: a second job would cost more."""
 
 
 @dataclass(frozen=True)
@@ -68,10 +66,10 @@ def changed(
         return before
     runs: list[ValueRun] = []
     parts = 1
-    if size > _AT_ONCE:
+    if size > thresholds.current.task_cells:
         runs = _counted(runner, [each for _, each in cells], destination)
         entries = sum(run.entries for run in runs)
-        parts = max(runner.tasks, -(-entries // HELD))
+        parts = max(runner.tasks, -(-entries // thresholds.current.task_entries))
     direct = () if runs else tuple(each for _, each in cells)
     words = before.masks.shape[1]
     calls: list[Call] = [

@@ -6,34 +6,30 @@ from dataclasses import replace
 
 from holdfast.families.inclusion_dependencies.changes import run_of
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
+from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store.run import Destination
 from holdfast.tasks import values as tasks
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.values import HELD, cut
-
-_FAN = 8
-"""Runs of one tier that are merged into one of the next."""
-
-_SMALLEST = 1 << 15
-"""Entries below which all runs are of the lowest tier."""
+from holdfast.tasks.values import cut
 
 
 def due(runs: tuple[ValueRun, ...]) -> list[tuple[ValueRun, ...]]:
     """The runs to merge, group by group."""
+    fan = thresholds.current.merged_runs
     tiers: dict[int, list[ValueRun]] = {}
     for run in runs:
         tier, entries = 0, run.entries
-        while entries > _SMALLEST:
-            entries //= _FAN
+        while entries > thresholds.current.small_run:
+            entries //= fan
             tier += 1
         tiers.setdefault(tier, []).append(run)
     return [
-        tuple(members[start : start + _FAN])
+        tuple(members[start : start + fan])
         for members in tiers.values()
-        for start in range(0, len(members) - _FAN + 1, _FAN)
+        for start in range(0, len(members) - fan + 1, fan)
     ]
 
 
@@ -41,7 +37,7 @@ def merged(
     runner: Runner, state: Inclusion, destination: Destination, options: Options, progress: Progress
 ) -> Inclusion:
     """Merge runs where a tier is full."""
-    groups = due(state.runs)
+    limits, groups = thresholds.current, due(state.runs)
     if not groups:
         return state
     progress("merge", runs=sum(map(len, groups)))
@@ -49,7 +45,9 @@ def merged(
     owners: list[int] = []
     for number, group in enumerate(groups):
         entries = sum(run.entries for run in group)
-        parts = 1 if entries <= _SMALLEST * _FAN else max(runner.tasks, -(-entries // HELD))
+        parts = 1
+        if entries > limits.small_run * limits.merged_runs:
+            parts = max(runner.tasks, -(-entries // limits.task_entries))
         for k in range(parts):
             item = tasks.Merge(
                 destination.root, destination.prefix, cut(k, parts), cut(k + 1, parts), group,

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.input.row_input import Columns
+from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
 from holdfast.model.constraints import EMPTY, HOLDS, REFUTED
 from holdfast.model.options import Options
@@ -27,17 +28,11 @@ from holdfast.tasks import values as tasks
 from holdfast.tasks.encode import layout
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.values import HELD, Cells, cut, family
+from holdfast.tasks.values import Cells, cut, family
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
-
-_AT_ONCE = 1 << 19
-"""Cells that one task compares by itself."""
-
-_MOST_LOOKED_UP = 1 << 17
-"""Rows of a batch whose tuples are looked up; with more of them sets are compared in full."""
 
 Side = tuple[str, tuple[int, ...]]
 """A table and some of its columns."""
@@ -198,9 +193,10 @@ def _tested(search: Search, candidates: list[Candidate]) -> Verdicts:
     size = sum(s.rows for each in cells for s in each.view.segments) * len(sides)
     runs: tuple[ValueRun, ...] = ()
     parts = 1
-    if size > _AT_ONCE:
+    if size > thresholds.current.task_cells:
         runs = _counted(search, cells)
-        parts = max(search.runner.tasks, -(-sum(run.entries for run in runs) // HELD))
+        entries = sum(run.entries for run in runs)
+        parts = max(search.runner.tasks, -(-entries // thresholds.current.task_entries))
     left = tuple(number[each.left] for each in candidates)
     right = tuple(number[each.right] for each in candidates)
     calls: list[Call] = [
@@ -243,7 +239,7 @@ def _counted(search: Search, cells: list[Cells]) -> tuple[ValueRun, ...]:
 
 def _kept(search: Search, known: Verdicts, batch: Batch) -> Verdicts:
     """The verdicts that a batch leaves as they are or replaces at once; the others are tested."""
-    if batch.added.count + batch.gone.count > _MOST_LOOKED_UP:
+    if batch.added.count + batch.gone.count > thresholds.current.looked_up_rows:
         untouched = [each for each in known if batch.table not in (each.table, each.other)]
         return {each: known[each] for each in untouched}
     kept = {

@@ -1,0 +1,200 @@
+"""The numbers that decide how work is divided, and which of several ways is the cheaper one.
+
+Which constraints hold, and with which errors, does not depend on them; time and memory do, and
+which of several rows are shown as witnesses. They are read where they are used, from
+:data:`current`, so that a test which replaces this one value takes small tables through what only
+large ones would reach.
+
+Numbers that compiled kernels take as constants are in the kernels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a core needs for things, and how many of them are considered, in the choice between
+    regions and searches."""
+
+    pairs_a_second: float = 4e8
+    """Pairs that are compared."""
+
+    group_seconds_a_row: float = 3e-7
+    """Bringing equal rows together."""
+
+    box_seconds_a_row: float = 2e-6
+    """Cutting rows into boxes."""
+
+    edge_pairs_a_row: int = 16_384
+    """Pairs compared in boxes that a region only touches."""
+
+    sweep_seconds_a_row: float = 1e-7
+    """Searching for violations of a candidate with at most two columns that are not equal."""
+
+    search_seconds_a_row: float = 1e-6
+    """Searching for violations of any other one."""
+
+    searches: float = 2.0
+    """Searches that a candidate which no region validates needs: it may be refuted, and replaced by
+    others."""
+
+    options: int = 256
+    """Regions of each kind that are considered in a round."""
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """All of them, by the part of the work that they are about."""
+
+    # Rows, as they are read and kept.
+
+    guess_rows: int = 2_000
+    """Rows that types are guessed from, before all rows are read with them."""
+
+    segment_rows: int = 1 << 20
+    """Rows at which a segment is closed, so that a task's memory has a bound."""
+
+    raw_rows: int = 4_096
+    """Raw rows that are decompressed to show one."""
+
+    undivided_rows: int = 10_000
+    """Rows that are not worth dividing among tasks."""
+
+    merged_segments: int = 8
+    """Segments of one tier that are merged into one of the next."""
+
+    difference_share: float = 0.5
+    """The most bytes of all differences, as a share of those of their base."""
+
+    differences: int = 16
+    """The most differences that a base has."""
+
+    # Indexes.
+
+    lookup_rows: float = 4_096
+    """Rows that a look-up in one column may return; an lhs without such a column is
+    *unselective*."""
+
+    own_index_rows: int = 64
+    """Rows that a look-up returns from which on an index over the whole lhs is the better one."""
+
+    # Looks for pairs that refute candidates.
+
+    sample_rows: int = 40_000
+    """Rows of a segment whose neighbours give the first evidence."""
+
+    round_candidates: int = 10_000
+    """Candidates of a round where the time is bounded: after it there is a look at the clock."""
+
+    cheap_probe: int = 50_000_000
+    """Rows that a probe may look at whatever a search would cost."""
+
+    search_cost: float = 40
+    """Rows that a probe looks at in the time in which a search goes through one."""
+
+    part: int = 16
+    """A search in part goes through one row in so many: cheap, and it refutes most that can be
+    refuted."""
+
+    part_from_rows: int = 1 << 18
+    """Tables smaller than this are searched in full at once."""
+
+    part_from_candidates: int = 64
+    """So few candidates are searched in full at once too: mostly that is the last look at them."""
+
+    few_combinations: int = 4_096
+    """Combinations of values on an lhs up to which it gets representatives."""
+
+    large_groups: int = 64
+    """Rows per combination from which representatives are worth more than all pairs of small
+    groups."""
+
+    representatives: int = 1 << 13
+    """Combinations of values on an lhs that there is room for representatives of; a power of
+    two."""
+
+    found_masks: int = 1 << 15
+    """Distinct masks that a look has room for."""
+
+    narrowed_rows: int = 64
+    """Rows that a look-up returns from which on they are narrowed by a second one."""
+
+    group_rows: int = 4_096
+    """Rows of a group that a batch row is compared with once the first of them refuted
+    something."""
+
+    # Counting all pairs.
+
+    tile_rows: int = 32_767
+    """Rows on a side of a tile. The values of both sides are numbered together, in 16 bits then,
+    which is what the kernel compares."""
+
+    tile_pairs: int = 1 << 16
+    """Pairs that are not worth a task of their own."""
+
+    gpu_tile_rows: int = 1 << 20
+    """Rows on a side of a tile for a GPU, whose kernel takes sides of any length: a tile is loaded,
+    and its words are added up, while the GPU waits, so that few large ones are best. As long as a
+    segment, so that a task takes no more memory than others do."""
+
+    gpu_tile_pairs: int = 1 << 38
+    """Pairs that are not worth a task of their own where a GPU counts them: within about a second,
+    and tasks would wait for each other."""
+
+    # Completing the evidence of long tables.
+
+    all_pairs: int = 1 << 31
+    """Pairs of a table that are all compared, because that takes seconds."""
+
+    sample_pairs_a_row: int = 4_096
+    """Random pairs that are compared first."""
+
+    sample_tile_rows: int = 8_192
+    """Rows on a side of a random tile."""
+
+    windows: int = 16
+    """Stretches of neighbours that are compared first, of each column."""
+
+    window_rows: int = 1_024
+    """Neighbours in the order of a column that are all compared with each other."""
+
+    share_pairs: int = 10_000_000
+    """Pairs that are worth a task of their own."""
+
+    shown_pairs: int = 64
+    """Violating pairs that are brought back for a candidate."""
+
+    violating_rows: int = 4_096
+    """Rows of violating pairs that are all compared with each other."""
+
+    task_candidates: int = 512
+    """Candidates that each task searches violations of in a round, at most."""
+
+    coded_rows: int = 32_768
+    """Rows of a table that are coded together with those of a batch."""
+
+    costs: Costs = field(default_factory=Costs)
+    """What things cost, for the choice between regions and searches."""
+
+    # Values, and sets of them.
+
+    task_cells: int = 1 << 19
+    """Cells that one task counts and compares by itself: a second job would cost more."""
+
+    task_entries: int = 1 << 22
+    """Entries that a task holds at once, so that its memory has a bound."""
+
+    looked_up_rows: int = 1 << 17
+    """Rows of a batch whose tuples are looked up; with more of them sets are compared in full."""
+
+    merged_runs: int = 8
+    """Runs of one tier that are merged into one of the next."""
+
+    small_run: int = 1 << 15
+    """Entries below which all runs are of the lowest tier."""
+
+
+current = Thresholds()
+"""Those that are in force."""
