@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import bitsets, maximal
@@ -42,6 +42,7 @@ def columns(matrix: bitsets.Masks) -> list[set[int]]:
 
 
 @given(cases())
+@example((1, [(0,)], []))  # it lacks nothing, and is maximal for nothing
 @patient
 def test_maximal_for(case: tuple[int, Family, Family]) -> None:
     atoms, family, _ = case

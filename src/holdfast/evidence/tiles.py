@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from holdfast.model import thresholds
 from holdfast.table.change import RowChange
-from holdfast.tasks.agree import Count, Side, Stretch, Tile
+from holdfast.tasks.agree import Count, Side, Stretch, Tile, tile_rows
 from holdfast.tasks.devices import GPU
 from holdfast.tasks.segments import Segment
 
@@ -165,7 +165,7 @@ def _task(what: Count, regions: list[_Region]) -> Count:
     """The call that counts some regions."""
     sides: list[Side] = []
     tiles = []
-    rows = tasks.tile_rows(what.device)
+    rows = tile_rows(what.device)
     for tile in (tile for region in regions for tile in region.tiles(rows)):
         for line in (tile.ones, tile.others):
             if line.stretches not in sides:

@@ -54,10 +54,10 @@ def maximal_for(
     masks = bitsets.plain(masks)
     sizes = bitsets.popcount(masks)
     if len(masks) and sizes[0] == sizes[-1]:
-        # None contains another.
+        # None contains another: each is maximal for all that it lacks, if that is anything.
         rhs = full & ~masks
-        kept = np.flatnonzero(bitsets.occupied(rhs))
-        return kept, rhs[kept]
+        some = np.flatnonzero(bitsets.occupied(rhs))
+        return some, rhs[some]
     kept, rhs = np.empty(len(masks), np.int64), np.empty_like(masks)
     held = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
     family = _Family(np.empty_like(masks), held, bitsets.rarest_first(masks))
