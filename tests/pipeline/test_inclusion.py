@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -55,7 +56,7 @@ class Shops:
         tasks: int = 2,
     ) -> None:
         self.types = {name: types for name, (types, _) in tables.items()}
-        self.options = options or Options(kinds=("inds",))
+        self.options = options or Options(kinds=("inds",), within_tables=True)
         self.runner = InProcess(tasks)
         self.store = Store.create(path)
         row_inputs = {name: self.row_input(name, rows) for name, (_, rows) in tables.items()}
@@ -121,7 +122,12 @@ class Shops:
             },
             self.options.inclusion_nulls == "values",
         )
-        expected = oracle.inclusions(sets, self.options.empty_columns)
+        expected = {
+            (one, two): share
+            for (one, two), share in oracle.inclusions(sets, self.options.empty_columns).items()
+            if self.options.within_tables
+            or Attribute.parse(one).table != Attribute.parse(two).table
+        }
         assert {
             (str(each.dependent[0]), str(each.referenced[0])): each.coverage
             for each in self.now.dependencies(1e-9)
@@ -220,7 +226,7 @@ def test_numbers_compare_across_types(tmp_path: Path) -> None:
 def test_nulls_are_ignored_or_values(tmp_path: Path) -> None:
     tables = {"a": (["bigint"], [(1,), (None,)]), "b": (["bigint"], [(1,), (2,)])}
     assert Shops(tmp_path / "p", tables).dependencies() == {("a.A", "b.A")}
-    options = Options(kinds=("inds",), inclusion_nulls="values")
+    options = Options(kinds=("inds",), inclusion_nulls="values", within_tables=True)
     shop = Shops(tmp_path / "q", tables, options)
     assert shop.dependencies() == set()
     assert shop.missing("a.A", "b.A") == [None]
@@ -228,10 +234,25 @@ def test_nulls_are_ignored_or_values(tmp_path: Path) -> None:
     assert shop.dependencies() == {("a.A", "b.A")}
 
 
+def test_columns_of_one_table_are_told_when_asked_for(tmp_path: Path) -> None:
+    tables = {"r": (["bigint"] * 3, [(1, 1, 2), (2, 2, 1)]), "s": (["bigint"], [(1,)])}
+    found = {}
+    for asked in (False, True):
+        options = Options(max_arity=2, within_tables=asked)
+        shop = Shops(tmp_path / str(asked), tables, options)
+        found[asked] = {str(each) for each in shop.now.dependencies()}
+        assert flow.verify(shop.runner, shop.store, no_progress).equal
+        told = shop.apply("r", inserts=[(3, 4, 4)])["inclusion_dependencies"]
+        assert bool(told.lost) == asked
+    assert found[False] == {"s(A) in r(A)", "s(A) in r(B)", "s(A) in r(C)"}
+    assert found[True] > found[False]
+    assert {"r(A) in r(B)", "r(A, C) in r(C, A)"} <= found[True]
+
+
 def test_empty_columns_are_told_when_asked_for(tmp_path: Path) -> None:
     tables = {"a": (["bigint"], [(None,)]), "b": (["bigint", "string"], [(1, "x")])}
     assert Shops(tmp_path / "p", tables).dependencies() == set()
-    asked = Options(kinds=("inds",), empty_columns=True)
+    asked = Options(kinds=("inds",), empty_columns=True, within_tables=True)
     assert Shops(tmp_path / "q", tables, asked).dependencies() == {("a.A", "b.A")}
 
 
@@ -256,7 +277,7 @@ def test_missing_values(tmp_path: Path) -> None:
 
 
 def test_insert_only_counts_nothing_and_refuses_deletes(tmp_path: Path) -> None:
-    options = Options(kinds=("inds",), insert_only=True)
+    options = Options(kinds=("inds",), insert_only=True, within_tables=True)
     rows = [(i % 5, i % 3) for i in range(30)]
     shop = Shops(tmp_path / "p", {"t": (["bigint"] * 2, rows)}, options)
     more = [(7, 7), (1, 2)]
@@ -296,7 +317,7 @@ def test_verify_tells_what_differs(paper: Shops) -> None:
 
 
 def test_composite_foreign_key(tmp_path: Path) -> None:
-    options = Options(max_arity=3)
+    options = Options(max_arity=3, within_tables=True)
     parts = [(1, 10), (1, 20), (2, 10)]
     tables = {
         "supply": (["bigint"] * 2, parts),
@@ -434,6 +455,7 @@ def test_inserts_only(data: st.DataObject, tasks: int) -> None:
 
 def keep(data: st.DataObject, options: Options, tasks: int, wide: bool, kinds: list[str]) -> None:
     """Profile some tables, apply batches, and look after each that all is as it should be."""
+    options = replace(options, within_tables=data.draw(st.booleans()))
     tables: dict[str, tuple[list[str], Cells]] = {}
     for name in ("t", "a.b")[: data.draw(st.integers(1, 2))]:
         types = data.draw(st.lists(st.sampled_from(kinds), min_size=1, max_size=4))

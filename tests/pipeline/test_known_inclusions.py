@@ -65,7 +65,7 @@ def test_web_tables_about_planets(tmp_path: Path) -> None:
     assert folder is not None
     known = json.loads((folder / "known-results.json").read_text())["wdc"]
     row_inputs = {path.stem: csv_feed(path) for path in sorted((folder / "wdc").glob("*.csv"))}
-    store = profiled(tmp_path / "p", row_inputs)
+    store = profiled(tmp_path / "p", row_inputs, Options(within_tables=True))
     kept = inclusions(store)
     found = kept.dependencies()
     assert {(str(each.dependent[0]), str(each.referenced[0])) for each in found} == {

@@ -249,6 +249,9 @@ def profile(
     empty_columns: Annotated[
         bool, _flag("--empty-columns", "A column without values is in all others.")
     ] = False,
+    within_tables: Annotated[
+        bool, _flag("--within-tables", "Also inclusions between columns of one table.")
+    ] = False,
     insert_only: Annotated[
         bool, _flag("--insert-only", "Count no values, and refuse deletes and updates.")
     ] = False,
@@ -282,6 +285,7 @@ def profile(
         max_arity=max_arity,
         inclusion_nulls=inclusion_nulls,
         empty_columns=empty_columns,
+        within_tables=within_tables,
         insert_only=insert_only,
         index_quota=index_quota,
         start=start,

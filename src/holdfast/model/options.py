@@ -40,6 +40,7 @@ class Options:
     max_arity: int = 1  # columns on each side of an inclusion dependency
     inclusion_nulls: str = "ignored"  # or "values": a null must occur in the referenced column too
     empty_columns: bool = False  # whether a column without values is contained in all others
+    within_tables: bool = False  # whether columns of one table are looked for in each other, too
     insert_only: bool = False  # count no values: smaller and faster, but deletes are refused
     index_quota: int = 8  # indexed columns in all, once every key is covered
     start: str = "full"  # or "sample": profile a sample, then apply the rest as inserts

@@ -150,7 +150,8 @@ def with_tuples(
     }
     shared = Shared(state.attributes, state.families, state.overlaps)
     unary = []
-    for each in shared.inclusion_dependencies(1.0, search.options.empty_columns):
+    options = search.options
+    for each in shared.inclusion_dependencies(1.0, options.empty_columns, options.within_tables):
         (table, column), (other, column_of_other) = (
             column_of[each.dependent[0]],
             column_of[each.referenced[0]],

@@ -27,12 +27,12 @@ class Shared:
         return f"<Shared: columns {len(self.attributes):,}>"
 
     def inclusion_dependencies(
-        self, min_coverage: float = 1.0, empty_columns: bool = False
+        self, min_coverage: float = 1.0, empty_columns: bool = False, within_tables: bool = False
     ) -> list[InclusionDependency]:
         """Pairs of different attributes of one family, the highest coverage first.
 
-        An attribute without values is contained in every other of its family, which is told only
-        when asked for.
+        Two attributes of one table, and an attribute without values, which is contained in every
+        other of its family, are told only when asked for.
         """
         own = np.diagonal(self.values)[:, None]
         coverage = self.values / np.maximum(own, 1)
@@ -40,6 +40,9 @@ class Shared:
         _, family = np.unique(np.array(self.families), return_inverse=True)
         held = (coverage >= min_coverage) & (coverage > 0) & (family[:, None] == family)
         np.fill_diagonal(held, False)
+        if not within_tables:
+            _, table = np.unique([each.table for each in self.attributes], return_inverse=True)
+            held &= table[:, None] != table
         found = [
             InclusionDependency((self.attributes[a],), (self.attributes[b],), float(coverage[a, b]))
             for a, b in zip(*np.nonzero(held), strict=True)

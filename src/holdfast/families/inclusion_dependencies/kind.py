@@ -27,7 +27,14 @@ class InclusionDependencies(Kind):
     field = "inclusion_dependencies"
     nouns = ("inclusion dependency", "inclusion dependencies")
     values = True
-    options = ("min_coverage", "max_arity", "inclusion_nulls", "empty_columns", "insert_only")
+    options = (
+        "min_coverage",
+        "max_arity",
+        "inclusion_nulls",
+        "empty_columns",
+        "within_tables",
+        "insert_only",
+    )
     parts = (InclusionList(), ForeignKeyList())
 
     def of_profile(self, stored: StoredProfile) -> Inclusions | None:

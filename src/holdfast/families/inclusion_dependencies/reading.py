@@ -39,6 +39,7 @@ class Inclusions:
     wide: tuple[InclusionDependency, ...] = ()  # those of several columns
     min_coverage: float = 1.0
     empty_columns: bool = False
+    within_tables: bool = False
 
     def __repr__(self) -> str:
         return f"<Inclusions: columns {len(self.shared.attributes):,}, tables {len(self.tables)}>"
@@ -46,7 +47,7 @@ class Inclusions:
     def dependencies(self, min_coverage: float | None = None) -> list[InclusionDependency]:
         """The inclusion dependencies, the highest coverage first."""
         least = self.min_coverage if min_coverage is None else min_coverage
-        found = self.shared.inclusion_dependencies(least, self.empty_columns)
+        found = self.shared.inclusion_dependencies(least, self.empty_columns, self.within_tables)
         return highest_first([*found, *self.wide])
 
     def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
@@ -79,7 +80,8 @@ def inclusions(profile: StoredProfile) -> Inclusions | None:
     shared = Shared(attributes, record.families, values)
     tuples = record.files.get("tuples")
     wide = _wide(store, tuples, tables, options) if tuples else ()
-    return Inclusions(shared, facts, wide, options["min_coverage"], options["empty_columns"])
+    asked = {name: options[name] for name in ("min_coverage", "empty_columns", "within_tables")}
+    return Inclusions(shared, facts, wide, **asked)
 
 
 def _wide(
