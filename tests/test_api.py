@@ -25,6 +25,7 @@ from holdfast import (
     Superseded,
     flow,
 )
+from holdfast.input.frames import as_arrow
 from holdfast.model import errors
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
@@ -217,9 +218,10 @@ def test_one_file_is_a_table_named_after_it(
         (pd.DataFrame({"a": [1]}), "expected the tables by name.*not a DataFrame"),
         ({"": "a.csv"}, "a table needs a name"),
         ({1: "a.csv"}, "a table needs a name, and 1 is none"),
-        ({"t": pd.DataFrame({"a": [1]})}, r"not a pandas.DataFrame; make it one with spark.create"),
-        ({"t": [(1, 2)]}, "table 't': expected a Spark DataFrame, a path or a Source"),
-        ({"t": None}, "table 't': expected a Spark DataFrame, a path or a Source"),
+        ({"t": pd.DataFrame({"a": [1, "x"]})}, "table 't': this pandas.DataFrame cannot be read"),
+        ({"t": pd.Series([1])}, "table 't': .*not a pandas.Series"),
+        ({"t": [(1, 2)]}, "table 't': expected a Spark DataFrame, a path, a Source, or a table"),
+        ({"t": None}, "table 't': expected a Spark DataFrame, a path, a Source, or a table"),
     ],
 )
 def test_what_cannot_be_profiled(tmp_path: Path, tables: Any, said: str) -> None:
@@ -228,6 +230,37 @@ def test_what_cannot_be_profiled(tmp_path: Path, tables: Any, said: str) -> None
     assert not (tmp_path / "p").exists()
 
 
-def test_a_pandas_frame_is_no_batch(shop: Profile) -> None:
-    with pytest.raises(InputError, match=r"the inserts: .*not a pandas.DataFrame; make it one"):
-        shop.apply("orders", inserts=pd.DataFrame({"id": ["5"]}))
+class _Foreign:
+    """A table of a library that hands out Arrow data, as Polars does."""
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+
+    def __arrow_c_stream__(self, requested: object = None) -> object:
+        return self._table.__arrow_c_stream__(requested)
+
+
+@pytest.mark.parametrize("make", [pa.Table.to_pandas, lambda table: table, _Foreign])
+def test_tables_in_memory(make: Any) -> None:
+    table = pa.table({"id": pa.array([5, None], pa.float64()), "name": ["a", None]})
+    assert as_arrow(make(table), "the inserts").to_pydict() == table.to_pydict()
+
+
+def test_types_that_spark_lacks() -> None:
+    kinds = {
+        pa.uint8(): pa.int16(),
+        pa.uint64(): pa.decimal128(20, 0),
+        pa.string_view(): pa.string(),
+        pa.dictionary(pa.int8(), pa.string()): pa.string(),
+        pa.large_string(): pa.large_string(),
+    }
+    values = {kind: ["7"] if "str" in str(kind) else [255] for kind in kinds}
+    for kind, known in kinds.items():
+        table = as_arrow(_Foreign(pa.table({"a": pa.array(values[kind], kind)})), "x")
+        assert table.schema.types == [known]
+        assert table.column("a").to_pylist() == values[kind]
+
+
+def test_the_index_of_a_pandas_frame_is_no_column() -> None:
+    frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
+    assert as_arrow(frame, "x").column_names == ["a"]

@@ -14,6 +14,7 @@ from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.functional_dependencies.reading import Dependencies
 from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.families.keys.reading import keys_of
+from holdfast.input.frames import InMemory, as_arrow, is_table
 from holdfast.input.sources import Source
 from holdfast.model.changes import Changes, Entry, TableDiff, Verification
 from holdfast.model.commits import SourceRecord, unknown_table
@@ -51,7 +52,7 @@ if TYPE_CHECKING:
     from holdfast.input.row_input import RowInput
     from holdfast.tasks.runner import Runner
 
-    Rows = DataFrame | Source | str | os.PathLike[str]
+    Rows = DataFrame | Source | str | os.PathLike[str] | InMemory
     Session = SparkSession | Callable[[], SparkSession]
 
 Progress = Callable[..., None]
@@ -62,7 +63,8 @@ log = logging.getLogger("holdfast")
 class Profile:
     """The constraints of some tables, kept in a directory.
 
-    Rows are given as DataFrames (classic or Spark Connect), paths, or :class:`Source` values.
+    Rows are given as DataFrames (classic or Spark Connect), paths, :class:`Source` values, or
+    tables of pandas, Polars or Arrow.
     Without a session the active one is used, or a local one is made when it is first needed; a
     function that opens one is called then, too.
     """
@@ -551,14 +553,16 @@ class Profile:
         return self._session
 
     def _row_input(
-        self, rows: DataFrame | Source, label: str, stored: SourceRecord | None = None
+        self, rows: DataFrame | Source | pa.Table, label: str, stored: SourceRecord | None = None
     ) -> RowInput:
         if isinstance(rows, Source):
             from holdfast.spark.source import from_source
 
             return from_source(self._spark(), rows, stored)
-        from holdfast.spark.source import from_frame
+        from holdfast.spark.source import from_arrow, from_frame
 
+        if not hasattr(rows, "mapInArrow"):
+            return from_arrow(self._spark(), rows, label)
         if self._session is None:
             # The caller's DataFrame knows its session, which may not be the active one.
             self._session = rows.sparkSession
@@ -572,19 +576,22 @@ def _plain_interrupts() -> AbstractContextManager[None]:
     return plain_interrupts()
 
 
-def _expected(rows: Rows, label: str, stored: SourceRecord | None = None) -> DataFrame | Source:
+def _expected(
+    rows: Rows, label: str, stored: SourceRecord | None = None
+) -> DataFrame | Source | pa.Table:
     """Rows that can be read, as far as that can be told without Spark."""
     if isinstance(rows, str | os.PathLike):
         rows = Source(os.fspath(rows))
     if isinstance(rows, Source):
         rows.expect(stored)
     elif not hasattr(rows, "mapInArrow"):
+        if is_table(rows):
+            return as_arrow(rows, label)
         kind = type(rows)
         given = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-        # Other libraries have DataFrames too, and Spark makes its own of theirs.
-        hint = "; make it one with spark.createDataFrame(…)" if hasattr(rows, "columns") else ""
         raise InputError(
-            f"{label}: expected a Spark DataFrame, a path or a Source, not a {given}{hint}"
+            f"{label}: expected a Spark DataFrame, a path, a Source, or a table of pandas, Polars "
+            f"or Arrow, not a {given}"
         )
     return rows
 

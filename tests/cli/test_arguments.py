@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+from pathlib import Path
+
 import pytest
 
 from holdfast.cli import arguments
@@ -67,3 +71,27 @@ def test_options_of_cells_are_for_the_csv_among_the_sources() -> None:
     assert [bool(arguments.for_csv(cells, path, paths, None)) for path in paths] == [1, 0, 1]
     with pytest.raises(InputError, match=r"b\.parquet: parquet has no escape"):
         arguments.batch_sources({"inserts": "b.parquet"}, None, {}, cells)
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b"id\n1\n", "standard-input"),
+        (b"", "standard-input"),
+        (gzip.compress(b"id\n1\n"), "standard-input.gz"),
+        (b"\x28\xb5\x2f\xfd rest", "standard-input.zst"),
+    ],
+)
+def test_standard_input(data: bytes, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    with arguments.spooled({"inserts": "-", "deletes": "x.csv", "updates": None}) as given:
+        path = Path(given["inserts"] or "")
+        assert path.name == name
+        assert path.read_bytes() == data
+        assert (given["deletes"], given["updates"]) == ("x.csv", None)
+    assert not path.exists()
+    with (
+        pytest.raises(InputError, match="can be read once, but is given for a and for b"),
+        arguments.spooled({"a": "-", "b": "-"}),
+    ):
+        pass

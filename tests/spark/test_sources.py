@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
@@ -41,7 +43,11 @@ def write(tmp_path: Path) -> Callable[..., Path]:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True, parents=True)
         data = text.encode() if isinstance(text, str) else text
-        path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+        if path.suffix == ".zst":
+            with pa.CompressedOutputStream(str(path), "zstd") as file:
+                file.write(data)
+        else:
+            path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
         return path
 
     return make
@@ -83,11 +89,23 @@ def test_csv_from_other_programs(profile: Make, write: Callable[..., Path]) -> N
         ("\ufeff" + plain.replace("\n", "\r\n"), "a.csv"),
         (plain.rstrip("\n"), "b.csv.gz"),
         ("\ufeff" + plain, "c.tsv.gz"),
+        (plain, "d.csv.zst"),
     ):
         if ".tsv" in name:
             text = text.replace(",", "\t")
         kept = profile(write(text, name))
         assert cells(kept) == [{"id": 1, "name": "ü"}, {"id": 2, "name": "x"}], name
+
+
+@pytest.mark.parametrize("make", [pa.Table.to_pandas, lambda table: table])
+def test_tables_in_memory(profile: Make, make: Callable[[pa.Table], Any]) -> None:
+    days = [datetime(2026, 1, 2, 3), datetime(2026, 1, 4)]
+    table = pa.table({"id": [1, 2], "at": pa.array(days, pa.timestamp("us")), "note": ["x", None]})
+    kept = profile(make(table))
+    assert types(kept) == {"id": "bigint", "at": "timestamp_ntz", "note": "string"}
+    assert [row["at"] for row in cells(kept)] == ["2026-01-02T03:00:00", "2026-01-04T00:00:00"]
+    told = kept.apply("t", upserts=make(table.slice(1)), row_key=["id"])
+    assert (told.inserted, told.updated, told.rows) == (0, 1, 2)
 
 
 def test_a_carriage_return_in_quotes_is_no_new_line(

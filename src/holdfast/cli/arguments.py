@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping, Sequence
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TypedDict
 
 from holdfast import families
 from holdfast.input.sources import Source
 from holdfast.model.errors import InputError
+
+_MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
+"""How compressed data begins."""
 
 OUTPUTS = ("text", "json")
 """The ways to print, which are told from the formats of sources."""
@@ -43,7 +51,7 @@ def name_tables(arguments: Sequence[str], source_format: str | None) -> dict[str
         name, equals, path = argument.partition("=")
         if not equals or "/" in name:
             path = argument
-            name = Source(path, source_format).name
+            name = "stdin" if path == "-" else Source(path, source_format).name
         if not name or not path:
             raise InputError(f"{argument!r}: a table needs a name and a path, as in NAME=PATH")
         if name in tables:
@@ -71,6 +79,31 @@ def split_schemas(values: Sequence[str] | None, tables: Sequence[str]) -> dict[s
             raise InputError(f"--schema was given twice for table {name}")
         schemas[name] = ddl
     return schemas
+
+
+@contextmanager
+def spooled(given: Mapping[str, str | None]) -> Iterator[dict[str, str | None]]:
+    """Sources by name, with a file in place of ``-``: what standard input has, read to its end.
+
+    Workers read files, and several times if need be. The file has the suffix of the compression
+    that its first bytes tell, and goes when the block ends.
+    """
+    names = [name for name, path in given.items() if path == "-"]
+    if len(names) > 1:
+        raise InputError(
+            f"standard input (-) can be read once, but is given for {' and for '.join(names)}"
+        )
+    if not names:
+        yield dict(given)
+        return
+    with tempfile.TemporaryDirectory(prefix="holdfast-") as folder:
+        start = sys.stdin.buffer.read(4)
+        suffix = next((end for magic, end in _MAGIC.items() if start.startswith(magic)), "")
+        path = Path(folder) / f"standard-input{suffix}"
+        with path.open("wb") as file:
+            file.write(start)
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield {**given, names[0]: str(path)}
 
 
 def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:

@@ -295,8 +295,9 @@ def profile(
     schemas = arguments.split_schemas(schema, list(named))
     reader_options = arguments.pairs(option, "--option")
     cells = arguments.cell_options(delimiter, escape, encoding, null_value)
-    tables = {
-        name: Source(
+
+    def source(name: str, path: str, paths: Sequence[str]) -> Source:
+        return Source(
             path,
             source_format,
             reader_options,
@@ -304,12 +305,13 @@ def profile(
             all_text=all_text,
             multi_line=multi_line,
             header=not no_header,
-            **arguments.for_csv(cells, path, list(named.values()), source_format),
+            **arguments.for_csv(cells, path, paths, source_format),
         )
-        for name, path in named.items()
-    }
+
     spark = _spark(master, remote, conf)
-    with _committing(into):
+    with arguments.spooled(named) as given, _committing(into):
+        paths = {name: path for name, path in given.items() if path is not None}
+        tables = {name: source(name, path, list(paths.values())) for name, path in paths.items()}
         with _progress(quiet) as progress:
             from holdfast.api import Profile
 
@@ -355,10 +357,10 @@ def apply(
     options = arguments.pairs(option, "--option")
     cells = arguments.cell_options(delimiter, escape, encoding, null_value)
     given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
-    batch = arguments.batch_sources(given, source_format, options, cells)
     key = arguments.split_columns(row_key)
     spark = _spark(master, remote, conf)
-    with _committing(directory):
+    with arguments.spooled(given) as paths, _committing(directory):
+        batch = arguments.batch_sources(paths, source_format, options, cells)
         with _progress(quiet) as progress:
             opened = _open(directory, spark, progress)
             outcome = opened.apply(
@@ -414,11 +416,11 @@ def check(
     options = arguments.pairs(option, "--option")
     cells = arguments.cell_options(delimiter, escape, encoding, null_value)
     given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
-    batch = arguments.batch_sources(given, source_format, options, cells)
     key = arguments.split_columns(row_key)
     gates = arguments.kind_fields(kinds)
     spark = _spark(master, remote, conf)
-    with _progress(quiet) as progress:
+    with arguments.spooled(given) as paths, _progress(quiet) as progress:
+        batch = arguments.batch_sources(paths, source_format, options, cells)
         opened = _open(directory, spark, progress)
         outcome = opened.check(
             table, **batch, row_key=key, if_exists=if_exists, batch_id=batch_id, device=device

@@ -6,11 +6,13 @@ session's settings. Columns go by position everywhere: names are ours, Spark see
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
 import logging
 import os
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql import types as t
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import Source, is_local, local_file
@@ -34,6 +37,12 @@ from holdfast.tasks.dialect import UTF_8
 _CORRUPT = "__holdfast_corrupt_record"
 _DELIMITERS = (",", ";", "\t", "|")
 _LONGEST_HEADER = 1 << 20
+_OPENED: dict[str, Callable[[Path, str], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".zst": lambda path, _: pa.CompressedInputStream(str(path), "zstd"),
+}
+"""How compressed files are opened here, for their headers."""
 
 log = logging.getLogger("holdfast")
 
@@ -43,6 +52,20 @@ def from_frame(frame: DataFrame, label: str) -> RowInput:
     kinds = [field.dataType for field in frame.schema.fields]
     columns = _columns(list(frame.columns), kinds)
     return RowInput(label, columns, _positional(frame, kinds), SourceRecord())
+
+
+def from_arrow(session: SparkSession, table: pa.Table, label: str) -> RowInput:
+    """A table that is in memory here. Timestamps without a zone stay without one, whatever the
+    session's settings."""
+    try:
+        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
+        frame = session.createDataFrame(table, schema)
+    except PySparkException as failure:
+        raise SchemaError(
+            f"{label}: Spark cannot take it over ({jobs.cause(failure)}); cast the column or leave "
+            "it out"
+        ) from failure
+    return from_frame(frame, label)
 
 
 def from_source(
@@ -211,7 +234,7 @@ def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]
             each for each in path.rglob("*")
             if each.is_file() and not _hidden(each.relative_to(path))
         )  # fmt: skip
-        if all(each.suffix in ("", ".csv", ".tsv", ".txt", ".gz") for each in files):
+        if all(each.suffix in ("", ".csv", ".tsv", ".txt", *_OPENED) for each in files):
             lines = [(str(each), _first_line(each, source)) for each in files]
             return [(label, line) for label, line in lines if line is not None]
     reader = session.read.option("lineSep", "\n")
@@ -238,7 +261,7 @@ def _first_line(path: Path, source: Source) -> str | None:
     """The first record of a file; None if it is empty."""
     encoding = source.dialect.encoding
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+        with _OPENED.get(path.suffix, Path.open)(path, "rb") as file:
             return _first_text(file, source)
     except (OSError, EOFError, UnicodeError) as failure:
         name = encoding.upper() if encoding == UTF_8 else encoding

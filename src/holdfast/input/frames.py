@@ -1,0 +1,70 @@
+"""Tables of other libraries that are in memory here, as Arrow tables with types of Spark's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from holdfast.model.errors import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+class InMemory(Protocol):
+    """A table of pandas, Polars, Arrow or another library that hands out Arrow data."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
+
+
+def is_table(rows: Any) -> bool:
+    """Whether it is one."""
+    return hasattr(rows, "__arrow_c_stream__") or _is_pandas(rows)
+
+
+def as_arrow(rows: Any, label: str) -> pa.Table:
+    """The rows as an Arrow table. The index of a pandas frame is no column, and NaN is a null, as
+    pandas means it."""
+    import pyarrow as pa
+
+    try:
+        if _is_pandas(rows):
+            found = pa.Table.from_pandas(rows, preserve_index=False)
+        else:
+            found = pa.table(rows)
+        # What pandas wrote beside the data says nothing about it.
+        return _known(found).replace_schema_metadata(None)
+    except (pa.ArrowException, TypeError, ValueError) as wrong:
+        kind = type(rows)
+        name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+        raise InputError(
+            f"{label}: this {name} cannot be read as a table ({wrong}); give each column one type "
+            "and each a name of its own"
+        ) from wrong
+
+
+def _is_pandas(rows: Any) -> bool:
+    kind = type(rows)
+    return kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame"
+
+
+def _known(table: pa.Table) -> pa.Table:
+    """Types that Spark lacks become the next larger ones that hold the same values."""
+    import pyarrow as pa
+
+    larger = {
+        pa.uint8(): pa.int16(),
+        pa.uint16(): pa.int32(),
+        pa.uint32(): pa.int64(),
+        pa.uint64(): pa.decimal128(20, 0),
+        pa.float16(): pa.float32(),
+        pa.string_view(): pa.string(),
+        pa.binary_view(): pa.binary(),
+    }
+
+    def known(kind: pa.DataType) -> pa.DataType:
+        if pa.types.is_dictionary(kind):
+            kind = kind.value_type
+        return larger.get(kind, kind)
+
+    fields = [field.with_type(known(field.type)) for field in table.schema]
+    return table.cast(pa.schema(fields))
