@@ -7,6 +7,7 @@ import pytest
 from holdfast.input.sources import Source
 from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import InputError
+from holdfast.model.records import from_form, to_form
 
 FIRST = Source(
     "first/", format="csv", delimiter=";", header=False, escape="\\", encoding="latin-1",
@@ -43,3 +44,18 @@ def test_a_batch_like_rows_of_other_kinds() -> None:
         _ = Source("second/").like(SourceRecord()).kind
     with pytest.raises(InputError, match="second/: table has no null value"):
         Source("second/", null_values=("NA",)).like(table)
+
+
+def test_nested_records_are_flattened_as_before() -> None:
+    stored = Source("first.json", flatten=True).stored()
+    assert Source("second/").like(stored).flatten
+    assert Source("second.parquet").like(stored).flatten
+    assert not Source("second.csv").like(stored).flatten
+    with pytest.raises(InputError, match="nothing nested to flatten"):
+        Source("rows.csv", flatten=True)
+
+
+def test_a_record_from_before_flattening_is_read() -> None:
+    form = to_form(SourceRecord("json"))
+    del form["flatten"]
+    assert from_form(SourceRecord, form) == SourceRecord("json")

@@ -97,6 +97,29 @@ def test_csv_from_other_programs(profile: Make, write: Callable[..., Path]) -> N
         assert cells(kept) == [{"id": 1, "name": "ü"}, {"id": 2, "name": "x"}], name
 
 
+def test_nested_records(profile: Make, write: Callable[..., Path]) -> None:
+    text = """\
+{"id": 1, "at": {"city": "Rome", "geo": {"x.y": 1.5}}, "tags": ["a"]}
+{"id": 2, "at": {"city": null, "geo": {"x.y": 2.5}}, "tags": ["b"]}
+"""
+    kept = profile(Source(str(write(text, "t.json")), flatten=True))
+    assert types(kept) == {
+        "at.city": "string",
+        "at.geo.x.y": "double",
+        "id": "bigint",
+        "tags": "array<string>",
+    }
+    assert cells(kept)[0] == {"at.city": "Rome", "at.geo.x.y": 1.5, "id": 1, "tags": ["a"]}
+    # Later batches are read alike; what no record has is null, what the table lacks is refused.
+    told = kept.apply("t", inserts=write('{"id": 3, "at": {"city": "Oslo"}}', "more.json"))
+    assert told.rows == 3
+    assert kept.apply("t", inserts=write('{"id": 4, "at": null}', "null.json")).rows == 4
+    with pytest.raises(SchemaError, match=r"has the column 'at\.zip', which the table does not"):
+        kept.apply("t", inserts=write('{"id": 5, "at": {"zip": 9}}', "other.json"))
+    with pytest.raises(SourceError, match="malformed"):
+        kept.apply("t", inserts=write('{"id": 5, "at": {"city"', "broken.json"))
+
+
 @pytest.mark.parametrize("make", [pa.Table.to_pandas, lambda table: table])
 def test_tables_in_memory(profile: Make, make: Callable[[pa.Table], Any]) -> None:
     days = [datetime(2026, 1, 2, 3), datetime(2026, 1, 4)]

@@ -213,6 +213,9 @@ def profile(
     schema: Annotated[list[str] | None, _source_flag("--schema", _SCHEMA, "DDL")] = None,
     all_text: Annotated[bool, _source_flag("--all-text", "Read every column as text.")] = False,
     multi_line: Annotated[bool, _source_flag("--multi-line", "Cells may hold newlines.")] = False,
+    flatten: Annotated[
+        bool, _source_flag("--flatten", "Fields of nested records become columns.")
+    ] = False,
     delimiter: Delimiter = None,
     escape: Escape = None,
     encoding: Encoding = None,
@@ -305,6 +308,7 @@ def profile(
             all_text=all_text,
             multi_line=multi_line,
             header=not no_header,
+            flatten=flatten,
             **arguments.for_csv(cells, path, paths, source_format),
         )
 

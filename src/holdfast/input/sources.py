@@ -45,6 +45,7 @@ class Source:
     escape: str | None = None  # before a quote inside quotes; '"' or nothing: quotes are doubled
     encoding: str | None = None  # UTF-8 unless told
     null_values: tuple[str, ...] | None = None  # cells that mean null, besides the empty one
+    flatten: bool = False  # the fields of structs become columns: "address.city"
 
     def __post_init__(self) -> None:
         told = {
@@ -55,6 +56,8 @@ class Source:
         given = [name for name, value in told.items() if value is not None]
         if given and not self.may_be_csv:
             raise InputError(f"{self.path}: {self.kind} has no {given[0]}; that is for CSV")
+        if self.flatten and self._is_csv(None):
+            raise InputError(f"{self.path}: CSV has nothing nested to flatten; leave --flatten out")
         try:
             self.dialect  # noqa: B018  refused before anything is read
         except ValueError as wrong:
@@ -154,7 +157,7 @@ class Source:
         if kind == "dataframe":
             return self
         if kind != stored.format:
-            return replace(self, format=kind)
+            return replace(self, format=kind, flatten=stored.flatten and kind != "csv")
         found = replace(
             self,
             format=kind,
@@ -163,6 +166,7 @@ class Source:
             multi_line=stored.multi_line or self.multi_line,
             header=stored.header,
             schema=stored.schema,
+            flatten=stored.flatten,
         )
         if kind != "csv":
             return found
@@ -188,6 +192,7 @@ class Source:
             self.dialect.escape,
             self.dialect.encoding,
             self.dialect.nulls,
+            self.flatten,
         )
 
 

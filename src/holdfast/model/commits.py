@@ -69,6 +69,7 @@ class SourceRecord:
     escape: str | None = None
     encoding: str | None = None
     null_values: tuple[str, ...] = ()
+    flatten: bool = field(default=False, metadata=ADDED)
 
 
 @dataclass(frozen=True)

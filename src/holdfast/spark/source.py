@@ -12,7 +12,7 @@ import io
 import logging
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ from holdfast.tasks import text
 from holdfast.tasks.dialect import UTF_8
 
 _CORRUPT = "__holdfast_corrupt_record"
+_ORIGIN = "__holdfast_origin"
 _DELIMITERS = (",", ";", "\t", "|")
 _LONGEST_HEADER = 1 << 20
 _OPENED: dict[str, Callable[[Path, str], Any]] = {
@@ -299,19 +300,64 @@ def _ddl(session: SparkSession, ddl: str) -> t.StructType:
         ) from failure
 
 
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def _written(kind: t.DataType) -> str:
+    """A type as DDL, with names in it that may hold any character."""
+    if isinstance(kind, t.StructType):
+        fields = (f"{_quoted(each.name)}: {_written(each.dataType)}" for each in kind.fields)
+        return f"struct<{', '.join(fields)}>"
+    if isinstance(kind, t.ArrayType):
+        return f"array<{_written(kind.elementType)}>"
+    if isinstance(kind, t.MapType):
+        return f"map<{_written(kind.keyType)}, {_written(kind.valueType)}>"
+    return kind.simpleString()
+
+
 # Everything else
 
 
-def _no_more_than(stored: t.StructType, found: t.StructType, label: str) -> t.StructType:
+def _no_more_than(stored: t.StructType, found: t.StructType, source: Source) -> t.StructType:
     """The stored schema, if the records have no further fields. JSON leaves nulls out, so a
     field that no record has is null in all of them."""
-    added = [each for each in found.names if each not in (*stored.names, "_corrupt_record")]
+    known, names = (
+        [".".join(path) for path, _ in _paths(each.fields, source.flatten)]
+        for each in (stored, found)
+    )
+    # A struct that is null in all records looks like a column of its own.
+    known += [each.name for each in stored.fields]
+    added = [each for each in names if each not in (*known, "_corrupt_record")]
     if added:
         raise SchemaError(
-            f"{label} has the column {added[0]!r}, which the table does not; it has "
+            f"{source.path} has the column {added[0]!r}, which the table does not; it has "
             f"{', '.join(stored.names)}"
         )
     return stored
+
+
+def _paths(
+    fields: list[t.StructField], flatten: bool, outer: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], t.DataType]]:
+    """The path of every column with its type; of those inside structs where these are flattened."""
+    for each in fields:
+        path = (*outer, each.name)
+        if flatten and isinstance(each.dataType, t.StructType):
+            yield from _paths(each.dataType.fields, True, path)
+        else:
+            yield path, each.dataType
+
+
+def _flattened(frame: DataFrame, nested: int) -> DataFrame:
+    """With the fields of structs, whose names say where they were, in place of these, among the
+    first columns."""
+    fields = frame.schema.fields
+    found = [
+        f.col(".".join(map(_quoted, path))).alias(".".join(path))
+        for path, _ in _paths(fields[:nested], True)
+    ]
+    return frame.select(*found, *[f.col(_quoted(each.name)) for each in fields[nested:]])
 
 
 def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
@@ -331,7 +377,7 @@ def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
             path = _for_spark(source.path)
             if schema is None or (corrupt and not first):
                 found = jobs.run(session, lambda: reader.load(path).schema)
-                schema = _no_more_than(schema, found, source.path) if schema else found
+                schema = _no_more_than(schema, found, source) if schema else found
             if corrupt:
                 schema = t.StructType([x for x in schema.fields if x.name != "_corrupt_record"])
                 reader = reader.option("columnNameOfCorruptRecord", _CORRUPT)
@@ -345,17 +391,18 @@ def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
             f"{source.path}: Spark cannot read it as {source.kind}: {jobs.cause(failure)}"
         ) from failure
     data = fields[:-1] if corrupt else fields
-    columns = _columns([each.name for each in data], [each.dataType for each in data])
     stored = source.stored()
     if corrupt and first:
-        schema_text = ", ".join(
-            f"`{each.name.replace('`', '``')}` {each.dataType.simpleString()}" for each in data
-        )
-        stored = replace(stored, schema=schema_text)
+        named = (f"{_quoted(each.name)} {_written(each.dataType)}" for each in data)
+        stored = replace(stored, schema=", ".join(named))
     if corrupt:
         file_path = frame.metadataColumn("_metadata")["file_path"]
-        frame = frame.select("*", _origin(file_path))
-        fields = frame.schema.fields
+        frame = frame.select("*", _origin(file_path).alias(_ORIGIN))
+    if source.flatten:
+        frame = _flattened(frame, len(data))
+    fields = frame.schema.fields
+    data = fields[:-2] if corrupt else fields
+    columns = _columns([each.name for each in data], [each.dataType for each in data])
     rows = _positional(frame, [each.dataType for each in fields])
     return RowInput(
         source.path,
