@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+import json
 import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, get_args
 
 import pandas as pd
@@ -16,11 +18,15 @@ import pytest
 
 import holdfast
 from holdfast import (
+    DenialConstraint,
+    Denials,
     HoldfastError,
     InputError,
     Key,
     Options,
+    Predicate,
     Profile,
+    Results,
     Source,
     Superseded,
     flow,
@@ -28,6 +34,7 @@ from holdfast import (
 from holdfast.input.frames import as_arrow
 from holdfast.model import errors
 from holdfast.model.progress import no_progress
+from holdfast.model.results import Tabular
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
 from tests.pipeline.tables import text_input
@@ -264,3 +271,70 @@ def test_types_that_spark_lacks() -> None:
 def test_the_index_of_a_pandas_frame_is_no_column() -> None:
     frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
     assert as_arrow(frame, "x").column_names == ["a"]
+
+
+# Results as tables
+
+
+def test_every_list_is_a_table(shop: Profile) -> None:
+    table = shop.keys("customers").to_arrow()
+    assert table.to_pylist() == [
+        {"constraint": f"customers: key({name})", "table": "customers", "columns": [name],
+         "error": None}
+        for name in ("id", "name")
+    ]  # fmt: skip
+    assert shop.keys("customers").to_dict() == [{"columns": ["id"]}, {"columns": ["name"]}]
+    # Without rows there are the same columns, of the same types.
+    assert list(shop.keys("orders")) == []
+    assert shop.keys("orders").to_arrow().schema == table.schema
+    (non_key,) = shop.non_keys("orders").to_arrow().to_pylist()
+    assert non_key["columns"] == ["customer_id"]
+    assert json.loads(non_key["witness"])[0]["customer_id"] == "7"
+    (fd,) = shop.functional_dependencies("orders").to_arrow().to_pylist()
+    assert (fd["lhs"], fd["rhs"], fd["error"]) == (["id"], "customer_id", 0.0)
+    (key,) = shop.foreign_keys().to_arrow().to_pylist()
+    assert key["constraint"] == "orders(customer_id) in customers(id)"
+    assert (key["dependent"], key["referenced"]) == (["orders.customer_id"], ["customers.id"])
+    assert 0 < key["coverage"] < 1
+    for found in (
+        shop.inclusion_dependencies(),
+        shop.agree_sets("orders"),
+        shop.clusters(),
+        shop.functional_dependencies("orders"),
+    ):
+        assert found.to_arrow().num_rows == len(found) == len(found.to_dict()) > 0
+        assert list(found.to_pandas().columns) == found.to_arrow().column_names
+
+
+def test_changes_are_a_table(shop: Profile) -> None:
+    changes = shop.history()[1].changes
+    assert changes is not None
+    rows = changes.to_arrow().to_pylist()
+    assert rows == changes.constraints.to_arrow().to_pylist()
+    (broken,) = [row for row in rows if row["kind"] == "keys"]
+    assert (broken["what"], broken["constraint"]) == ("broken", "orders: key(id)")
+    assert broken["repeated"] is True
+    assert len(json.loads(broken["witness"])) == 2
+    listed = sum(
+        len(getattr(each, what))
+        for each in changes.kinds.values()
+        for what in ("gained", "broken", "superseded", "unchecked", "errors")
+    )
+    assert len(rows) == listed == len(changes.to_pandas())
+    assert changes.to_dict()["table"] == "orders"  # its own JSON form, as before
+
+
+def test_a_table_of_a_session(shop: Profile) -> None:
+    session = SimpleNamespace(createDataFrame=lambda table: table.column_names)
+    assert shop.keys("orders").to_spark(session) == ["constraint", "table", "columns", "error"]
+
+
+def test_denial_constraints_are_a_table() -> None:
+    unequal = Predicate(("t", "a"), "!=", ("s", "a"))
+    found = Results(DenialConstraint, [DenialConstraint("r", (unequal,), 0.25)])
+    assert found.to_arrow().to_pylist() == [
+        {"constraint": "r: not (t.a != s.a)", "table": "r", "predicates": ["t.a != s.a"],
+         "error": 0.25}
+    ]  # fmt: skip
+    assert isinstance(found, Tabular)
+    assert issubclass(Denials, Tabular)

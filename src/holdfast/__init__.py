@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.model.changes import (
         Broken,
         Changes,
+        ConstraintChange,
         Entry,
         ErrorChange,
         KindChanges,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         UnknownTableError,
     )
     from holdfast.model.options import Options
+    from holdfast.model.results import Results
     from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 
 _PLACES = {
@@ -98,6 +100,8 @@ _PLACES = {
     "UnknownTableError": "model.errors",
     "Limits": "model.limits",
     "Options": "model.options",
+    "Results": "model.results",
+    "ConstraintChange": "model.changes",
     "Facts": "families.inclusion_dependencies.foreign_keys",
     "Shared": "families.inclusion_dependencies.foreign_keys",
     "Dependencies": "families.functional_dependencies.reading",
@@ -125,6 +129,7 @@ __all__ = [
     "Comparison",
     "ConflictError",
     "Constraint",
+    "ConstraintChange",
     "DenialConstraint",
     "Denials",
     "Dependencies",
@@ -151,6 +156,7 @@ __all__ = [
     "Predicate",
     "Predicates",
     "Profile",
+    "Results",
     "SchemaError",
     "SetupError",
     "Shared",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast import families
 from holdfast.families.denial_constraints.chosen import Predicates
+from holdfast.families.denial_constraints.reading import Denials
 from holdfast.families.functional_dependencies.reading import Dependencies
 from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.families.keys.reading import keys_of
@@ -34,6 +35,7 @@ from holdfast.model.constraints import (
 from holdfast.model.errors import ConflictError, InputError, StoreError
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options, expect_device
+from holdfast.model.results import Results
 from holdfast.report.snapshot import (
     Snapshot,
     TableSnapshot,
@@ -280,7 +282,7 @@ class Profile:
         """Everything that a version (by default the current one) says."""
         return snapshot(self._store, version)
 
-    def keys(self, table: str, max_error: float = 0.0) -> list[Key]:
+    def keys(self, table: str, max_error: float = 0.0) -> Results[Key]:
         """The minimal keys of a table, shortest first.
 
         Where rows are duplicated, no set of columns is a key, and the list is empty; the keys of
@@ -290,19 +292,19 @@ class Profile:
         now = self._table(table)
         exact = [] if now.duplicates else list(now.keys)
         if not max_error:
-            return exact
+            return Results(Key, exact)
         near = now.approximate_keys
         if max_error != now.max_error:
             near = keys_of(self._within(table, max_error), table, list(now.columns))[1]
-        return [*exact, *near]
+        return Results(Key, [*exact, *near])
 
-    def non_keys(self, table: str) -> list[NonKey]:
+    def non_keys(self, table: str) -> Results[NonKey]:
         """The maximal non-keys of a table, each with two rows that show it."""
-        return list(self._table(table).non_keys)
+        return Results(NonKey, self._table(table).non_keys)
 
     def functional_dependencies(
         self, table: str, max_error: float = 0.0
-    ) -> Sequence[FunctionalDependency]:
+    ) -> Dependencies | Results[FunctionalDependency]:
         """The minimal functional dependencies of a table, shortest first.
 
         With ``max_error`` also those that at most this share of row pairs violates, and of whose
@@ -317,16 +319,17 @@ class Profile:
         if max_error == (bound or 0.0):
             return found
         if not max_error:
-            return [each for each in found if not each.error]
+            return Results(FunctionalDependency, [each for each in found if not each.error])
         return Dependencies(self._within(table, max_error), table, list(now.columns))
 
-    def denial_constraints(self, table: str, max_error: float = 0.0) -> Sequence[DenialConstraint]:
+    def denial_constraints(
+        self, table: str, max_error: float = 0.0
+    ) -> Denials | Results[DenialConstraint]:
         """The minimal denial constraints of a table over two rows, order rules first.
 
         With ``max_error`` also those that at most this share of ordered row pairs violates; pairs
         of rows have to be counted for that.
         """
-        from holdfast.families.denial_constraints.reading import Denials
         from holdfast.families.denial_constraints.show import SPACE
         from holdfast.model.comparisons import Space
 
@@ -337,7 +340,7 @@ class Profile:
         if max_error == (now.max_error or 0.0):
             return found
         if not max_error:
-            return [each for each in found if not each.error]
+            return Results(DenialConstraint, [each for each in found if not each.error])
         form = now.evidence[SPACE].space
         assert form is not None
         kept = self._within(table, max_error, SPACE)
@@ -422,15 +425,15 @@ class Profile:
 
     def agree_sets(
         self, table: str, since: int | None = None, at: int | None = None
-    ) -> list[AgreeSet]:
+    ) -> Results[AgreeSet]:
         """Every agree-set with its number of row pairs, shortest first, now or ``at`` a version;
         with ``since`` only those whose number changed after that version, with the change."""
         if since is not None and at is not None:
             raise InputError("give since or at, not both")
         self._counted(table)
         if since is not None:
-            return changed_agree_sets(self._store, table, since)
-        return agree_sets(self._store, table, at)
+            return Results(AgreeSet, changed_agree_sets(self._store, table, since))
+        return Results(AgreeSet, agree_sets(self._store, table, at))
 
     def counts_pairs(self, table: str) -> bool:
         """Whether all pairs of a table's rows are counted, so that it has agree-sets."""
@@ -446,23 +449,23 @@ class Profile:
 
     def inclusion_dependencies(
         self, min_coverage: float | None = None
-    ) -> list[InclusionDependency]:
+    ) -> Results[InclusionDependency]:
         """Which columns of all tables are contained in which, the highest coverage first.
 
         ``min_coverage`` asks also for those of whose distinct values such a share is contained;
         without it, what the profile was made with, which is 1 unless told.
         """
-        return self._inclusions(min_coverage).dependencies()
+        return Results(InclusionDependency, self._inclusions(min_coverage).dependencies())
 
-    def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
+    def foreign_keys(self, min_coverage: float | None = None) -> Results[ForeignKey]:
         """Inclusions in a minimal key of another table, the likeliest first."""
-        return self._inclusions(min_coverage).foreign_keys()
+        return Results(ForeignKey, self._inclusions(min_coverage).foreign_keys())
 
-    def clusters(self) -> list[Cluster]:
+    def clusters(self) -> Results[Cluster]:
         """The sets of columns that have values in common which no other column has, with how
         many: every value belongs to one. Those of most values first."""
         self._inclusions()
-        return clusters(self._store)
+        return Results(Cluster, clusters(self._store))
 
     def missing_values(
         self, dependent: Attribute | str, referenced: Attribute | str, limit: int | None = 100

@@ -28,6 +28,7 @@ from holdfast.report.failures import FOUND, exit_code, hush, interrupted, notes
 if TYPE_CHECKING:
     from holdfast.api import Profile
     from holdfast.families.base import Kind
+    from holdfast.model.constraints import AgreeSet
     from holdfast.report.progress import Progress
     from holdfast.report.snapshot import Snapshot
 
@@ -470,7 +471,7 @@ def show(
     if part == arguments.AGREE_SETS:
         # Where no table has them, the first one says why.
         having = {*filter(opened.counts_pairs, found.tables)} or {*found.tables}
-        counted = {
+        counted: dict[str, list[AgreeSet] | None] = {
             name: opened.agree_sets(name, at=at) if name in having else None
             for name in found.tables
         }

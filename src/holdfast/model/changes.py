@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from holdfast.model.constraints import Constraint, Row
+from holdfast.model.results import Results, Tabular
 
 SHOWN = 100
 """Constraints of a kind that a change lists, the shortest first; their number is told beside."""
@@ -123,7 +124,26 @@ class KindChanges:
 
 
 @dataclass(frozen=True)
-class Changes:
+class ConstraintChange:
+    """What happened to one constraint; ``what`` is gained, broken, superseded, unchecked or
+    errors."""
+
+    kind: str  # the name that JSON gives it
+    what: str
+    constraint: str
+    witness: tuple[Row, ...] = ()
+    repeated: bool = False
+    by: str | None = None
+    error_before: float | None = None
+    error: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Changes(Tabular):
     """The outcome of :meth:`Profile.apply` and :meth:`Profile.check`.
 
     ``kinds`` has what happened to every kind of constraint that the profile looks for, by the name
@@ -166,6 +186,33 @@ class Changes:
     def broken(self) -> tuple[Broken, ...]:
         """Everything that rows violate now, of all kinds."""
         return tuple(broken for each in self.kinds.values() for broken in each.broken)
+
+    @property
+    def constraints(self) -> Results[ConstraintChange]:
+        """All that is listed, of all kinds, one by one; the rows of :meth:`to_arrow`,
+        :meth:`to_pandas` and :meth:`to_spark`."""
+        found: Results[ConstraintChange] = Results(ConstraintChange)
+        for kind, each in self.kinds.items():
+            for what, some in (("gained", each.gained), ("unchecked", each.unchecked)):
+                found += [ConstraintChange(kind, what, str(one)) for one in some]
+            found += [
+                ConstraintChange(kind, "broken", str(one.constraint), one.witness, one.repeated)
+                for one in each.broken
+            ]
+            found += [
+                ConstraintChange(kind, "superseded", str(one.constraint), by=str(one.by))
+                for one in each.superseded
+            ]
+            found += [
+                ConstraintChange(
+                    kind, "errors", str(one.constraint), error_before=one.before, error=one.after
+                )
+                for one in each.errors
+            ]
+        return found
+
+    def _listed(self) -> tuple[type, Iterable[ConstraintChange]]:
+        return ConstraintChange, self.constraints
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""

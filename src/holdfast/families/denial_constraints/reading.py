@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.model.comparisons import Space
 from holdfast.model.constraints import FORMS, DenialConstraint
+from holdfast.model.results import Tabular
 
 if TYPE_CHECKING:
     from holdfast.kernels.bitsets import Masks
@@ -23,7 +24,7 @@ _BLOCK = 10_000
 """How many are made at a time."""
 
 
-class Denials(Sequence[DenialConstraint]):
+class Denials(Sequence[DenialConstraint], Tabular):
     """The denial constraints that are reported, order rules first, made into values one by one:
     there may be a million of them."""
 
@@ -49,6 +50,9 @@ class Denials(Sequence[DenialConstraint]):
             found.append(sets)
             told.append(errors[some][order][places])
         return np.concatenate(found), np.concatenate(told)
+
+    def _listed(self) -> tuple[type, Sequence[DenialConstraint]]:
+        return DenialConstraint, self
 
     def __len__(self) -> int:
         return len(self._reported[0])

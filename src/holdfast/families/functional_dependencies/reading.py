@@ -9,12 +9,13 @@ import pyarrow as pa
 
 from holdfast.families.stored import columns_of, dependencies_and_keys, named
 from holdfast.model.constraints import FunctionalDependency
+from holdfast.model.results import Tabular
 
 _REPR_SHOWN = 3
 """How many of a long list its repr shows."""
 
 
-class Dependencies(Sequence[FunctionalDependency]):
+class Dependencies(Sequence[FunctionalDependency], Tabular):
     """Functional dependencies, shortest first, made into values one by one: there may be a
     million of them."""
 
@@ -22,6 +23,9 @@ class Dependencies(Sequence[FunctionalDependency]):
         self._kept, _ = dependencies_and_keys(kept)
         self._table = table
         self._names = names
+
+    def _listed(self) -> tuple[type, Sequence[FunctionalDependency]]:
+        return FunctionalDependency, self
 
     def __len__(self) -> int:
         return int(self._kept.num_rows)

@@ -1,0 +1,106 @@
+"""Lists of results as tables: for JSON, Arrow, pandas and Spark, whatever they are lists of.
+
+A table has a column for each field of the listed dataclass, whether or not there are any rows.
+Numbers and text are as they are, tuples are lists of text, and everything else (rows that show
+something) is JSON text; a class that prints as a rule has that in the first column, ``constraint``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
+from functools import cache
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+
+_SCALARS: dict[Any, str] = {str: "string", int: "int64", float: "float64", bool: "bool"}
+_TEXTS = "list<string>"
+
+
+class Tabular:
+    """What lists can be turned into."""
+
+    def _listed(self) -> tuple[type, Iterable[Any]]:
+        """The class of what is listed, and the list."""
+        raise NotImplementedError
+
+    def to_dict(self) -> Any:
+        """The JSON forms, as a list."""
+        return [each.to_dict() for each in self._listed()[1]]
+
+    def to_arrow(self) -> pa.Table:
+        """An Arrow table, a row for each."""
+        import pyarrow as pa
+
+        kind, values = self._listed()
+        columns = _columns(kind)
+        cells: dict[str, list[Any]] = {each.name: [] for each in columns}
+        for value in values:
+            for each in columns:
+                cells[each.name].append(each.cell(value))
+        return pa.table(
+            {
+                each.name: pa.array(
+                    cells[each.name],
+                    pa.list_(pa.string()) if each.type == _TEXTS else pa.type_for_alias(each.type),
+                )
+                for each in columns
+            }
+        )
+
+    def to_pandas(self) -> Any:
+        """A pandas DataFrame, a row for each."""
+        return self.to_arrow().to_pandas()
+
+    def to_spark(self, session: Any) -> Any:
+        """A DataFrame of a Spark session, a row for each."""
+        return session.createDataFrame(self.to_arrow())
+
+
+class Results(list[T], Tabular):
+    """A list that can be turned into a table: ``profile.keys("orders").to_pandas()``."""
+
+    def __init__(self, kind: type[T], values: Iterable[T] = ()) -> None:
+        super().__init__(values)
+        self._kind = kind
+
+    def _listed(self) -> tuple[type, Iterable[T]]:
+        return self._kind, self
+
+
+class _Column(NamedTuple):
+    name: str
+    type: str
+    cell: Callable[[Any], Any]
+
+
+@cache
+def _columns(kind: type) -> list[_Column]:
+    assert is_dataclass(kind)
+    hints = get_type_hints(kind)
+    found = [_column(each.name, hints[each.name]) for each in fields(kind)]
+    names = [each.name for each in found]
+    if "__str__" in vars(kind) and "constraint" not in names:
+        return [_Column("constraint", "string", str), *found]
+    return found
+
+
+def _column(name: str, hint: Any) -> _Column:
+    if isinstance(hint, UnionType):
+        (hint,) = [each for each in get_args(hint) if each is not NoneType]
+    if hint in _SCALARS:
+        return _Column(name, _SCALARS[hint], lambda value: getattr(value, name))
+    of = get_args(hint)[0] if get_origin(hint) is tuple else None
+    if of is str or is_dataclass(of):
+        return _Column(name, _TEXTS, lambda value: [str(each) for each in getattr(value, name)])
+    return _Column(name, "string", lambda value: _json(getattr(value, name)))
+
+
+def _json(value: Any) -> str | None:
+    return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
