@@ -183,6 +183,8 @@ def _added(each: Field[Any]) -> bool:
 
 def _present(kind: Any) -> Any:
     """The type of a value that is there, of one that may be None."""
+    if NoneType not in get_args(kind):
+        return kind
     (some,) = [each for each in get_args(kind) if each is not NoneType]
     return some
 
