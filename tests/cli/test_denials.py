@@ -172,7 +172,7 @@ def test_a_limit_of_agree_sets(staff: Path, run: Run) -> None:
 
 def test_a_limit_of_inclusions(in_process: None, run: Run, tmp_path: Path) -> None:
     path = write(tmp_path, "t", "a,b,c\n1,1,1\n2,2,2\n")
-    run("profile", path, "--into", tmp_path / "p", "--kinds", "inds")
+    run("profile", path, "--into", tmp_path / "p", "--kinds", "inds", "--within-tables")
     form = json.loads(run("show", tmp_path / "p", "--limit", 2, "--format", "json").out)
     assert form["counts"] == {"inclusion_dependencies": 6, "foreign_keys": 0}
     assert len(form["inclusion_dependencies"]) == 2

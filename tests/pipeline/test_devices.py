@@ -136,7 +136,7 @@ def test_a_gpu_that_becomes_full_is_a_sentence(
     card: Card, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     card.failure = MemoryError("8 GiB were asked for")
-    with small_limits(tile=7):
+    with small_limits(tile_rows=7):
         shop = Shop(tmp_path / "p", 4, ROWS, replace(COUNTED, device="gpu"))
         shop.apply(inserts=[(9, 9, 9, 99)])
     shop.assert_exact([*ROWS, (9, 9, 9, 99)])
@@ -149,7 +149,7 @@ def test_a_gpu_that_becomes_full_is_a_sentence(
 def test_a_gpu_has_large_tiles_and_few_tasks(card: Card, tmp_path: Path) -> None:
     """The rows are one tile where the processor has many; more of them are cut, too."""
     device = replace(COUNTED, device="gpu")
-    with small_limits(tile=7, few_pairs=1):
+    with small_limits(tile_rows=7, tile_pairs=1):
         Shop(tmp_path / "p", 4, ROWS, device, tasks=3)
         assert card.rows == [60]
         with pytest.MonkeyPatch.context() as patch:

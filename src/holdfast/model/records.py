@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 ADDED = {"added": True}
 """The metadata of a field that came after its record's form: a form may lack it, and does so where
-it is None."""
+it has its default."""
 
 _Reader = Callable[[Any], Any]
 
@@ -53,7 +53,7 @@ def to_form(value: Any) -> Any:
         return {
             each.name: to_form(held)
             for each, held in present
-            if held is not None or not _added(each)
+            if held != each.default or not _added(each)
         }
     if isinstance(value, dict):
         return {name: to_form(each) for name, each in value.items()}
