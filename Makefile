@@ -7,7 +7,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
-.PHONY: demo test test-fast test-long test-lowest lint format bench bench-gpu clean
+.PHONY: bench-long demo test test-fast test-long test-lowest lint format bench bench-gpu clean
 
 # A Spark, a Python path or a server that belongs to something else must not leak in.
 unexport SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE SPARK_MASTER MASTER PYSPARK_SUBMIT_ARGS
@@ -69,6 +69,10 @@ lint: $(READY)
 format: $(READY)
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
+
+# A million tax records, also counted: half an hour.
+bench-long: $(READY)
+	$(call WITH_JAVA,.venv) python -m benchmarks.bench_denials long
 
 bench: $(READY)
 	$(call WITH_JAVA,.venv) python -m benchmarks

@@ -57,5 +57,7 @@ def test_nested_records_are_flattened_as_before() -> None:
 
 def test_a_record_from_before_flattening_is_read() -> None:
     form = to_form(SourceRecord("json"))
-    del form["flatten"]
+    assert "flatten" not in form
     assert from_form(SourceRecord, form) == SourceRecord("json")
+    flat = SourceRecord("json", flatten=True)
+    assert from_form(SourceRecord, to_form(flat)) == flat

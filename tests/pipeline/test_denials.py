@@ -25,7 +25,8 @@ from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import snapshot
-from holdfast.store import Store
+from holdfast.store import Store, run
+from holdfast.tasks import agree
 from holdfast.tasks.runner import InProcess
 from tests import oracle
 from tests.data import MISSING, data_dir, read_table
@@ -281,3 +282,40 @@ def test_columns_that_are_named(tmp_path: Path) -> None:
     assert [e.operators for e in space_of(shop).comparisons] == [ORDER, EQUALITY]
     shop = Shop(tmp_path / "c", 2, rows, Options(kinds=("dcs",), columns="c1"))
     assert [e.left for e in space_of(shop).comparisons] == [1]
+
+
+def test_too_many_evidences_are_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows: Rows = [(1, 4), (2, 3), (3, 1), (4, 2)]
+    monkeypatch.setattr(agree, "MOST_WORDS", 2)
+    shop = Shop(tmp_path / "p", 2, rows, Options(kinds=("fds", "dcs"), cross_columns=None))
+    now = shop.now
+    assert now.evidence["denial"].choice.strategy == "witnessed"
+    assert "too many" in now.evidence["denial"].choice.reason
+    assert now.evidence["agreement"].choice.strategy == "counted"
+    assert {*told(shop, space_of(shop))} == expected(shop, rows, space_of(shop))
+    shop.apply(inserts=[(0, 9)])
+    rows = [*rows, (0, 9)]
+    assert {*told(shop, space_of(shop))} == expected(shop, rows, space_of(shop))
+
+
+@pytest.mark.parametrize("evidence", ["counted", "witnessed"])
+def test_a_time_budget_that_ends(
+    evidence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without any time single comparisons are looked at all the same, and a batch keeps to that."""
+    rows: Rows = [(1, 4), (2, 3), (3, 1), (4, 2)]
+    ticks = iter(range(1 << 30))
+    monkeypatch.setattr(run, "clock", lambda: float(next(ticks)))
+    options = Options(kinds=("dcs",), cross_columns=None, evidence=evidence, time_budget=0.5)
+    shop = Shop(tmp_path / "p", 2, rows, options)
+    space = space_of(shop)
+    for _ in range(2):
+        most = shop.now.evidence["denial"].limits.keys
+        assert most == 1
+        asked = as_oracle(space)
+        whole = oracle.denial_constraints(cells(shop, rows), 2, asked, "equal", most)
+        assert {*told(shop, space)} == {*whole}
+        shop.apply(inserts=[(9, 9)])
+        rows = [*rows, (9, 9)]
