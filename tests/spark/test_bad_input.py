@@ -203,8 +203,8 @@ def test_batches_that_are_none(shop: Profile, frame: Make) -> None:
         insert(shop, [(1, "x", 1.0)])
     with pytest.raises(InputError, match="at least one table"):
         Profile.create(Path(shop.path).with_name("q"), {})
-    with pytest.raises(InputError, match="unknown kind 'dcs'"):
-        Profile.create(Path(shop.path).with_name("q"), {"t": rows}, options=Options(kinds=("dcs",)))
+    with pytest.raises(InputError, match="unknown kind 'laws'"):
+        Profile.create(Path(shop.path).with_name("q"), {"t": rows}, options=Options(kinds=("laws",)))
     with pytest.raises(StoreError, match="a profile already"):
         Profile.create(shop.path, {"t": rows})
 
