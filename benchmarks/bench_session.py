@@ -60,7 +60,7 @@ def _seconds(folder: Path, *arguments: str) -> float:
     """How long a fresh process takes, from end to end."""
     start = time.perf_counter()
     command = [sys.executable, *arguments]
-    done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, check=False)
-    if done.returncode not in (0, 1):
+    done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, check=False)
+    if done.returncode not in (0, 1) or (done.returncode and not done.stdout):
         sys.exit(f"{' '.join(arguments)}: exit code {done.returncode}")
     return time.perf_counter() - start
