@@ -18,7 +18,7 @@ from benchmarks.peers import InclusionPeer, spider
 from benchmarks.tpch import random_lines, tables, write
 from holdfast import Options, Profile, Source
 
-KINDS = Options(kinds=("inds",))
+KINDS = Options(kinds=("inds",), within_tables=True)
 KNOWN = 96
 
 
