@@ -204,7 +204,7 @@ def test_batches_that_are_none(shop: Profile, frame: Make) -> None:
     with pytest.raises(InputError, match="at least one table"):
         Profile.create(Path(shop.path).with_name("q"), {})
     with pytest.raises(InputError, match="unknown kind 'laws'"):
-        Profile.create(Path(shop.path).with_name("q"), {"t": rows}, options=Options(kinds=("laws",)))
+        Profile.create(Path(shop.path).with_name("q"), {"t": rows}, options=Options(kinds="laws"))
     with pytest.raises(StoreError, match="a profile already"):
         Profile.create(shop.path, {"t": rows})
 
