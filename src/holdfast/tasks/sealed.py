@@ -33,6 +33,9 @@ REBUILD = (
 _SHOWN = 10
 """Damaged files that an error names."""
 
+_PIECE = 1 << 20
+"""Bytes of a file that are looked at together."""
+
 _FLUSH_THREADS = 8
 
 _flushing: list[Future[None]] = []
@@ -144,7 +147,7 @@ def read(path: Path) -> bytes:
         content = path.read_bytes()
     except OSError as error:
         raise _unreadable(path, error) from error
-    _compare(path, content)
+    _compare(path, len(content), zlib.crc32(content))
     return content
 
 
@@ -158,7 +161,7 @@ def mapped(path: Path) -> pa.Buffer:
 def damage(path: Path) -> StoreError | None:
     """What is wrong with a file, however often it was checked before; None: nothing."""
     try:
-        _compare(path, _map(path))
+        _look_through(path)
     except StoreError as error:
         return error
     return None
@@ -183,7 +186,22 @@ def stamp(path: Path) -> tuple[int, int, int]:
 
 @lru_cache(maxsize=1 << 16)
 def _check(path: Path, _stamp: tuple[int, int, int]) -> None:
-    _compare(path, _map(path))
+    _look_through(path)
+
+
+def _look_through(path: Path) -> None:
+    """Compare a file with its seal, piece by piece: a map of it would count as this process's
+    memory, all of it, where a few rows are wanted."""
+    size = checksum = 0
+    piece = bytearray(_PIECE)
+    try:
+        with path.open("rb", buffering=0) as file:
+            while length := file.readinto(piece):
+                size += length
+                checksum = zlib.crc32(memoryview(piece)[:length], checksum)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    _compare(path, size, checksum)
 
 
 def _map(path: Path) -> pa.Buffer:
@@ -194,13 +212,13 @@ def _map(path: Path) -> pa.Buffer:
         raise _unreadable(path, error) from error
 
 
-def _compare(path: Path, content: bytes | pa.Buffer) -> None:
+def _compare(path: Path, size: int, checksum: int) -> None:
     seal = seal_of(path.name)
     if seal is None:
         raise damaged(path, "its name does not end with its size and checksum")
-    if len(content) != seal.size:
-        raise damaged(path, f"it has {len(content)} bytes, not {seal.size}")
-    if zlib.crc32(content) != seal.checksum:
+    if size != seal.size:
+        raise damaged(path, f"it has {size} bytes, not {seal.size}")
+    if checksum != seal.checksum:
         raise damaged(path, "its content does not match its checksum")
 
 
