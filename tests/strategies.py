@@ -6,7 +6,7 @@ import os
 
 from hypothesis import strategies as st
 
-EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "24"))
 """How many tables the law is tried on; other properties get more or fewer examples alike."""
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
@@ -14,8 +14,8 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
 def examples(number: int) -> int:
-    """How many examples of a property to try, of which `make test` tries so many: an eighth where
-    kernels run as plain Python."""
+    """How many examples of a property to try, of so many for every 40 tables of the law: an eighth of
+    them where kernels run as plain Python."""
     return max(5, number * EXAMPLES // (320 if INTERPRETED else 40))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import replace
 from itertools import permutations
 
@@ -129,7 +128,7 @@ CELLS = st.sampled_from([0, 1, 2, None])
 
 @given(space=spaces(), rows=st.lists(st.tuples(CELLS, CELLS), max_size=5), nulls=NULLS)
 @example(ALL, [(0, 1), (1, 1), (1, 1), (2, 1)], "equal")
-@settings(max_examples=examples(int(os.environ.get("HOLDFAST_EXAMPLES", "100"))))
+@settings(max_examples=examples(100))
 def test_what_is_reported_implies_all_that_holds(
     space: Space, rows: list[tuple[object, ...]], nulls: str
 ) -> None:
@@ -150,7 +149,7 @@ def test_what_is_reported_implies_all_that_holds(
     rows=st.lists(st.tuples(CELLS, CELLS, CELLS), max_size=4),
     nulls=NULLS,
 )
-@settings(max_examples=examples(20))
+@settings(max_examples=examples(10))
 @pytest.mark.slow
 def test_three_columns(space: Space, rows: list[tuple[object, ...]], nulls: str) -> None:
     minimal = covered(space, rows, nulls)

@@ -39,7 +39,7 @@ def run(mode: str, examples: int, *more: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_kernels_and_a_share_of_the_law(mode: str) -> None:
-    run(mode, 10, *(["--deselect", WIDE] if mode == "NUMBA_DISABLE_JIT" else []))
+    run(mode, 5, *(["--deselect", WIDE] if mode == "NUMBA_DISABLE_JIT" else []))
 
 
 @pytest.mark.long

@@ -143,7 +143,8 @@ def test_any_damaged_file_is_named(profile: Path, answer: Answer) -> None:
         errors: list[tuple[str, str]] = []
         for file in sorted(each for each in path.rglob("*") if each.is_file()):
             content = file.read_bytes()
-            for damaged in damages(content):
+            # To apply is to check, and to write: a third of the damages shows that it stops, too.
+            for damaged in list(damages(content))[:: 3 if answer is apply else 1]:
                 overwrite(file, damaged)
                 try:
                     assert answer(path) == expected, file
@@ -156,7 +157,7 @@ def test_any_damaged_file_is_named(profile: Path, answer: Answer) -> None:
                     break  # it is not even opened
             overwrite(file, content)
         assert not changed(path, profile)
-    assert len(errors) > 50
+    assert len(errors) > (30 if answer is apply else 50)
     for file_, said in errors:
         assert file_ in said
         assert re.search("holdfast profile|upgrade holdfast", said)

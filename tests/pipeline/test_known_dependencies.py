@@ -50,7 +50,7 @@ def test_known_dependencies(tmp_path: Path, name: str) -> None:
     assert counted(real.store) == found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_flight_has_nearly_a_million(tmp_path: Path) -> None:
     real = Real(tmp_path, "flight", WITH_FDS)
     before = real.now.functional_dependencies
