@@ -150,7 +150,7 @@ def test_what_is_reported_implies_all_that_holds(
     nulls=NULLS,
 )
 @settings(max_examples=examples(10))
-@pytest.mark.slow
+@pytest.mark.long
 def test_three_columns(space: Space, rows: list[tuple[object, ...]], nulls: str) -> None:
     minimal = covered(space, rows, nulls)
     kept = bitsets.to_columns(reported(minimal, space))
