@@ -14,8 +14,8 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"
 
 
 def examples(number: int) -> int:
-    """How many examples of a property to try, of so many for every 40 tables of the law: an eighth of
-    them where kernels run as plain Python."""
+    """How many examples of a property to try, where it has so many for 40 tables of the law: an
+    eighth of them where kernels run as plain Python."""
     return max(5, number * EXAMPLES // (320 if INTERPRETED else 40))
 
 
