@@ -157,7 +157,8 @@ class Shop:
             before = Known.load(self.store, self.store.read(lease.version), "t")
             run = Run(self.runner, self.store, self.options, lease, no_progress)
             intake = read_batch(run, before.table, self.batch(**batch))
-            yield before, before.changed(run, change_rows(run, before.table, intake))[0]
+            (change,) = change_rows(run, [(before.table, intake)])
+            yield before, before.changed(run, change)[0]
 
     def batch(
         self,

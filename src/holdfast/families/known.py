@@ -85,6 +85,7 @@ class Step:
     after: Known
     values_before: Inclusion | None = None  # None: no kind that is looked for needs them
     values_after: Inclusion | None = None
+    others: frozenset[str] = frozenset()  # further tables that the batch changes
 
     def evidence(self, space: str) -> tuple[PairEvidence, PairEvidence] | None:
         """What pairs of rows show in a space, before and after."""

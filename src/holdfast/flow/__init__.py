@@ -1,6 +1,6 @@
 """The order of things: profile tables, apply a batch, verify, ask."""
 
-from holdfast.flow.apply import apply
+from holdfast.flow.apply import apply, apply_together
 from holdfast.flow.ask import denial_error, error, missing_values, predicates, violations, within
 from holdfast.flow.profile import extend, profile
 from holdfast.flow.verify import verify
@@ -9,6 +9,7 @@ from holdfast.table.batch import Batch
 __all__ = [
     "Batch",
     "apply",
+    "apply_together",
     "denial_error",
     "error",
     "extend",

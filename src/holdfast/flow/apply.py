@@ -1,8 +1,10 @@
-"""Applying a batch, or checking what it would do: the same steps, up to the commit."""
+"""Applying a batch to one or several tables, or checking what it would do: the same steps, up to
+the commit."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +15,7 @@ from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.known import Known, Step
 from holdfast.flow.commits import commit
 from holdfast.input.row_input import Columns, expect_batch
-from holdfast.model.changes import Changes
+from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.commits import BatchRecord, Commit
 from holdfast.model.progress import Progress
 from holdfast.store import Store
@@ -36,6 +38,20 @@ def apply(
 ) -> Changes:
     """Apply a batch to a table whole, or not at all; or only say what it would do. Pairs are
     counted with the device that the options name unless told, which is not remembered."""
+    return apply_together(runner, store, {name: batch}, progress, dry_run, device).alone(name)
+
+
+def apply_together(
+    runner: Runner,
+    store: Store,
+    batches: Mapping[str, Batch],
+    progress: Progress,
+    dry_run: bool = False,
+    device: str | None = None,
+) -> BatchChanges:
+    """Apply a batch of several tables, which all have its id, as one version, or not at all."""
+    (batch_id,) = {batch.batch_id for batch in batches.values()}
+    batches = dict(sorted(batches.items()))
     with (
         store.trying() if dry_run else store.writing() as lease,
         watched(runner, store, lease, progress) as (runner, progress),
@@ -43,69 +59,113 @@ def apply(
         # What this builds on is the version that the lease names, not one that was read before.
         version = store.read(lease.version)
         options = version.options
-        columns = Columns.stored(version.table(name).columns)
-        expect_batch(
-            name, columns, batch.given, batch.row_key, batch.batch_id, options.insert_only,
-            batch.if_exists,
-        )  # fmt: skip
-        run = Run(runner, store, options, lease, about(progress, name), device=device)
+        for name, batch in batches.items():
+            columns = Columns.stored(version.table(name).columns)
+            expect_batch(
+                name, columns, batch.given, batch.row_key, batch_id, options.insert_only,
+                batch.if_exists,
+            )  # fmt: skip
+        seconds: dict[str, float] = {}
+        # A time budget is that of a table, so each has a run of its own.
+        runs = {
+            name: Run(runner, store, options, lease, about(progress, name), seconds, device)
+            for name in batches
+        }
+        run = next(iter(runs.values()))
+        if len(runs) > 1:
+            run = Run(runner, store, options, lease, progress, seconds, device)
         with run.stage("open"):
-            before = Known.load(store, version, name)
+            before = {name: Known.load(store, version, name) for name in batches}
             held = storage.load(store, version.inclusion) if version.inclusion else None
         with run.stage("read"):
-            intake = read_batch(run, before.table, batch)
-        done = store.find_batch(name, batch.batch_id, intake.digest) if batch.batch_id else None
-        if done is not None and done.changes is not None:
-            # A check says the same as the batch itself: there is nothing left to be done.
-            then = Changes.from_dict(done.changes, families.makers())
-            return replace(then, applied=False, applied_before=True)
-        others = {each: Table.stored(each, record) for each, record in version.tables.items()}
-        step, counts = _step(run, before, held, intake, others)
+            intakes = {
+                name: read_batch(runs[name], before[name].table, batch)
+                for name, batch in batches.items()
+            }
+        digest = _digest(intakes)
+        for name in batches if batch_id else ():
+            done = store.find_batch(name, batch_id or "", digest)
+            if done is not None and done.changes is not None:
+                # A check says the same as the batch itself: there is nothing left to be done.
+                return _applied_before(BatchChanges.from_stored(done.changes, families.makers()))
+
+        tables = {each: Table.stored(each, record) for each, record in version.tables.items()}
+        steps, counts = _steps(run, runs, before, held, intakes, tables)
         with run.stage("witnesses"):
-            changes = _changes(run, step, batch, counts, version.version, dry_run)
+            told = {
+                name: _changes(runs[name], step, batch_id, counts[name], version.version, dry_run)
+                for name, step in steps.items()
+            }
         if dry_run:
-            return changes
-        after = step.after.compacted(run)
-        found = step.values_after
+            return BatchChanges(told, seconds)
+        after = {name: step.after.compacted(runs[name]) for name, step in steps.items()}
+        found = next(iter(steps.values())).values_after
         if found is not None:
             found = values.compacted(run, found)
         with run.stage("commit"):
             run.progress("commit")
-            after = after.saved(run, before)
+            after = {name: each.saved(runs[name], before[name]) for name, each in after.items()}
             if found is not None:
                 found = values.saved(run, found, held)
-            changes = replace(changes, version=version.version + 1, seconds=run.seconds)
+            told = {n: replace(each, version=version.version + 1) for n, each in told.items()}
+            changes = BatchChanges(told, seconds)
+            first, *rest = batches
             said = Commit(
                 tables=version.tables,
-                batch=BatchRecord(name, batch.batch_id, intake.digest),
-                changes=changes.to_dict(),
+                batch=BatchRecord(first, batch_id, digest, tuple(rest)),
+                changes=changes.stored,
             )
-            commit(run, {name: after}, found, said)
+            commit(run, after, found, said)
     store.clean()
     return changes
 
 
-def _step(
+def _steps(
     run: Run,
-    before: Known,
+    runs: Mapping[str, Run],
+    before: Mapping[str, Known],
     held: Inclusion | None,
-    intake: BatchIntake,
-    others: dict[str, Table],
-) -> tuple[Step, RowCounts]:
-    """Rows first, then pairs, then values; and how many rows the batch changes."""
-    change = change_rows(run, before.table, intake)
-    counts = change.counts
-    after, change = before.changed(run, change)
+    intakes: Mapping[str, BatchIntake],
+    tables: Mapping[str, Table],
+) -> tuple[dict[str, Step], dict[str, RowCounts]]:
+    """Rows first, then pairs, then the values of all tables, which are all as they are afterwards
+    by then; and how many rows the batch changes."""
+    changed = change_rows(run, [(before[name].table, each) for name, each in intakes.items()])
+    counts = {each.before.name: each.counts for each in changed}
+    after: dict[str, Known] = {}
+    for place, change in enumerate(changed):
+        name = change.before.name
+        after[name], changed[place] = before[name].changed(runs[name], change)
     found = held
     if held is not None:
-        found = values.changed(run, held, change, {**others, after.table.name: after.table})
-    return Step(before, after, held, found), counts
+        now = {**tables, **{name: each.table for name, each in after.items()}}
+        found = values.changed(run, held, changed, now)
+    names = frozenset(after)
+    steps = {
+        name: Step(before[name], each, held, found, names - {name}) for name, each in after.items()
+    }
+    return steps, counts
+
+
+def _digest(intakes: Mapping[str, BatchIntake]) -> str:
+    """What tells the content of a batch from another one's."""
+    if len(intakes) == 1:
+        return next(iter(intakes.values())).digest
+    return json.dumps({name: each.digest for name, each in sorted(intakes.items())})
+
+
+def _applied_before(then: BatchChanges) -> BatchChanges:
+    again = {
+        name: replace(each, applied=False, applied_before=True)
+        for name, each in then.tables.items()
+    }
+    return replace(then, tables=again)
 
 
 def _changes(
-    run: Run, step: Step, batch: Batch, counts: RowCounts, version: int, dry_run: bool
+    run: Run, step: Step, batch_id: str | None, counts: RowCounts, version: int, dry_run: bool
 ) -> Changes:
-    """What the batch did, kind by kind."""
+    """What the batch did to a table, kind by kind."""
     before, after = step.before.table, step.after.table
     changes = {kind.field: kind.changes(run, step) for kind in families.named(run.options.kinds)}
     twice = after.repeated[0][:1] if after.duplicates > before.duplicates else []
@@ -114,7 +174,7 @@ def _changes(
     return Changes(
         table=before.name,
         version=version,
-        batch_id=batch.batch_id,
+        batch_id=batch_id,
         applied=not dry_run,
         inserted=counts.inserted,
         deleted=counts.deleted,
@@ -125,5 +185,4 @@ def _changes(
         duplicates_before=before.duplicates,
         duplicated=tuple(json.loads(each) for each in text.values()),
         kinds={field: each for field, each in changes.items() if each is not None},
-        seconds=run.seconds,
     )

@@ -128,10 +128,12 @@ def expect_batch(
     ``given`` has the kinds of changes that it has: inserts, deletes, updates, upserts.
     """
     if not given:
-        raise BatchError("an empty batch: give inserts, deletes, updates or upserts")
+        raise BatchError(
+            f"table {table!r}: an empty batch: give inserts, deletes, updates or upserts"
+        )
     if if_exists and "deletes" not in given:
         raise BatchError(
-            "--if-exists is about deletes, and there are none: give them, or leave it out"
+            f"table {table!r}: --if-exists is about deletes, and there are none: give them, or leave it out"
         )
     if batch_id is not None and not batch_id.strip():
         raise BatchError(
@@ -145,10 +147,12 @@ def expect_batch(
         )
     for kind in ("updates", "upserts"):
         if kind in given and not row_key:
-            raise BatchError(f"{kind} need --row-key: the columns that tell which row is meant")
+            raise BatchError(
+                f"table {table!r}: {kind} need --row-key: the columns that tell which row is meant"
+            )
     if row_key and set(given) == {"inserts"}:
         raise BatchError(
-            "--row-key says which rows deletes and updates mean, but there are inserts alone, "
+            f"table {table!r}: --row-key says which rows deletes and updates mean, but there are inserts alone, "
             "which add every row as a new one; give the rows as --updates to replace those with "
             "the same key, as --upserts to insert the others, or leave --row-key out"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from holdfast.model.constraints import Constraint, Row
@@ -247,12 +247,100 @@ class Changes(Tabular):
 
 
 @dataclass(frozen=True)
+class BatchChanges(Tabular):
+    """The outcome of a batch of several tables, of which all were changed in one version, or none:
+    ``changes["orders"]`` is what it did to one of them.
+
+    An inclusion dependency that came or broke is told once: with its dependent table, or if the
+    batch has no rows for that one, with the referenced table.
+    """
+
+    tables: dict[str, Changes]
+    seconds: dict[str, float] = field(default_factory=dict)  # by stage, of all tables together
+
+    def __getitem__(self, table: str) -> Changes:
+        return self.tables[table]
+
+    def __repr__(self) -> str:
+        return f"<BatchChanges {', '.join(map(repr, self.tables.values()))}>"
+
+    @property
+    def _first(self) -> Changes:
+        return next(iter(self.tables.values()))
+
+    @property
+    def version(self) -> int:
+        """The version that now holds; for a check, the one it was checked against."""
+        return self._first.version
+
+    @property
+    def batch_id(self) -> str | None:
+        """The name that the batch was given."""
+        return self._first.batch_id
+
+    @property
+    def applied(self) -> bool:
+        """False: a check, or a batch id that had been applied before."""
+        return self._first.applied
+
+    @property
+    def applied_before(self) -> bool:
+        """Whether a batch with this id was; the rest is what it did then."""
+        return self._first.applied_before
+
+    @property
+    def broken(self) -> tuple[Broken, ...]:
+        """Everything that rows violate now, of all tables and kinds."""
+        return tuple(broken for each in self.tables.values() for broken in each.broken)
+
+    @property
+    def constraints(self) -> Results[ConstraintChange]:
+        """All that is listed, of all tables and kinds, one by one."""
+        found = [one for each in self.tables.values() for one in each.constraints]
+        return Results(ConstraintChange, found)
+
+    def _listed(self) -> tuple[type, Iterable[ConstraintChange]]:
+        return ConstraintChange, self.constraints
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "version": self.version,
+            "batch_id": self.batch_id,
+            "applied": self.applied,
+            "applied_before": self.applied_before,
+            "tables": {name: each.to_dict() for name, each in self.tables.items()},
+            "seconds": self.seconds,
+        }
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """The form that a commit stores: that of a batch of one table is the table's own."""
+        if len(self.tables) > 1:
+            return self.to_dict()
+        return replace(self._first, seconds=self.seconds).to_dict()
+
+    @staticmethod
+    def from_stored(form: dict[str, Any], made: Mapping[str, FromForm]) -> BatchChanges:
+        """The value that a commit stored."""
+        if "tables" not in form:
+            alone = Changes.from_dict(form, made)
+            return BatchChanges({alone.table: alone}, alone.seconds)
+        tables = {name: Changes.from_dict(each, made) for name, each in form["tables"].items()}
+        return BatchChanges(tables, form["seconds"])
+
+    def alone(self, table: str) -> Changes:
+        """What a batch of one table did to it."""
+        return replace(self.tables[table], seconds=self.seconds)
+
+
+@dataclass(frozen=True)
 class Entry:
     """One version in the history of a profile."""
 
     version: int
     created: str
-    changes: Changes | None  # None: the first profile, or kinds that were added
+    changes: Changes | BatchChanges | None  # None: the first profile, or kinds that were added
     tables: dict[str, int]  # rows per table
     counts: dict[str, dict[str, int]]  # constraints per table and kind, by its JSON name
     duplicates: dict[str, int]  # rows that repeat another one, per table
@@ -261,6 +349,13 @@ class Entry:
     def keys(self) -> dict[str, int]:
         """Minimal keys per table, of its distinct rows."""
         return {name: counts.get("keys", 0) for name, counts in self.counts.items()}
+
+    @property
+    def by_table(self) -> dict[str, Changes]:
+        """What its batch did, table by table; nothing where no batch made it."""
+        if isinstance(self.changes, Changes):
+            return {self.changes.table: self.changes}
+        return self.changes.tables if self.changes else {}
 
     @property
     def without_batch(self) -> str:

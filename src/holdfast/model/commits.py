@@ -154,6 +154,12 @@ class BatchRecord:
     table: str
     id: str | None  # None: it had none
     digest: str
+    others: tuple[str, ...] = field(default=(), metadata=ADDED)  # further tables that it changed
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """All tables that it changed."""
+        return (self.table, *self.others)
 
 
 @dataclass(frozen=True)

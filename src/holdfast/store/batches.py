@@ -6,8 +6,9 @@ reads the commits since the last block, then follows the blocks back; each commi
 block says where it begins. A log of 100,000 commits has at most 255 commits and some 30 blocks
 to read, and every id is written once per tier.
 
-A block is a line ``{"checksum":...,"first":...,"last":...}`` and per batch a line
-``["table","id",version]``, in canonical JSON, so that a batch is found by searching for bytes.
+A block is a line ``{"checksum":...,"first":...,"last":...}`` and per batch and table that it
+changed a line ``["table","id",version]``, in canonical JSON, so that a batch is found by searching
+for bytes.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ _GROWTH = 16
 
 
 def find(log: Log, root: str, table: str, batch_id: str) -> Summary | None:
-    """The version that applied the batch of that id, or None."""
+    """The version that applied the batch of that id to a table, or None."""
     version = log.head()
     while version % SPAN:
         batch = log.read(version, Header).batch
-        if batch and (batch.table, batch.id) == (table, batch_id):
+        if batch and batch.id == batch_id and table in batch.tables:
             return log.read(version, Summary)
         version -= 1
     needle = b"\n" + canonical([table, batch_id])[:-1] + b","
@@ -69,7 +70,8 @@ def _line(commit: Header) -> bytes:
     batch = commit.batch
     if not batch or batch.id is None:
         return b""
-    return canonical([batch.table, batch.id, commit.version]) + b"\n"
+    lines = [canonical([table, batch.id, commit.version]) for table in batch.tables]
+    return b"\n".join([*lines, b""])
 
 
 def _blocks(log: Log, root: str, version: int, first: int = 1) -> Iterator[bytes]:

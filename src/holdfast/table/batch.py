@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput, fitted
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange, RowCounts
-from holdfast.table.matching import Requests, find_rows, with_deleted
+from holdfast.table.matching import Found, Requests, Sought, find_rows, with_deleted
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
@@ -107,18 +108,31 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
     return BatchIntake(added, tuple(requests), " ".join(digests))
 
 
-def change_rows(run: Run, before: Table, intake: BatchIntake) -> RowChange:
-    """The rows after the batch: the deleted ones marked, the new ones beside the others."""
+def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[RowChange]:
+    """The rows of tables after the batch: the deleted ones marked, the new ones beside the
+    others."""
+    asked = [(before, intake.requests) for before, intake in intakes if intake.requests]
+    deleted: dict[str, Found] = {}
+    if asked:
+        with run.stage("locate"):
+            run.progress("locate", rows=sum(each.rows for _, some in asked for each in some))
+            sought = [
+                Sought(before.name, before.view(run.store.path, run.options), requests)
+                for before, requests in asked
+            ]
+            found = find_rows(run.runner, sought)
+            deleted = {each.table: rows for each, rows in zip(sought, found, strict=True)}
+    return [_changed(run, *each, deleted.get(each[0].name)) for each in intakes]
+
+
+def _changed(run: Run, before: Table, intake: BatchIntake, found: Found | None) -> RowChange:
     after = before
     gone = np.empty(0, np.int64)
     matched: tuple[int, ...] = ()
-    if intake.requests:
+    if found is not None:
         with run.stage("locate"):
-            run.progress("locate", rows=sum(r.rows for r in intake.requests))
-            view = before.view(run.store.path, run.options)
-            found = find_rows(run.runner, view, before.name, intake.requests)
             after = with_deleted(run.store, run.lease, before, found)
-            gone, matched = found.ids, found.matched
+        gone, matched = found.ids, found.matched
     after = replace(
         after,
         segments=after.segments + intake.added,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -47,6 +48,15 @@ class Requests:
 
 
 @dataclass(frozen=True)
+class Sought:
+    """The requests of a batch for one table, which tasks see as ``view``."""
+
+    table: str
+    view: View
+    requests: tuple[Requests, ...]
+
+
+@dataclass(frozen=True)
 class Found:
     """The rows that go, and how many repeated rows go with them; how many each request found."""
 
@@ -55,11 +65,21 @@ class Found:
     matched: tuple[int, ...]
 
 
-def find_rows(runner: Runner, view: View, table: str, requests: tuple[Requests, ...]) -> Found:
-    """The rows that the requests mean; an error that shows the row if they do not fit."""
-    asked = [request for request in requests if request.rows]
-    piles = shares(view, runner.tasks) or [view]
-    calls: list[Call] = [
+def find_rows(runner: Runner, sought: Sequence[Sought]) -> list[Found]:
+    """The rows that the requests mean, table by table, in one job; an error that shows the row if
+    they do not fit."""
+    calls = [_calls(runner, each) for each in sought]
+    together = [call for some in calls for call in some]
+    results = runner.run(together) if together else []
+    found = []
+    for each, mine in zip(sought, calls, strict=True):
+        found.append(_found(each, results[: len(mine)]))
+        results = results[len(mine) :]
+    return found
+
+
+def _calls(runner: Runner, sought: Sought) -> list[Call]:
+    return [
         (
             locate,
             Locate(
@@ -67,15 +87,21 @@ def find_rows(runner: Runner, view: View, table: str, requests: tuple[Requests, 
                 request.columns, request.places,
             ),
         )
-        for request in asked
-        for share in piles
+        for request in sought.requests
+        if request.rows
+        for share in shares(sought.view, runner.tasks) or [sought.view]
     ]  # fmt: skip
-    results = runner.run(calls) if calls else []
+
+
+def _found(sought: Sought, results: list[list[TaskResult]]) -> Found:
+    view, table, requests = sought.view, sought.table, sought.requests
+    asked = [request for request in requests if request.rows]
+    piles = len(results) // max(len(asked), 1)
     ids: list[I64] = [np.empty(0, np.int64)]
     fewer = 0
     matched = []
     for request in requests:
-        mine = results[: len(piles)] if request.rows else []
+        mine = results[:piles] if request.rows else []
         results = results[len(mine) :]
         taken, repeats = _allocate(view, table, request, [p for result in mine for p in result])
         ids.append(taken)

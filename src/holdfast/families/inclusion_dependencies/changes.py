@@ -137,7 +137,7 @@ def with_tuples(
     search: n_ary.Search,
     state: Inclusion,
     before: Verdicts,
-    batch: n_ary.Batch | None,
+    batches: n_ary.Batches,
     progress: Progress,
 ) -> Inclusion:
     """The state with its dependencies of several columns, where they are looked for."""
@@ -157,4 +157,4 @@ def with_tuples(
             column_of[each.referenced[0]],
         )
         unary.append(Candidate(table, (column,), other, (column_of_other,)))
-    return replace(state, tuples=n_ary.found(search, unary, before, batch, progress))
+    return replace(state, tuples=n_ary.found(search, unary, before, batches, progress))

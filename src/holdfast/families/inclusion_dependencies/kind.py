@@ -54,7 +54,10 @@ class InclusionDependencies(Kind):
         return InclusionDependency.from_dict(form)
 
     def changes(self, run: Run, step: Step) -> KindChanges | None:
-        """Those that came, and those that broke with what is left of them."""
+        """Those that came, and those that broke with what is left of them.
+
+        Where a batch changes several tables each is told once: with its dependent table, or if the
+        batch does not change that one, with the referenced table."""
         from holdfast.families.inclusion_dependencies.clusters import dependencies
         from holdfast.families.inclusion_dependencies.foreign_keys import Shared
 
@@ -68,8 +71,18 @@ class InclusionDependencies(Kind):
             for values in (before, after)
         )
         shared = Shared(after.attributes, after.families, after.overlaps)
-        gained = [each for sides, each in new.items() if sides not in old]
-        lost = [shared.lost(each) for sides, each in old.items() if sides not in new]
+        mine = step.after.table.name
+
+        def told_here(each: InclusionDependency) -> bool:
+            dependent, referenced = each.dependent[0].table, each.referenced[0].table
+            if dependent in step.others:
+                return False
+            return dependent == mine or referenced not in step.others
+
+        came = [each for sides, each in new.items() if sides not in old]
+        went = [each for sides, each in old.items() if sides not in new]
+        gained = [each for each in came if told_here(each)]
+        lost = [shared.lost(each) for each in went if told_here(each)]
         counts = {"gained": len(gained), "broken": len(lost)}
         broken = tuple(Broken(each) for each in lost[:SHOWN])
         return KindChanges(tuple(gained[:SHOWN]), broken, counts=counts)

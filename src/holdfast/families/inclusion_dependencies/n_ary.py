@@ -97,9 +97,17 @@ class Rows:
 class Batch:
     """What a batch did to a table."""
 
-    table: str
     added: Rows
     gone: Rows
+
+    @property
+    def count(self) -> int:
+        """How many rows came and went."""
+        return self.added.count + self.gone.count
+
+
+Batches = Mapping[str, Batch]
+"""What a batch did to each table that it changed."""
 
 
 @dataclass(frozen=True)
@@ -132,12 +140,12 @@ def found(
     search: Search,
     unary: Iterable[Candidate],
     before: Verdicts,
-    batch: Batch | None,
+    batches: Batches,
     progress: Progress,
 ) -> Verdicts:
     """The verdicts on all candidates of two columns and more, given the dependencies of one.
 
-    ``before`` are those of the version before the batch.
+    ``before`` are those of the version before the batch, none where there is no such version.
     """
     verdicts: Verdicts = {}
     holding = set(unary)
@@ -147,8 +155,7 @@ def found(
             break
         progress("tuples", arity=arity, candidates=len(candidates))
         known = {each: before[each] for each in candidates if each in before}
-        if batch is not None:
-            known = _kept(search, known, batch)
+        known = _kept(search, known, batches)
         verdicts |= known
         verdicts |= _tested(search, [each for each in candidates if each not in known])
         wanted = {HOLDS, EMPTY} if search.options.empty_columns else {HOLDS}
@@ -237,22 +244,23 @@ def _counted(search: Search, cells: list[Cells]) -> tuple[ValueRun, ...]:
     return tuple(ValueRun((p.facts["part"],), p.facts["entries"]) for p in task_results)
 
 
-def _kept(search: Search, known: Verdicts, batch: Batch) -> Verdicts:
+def _kept(search: Search, known: Verdicts, batches: Batches) -> Verdicts:
     """The verdicts that a batch leaves as they are or replaces at once; the others are tested."""
-    if batch.added.count + batch.gone.count > thresholds.current.looked_up_rows:
-        untouched = [each for each in known if batch.table not in (each.table, each.other)]
-        return {each: known[each] for each in untouched}
+    most = thresholds.current.looked_up_rows
+    many = {table for table, batch in batches.items() if batch.count > most}
+    filled = {table for table, batch in batches.items() if batch.added.count}
     kept = {
         each: verdict
         for each, verdict in known.items()
-        if not (verdict.status == EMPTY and each.table == batch.table and batch.added.count)
+        if not many & {each.table, each.other}
+        and not (verdict.status == EMPTY and each.table in filled)
     }
     answers = _looked_up(
         search,
         [
             (each, what, look)
             for each, verdict in kept.items()
-            for what, look in _looks(search, each, verdict, batch)
+            for what, look in _looks(search, each, verdict, batches)
         ],
     )
     doubtful: dict[Candidate, U64] = {}
@@ -306,29 +314,29 @@ def _looked_up(search: Search, looks: list[tuple[Candidate, str, tasks.Look]]) -
 
 
 def _looks(
-    search: Search, each: Candidate, verdict: Verdict, batch: Batch
+    search: Search, each: Candidate, verdict: Verdict, batches: Batches
 ) -> Iterator[tuple[str, tasks.Look]]:
     """What has to be looked up to know what a batch does to a verdict."""
     none = np.empty((0, 2), np.uint64)
-    left, right = each.table == batch.table, each.other == batch.table
+    left, right = batches.get(each.table), batches.get(each.other)
     if verdict.status == REFUTED:
         code = np.array([verdict.missing], np.uint64)
-        for what, touched, rows, side in (
-            ("gone", left, batch.gone, each.left),
-            ("come", left, batch.added, each.left),
-            ("supplied", right, batch.added, each.right),
+        for what, rows, side in (
+            ("gone", left and left.gone, each.left),
+            ("come", left and left.added, each.left),
+            ("supplied", right and right.added, each.right),
         ):
-            if touched and rows.count:
+            if rows and rows.count:
                 yield what, tasks.Look((), code, (search.cells(rows, [(0, side)]),))
     elif verdict.status == HOLDS:
-        if left and batch.gone.count:
+        if left and left.gone.count:
             mine = search.cells(search.tables[each.table], [(0, each.left)])
             yield "left", tasks.Look((), none, (mine,))
         wanted = []
-        if left and batch.added.count:
-            wanted.append(("arrived", search.cells(batch.added, [(0, each.left)])))
-        if right and batch.gone.count:
-            wanted.append(("departed", search.cells(batch.gone, [(0, each.right)])))
+        if left and left.added.count:
+            wanted.append(("arrived", search.cells(left.added, [(0, each.left)])))
+        if right and right.gone.count:
+            wanted.append(("departed", search.cells(right.gone, [(0, each.right)])))
         others = search.cells(search.tables[each.other], [(0, each.right)])
         for what, cells in wanted:
             for share in shares(others.view, search.runner.tasks) or [others.view]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.families.inclusion_dependencies import changes, compaction, storage, verify
 from holdfast.families.inclusion_dependencies.changes import Change
@@ -21,19 +21,23 @@ def discover(run: Run, tables: Mapping[str, Table]) -> Inclusion:
 
 
 def changed(
-    run: Run, before: Inclusion, change: RowChange, tables: Mapping[str, Table]
+    run: Run, before: Inclusion, changed: Sequence[RowChange], tables: Mapping[str, Table]
 ) -> Inclusion:
     """After a batch: merged with the values of the new rows, those of the deleted ones extracted.
-    ``tables`` are all of them, as they are afterwards."""
+    ``changed`` are the tables that it changes, ``tables`` all of them, as they are afterwards."""
     with run.stage("values"):
-        rows = [Change(change.after, change.added), changes.gone(change.before, change.gone)]
+        rows: list[Change] = []
+        batches: dict[str, Batch] = {}
+        for each in changed:
+            both = Change(each.after, each.added), changes.gone(each.before, each.gone)
+            rows += both
+            added, gone = (Rows(some.table.columns, some.segments, some.ids) for some in both)
+            batches[each.after.name] = Batch(added, gone)
         after = changes.changed(
             run.runner, before, rows, run.destination, run.options, run.progress
         )
-        added, gone = (Rows(each.table.columns, each.segments, each.ids) for each in rows)
-        batch = Batch(change.after.name, added, gone)
         search = _search(run, tables)
-        return changes.with_tuples(search, after, before.tuples, batch, run.progress)
+        return changes.with_tuples(search, after, before.tuples, batches, run.progress)
 
 
 def compacted(run: Run, values: Inclusion) -> Inclusion:
@@ -55,7 +59,7 @@ def differences(
 def _of_rows(run: Run, none: Inclusion, tables: Mapping[str, Table]) -> Inclusion:
     rows = [Change(table, table.segments) for table in tables.values()]
     found = changes.changed(run.runner, none, rows, run.destination, run.options, run.progress)
-    return changes.with_tuples(_search(run, tables), found, {}, None, run.progress)
+    return changes.with_tuples(_search(run, tables), found, {}, {}, run.progress)
 
 
 def _search(run: Run, tables: Mapping[str, Table]) -> Search:
