@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from holdfast.families.functional_dependencies.reading import Dependencies
     from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
     from holdfast.families.inclusion_dependencies.reading import Inclusions
+    from holdfast.input.batch_files import batch_files
     from holdfast.input.sources import Source
     from holdfast.model.changes import (
+        BatchChanges,
         Broken,
         Changes,
         ConstraintChange,
@@ -66,6 +68,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Profile": "api",
+    "BatchChanges": "model.changes",
     "Changes": "model.changes",
     "Entry": "model.changes",
     "Broken": "model.changes",
@@ -116,11 +119,13 @@ _PLACES = {
     "Snapshot": "report.snapshot",
     "TableSnapshot": "report.snapshot",
     "Source": "input.sources",
+    "batch_files": "input.batch_files",
 }
 
 __all__ = [
     "AgreeSet",
     "Attribute",
+    "BatchChanges",
     "BatchError",
     "Broken",
     "Changes",
@@ -171,6 +176,7 @@ __all__ = [
     "UnknownTableError",
     "Verification",
     "__version__",
+    "batch_files",
 ]
 
 

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from holdfast import families
 from holdfast.families.denial_constraints.chosen import Predicates
@@ -15,9 +15,10 @@ from holdfast.families.denial_constraints.reading import Denials
 from holdfast.families.functional_dependencies.reading import Dependencies
 from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.families.keys.reading import keys_of
+from holdfast.input.batch_files import CHANGES
 from holdfast.input.frames import InMemory, as_arrow, is_table
 from holdfast.input.sources import Source
-from holdfast.model.changes import Changes, Entry, TableDiff, Verification
+from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff, Verification
 from holdfast.model.commits import SourceRecord, unknown_table
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import (
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
     Rows = DataFrame | Source | str | os.PathLike[str] | InMemory
     Session = SparkSession | Callable[[], SparkSession]
+    Batch = Mapping[str, Mapping[str, Any]]
 
 Progress = Callable[..., None]
 
@@ -146,6 +148,7 @@ class Profile:
 
     # Changing
 
+    @overload
     def apply(
         self,
         table: str,
@@ -159,7 +162,33 @@ class Profile:
         batch_id: str | None = None,
         retries: int = 0,
         device: str | None = None,
-    ) -> Changes:
+    ) -> Changes: ...
+
+    @overload
+    def apply(
+        self,
+        table: Batch,
+        *,
+        if_exists: bool = False,
+        batch_id: str | None = None,
+        retries: int = 0,
+        device: str | None = None,
+    ) -> BatchChanges: ...
+
+    def apply(
+        self,
+        table: str | Batch,
+        *,
+        inserts: Rows | None = None,
+        deletes: Rows | None = None,
+        updates: Rows | None = None,
+        upserts: Rows | None = None,
+        row_key: Sequence[str] | None = None,
+        if_exists: bool = False,
+        batch_id: str | None = None,
+        retries: int = 0,
+        device: str | None = None,
+    ) -> Changes | BatchChanges:
         """Apply a batch whole, or raise and change nothing; says what was gained and lost.
 
         Deletes and updates refer to the rows before the batch. Deletes hold whole rows or, with
@@ -170,15 +199,17 @@ class Profile:
         When another writer commits first, that is a :class:`ConflictError`, or the batch is tried
         again on top of that version, up to ``retries`` times. ``device`` says what this batch's
         pairs of rows are counted with, ``auto``, ``cpu`` or ``gpu``, in place of the profile's own.
+
+        Several tables change together, in one version: ``apply({"orders": {"inserts": new},
+        "lines": {"deletes": gone, "row_key": ["id"]}})``, whose outcome has the changes of each.
         """
         if retries < 0:
             raise InputError(f"retries cannot be negative, but is {retries}")
-        changes = {
-            "inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts
-        }  # fmt: skip
+        batch = _batch(table, (inserts, deletes, updates, upserts), row_key, if_exists)
 
-        def change() -> Changes:
-            return self._change(table, changes, row_key, if_exists, batch_id, device=device)
+        def change() -> Changes | BatchChanges:
+            told = self._change(batch, batch_id, device=device)
+            return told.alone(table) if isinstance(table, str) else told
 
         for attempt in range(1, retries + 1):
             try:
@@ -187,6 +218,7 @@ class Profile:
                 log.info("%s (trying again, %d of %d)", conflict, attempt, retries)
         return change()
 
+    @overload
     def check(
         self,
         table: str,
@@ -199,12 +231,35 @@ class Profile:
         if_exists: bool = False,
         batch_id: str | None = None,
         device: str | None = None,
-    ) -> Changes:
+    ) -> Changes: ...
+
+    @overload
+    def check(
+        self,
+        table: Batch,
+        *,
+        if_exists: bool = False,
+        batch_id: str | None = None,
+        device: str | None = None,
+    ) -> BatchChanges: ...
+
+    def check(
+        self,
+        table: str | Batch,
+        *,
+        inserts: Rows | None = None,
+        deletes: Rows | None = None,
+        updates: Rows | None = None,
+        upserts: Rows | None = None,
+        row_key: Sequence[str] | None = None,
+        if_exists: bool = False,
+        batch_id: str | None = None,
+        device: str | None = None,
+    ) -> Changes | BatchChanges:
         """What :meth:`apply` would do, without doing it."""
-        changes = {
-            "inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts
-        }  # fmt: skip
-        return self._change(table, changes, row_key, if_exists, batch_id, True, device)
+        batch = _batch(table, (inserts, deletes, updates, upserts), row_key, if_exists)
+        told = self._change(batch, batch_id, True, device)
+        return told.alone(table) if isinstance(table, str) else told
 
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""
@@ -239,39 +294,55 @@ class Profile:
 
     def _change(
         self,
-        table: str,
-        changes: Mapping[str, Rows | None],
-        row_key: Sequence[str] | None,
-        if_exists: bool,
+        batch: Batch,
         batch_id: str | None,
         dry_run: bool = False,
         device: str | None = None,
-    ) -> Changes:
+    ) -> BatchChanges:
         from holdfast.input.row_input import Columns, expect_batch
 
         if device is not None:
             expect_device(device)
-        key = (row_key,) if isinstance(row_key, str) else tuple(row_key or ())
         version = self._store.read()
-        stored = version.table(table).source
-        given = {
-            kind: _expected(rows, f"the {kind}", stored)
-            for kind, rows in changes.items()
-            if rows is not None
-        }
-        columns = Columns.stored(version.table(table).columns)
-        insert_only = version.options.insert_only
-        expect_batch(table, columns, given, key, batch_id, insert_only, if_exists)
-        row_inputs = {
-            kind: self._row_input(rows, f"the {kind}", stored) for kind, rows in given.items()
+        # What needs no Spark is told first, of all tables.
+        expected: dict[str, dict[str, DataFrame | Source | pa.Table]] = {}
+        settings: dict[str, dict[str, Any]] = {}
+        several = len(batch) > 1
+        for table, part in batch.items():
+            record = version.table(table)
+            key = part.get("row_key") or ()
+            key = (key,) if isinstance(key, str) else tuple(key)
+            settings[table] = {"row_key": key, "if_exists": part.get("if_exists", False)}
+            expected[table] = {
+                kind: _expected(part[kind], _label(kind, table, several), record.source)
+                for kind in CHANGES
+                if part.get(kind) is not None
+            }
+            expect_batch(
+                table, Columns.stored(record.columns), expected[table], key, batch_id,
+                version.options.insert_only, settings[table]["if_exists"],
+            )  # fmt: skip
+        row_inputs: dict[str, dict[str, Any]] = {
+            table: {
+                kind: self._row_input(
+                    rows, _label(kind, table, several), version.table(table).source
+                )
+                for kind, rows in part.items()
+            }
+            for table, part in expected.items()
         }
         runner = self._running()
         from holdfast import flow
 
-        batch = flow.Batch(**row_inputs, row_key=key, batch_id=batch_id, if_exists=if_exists)
+        batches = {
+            table: flow.Batch(**row_inputs[table], **settings[table], batch_id=batch_id)
+            for table in batch
+        }
 
-        def run() -> Changes:
-            return flow.apply(runner, self._store, table, batch, self._progress, dry_run, device)
+        def run() -> BatchChanges:
+            return flow.apply_together(
+                runner, self._store, batches, self._progress, dry_run, device
+            )
 
         with _plain_interrupts():
             return self._store.retried(run) if dry_run else run()
@@ -503,7 +574,7 @@ class Profile:
                 Entry(
                     each.version,
                     each.created,
-                    Changes.from_dict(changes, families.makers()) if changes else None,
+                    _stored_changes(changes) if changes else None,
                     {name: table.rows for name, table in each.tables.items()},
                     {name: _numbers(table.counts) for name, table in each.tables.items()},
                     {name: table.duplicates for name, table in each.tables.items()},
@@ -617,6 +688,54 @@ def _by_name(tables: Mapping[str, Rows] | Source | str | os.PathLike[str]) -> di
         if not isinstance(name, str) or not name:
             raise InputError(f"a table needs a name, and {name!r} is none")
     return dict(tables)
+
+
+def _batch(
+    table: str | Batch,
+    rows: tuple[Rows | None, ...],
+    row_key: Sequence[str] | None,
+    if_exists: bool,
+) -> Batch:
+    """What happens to each table; a single one has it beside its name."""
+    beside = dict(zip(CHANGES, rows, strict=True))
+    if isinstance(table, str):
+        return {table: {**beside, "row_key": row_key, "if_exists": if_exists}}
+    if not table or not isinstance(table, Mapping):
+        raise InputError(
+            "expected the name of a table, or what happens to each of several, as in "
+            f"{{'orders': {{'inserts': rows}}}}, not {table!r}"
+        )
+    if row_key is not None or any(each is not None for each in rows):
+        raise InputError("a batch of several tables has its rows and row keys with each table")
+    known = (*CHANGES, "row_key", "if_exists")
+    for name, part in table.items():
+        if not isinstance(part, Mapping):
+            raise InputError(
+                f"table {name!r}: expected what happens to it, as in {{'inserts': rows}}, not a "
+                f"{type(part).__name__}"
+            )
+        for key in part:
+            if key not in known:
+                raise InputError(f"table {name!r}: unknown {key!r}; there are {', '.join(known)}")
+    if not if_exists:
+        return table
+    if not any(part.get("deletes") is not None for part in table.values()):
+        raise InputError("--if-exists is about deletes, and the batch has none; leave it out")
+    return {
+        name: {**part, "if_exists": True} if part.get("deletes") is not None else part
+        for name, part in table.items()
+    }
+
+
+def _label(kind: str, table: str, several: bool) -> str:
+    """What messages call rows that have no file."""
+    return f"the {kind} of {table!r}" if several else f"the {kind}"
+
+
+def _stored_changes(form: dict[str, Any]) -> Changes | BatchChanges:
+    """What a batch did: to one table, or to several."""
+    told = BatchChanges.from_stored(form, families.makers())
+    return told if len(told.tables) > 1 else next(iter(told.tables.values()))
 
 
 def _numbers(counts: Mapping[str, int]) -> dict[str, int]:

@@ -17,6 +17,7 @@ from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
 from holdfast.families.inclusion_dependencies.reading import Inclusions
 from holdfast.families.keys.reading import FoundKeys
 from holdfast.model.changes import (
+    BatchChanges,
     Broken,
     Changes,
     Entry,
@@ -122,6 +123,9 @@ def test_the_json_page_shows_what_is_printed() -> None:
         "orders", 4, "2026-11-15", True, 10, 2, 0, 1008, kinds={"keys": happened},
         seconds={"read": 0.2, "validate": 0.4},
     )  # fmt: skip
+    together_ = BatchChanges(
+        {"lines": Changes("lines", 4, "2026-11-15", True, 20, 0, 0, 3020)}, changes.seconds
+    )
     city, other = Attribute("orders", "city"), Attribute("geo.places", "city")
     shared = Shared((city, other), ("text", "text"), np.array([[10, 10], [10, 40]]))
     tables = {
@@ -179,7 +183,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(shown, ["keys"], verbose=True, sizes={"words": 24000, "log": 1200}),
         ],
         "predicates": [forms.predicates({"orders": chosen})],
-        "apply": [changes.to_dict()],
+        "apply": [changes.to_dict(), together_.to_dict()],
         "check": [{"breaks": forms.check(changes)["breaks"]}],
         "history": [
             forms.history(

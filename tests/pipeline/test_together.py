@@ -105,7 +105,7 @@ def test_an_order_and_its_lines_break_nothing(shop: Together) -> None:
     assert (foretold.version, foretold.applied) == (1, False)
     assert (told.version, told.applied, shop.store.head()) == (2, True, 2)
     for outcome in (foretold, told):
-        assert [name for name in outcome.tables] == ["lines", "orders"]
+        assert list(outcome.tables) == ["lines", "orders"]
         assert not outcome["lines"]["inclusion_dependencies"].broken
         assert not outcome["orders"]["inclusion_dependencies"].broken
         assert (outcome["orders"].inserted, outcome["lines"].rows) == (1, 6)
@@ -177,7 +177,7 @@ class FailsAt(InProcess):
             raise RuntimeError("a worker died")
         return super().run(calls)
 
-    def sharing(self, prefix: str) -> InProcess:  # noqa: ARG002  it counts for all
+    def sharing(self, prefix: str) -> InProcess:
         return self
 
 
@@ -218,7 +218,7 @@ def test_another_writer_first_is_a_conflict_and_then_a_retry(shop: Together) -> 
                 flow.apply(InProcess(), Store(path), "other", other, no_progress)
             return super().run(calls)
 
-        def sharing(self, prefix: str) -> InProcess:  # noqa: ARG002
+        def sharing(self, prefix: str) -> InProcess:
             return self
 
     with pytest.raises(ConflictError):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast import Profile
+from holdfast import Options, Profile
 from tests.limits import varied
 
 pytestmark = pytest.mark.spark
@@ -107,3 +108,32 @@ def test_rows_of_a_caller_are_evaluated_once(
     assert seen.value == 20
     kept.apply("t", inserts=frame(SCHEMA, (7, "x", 1, "n")).mapInArrow(count, SCHEMA))
     assert seen.value == 21
+
+
+def test_a_batch_of_several_tables(
+    spark: SparkSession, tmp_path: Path, frame: Callable[..., DataFrame]
+) -> None:
+    """Rows are read table by table; those to delete are located together, and values moved."""
+    two = "id bigint, place bigint"
+    rows = [(i, 100 + i % 9) for i in range(30)]
+    kinds = Options(kinds=("inds",))
+    tables = {"orders": frame(two, *rows), "lines": frame(two, *rows[:20])}
+    kept = Profile.create(tmp_path / "p", tables, options=kinds, session=spark)
+    with counted(spark) as alone:
+        kept.apply("orders", inserts=frame(two, (40, 101)), deletes=frame(two, rows[29]))
+    with counted(spark) as together:
+        told = kept.apply(
+            {
+                "orders": {"inserts": frame(two, (41, 101)), "deletes": frame(two, rows[28])},
+                "lines": {"inserts": frame(two, (41, 101)), "deletes": frame(two, rows[2])},
+            },
+            batch_id="monday",
+        )
+    assert (alone.number, together.number) == (4, 6)
+    assert (told.version, told["lines"].rows, told.broken) == (3, 20, ())
+    assert "lines(id) in orders(id)" in map(str, kept.inclusion_dependencies())
+    assert kept.verify().equal
+    check = kept.check(
+        {"lines": {"inserts": frame(two, (99, 101))}, "orders": {"inserts": frame(two)}}
+    )
+    assert "lines(id) in orders(id)" in [str(each.constraint) for each in check.broken]

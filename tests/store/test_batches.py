@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.model.commits import BatchRecord
+from holdfast.model.commits import BatchRecord, Commit
 from holdfast.model.errors import BatchError, StoreError
 from holdfast.store import Store, batches
 from holdfast.store.log import Log
@@ -26,6 +26,22 @@ def test_find_batch(store: Store) -> None:
     assert found is not None
     assert (found.version, found.batch) == (1, BatchRecord("orders", "a", "digest 1"))
     assert store.find_batch("people", "a") is None
+
+
+@pytest.mark.usefixtures("short_blocks")
+def test_a_batch_of_several_tables_is_found_for_each(store: Store) -> None:
+    together = BatchRecord("lines", "a", "digest 1", ("orders",))
+    with store.writing() as lease:
+        store.publish(Commit(batch=together), lease)
+    # From the log, and from a block.
+    for last in (1, 4):
+        for table in ("lines", "orders"):
+            found = store.find_batch(table, "a")
+            assert found is not None
+            assert (found.version, found.batch) == (1, together)
+        assert store.find_batch("people", "a") is None
+        while store.head() < last + 3:
+            commit(store, str(store.head()))
 
 
 def test_a_reused_id_with_other_content(store: Store) -> None:

@@ -8,10 +8,12 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from holdfast import families
+from holdfast.input.batch_files import TableFiles, table_files
 from holdfast.input.sources import Source
 from holdfast.model.errors import InputError
 
@@ -180,6 +182,74 @@ def batch_sources(
         else Source(path, source_format, options, **for_csv(cells, path, paths, source_format))
         for kind, path in given.items()
     }
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What ``apply`` and ``check`` are told to change: one table (``changes`` are its rows, by what
+    is done with them), or the tables of a batch that lies in files."""
+
+    table: str | None
+    changes: Mapping[str, str | None]
+    batch: str | None
+    row_keys: Sequence[str] | None
+    if_exists: bool
+
+    def __post_init__(self) -> None:
+        rows = any(path is not None for path in self.changes.values())
+        if self.table is None and self.batch is None:
+            raise InputError(
+                "say what changes: --table NAME and its rows, or --batch PATH for several tables"
+            )
+        if self.batch is not None and (self.table is not None or rows):
+            raise InputError(
+                "--batch names the tables and their rows: leave out --table, --inserts, --deletes, "
+                "--updates and --upserts, or --batch"
+            )
+
+    def batch_of(
+        self,
+        paths: Mapping[str, str | None],
+        source_format: str | None,
+        options: dict[str, str],
+        cells: CellOptions,
+    ) -> dict[str, dict[str, Any]]:
+        """What happens to each table, with ``paths`` in place of standard input."""
+        if self.table is not None:
+            if self.row_keys is not None and len(self.row_keys) > 1:
+                raise InputError("--row-key was given twice; a table has one, as in --row-key a,b")
+            key = split_columns(self.row_keys[0]) if self.row_keys else None
+            sources = batch_sources(paths, source_format, options, cells)
+            return {self.table: {**sources, "row_key": key, "if_exists": self.if_exists}}
+        files = table_files(self.batch or "")
+        files |= {name: replace(files[name], row_key=key) for name, key in self._keys(files)}
+        files = {
+            name: replace(
+                each, format=each.format or source_format, options={**options, **each.options}
+            )
+            for name, each in files.items()
+        }
+        having = [name for name, each in files.items() if each.may_be_csv] or list(files)
+        told: dict[str, dict[str, Any]] = {}
+        for name, each in files.items():
+            new: dict[str, Any] = {c: v for c, v in cells.items() if getattr(each, c) is None}
+            told[name] = replace(each, **new if name in having else {}).batch()
+            if self.if_exists and "deletes" in each.paths:
+                told[name]["if_exists"] = True
+        if self.if_exists and not any("deletes" in each.paths for each in files.values()):
+            raise InputError(f"--if-exists is about deletes, and {self.batch} has none")
+        return told
+
+    def _keys(self, files: Mapping[str, TableFiles]) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Row keys as TABLE=COLUMNS; without a table, for all whose rows are looked for by one."""
+        for value in self.row_keys or ():
+            name, equals, columns = value.partition("=")
+            if equals and name in files:
+                yield name, tuple(split_columns(columns) or ())
+                continue
+            for each, its in files.items():
+                if set(its.paths) != {"inserts"} and not its.row_key:
+                    yield each, tuple(split_columns(value) or ())
 
 
 def share_or_off(text: str, flag: str) -> float | None:

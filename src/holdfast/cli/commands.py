@@ -115,12 +115,19 @@ _FORMAT = (
     "delta …): the format of the source. Can be given twice."
 )
 _SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TABLE=DDL'."
-_ROW_KEY = "Columns that name one row, with commas; `a,b` in backticks is one column."
+_ROW_KEY = (
+    "Columns that name one row, with commas; `a,b` in backticks is one column. With --batch "
+    "TABLE=COLUMNS, for each table."
+)
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="The profile directory.")]
 FromVersion = Annotated[int, typer.Argument(metavar="A", help="The version to start from.")]
 ToVersion = Annotated[int, typer.Argument(metavar="B", help="The version to end with.")]
-Table = Annotated[str, _flag("--table", "The table that changes.", "NAME")]
+Table = Annotated[str | None, _flag("--table", "The table that changes.", "NAME")]
+BatchPath = Annotated[
+    str | None,
+    _flag("--batch", "Several tables: a folder (TABLE/inserts.csv …) or a YAML file.", "PATH"),
+]
 OneTable = Annotated[str | None, _flag("--table", "Only this table.", "NAME")]
 OutputFormat = Annotated[Output, _flag("--format", "How results are printed.")]
 Formats = Annotated[list[str] | None, _flag("--format", _FORMAT, "FORMAT")]
@@ -154,7 +161,7 @@ Upserts = Annotated[
     str | None, _flag("--upserts", "Whole rows; those that --row-key finds are replaced.", "SOURCE")
 ]
 IfExists = Annotated[bool, _flag("--if-exists", "Skip deletes of rows that are not there.")]
-RowKey = Annotated[str | None, _flag("--row-key", _ROW_KEY, "COLUMNS")]
+RowKey = Annotated[list[str] | None, _flag("--row-key", _ROW_KEY, "COLUMNS")]
 BatchId = Annotated[
     str | None, _flag("--batch-id", "A batch with this id is applied only once.", "ID")
 ]
@@ -331,11 +338,12 @@ def profile(
 @command
 def apply(
     directory: Directory,
-    table: Table,
+    table: Table = None,
     inserts: Inserts = None,
     deletes: Deletes = None,
     updates: Updates = None,
     upserts: Upserts = None,
+    batch: BatchPath = None,
     row_key: RowKey = None,
     if_exists: IfExists = False,
     batch_id: BatchId = None,
@@ -355,28 +363,21 @@ def apply(
     quiet: Quiet = False,
     verbose: Verbose = False,
 ) -> int:
-    """Apply a batch of changes to a table, and tell what became true and what stopped."""
+    """Apply a batch of changes to one or several tables; tell what became true and what stopped."""
     from holdfast.report import terminal
 
     output, source_format = arguments.split_formats(formats, input_format)
     options = arguments.pairs(option, "--option")
     cells = arguments.cell_options(delimiter, escape, encoding, null_value)
     given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
-    key = arguments.split_columns(row_key)
+    changed = arguments.Changed(table, given, batch, row_key, if_exists)
     spark = _spark(master, remote, conf)
     with arguments.spooled(given) as paths, _committing(directory):
-        batch = arguments.batch_sources(paths, source_format, options, cells)
+        tables = changed.batch_of(paths, source_format, options, cells)
         with _progress(quiet) as progress:
             opened = _open(directory, spark, progress)
-            outcome = opened.apply(
-                table,
-                **batch,
-                row_key=key,
-                if_exists=if_exists,
-                batch_id=batch_id,
-                retries=retries,
-                device=device,
-            )
+            told = opened.apply(tables, batch_id=batch_id, retries=retries, device=device)
+        outcome = told if table is None else told.alone(table)
         if output == Output.JSON:
             _print_json(outcome.to_dict())
         else:
@@ -388,11 +389,12 @@ def apply(
 @command
 def check(
     directory: Directory,
-    table: Table,
+    table: Table = None,
     inserts: Inserts = None,
     deletes: Deletes = None,
     updates: Updates = None,
     upserts: Upserts = None,
+    batch: BatchPath = None,
     row_key: RowKey = None,
     if_exists: IfExists = False,
     batch_id: BatchId = None,
@@ -421,15 +423,14 @@ def check(
     options = arguments.pairs(option, "--option")
     cells = arguments.cell_options(delimiter, escape, encoding, null_value)
     given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
-    key = arguments.split_columns(row_key)
+    changed = arguments.Changed(table, given, batch, row_key, if_exists)
     gates = arguments.kind_fields(kinds)
     spark = _spark(master, remote, conf)
     with arguments.spooled(given) as paths, _progress(quiet) as progress:
-        batch = arguments.batch_sources(paths, source_format, options, cells)
+        tables = changed.batch_of(paths, source_format, options, cells)
         opened = _open(directory, spark, progress)
-        outcome = opened.check(
-            table, **batch, row_key=key, if_exists=if_exists, batch_id=batch_id, device=device
-        )
+        told = opened.check(tables, batch_id=batch_id, device=device)
+    outcome = told if table is None else told.alone(table)
     if output == Output.JSON:
         _print_json(forms.check(outcome, gates))
     else:

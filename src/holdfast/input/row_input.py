@@ -133,7 +133,8 @@ def expect_batch(
         )
     if if_exists and "deletes" not in given:
         raise BatchError(
-            f"table {table!r}: --if-exists is about deletes, and there are none: give them, or leave it out"
+            f"table {table!r}: --if-exists is about deletes, and there are none: give them, or "
+            "leave it out"
         )
     if batch_id is not None and not batch_id.strip():
         raise BatchError(
@@ -152,9 +153,10 @@ def expect_batch(
             )
     if row_key and set(given) == {"inserts"}:
         raise BatchError(
-            f"table {table!r}: --row-key says which rows deletes and updates mean, but there are inserts alone, "
-            "which add every row as a new one; give the rows as --updates to replace those with "
-            "the same key, as --upserts to insert the others, or leave --row-key out"
+            f"table {table!r}: --row-key says which rows deletes and updates mean, but there are "
+            "inserts alone, which add every row as a new one; give the rows as --updates to "
+            "replace those with the same key, as --upserts to insert the others, or "
+            "leave --row-key out"
         )
     for name in row_key:
         columns.position(name, table)

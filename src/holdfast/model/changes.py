@@ -183,6 +183,11 @@ class Changes(Tabular):
         return f"<Changes of {self.table!r}, {done}, version {self.version}: {told or 'none'}>"
 
     @property
+    def by_table(self) -> dict[str, Changes]:
+        """The same, as a batch of several tables has it."""
+        return {self.table: self}
+
+    @property
     def broken(self) -> tuple[Broken, ...]:
         """Everything that rows violate now, of all kinds."""
         return tuple(broken for each in self.kinds.values() for broken in each.broken)
@@ -263,6 +268,11 @@ class BatchChanges(Tabular):
 
     def __repr__(self) -> str:
         return f"<BatchChanges {', '.join(map(repr, self.tables.values()))}>"
+
+    @property
+    def by_table(self) -> dict[str, Changes]:
+        """What it did to each table."""
+        return self.tables
 
     @property
     def _first(self) -> Changes:
@@ -353,9 +363,7 @@ class Entry:
     @property
     def by_table(self) -> dict[str, Changes]:
         """What its batch did, table by table; nothing where no batch made it."""
-        if isinstance(self.changes, Changes):
-            return {self.changes.table: self.changes}
-        return self.changes.tables if self.changes else {}
+        return self.changes.by_table if self.changes else {}
 
     @property
     def without_batch(self) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from holdfast import families
 from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.parts import Form, Forms, complete_up_to
-from holdfast.model.changes import Changes, Entry, TableDiff
+from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.records import to_form
 from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -52,19 +52,24 @@ def show(
     return form
 
 
-def check(outcome: Changes, kinds: Collection[str] | None = None) -> Form:
+def check(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> Form:
     """What a batch would do, and whether that breaks something."""
     return {**outcome.to_dict(), "breaks": breaks(outcome, kinds)}
 
 
-def breaks(outcome: Changes, kinds: Collection[str] | None = None) -> bool:
+def breaks(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> bool:
     """Whether rows violate what held before, of the given kinds (by their JSON names), or of those
     that gate; not if the batch was applied before."""
     if outcome.applied_before:
         return False
     if kinds is None:
         kinds = [kind.field for kind in families.REGISTRY.values() if kind.gates]
-    return any(each.counts["broken"] for kind, each in outcome.kinds.items() if kind in kinds)
+    return any(
+        each.counts["broken"]
+        for table in outcome.by_table.values()
+        for kind, each in table.kinds.items()
+        if kind in kinds
+    )
 
 
 def predicates(chosen: Mapping[str, Predicates]) -> Form:

@@ -9,6 +9,7 @@ from holdfast import families
 from holdfast.families.base import Kind
 from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.model.changes import (
+    BatchChanges,
     Changes,
     Entry,
     KindChanges,
@@ -124,28 +125,37 @@ def _settings(page: Page, options: dict[str, Any], sizes: dict[str, int]) -> Non
         page.line(f"{kind}: {size(taken)}", indent=2)
 
 
-def changes(page: Page, outcome: Changes, *, check: bool = False, verbose: bool = False) -> None:
-    """What a batch did, or with ``check`` would do."""
-    table = plain(outcome.table)
+def changes(
+    page: Page, outcome: Changes | BatchChanges, *, check: bool = False, verbose: bool = False
+) -> None:
+    """What a batch did, or with ``check`` would do, table by table."""
+    tables = outcome.by_table
     if outcome.applied_before:
-        batch = plain(outcome.batch_id or "")
+        batch, names = plain(outcome.batch_id or ""), plain(", ".join(tables))
         page.line(
-            f"{table}: batch {batch!r} was applied before, as version {outcome.version}; "
+            f"{names}: batch {batch!r} was applied before, as version {outcome.version}; "
             "nothing to do"
         )
         return
+    for place, each in enumerate(tables.values()):
+        if place:
+            page.line()
+        _table_changes(page, each, check=check, verbose=verbose)
+    if verbose and outcome.seconds:
+        times = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in outcome.seconds.items())
+        page.line(f"times: {times}", "dim", 2)
+
+
+def _table_changes(page: Page, outcome: Changes, *, check: bool, verbose: bool) -> None:
     what = f"checked against version {outcome.version}" if check else f"version {outcome.version}"
     rows = count(outcome.rows, "row")
     after = f"{rows} then" if check else f"{rows} now"
-    page.line(f"{table}, {what}: {_batch(outcome)}; {after}", "bold")
+    page.line(f"{plain(outcome.table)}, {what}: {_batch(outcome)}; {after}", "bold")
     _duplicates_changed(page, outcome, check)
     for kind in families.named_in(outcome.kinds):
         _kind_changes(page, kind, outcome.kinds[kind.field], check=check, verbose=verbose)
     if not outcome.duplicates and not any(each.any for each in outcome.kinds.values()):
         page.line("Nothing would change." if check else "Nothing gained, nothing broken.", "", 2)
-    if verbose and outcome.seconds:
-        times = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in outcome.seconds.items())
-        page.line(f"times: {times}", "dim", 2)
 
 
 def _kind_changes(
@@ -301,20 +311,23 @@ def history(page: Page, entries: Sequence[Entry]) -> None:
 
 
 def _events(entry: Entry, kinds: Sequence[Kind]) -> list[list[str]]:
-    """What a version did: a batch to one table, or the first profile to each."""
-    happened = entry.changes
-    if happened is None:
+    """What a version did: a batch to some tables, or the first profile to each."""
+    if entry.changes is None:
         return [
             [plain(table), "", entry.without_batch, f"{rows:,}"]
             + [_number(kind, entry, table, entry.duplicates[table]) for kind in kinds]
             for table, rows in entry.tables.items()
         ]
-    numbers = [
-        _number(kind, entry, happened.table, happened.duplicates) + _change(kind, happened)
-        for kind in kinds
-    ]
-    batch = plain(happened.batch_id or "")
-    return [[plain(happened.table), batch, _batch(happened), f"{happened.rows:,}", *numbers]]
+    events = []
+    batch = plain(entry.changes.batch_id or "")
+    for table, happened in entry.by_table.items():
+        numbers = [
+            _number(kind, entry, table, happened.duplicates) + _change(kind, happened)
+            for kind in kinds
+        ]
+        events.append([plain(table), batch, _batch(happened), f"{happened.rows:,}", *numbers])
+        batch = ""  # told on the first of its lines
+    return events
 
 
 def _number(kind: Kind, entry: Entry, table: str, duplicates: int) -> str:

@@ -1,0 +1,224 @@
+"""A batch of several tables, as files say it: a folder with one for each table, or a YAML file.
+
+    monday/orders/inserts.csv          version: 1
+    monday/lines/deletes.parquet       tables:
+                                         orders: {inserts: new/orders.csv}
+                                         lines: {deletes: gone.parquet, row_key: [id, line]}
+
+Nothing is passed by: a file or a key that means nothing here is an error, because a batch that lost
+one of its files would still look whole.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from holdfast.input.sources import Source, is_local
+from holdfast.input.yaml_file import read_yaml
+from holdfast.model.errors import InputError
+
+CHANGES = ("inserts", "deletes", "updates", "upserts")
+"""What a batch can do to a table."""
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """What a batch has for one table: where the rows are, and how they are meant and read."""
+
+    paths: dict[str, str]  # by what is done with them
+    row_key: tuple[str, ...] = ()
+    if_exists: bool = False
+    format: str | None = None
+    options: dict[str, str] = field(default_factory=dict)  # Spark's own reader options
+    delimiter: str | None = None
+    escape: str | None = None
+    encoding: str | None = None
+    null_values: tuple[str, ...] | None = None
+
+    @property
+    def may_be_csv(self) -> bool:
+        """Whether some of the rows are CSV, or may be."""
+        return any(Source(path, self.format).may_be_csv for path in self.paths.values())
+
+    def sources(self) -> dict[str, Source]:
+        """The rows; what is said of cells is meant for the CSV files among them."""
+        cells = {
+            "delimiter": self.delimiter,
+            "escape": self.escape,
+            "encoding": self.encoding,
+            "null_values": self.null_values,
+        }
+        told: dict[str, Any] = {name: each for name, each in cells.items() if each is not None}
+        maybe = {what for what, path in self.paths.items() if Source(path, self.format).may_be_csv}
+        return {
+            # Where none is CSV that is refused.
+            what: Source(
+                path, self.format, self.options, **(told if what in maybe or not maybe else {})
+            )
+            for what, path in self.paths.items()
+        }
+
+    def batch(self) -> dict[str, Any]:
+        """As :meth:`holdfast.Profile.apply` takes it."""
+        return {**self.sources(), "row_key": self.row_key, "if_exists": self.if_exists}
+
+
+def batch_files(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+    """What a folder or a YAML file has for each table, as :meth:`holdfast.Profile.apply` takes
+    it."""
+    return {name: each.batch() for name, each in table_files(path).items()}
+
+
+def table_files(path: str | os.PathLike[str]) -> dict[str, TableFiles]:
+    """The files of a batch, by table."""
+    place = Path(path)
+    if place.is_dir():
+        return _in_folder(place)
+    if place.is_file():
+        return _in_file(place)
+    raise InputError(
+        f"{place}: there is no such batch; give a folder such as {place}/orders/inserts.csv, or a "
+        "YAML file that names the files"
+    )
+
+
+# A folder
+
+
+def _in_folder(folder: Path) -> dict[str, TableFiles]:
+    found = {}
+    for table in _entries(folder):
+        if not table.is_dir():
+            raise InputError(
+                f"{table}: expected a folder called after a table, with files such as inserts.csv "
+                "in it"
+            )
+        paths: dict[str, str] = {}
+        for file in _entries(table):
+            what = file.name.partition(".")[0]
+            if what not in CHANGES:
+                raise InputError(f"{file}: expected a file or folder called {_either()}")
+            if what in paths:
+                raise InputError(f"{file}: there is {paths[what]}, too; keep one of them")
+            paths[what] = str(file)
+        if not paths:
+            raise InputError(f"{table}: this folder has no rows; expected files called {_either()}")
+        found[table.name] = TableFiles(paths)
+    if not found:
+        raise InputError(
+            f"{folder}: this batch has no tables; expected files such as orders/inserts.csv in it"
+        )
+    return found
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What lies in a folder, but for what file systems and writers leave there: .crc, _SUCCESS."""
+    try:
+        return sorted(each for each in folder.iterdir() if not each.name.startswith((".", "_")))
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be read ({error.strerror})") from error
+
+
+def _either() -> str:
+    return f"{', '.join(CHANGES[:-1])} or {CHANGES[-1]}"
+
+
+# A YAML file
+
+_TOP = ("version", "tables")
+_SETTINGS = tuple(each.name for each in fields(TableFiles) if each.name != "paths")
+
+
+def _in_file(file: Path) -> dict[str, TableFiles]:
+    form = read_yaml(file)
+    if not isinstance(form, dict):
+        raise InputError(f"{file}: expected 'version: 1' and 'tables:', not {_kind(form)}")
+    _expect_keys(str(file), form, _TOP)
+    if type(form.get("version")) is not int or form["version"] != 1:
+        raise InputError(f"{file}: expected 'version: 1', found {_kind(form.get('version'))}")
+    tables = form.get("tables")
+    if not isinstance(tables, dict) or not tables:
+        raise InputError(
+            f"{file}: expected under 'tables' at least one table with its rows, as in "
+            "'orders: {inserts: orders.csv}'"
+        )
+    return {_text(f"{file}: a table", name): _table(file, name, tables[name]) for name in tables}
+
+
+def _table(file: Path, name: str, form: Any) -> TableFiles:
+    where = f"{file}: table {name!r}"
+    if not isinstance(form, dict):
+        raise InputError(f"{where}: expected rows, as in 'inserts: orders.csv', not {_kind(form)}")
+    _expect_keys(where, form, (*CHANGES, *_SETTINGS))
+    paths = {
+        what: _path(file, _text(f"{where}: {what}", form[what])) for what in CHANGES if what in form
+    }
+    if not paths:
+        raise InputError(f"{where}: there are no rows; expected {_either()}")
+    settings: dict[str, Any] = {}
+    for key in form:
+        at = f"{where}: {key}"
+        if key in ("row_key", "null_values"):
+            settings[key] = _texts(at, form[key])
+        elif key == "if_exists":
+            if not isinstance(form[key], bool):
+                raise InputError(f"{at}: expected true or false, not {_kind(form[key])}")
+            settings[key] = form[key]
+        elif key == "options":
+            settings[key] = _options(at, form[key])
+        elif key not in CHANGES:
+            settings[key] = _text(at, form[key])
+    return TableFiles(paths, **settings)
+
+
+def _path(file: Path, path: str) -> str:
+    """Paths are seen from the file that names them."""
+    if not is_local(path) or path.startswith("file:"):
+        return path
+    return str(file.parent / path)
+
+
+def _expect_keys(where: str, form: Mapping[Any, Any], known: tuple[str, ...]) -> None:
+    for key in form:
+        if key not in known:
+            raise InputError(f"{where}: unknown key {key!r}; there are {', '.join(known)}")
+
+
+def _options(where: str, form: Any) -> dict[str, str]:
+    if not isinstance(form, dict):
+        raise InputError(f"{where}: expected names and values, not {_kind(form)}")
+    return {_text(where, name): _option(f"{where}: {name}", each) for name, each in form.items()}
+
+
+def _option(where: str, value: Any) -> str:
+    """Readers take text; YAML makes booleans and numbers of some."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else _text(where, value)
+
+
+def _texts(where: str, form: Any) -> tuple[str, ...]:
+    if isinstance(form, str):
+        return (_text(where, form),)
+    if not isinstance(form, list):
+        raise InputError(f"{where}: expected text or a list of texts, not {_kind(form)}")
+    return tuple(_text(where, each) for each in form)
+
+
+def _text(where: str, form: Any) -> str:
+    if not isinstance(form, str):
+        raise InputError(f"{where}: expected text, not {_kind(form)} (quotes make text of it)")
+    return form
+
+
+def _kind(form: Any) -> str:
+    # The values of a hostile file can be longer than anything that could be printed.
+    if isinstance(form, str):
+        return repr(form[:40])
+    names: dict[type, str] = {dict: "a mapping", list: "a list", type(None): "nothing"}
+    names |= {bool: "true or false", int: "a number", float: "a number"}
+    return names.get(type(form), f"a {type(form).__name__}")

@@ -1,0 +1,59 @@
+"""YAML files of people, also of those who mean no good: plain data, or an error with the file.
+
+Nothing but mappings, lists and plain values is made of them. A key that is there twice, of which
+YAML's readers take the last, is refused, and so is a file that is no text or larger than any that
+was written by hand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from holdfast.model.errors import InputError
+
+_MOST_BYTES = 1 << 20
+
+
+def read_yaml(file: Path) -> Any:
+    """What a file says."""
+    # Imported here, because most commands read none.
+    import yaml
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # it comes without types
+        """A safe loader that refuses keys that are there twice."""
+
+    def mapping(loader: Any, node: Any) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if key.tag != "tag:yaml.org,2002:merge" and isinstance(key, yaml.ScalarNode):
+                if key.value in seen:
+                    line = key.start_mark.line + 1
+                    raise InputError(f"{file}, line {line}: {key.value!r} is there twice")
+                seen.add(key.value)
+        loader.flatten_mapping(node)
+        found: dict[Any, Any] = yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+        return found
+
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror})") from error
+    if len(content) > _MOST_BYTES:
+        raise InputError(f"{file}: expected a YAML file of at most {_MOST_BYTES:,} bytes")
+    try:
+        return yaml.load(content.decode("utf-8"), Loader)
+    except UnicodeDecodeError:
+        raise InputError(f"{file}: expected a YAML file in UTF-8") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f", line {mark.line + 1}" if mark else ""
+        raise InputError(f"{file}{line}: not a YAML file: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"{file}: not a YAML file: {error}") from None
+    except ValueError as error:  # a date or a number that is none
+        raise InputError(f"{file}: a value cannot be read: {error}") from None
+    except RecursionError:
+        raise InputError(f"{file}: nested too deeply") from None
