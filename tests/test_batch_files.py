@@ -47,6 +47,22 @@ def test_a_folder_has_a_folder_for_each_table(tmp_path: Path) -> None:
     }
 
 
+def test_or_files_called_after_both(tmp_path: Path) -> None:
+    place(tmp_path, "a-b-inserts.csv", "a.c-updates.csv.gz", "t-deletes/part-0.csv", "a-b/deletes")
+    found = batch_files(tmp_path)
+    assert {
+        (table, what): Path(each.path).name
+        for table, one in found.items()
+        for what, each in one.items()
+        if isinstance(each, Source)
+    } == {
+        ("a-b", "inserts"): "a-b-inserts.csv",
+        ("a-b", "deletes"): "deletes",
+        ("a.c", "updates"): "a.c-updates.csv.gz",
+        ("t", "deletes"): "t-deletes",
+    }
+
+
 @pytest.mark.parametrize(
     ("names", "message"),
     [
@@ -56,6 +72,7 @@ def test_a_folder_has_a_folder_for_each_table(tmp_path: Path) -> None:
             ("orders/insert.csv",),
             r"orders/insert\.csv: expected a file or folder called inserts, d",
         ),
+        (("t-inserts.csv", "t/inserts.csv"), r"there is .*t-inserts\.csv, too|t/inserts\.csv, too"),
         (("orders/.x",), "orders: this folder has no rows"),
         (
             ("orders/inserts.csv", "orders/inserts.parquet"),

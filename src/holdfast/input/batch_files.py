@@ -12,7 +12,8 @@ one of its files would still look whole.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -89,30 +90,43 @@ def table_files(path: str | os.PathLike[str]) -> dict[str, TableFiles]:
 # A folder
 
 
+_FLAT = re.compile(rf"(.+)-({'|'.join(CHANGES)})(\..*)?")
+"""A table and what is done to it in one name: orders-inserts.csv."""
+
+
 def _in_folder(folder: Path) -> dict[str, TableFiles]:
-    found = {}
-    for table in _entries(folder):
-        if not table.is_dir():
-            raise InputError(
-                f"{table}: expected a folder called after a table, with files such as inserts.csv "
-                "in it"
-            )
-        paths: dict[str, str] = {}
-        for file in _entries(table):
-            what = file.name.partition(".")[0]
-            if what not in CHANGES:
-                raise InputError(f"{file}: expected a file or folder called {_either()}")
+    found: dict[str, dict[str, str]] = {}
+    for entry in _entries(folder):
+        for table, what, file in _named(entry):
+            paths = found.setdefault(table, {})
             if what in paths:
                 raise InputError(f"{file}: there is {paths[what]}, too; keep one of them")
             paths[what] = str(file)
-        if not paths:
-            raise InputError(f"{table}: this folder has no rows; expected files called {_either()}")
-        found[table.name] = TableFiles(paths)
     if not found:
         raise InputError(
             f"{folder}: this batch has no tables; expected files such as orders/inserts.csv in it"
         )
-    return found
+    return {table: TableFiles(paths) for table, paths in found.items()}
+
+
+def _named(entry: Path) -> Iterator[tuple[str, str, Path]]:
+    """The tables, and what is done to them, that an entry of a folder has rows for."""
+    if flat := _FLAT.fullmatch(entry.name):
+        yield flat[1], flat[2], entry
+        return
+    if not entry.is_dir():
+        raise InputError(
+            f"{entry}: expected a folder called after a table, with files such as inserts.csv in "
+            "it, or a file called after both, such as orders-inserts.csv"
+        )
+    files = _entries(entry)
+    if not files:
+        raise InputError(f"{entry}: this folder has no rows; expected files called {_either()}")
+    for file in files:
+        what = file.name.partition(".")[0]
+        if what not in CHANGES:
+            raise InputError(f"{file}: expected a file or folder called {_either()}")
+        yield entry.name, what, file
 
 
 def _entries(folder: Path) -> list[Path]:
