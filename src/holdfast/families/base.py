@@ -20,6 +20,7 @@ from holdfast.families.parts import Part
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
+from holdfast.model.ranking import Ranked
 from holdfast.screen.text import plain
 
 if TYPE_CHECKING:
@@ -133,6 +134,14 @@ class Kind(ABC):
             f"the profile does not look for {self.nouns[1]}{of}{because}; "
             f"profile it with --kinds {wanted}"
         )
+
+    # What matters first
+
+    def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:  # noqa: ARG002
+        """Its constraints about a table that hold, those that matter most first, each with a score
+        from 0 to 1 and its reasons; of very many, the first. What batches say of them is added by
+        :func:`holdfast.families.ranking.ranked`."""
+        return []
 
     # On the terminal
 

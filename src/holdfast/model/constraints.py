@@ -560,6 +560,11 @@ class ForeignKey:
     def __repr__(self) -> str:
         return f"<ForeignKey {self}, score {self.score:.3g}>"
 
+    @property
+    def body(self) -> str:
+        """The same as the whole: it names its tables itself."""
+        return str(self)
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         sides = _sides(self.dependent, self.referenced)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 KEYWORDS = frozenset({"and", "in", "key", "not", "null"})
@@ -34,3 +35,13 @@ def listed(columns: Iterable[str]) -> str:
     ('id, `first name`', '{}')
     """
     return ", ".join(map(quoted, columns)) or "{}"
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name, in small letters, however they are put together.
+
+    >>> words_of("OrderLine_no"), words_of("l_orderkey")
+    (['order', 'line', 'no'], ['l', 'orderkey'])
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return [word for word in re.split(r"[\W_]+", spaced.lower()) if word]

@@ -47,6 +47,7 @@ class TableSnapshot:
     evidence: Mapping[str, EvidenceRecord] = field(default_factory=dict)  # by space
     segments: int = 0
     indexes: tuple[Index, ...] = ()
+    distinct: tuple[float, ...] = ()  # estimated distinct values per column
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -166,6 +167,7 @@ def _table(table: StoredTable) -> TableSnapshot:
         record.evidence,
         len(record.segments),
         tuple(_index(record, name) for name in record.indexed),
+        record.distinct,
     )
 
 

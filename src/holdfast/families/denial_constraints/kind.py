@@ -13,6 +13,7 @@ from holdfast.model.constraints import DenialConstraint
 from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 from holdfast.model.names import listed
+from holdfast.model.ranking import Ranked
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
@@ -116,6 +117,12 @@ class DenialConstraints(Kind):
         if old is None or new is None:
             return None
         return KindDiff(new.without(old), old.without(new))
+
+    def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
+        """Order rules and short ones first."""
+        from holdfast.families.denial_constraints.rank import ranked
+
+        return ranked(snapshot, table)
 
     def explain(self, page: Page, table: TableSnapshot) -> None:
         """By which strategy, and why."""

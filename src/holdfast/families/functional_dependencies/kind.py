@@ -11,6 +11,7 @@ from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.limits import Limits
+from holdfast.model.ranking import Ranked
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
@@ -105,6 +106,12 @@ class FunctionalDependencies(Kind):
         if old is None or new is None:
             return None
         return KindDiff(new.without(old), old.without(new))
+
+    def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
+        """A cover of them first, by the redundancy that it explains."""
+        from holdfast.families.functional_dependencies.rank import ranked
+
+        return ranked(snapshot, table)
 
     def explain(self, page: Page, table: TableSnapshot) -> None:
         """By which strategy, and why."""

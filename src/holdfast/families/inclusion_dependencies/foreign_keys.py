@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
@@ -11,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.model.constraints import Attribute, ForeignKey, InclusionDependency, Key
+from holdfast.model.names import words_of
 
 I64 = NDArray[np.int64]
 
@@ -128,7 +128,7 @@ def _alike(one: Attribute, two: Attribute) -> float:
     1.0
     """
     mine, theirs = _words(one), _words(two)
-    table = [_singular(word) for word in _split(two.table)]
+    table = [_singular(word) for word in words_of(two.table)]
     whole = max(_ratio(mine, theirs), _ratio(mine, table + theirs), _ratio(mine, table) * 0.9)
     # A name such as "id" says the same of every table: it is the table's name that counts.
     if mine == theirs and len("".join(mine)) <= 3:
@@ -144,8 +144,8 @@ def _ratio(one: list[str], two: list[str]) -> float:
 
 def _words(attribute: Attribute) -> list[str]:
     """The words of a column's name, without a prefix that abbreviates its table's."""
-    words = _split(attribute.column)
-    table = "".join(_split(attribute.table))
+    words = words_of(attribute.column)
+    table = "".join(words_of(attribute.table))
     if len(words) > 1 and len(words[0]) <= 3 and _abbreviates(words[0], table):
         words = words[1:]
     return [_singular(word) for word in words]
@@ -155,11 +155,6 @@ def _abbreviates(short: str, long: str) -> bool:
     """Whether the letters occur in this order, beginning with the first."""
     rest = iter(long)
     return long.startswith(short[:1]) and all(letter in rest for letter in short)
-
-
-def _split(name: str) -> list[str]:
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    return [word for word in re.split(r"[\W_]+", spaced.lower()) if word]
 
 
 def _singular(word: str) -> str:

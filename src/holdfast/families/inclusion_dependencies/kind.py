@@ -11,6 +11,7 @@ from holdfast.families.inclusion_dependencies.show import ForeignKeyList, Inclus
 from holdfast.model.changes import SHOWN, Broken, KindChanges, KindDiff
 from holdfast.model.constraints import InclusionDependency
 from holdfast.model.options import expect_coverage
+from holdfast.model.ranking import Ranked
 
 if TYPE_CHECKING:
     from holdfast.families.inclusion_dependencies.reading import Inclusions
@@ -99,6 +100,11 @@ class InclusionDependencies(Kind):
         gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
         lost = [each for key, each in sides[0].items() if key not in sides[1]]
         return KindDiff(gained, tuple(new.shared.lost(each) for each in lost))
+
+    def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
+        """The foreign keys of a table as they are scored: what its rows belong to."""
+        found = [] if snapshot.inclusions is None else snapshot.inclusions.foreign_keys(1.0)
+        return [Ranked(each, each.score) for each in found if each.dependent[0].table == table]
 
     def body(self, constraint: InclusionDependency) -> str:
         """With what is left of one that broke."""

@@ -10,6 +10,7 @@ from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import Key
 from holdfast.model.limits import Limits
+from holdfast.model.ranking import Ranked
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
@@ -86,6 +87,12 @@ class Keys(Kind):
             return Key(before.name, tuple(names[c] for c in atoms), error)
 
         return found_in(run, step, AGREEMENTS, [sets], key, counts)
+
+    def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
+        """Those that somebody would declare first."""
+        from holdfast.families.keys.rank import ranked
+
+        return ranked(snapshot, table)
 
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff:
         """Keys that hold in one version alone."""

@@ -1,0 +1,117 @@
+"""Which functional dependencies matter: those that explain redundancy; and a cover of them.
+
+A table with a few rules has thousands of minimal dependencies, because everything that contains a
+key determines everything, and rules put together make others. So dependencies are scored by the
+redundancy that they explain, and the best that follow from no better ones make a *cover*; the
+others are implied by it, and each can be told by which.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from holdfast.model.constraints import Constraint, FunctionalDependency, Key
+from holdfast.model.ranking import Ranked
+from holdfast.screen.text import share
+
+if TYPE_CHECKING:
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
+
+MOST = 5_000
+"""So many dependencies are ranked, the shortest."""
+
+
+def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
+    """The dependencies of a table: a cover of them first, by score, then those that it implies."""
+    table = snapshot.tables[name]
+    found = table.functional_dependencies
+    if found is None:
+        return []
+    scored = [_scored(each, table) for each in found[:MOST] if not each.error]
+    scored.sort(key=lambda each: -each.score)
+    return covered(scored, () if table.duplicates else table.keys, table.columns)
+
+
+def _scored(dependency: FunctionalDependency, table: TableSnapshot) -> Ranked:
+    redundancy = _redundancy(dependency, table)
+    score = redundancy / math.sqrt(max(1, len(dependency.lhs)))
+    reasons = [f"{share(round(redundancy, 3))} of its values are redundant (estimated)"]
+    if not dependency.lhs:
+        reasons = ["constant"]
+    return Ranked(dependency, round(score, 4), tuple(reasons))
+
+
+def _redundancy(dependency: FunctionalDependency, table: TableSnapshot) -> float:
+    """The share of the values on the right that could be told from other rows: one minus the
+    combinations of values on the left per row. 0 where the left side is nearly a key."""
+    distinct = dict(zip(table.columns, table.distinct, strict=False))
+    combinations = math.prod(max(1.0, distinct.get(column, 1.0)) for column in dependency.lhs)
+    return max(0.0, 1.0 - combinations / table.rows) if table.rows else 0.0
+
+
+def covered(scored: Sequence[Ranked], keys: Sequence[Key], columns: Sequence[str]) -> list[Ranked]:
+    """Those that follow neither from keys nor from better ones, and then the rest, each with what
+    it is implied by."""
+    place = {column: 1 << at for at, column in enumerate(columns)}
+    everything = (1 << len(columns)) - 1
+    known: list[_Step] = [_Step(_mask(key.columns, place), everything, key) for key in keys]
+    steps = [_step(each, place) for each in scored]
+    cover: list[_Step] = []
+    for step in steps:
+        if _derived(step.lhs, step.rhs, [*known, *cover]) is None:
+            cover.append(step)
+    # A better one may follow from worse ones, so that the cover can be smaller still.
+    for step in reversed(cover[:]):
+        rest = [each for each in cover if each is not step]
+        if _derived(step.lhs, step.rhs, [*known, *rest]) is not None:
+            cover = rest
+    inside = {id(step) for step in cover}
+    first, implied = [], []
+    for each, step in zip(scored, steps, strict=True):
+        if id(step) in inside:
+            first.append(each)
+            continue
+        by = _derived(step.lhs, step.rhs, [*known, *cover])
+        implied.append(replace(each, implied_by=tuple(one.of for one in by or ())))
+    return [*first, *implied]
+
+
+def _step(each: Ranked, place: dict[str, int]) -> _Step:
+    dependency = each.constraint
+    assert isinstance(dependency, FunctionalDependency)
+    return _Step(_mask(dependency.lhs, place), place[dependency.rhs], dependency)
+
+
+class _Step:
+    """What a key or a dependency lets one conclude, as bits of columns."""
+
+    __slots__ = ("lhs", "of", "rhs")
+
+    def __init__(self, lhs: int, rhs: int, of: Constraint) -> None:
+        self.lhs, self.rhs, self.of = lhs, rhs, of
+
+
+def _derived(lhs: int, rhs: int, known: Sequence[_Step]) -> list[_Step] | None:
+    """The steps from one set of columns to others, as few as are needed; None: there are none."""
+    reached, taken = lhs, list[_Step]()
+    while reached & rhs != rhs:
+        step = next((s for s in known if not s.lhs & ~reached and s.rhs & ~reached), None)
+        if step is None:
+            return None
+        # The one that ends it, where there is one.
+        step = next((s for s in known if not s.lhs & ~reached and s.rhs & rhs & ~reached), step)
+        taken.append(step)
+        reached |= step.rhs
+    wanted, needed = rhs, list[_Step]()
+    for step in reversed(taken):
+        if step.rhs & wanted & ~lhs:
+            needed.append(step)
+            wanted = wanted & ~step.rhs | step.lhs
+    return needed[::-1]
+
+
+def _mask(columns: Sequence[str], place: dict[str, int]) -> int:
+    return sum(place[column] for column in columns)

@@ -1,0 +1,121 @@
+"""Which keys matter: those that somebody would declare come before those that hold by chance."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from holdfast.model.constraints import ForeignKey, Key, shortest_first
+from holdfast.model.names import words_of
+from holdfast.model.ranking import Ranked
+
+if TYPE_CHECKING:
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
+
+MOST = 5_000
+"""So many keys are ranked, the shortest: of more, none of the others would be declared."""
+
+LIKELY = 0.6
+"""The score from which on a foreign key counts as a reference to the key that it lies in."""
+
+WEIGHTS = {
+    "columns": 0.3,
+    "types": 0.2,
+    "names": 0.2,
+    "never null": 0.1,
+    "referenced": 0.15,
+    "first columns": 0.05,
+}
+
+_IDENTIFIERS = (
+    "id",
+    "ids",
+    "key",
+    "uuid",
+    "guid",
+    "pk",
+    "no",
+    "nr",
+    "num",
+    "number",
+    "code",
+    "sku",
+)
+_ENDINGS = ("key", "number", "uuid", "guid", "code")
+_PROSE = (
+    "comment", "note", "description", "text", "remark", "message", "address", "title", "body",
+)  # fmt: skip
+
+
+def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
+    """The keys of a table, the likeliest first; none where rows are repeated."""
+    table = snapshot.tables[name]
+    if table.duplicates:
+        return []
+    inclusions = snapshot.inclusions
+    references = [] if inclusions is None else inclusions.foreign_keys()
+    into = [each for each in references if each.referenced[0].table == name]
+    keys = shortest_first(table.keys, table.columns)[:MOST]
+    found = [_ranked(key, table, into) for key in keys]
+    # Sorting keeps the order of those alike: the shorter, then in table order.
+    return sorted(found, key=lambda each: -each.score)
+
+
+def _ranked(key: Key, table: TableSnapshot, references: Sequence[ForeignKey]) -> Ranked:
+    place = {column: at for at, column in enumerate(table.columns)}
+    types = [_type(column, table.types[place[column]]) for column in key.columns]
+    names = [_name(column, table.name) for column in key.columns]
+    by = sorted({e.dependent[0].table for e in references if _refers(e, key.columns)})
+    early = [1 - place[column] / len(table.columns) for column in key.columns]
+    parts = {
+        "columns": 1 / max(1, len(key.columns)),
+        "types": min(types, default=1.0),
+        "names": _mean(names),
+        "never null": 0.5,
+        "referenced": 1.0 if by else 0.0,
+        "first columns": _mean(early),
+    }
+    score = sum(WEIGHTS[part] * value for part, value in parts.items())
+    return Ranked(key, round(score, 4), tuple(_reasons(key, names, by)))
+
+
+def _reasons(key: Key, names: Sequence[float], by: Collection[str]) -> list[str]:
+    number = len(key.columns)
+    reasons = ["one column" if number == 1 else f"{number} columns"]
+    if key.columns and min(names) == 1:
+        reasons.append("called like an identifier" if number == 1 else "called like identifiers")
+    if by:
+        reasons.append(f"referenced by {', '.join(by)}")
+    return reasons
+
+
+def _refers(reference: ForeignKey, columns: Sequence[str]) -> bool:
+    return reference.score >= LIKELY and {e.column for e in reference.referenced} == {*columns}
+
+
+def _type(column: str, type_: str) -> float:
+    """How much a type, and a name that says the same, is that of an identifier."""
+    if any(word in _PROSE for word in words_of(column)):
+        return 0.1
+    if type_ in ("tinyint", "smallint", "int", "bigint"):
+        return 1.0
+    if type_.startswith("decimal"):
+        return 1.0 if type_.endswith(",0)") else 0.1
+    if type_ == "string":
+        return 0.7
+    if type_.startswith(("date", "timestamp")):
+        return 0.3
+    return 0.1
+
+
+def _name(column: str, table: str) -> float:
+    """How much a name is that of an identifier."""
+    words = words_of(column)
+    last = words[-1] if words else ""
+    if last in _IDENTIFIERS or last.endswith(_ENDINGS):
+        return 1.0
+    return 0.7 if last and last.rstrip("s") == table.lower().rstrip("s") else 0.0
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 1.0

@@ -1,0 +1,93 @@
+"""What matters first: constraints with scores, and the grain of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.model.constraints import Constraint, Key
+
+STABILITY = 0.1
+"""The weight of the confidence in a score; the rest is what the kind itself says."""
+
+UNTRIED = 0.5
+"""The confidence in a constraint that no batch has tried yet."""
+
+
+@dataclass(frozen=True)
+class Stability:
+    """How a constraint stood up to the batches of its tables.
+
+    >>> Stability(batches=0, rows=0, broke=0).confidence
+    0.5
+    >>> Stability(batches=8, rows=500, broke=0).confidence
+    0.9
+    """
+
+    batches: int  # that it has survived since it came, or since the history begins
+    rows: int  # that those batches inserted, deleted or updated
+    broke: int  # how often it broke in the history
+    since: int = 1  # the version from which on it has held
+    known_from: int = 1  # the version with which the history of it begins
+
+    @property
+    def confidence(self) -> float:
+        """From 0 to 1: the share of batches that it survives, by the rule of succession."""
+        return (self.batches + 1) / (self.batches + self.broke + 2)
+
+    @property
+    def sentence(self) -> str:
+        """For how long it has held."""
+        batches = f"{self.batches:,} batch{'' if self.batches == 1 else 'es'}"
+        rows = f"{self.rows:,} changed row{'' if self.rows == 1 else 's'}"
+        held = f"held through {batches} with {rows}" if self.batches else "not tried by a batch yet"
+        often = "once" if self.broke == 1 else f"{self.broke:,} times"
+        return held + (f", broke {often} before" if self.broke else "")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "batches": self.batches,
+            "rows": self.rows,
+            "broke": self.broke,
+            "since": self.since,
+            "known_from": self.known_from,
+            "confidence": round(self.confidence, 4),
+        }
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """A constraint with how much it matters: 0 to 1, to be compared within its kind alone."""
+
+    constraint: Constraint
+    score: float
+    reasons: tuple[str, ...] = ()
+    implied_by: tuple[Constraint, ...] = ()  # others of the list, from which it follows
+    stability: Stability | None = None  # None: nobody looked
+
+    def __str__(self) -> str:
+        return str(self.constraint)
+
+    def __repr__(self) -> str:
+        return f"<Ranked {self.constraint}, score {self.score:.3g}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: that of the constraint, and what is said of it."""
+        form = {**self.constraint.to_dict(), "score": self.score, "reasons": list(self.reasons)}
+        if self.implied_by:
+            form["implied_by"] = [each.to_dict() for each in self.implied_by]
+        return form if self.stability is None else {**form, "stability": self.stability.to_dict()}
+
+
+@dataclass(frozen=True)
+class Grain:
+    """What one row of a table stands for: the columns of its best key; None: it has no key."""
+
+    table: str
+    key: Key | None
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"columns": list(self.key.columns) if self.key else None, "reason": self.reason}
