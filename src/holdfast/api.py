@@ -34,6 +34,7 @@ from holdfast.model.constraints import (
     Row,
 )
 from holdfast.model.errors import ConflictError, InputError, StoreError
+from holdfast.model.explanation import EXAMPLES, Explanation
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options, expect_device
 from holdfast.model.results import Results
@@ -492,6 +493,20 @@ class Profile:
         with _plain_interrupts():
             return self._store.retried(
                 lambda: flow.violations(runner, self._store, parsed, limit, self._progress)
+            )
+
+    def explain(self, rule: str, limit: int = EXAMPLES) -> Explanation:
+        """All that can be said of a rule, as in ``"orders: key(customer, day)"``: whether it holds
+        and since when, which rows violate it (``limit`` examples) and how many would have to go,
+        what holds instead of it, and which part of it is enough."""
+        parsed = parse(rule)
+        if limit < 0:
+            raise InputError(f"limit cannot be negative, but is {limit}")
+        from holdfast import flow
+
+        with _plain_interrupts():
+            return self._store.retried(
+                lambda: flow.explain(self._running, self._store, parsed, limit, self._progress)
             )
 
     def agree_sets(

@@ -39,6 +39,16 @@ from holdfast.model.constraints import (
     NonKey,
     Predicate,
 )
+from holdfast.model.explanation import (
+    Event,
+    Example,
+    Explanation,
+    Nearby,
+    Past,
+    Removal,
+    Stretch,
+    Violations,
+)
 from holdfast.model.limits import Limits
 from holdfast.report import forms
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
@@ -167,6 +177,15 @@ def test_the_json_page_shows_what_is_printed() -> None:
     ruled = Snapshot(3, created, {"kinds": ["dcs"], "nulls": "equal", "max_predicates": None},
         {"orders": denied})  # fmt: skip
     chosen = Predicates(wide, space, Space("denial", 4, compared))
+    explained = Explanation(
+        Key("orders", ("city", "day")), "keys", "orders", 3, False, 1000,
+        Violations(2, 1, 1, 499_500, Removal(1, 1), (Example(2, pair),), 499_500),
+        Past(
+            (Stretch(1, 2, True), Stretch(3, 3, False)),
+            Event(3, created, "orders", "monday", 10), broke=1,
+        ),
+        Nearby((Key("orders", columns),)), ("city", "day"),
+    )  # fmt: skip
     page = sections("json.md")
     expected = {
         "show": [
@@ -182,6 +201,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(ruled, limit=1),
             forms.show(shown, ["keys"], verbose=True, sizes={"words": 24000, "log": 1200}),
         ],
+        "explain": [explained.to_dict()],
         "predicates": [forms.predicates({"orders": chosen})],
         "apply": [changes.to_dict(), together_.to_dict()],
         "check": [{"breaks": forms.check(changes)["breaks"]}],

@@ -493,6 +493,39 @@ def show(
 
 
 @command
+def explain(
+    directory: Directory,
+    rule: Annotated[
+        str, typer.Argument(metavar="RULE", help="As it is printed: 'orders: key(a, b)'.")
+    ],
+    limit: Annotated[
+        int | None, _flag("--limit", "Show so many examples of what violates it.", "N")
+    ] = None,
+    output: OutputFormat = Output.TEXT,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    everything: All = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """Tell of one rule whether it holds, since when, what violates it, and what is near it."""
+    from holdfast.model.explanation import EXAMPLES
+    from holdfast.report import terminal
+
+    arguments.expect_limit(limit, everything)
+    spark = _spark(master, remote, conf)
+    with _progress(quiet) as progress:
+        opened = _open(directory, spark, progress)
+        told = opened.explain(rule, EXAMPLES if limit is None else limit)
+    if output == Output.JSON:
+        _print_json(told.to_dict())
+    else:
+        terminal.explanation(terminal.Page(sys.stdout, everything=everything), told)
+    return 0
+
+
+@command
 def predicates(
     directory: Directory,
     table: OneTable = None,

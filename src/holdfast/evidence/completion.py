@@ -29,6 +29,7 @@ from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.model.progress import Progress, no_progress
 from holdfast.tasks import completion as tasks
+from holdfast.tasks import examine
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.completion import Planes
 from holdfast.tasks.result import TaskResult
@@ -111,6 +112,50 @@ def violating(scope: Scope, atoms: tuple[int, ...], most: int) -> I64:
         call: Call = (tasks.shown, tasks.Violating(planes, (atoms,), most))
         found = [each.arrays["pairs"] for each in scope.runner.run([call])[0]]
     return np.concatenate([np.empty((0, 2), np.int64), *found])[:most]
+
+
+@dataclass(frozen=True)
+class Examined:
+    """What violates one set of atoms; None: too many pairs would have to be compared."""
+
+    pairs: int | None
+    rows: int | None
+    groups: int | None
+    matched: int | None  # pairs of rows that have no row in common, as many as could be found
+    covering: int | None  # rows without which nothing violates them, as few as could be found
+    fitting: tuple[int, int]  # rows that can be t, and s, by what they are themselves
+    shown: I64  # pairs of row ids, t first
+
+
+def examined(scope: Scope, atoms: tuple[int, ...], most: int, count: bool = True) -> Examined:
+    """What violates a set of atoms, in numbers and a few pairs; without ``count`` only the pairs,
+    and the rows that fit by themselves."""
+    with _coded(scope) as planes:
+        parts = scope.runner.tasks if scope.pairs > thresholds.current.share_pairs else 1
+        calls: list[Call] = [
+            (tasks.shown, tasks.Violating(planes, (atoms,), most)),
+            (examine.matched, examine.Matched(planes, atoms, count)),
+        ]
+        if count:
+            calls += [
+                (examine.opposed_rows, examine.Opposed(planes, atoms, part, parts))
+                for part in range(parts)
+            ]
+        scope.progress("search")
+        shown, [paired], *opposed = scope.runner.run(calls)
+    none = np.empty((0, 2), np.int64)
+    pairs = np.concatenate([none, *(each.arrays["pairs"] for each in shown)])[:most]
+    told = [each.facts for some in opposed for each in some]
+    known = count and not any("too_many" in facts for facts in told)
+
+    def total(what: str) -> int | None:
+        return sum(facts[what] for facts in told) if known else None
+
+    fitting = paired.facts["t"], paired.facts["s"]
+    matched, covering = (paired.facts[e] if known else None for e in ("matched", "covering"))
+    return Examined(
+        total("pairs"), total("rows"), total("groups"), matched, covering, fitting, pairs
+    )
 
 
 def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:

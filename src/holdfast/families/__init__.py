@@ -1,17 +1,20 @@
 """The kinds of constraints: a kind is one type (``base.py``), and a line in the registry here.
 
-base.py    what a kind is
-parts.py   the lists that can be shown of a kind
-stored.py  what a commit holds, for kinds to read
-known.py   a table with its evidence, before and after a batch
-sets.py    what a batch did to minimal sets, for the kinds that are read from pairs of rows
+base.py     what a kind is
+parts.py    the lists that can be shown of a kind
+stored.py   what a commit holds, for kinds to read
+known.py    a table with its evidence, before and after a batch
+sets.py     what a batch did to minimal sets, for the kinds that are read from pairs of rows
+examine.py  what can be asked of one rule; sides.py for keys and dependencies
+past.py     how rules stood in all versions
+ranking.py  what matters first
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.families.base import Kind
 from holdfast.families.denial_constraints.kind import DenialConstraints
@@ -20,8 +23,12 @@ from holdfast.families.inclusion_dependencies.kind import InclusionDependencies
 from holdfast.families.keys.kind import Keys
 from holdfast.families.parts import Part, ProfilePart, TablePart
 from holdfast.model.changes import FromForm
+from holdfast.model.constraints import Rule
 from holdfast.model.errors import InputError
 from holdfast.model.options import Options
+
+if TYPE_CHECKING:
+    from holdfast.families.examine import Examiner
 
 REGISTRY: dict[str, Kind] = {
     kind.name: kind
@@ -52,6 +59,16 @@ def makers() -> dict[str, FromForm]:
 def compare_pairs(kinds: Iterable[str]) -> bool:
     """Whether some of these kinds need pairs of rows to be compared."""
     return any(kind.pairs for kind in named(kinds))
+
+
+def examiner(rule: Rule) -> Examiner[Any]:
+    """What can be asked of a rule."""
+    for kind in REGISTRY.values():
+        if kind.rule is type(rule):
+            return kind.examiner()
+    from holdfast.families.not_null import NotNullExaminer
+
+    return NotNullExaminer()
 
 
 # What is asked for

@@ -25,6 +25,7 @@ from holdfast.screen.text import plain
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
+    from holdfast.families.examine import Examiner
     from holdfast.families.known import Known, Step
     from holdfast.families.stored import StoredProfile, StoredTable
     from holdfast.model.options import Options
@@ -78,6 +79,9 @@ class Kind(ABC):
 
     parts: ClassVar[tuple[Part, ...]] = ()
     """What ``holdfast show DIR PART`` can show of it."""
+
+    rule: ClassVar[type | None] = None
+    """What the grammar makes of one that is written down; None: it cannot be."""
 
     # How it is found
 
@@ -142,6 +146,10 @@ class Kind(ABC):
         from 0 to 1 and its reasons; of very many, the first. What batches say of them is added by
         :func:`holdfast.families.ranking.ranked`."""
         return []
+
+    def examiner(self) -> Examiner[Any]:
+        """What can be asked of one that is written down."""
+        raise NotImplementedError(f"{self.nouns[1]} have no rule in the grammar")
 
     # On the terminal
 

@@ -2,6 +2,7 @@
 
 from holdfast.flow.apply import apply, apply_together
 from holdfast.flow.ask import denial_error, error, missing_values, predicates, violations, within
+from holdfast.flow.explain import explain
 from holdfast.flow.profile import extend, profile
 from holdfast.flow.verify import verify
 from holdfast.table.batch import Batch
@@ -12,6 +13,7 @@ __all__ = [
     "apply_together",
     "denial_error",
     "error",
+    "explain",
     "extend",
     "missing_values",
     "predicates",

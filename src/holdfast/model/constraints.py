@@ -337,6 +337,23 @@ class DenialConstraint:
         return OrderRule(one, two, falling, (COMPATIBLE, ORDERED, STRICT)[weak], within)
 
     @property
+    def plain(self) -> Key | FunctionalDependency | None:
+        """The key or functional dependency that says the same; None: it is neither.
+
+        >>> equal = Predicate(("t", "zip"), "=", ("s", "zip"))
+        >>> str(DenialConstraint("people", (equal,)).plain)
+        'people: key(zip)'
+        """
+        operators = self._of_columns()
+        if operators is None or self.form not in ("key", "fd"):
+            return None
+        same = tuple(column for column, operator in operators.items() if operator == "=")
+        differing = [column for column, operator in operators.items() if operator == "!="]
+        if differing:
+            return FunctionalDependency(self.table, same, differing[0])
+        return Key(self.table, same)
+
+    @property
     def sentence(self) -> str | None:
         """An order rule, conditional or not, in words."""
         rule = self.order_rule

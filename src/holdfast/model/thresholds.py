@@ -178,6 +178,9 @@ class Thresholds:
     costs: Costs = field(default_factory=Costs)
     """What things cost, for the choice between regions and searches."""
 
+    examined_pairs: int = 1 << 34
+    """Pairs of rows that are compared to tell what violates one rule: within some minutes."""
+
     # Values, and sets of them.
 
     task_cells: int = 1 << 19

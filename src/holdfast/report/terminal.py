@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from holdfast import families
@@ -18,11 +18,12 @@ from holdfast.model.changes import (
     Verification,
 )
 from holdfast.model.constraints import AgreeSet, Constraint, Row
+from holdfast.model.explanation import Example, Explanation, Past
 from holdfast.model.names import listed
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.screen.page import Page as Page
 from holdfast.screen.page import figures
-from holdfast.screen.text import count, moment, plain, size, value_text
+from holdfast.screen.text import count, moment, plain, share, size, value_text
 
 _NULLS = {
     "equal": "Two nulls count as equal.",
@@ -98,6 +99,102 @@ def agree_sets(page: Page, counted: dict[str, list[AgreeSet] | None]) -> None:
             pairs = f"{each.pairs:>{most},} {'pair ' if each.pairs == 1 else 'pairs'}  "
             page.line(pairs + plain(listed(each.columns)), indent=2, hang=len(pairs))
         page.more(len(found))
+
+
+def explanation(page: Page, told: Explanation) -> None:
+    """What is said of one rule."""
+    page.line(plain(str(told.rule)), "bold", breaks=" and ")
+    page.line(_standing(told), "green" if told.holds else "red", 2)
+    for line in _course(told.past):
+        page.line(line, "", 2)
+    for line in _numbers(told):
+        page.line(line, "", 2)
+    for each in told.violations.examples:
+        page.line(_rows_of(each, told.named_rows), "dim", 4)
+        page.rows(each.shown, told.same, 6, told.apart)
+    near = told.nearby
+    if near.instead:
+        page.line("what holds instead:", "", 2)
+    for rule in near.instead:
+        page.line(plain(rule.body), "green", 4, breaks=" and ")
+    if near.minimal:
+        page.line("nothing less is enough", "", 2)
+    elif near.enough:
+        page.line("already enough:", "", 2)
+    for rule in near.enough:
+        page.line(plain(rule.body), "green", 4, breaks=" and ")
+    for note in near.notes:
+        page.line(f"({plain(note)})", "dim", 2)
+
+
+def _rows_of(example: Example, named: bool) -> str:
+    """What is above the rows of an example."""
+    if named and example.rows == 2:
+        return "rows t and s"
+    shown = len(example.shown)
+    more = f", {shown} of them shown" if shown < example.rows else ""
+    return f"{count(example.rows, 'row')}{more}"
+
+
+def _standing(told: Explanation) -> str:
+    """Whether it holds, and since when."""
+    verb = "holds" if told.holds else "does not hold"
+    past = told.past
+    if past.since is None:
+        return f"{verb}; since when is not known"
+    since = past.since
+    least = "at least " if past.at_least else ""
+    when = f"version {since.version} of {moment(since.created)} UTC"
+    if since.version == 1:
+        return f"{verb}, since the first version"
+    if since.table is None:
+        return f"{verb}, {least}since {when}"
+    batch = f"batch {plain(since.batch_id)!r}" if since.batch_id else "a batch"
+    sizes = {"inserted": since.inserted, "deleted": since.deleted, "updated": since.updated}
+    rows = ", ".join(f"{number:,} {what}" for what, number in sizes.items() if number)
+    did = f"{batch} for {plain(since.table)} ({rows or 'no rows changed'})"
+    return f"{verb}, {least}since {when}: {did}"
+
+
+def _course(past: Past) -> Iterator[str]:
+    """What it did before, and how it stood up to batches."""
+    before = [each for each in past.stretches[:-1] if each.holds is not None][-5:]
+    if before:
+        told = (
+            f"{'held' if each.holds else 'did not hold'} in version {each.first}"
+            + (f" to {each.last}" if each.last > each.first else "")
+            for each in before
+        )
+        yield f"before that it {', '.join(told)}"
+    if past.stability is not None:
+        yield f"{past.stability.sentence} (confidence {past.stability.confidence:.2f})"
+
+
+def _numbers(told: Explanation) -> Iterator[str]:
+    """What violates it, in numbers."""
+    found, rows = told.violations, count(told.rows, "row")
+    if told.holds:
+        if found.tested is not None:
+            what = "row pairs" if found.of_pairs is not None else "rows"
+            yield f"{found.tested:,} {what} could have violated it"
+        return
+    if found.rows is None:
+        yield "too many pairs would have to be compared to count what violates it"
+        return
+    groups = f", in {count(found.groups, told.unit)}" if found.groups is not None else ""
+    verb = "violates" if found.rows == 1 else "violate"
+    yield f"{found.rows:,} of {rows} {verb} it{groups}"
+    if found.removal is not None:
+        least, most = found.removal.at_least, found.removal.at_most
+        number = count(least, "row") if least == most else f"{least:,} to {count(most, 'row')}"
+        share_ = share(least / told.rows)
+        bound = "" if found.removal.exact else "; the exact number is too hard to find"
+        yield f"{number} would have to go ({'' if least == most else 'at least '}{share_}{bound})"
+    if found.error is not None:
+        of = f"{found.pairs:,} of {found.of_pairs:,} row pairs"
+        yield f"{of} violate it (error {found.error:.3g})"
+    if found.coverage is not None:
+        yield f"{share(found.coverage)} of the values are contained"
 
 
 def _inside(page: Page, table: TableSnapshot) -> None:

@@ -92,9 +92,12 @@ class Page:
         if self.limit is not None and total > self.limit:
             self.line(f"… and {total - self.limit:,} more (--all shows them)", "dim", indent)
 
-    def rows(self, rows: Sequence[Row], first: Sequence[str], indent: int) -> None:
-        """Rows side by side, the given columns first; what does not fit is counted."""
-        names = list(dict.fromkeys([*first, *(name for row in rows for name in row)]))
+    def rows(
+        self, rows: Sequence[Row], first: Sequence[str], indent: int, marked: Sequence[str] = ()
+    ) -> None:
+        """Rows side by side, the given columns first, then those whose cells are marked; what does
+        not fit is counted."""
+        names = list(dict.fromkeys([*first, *marked, *(name for row in rows for name in row)]))
         names = [name for name in names if any(name in row for row in rows)]
         room = self.console.width - indent
         fitting: list[str] = []
@@ -106,11 +109,14 @@ class Page:
             fitting.append(name)
         grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
         for name in fitting:
-            style = "bold underline" if name in first else "bold"
+            style = "bold underline" if name in first or name in marked else "bold"
             header = Text(plain(name), style)
             grid.add_column(header, header_style="", no_wrap=True, max_width=_WIDEST_CELL)
         for row in rows:
-            grid.add_row(*(cell(row.get(name)) for name in fitting))
+            shown = {name: cell(row.get(name)) for name in fitting}
+            for name in shown.keys() & {*marked}:
+                shown[name].stylize("bold red")
+            grid.add_row(*shown.values())
         self.table(grid, indent)
         if hidden := names[len(fitting) :]:
             of_these = sum(name in first for name in hidden)

@@ -17,6 +17,7 @@ from holdfast.model.ranking import Ranked
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
+    from holdfast.families.denial_constraints.examine import DenialExaminer
     from holdfast.families.denial_constraints.reading import Denials
     from holdfast.families.known import Known, Step
     from holdfast.families.stored import StoredTable
@@ -42,6 +43,7 @@ class DenialConstraints(Kind):
     counts = True
     options = ("max_predicates", "cross_columns", "columns")
     parts = (DenialList(),)
+    rule = DenialConstraint
 
     def needs(self, run: Run, table: Table) -> Need:
         """No two rows may satisfy a set of atoms of the space that is chosen for the table."""
@@ -117,6 +119,12 @@ class DenialConstraints(Kind):
         if old is None or new is None:
             return None
         return KindDiff(new.without(old), old.without(new))
+
+    def examiner(self) -> DenialExaminer:
+        """One by one, whether or not they are looked for."""
+        from holdfast.families.denial_constraints.examine import DenialExaminer
+
+        return DenialExaminer()
 
     def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
         """Order rules and short ones first."""

@@ -15,6 +15,7 @@ from holdfast.model.ranking import Ranked
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
+    from holdfast.families.functional_dependencies.examine import DependencyExaminer
     from holdfast.families.functional_dependencies.reading import Dependencies
     from holdfast.families.known import Known, Step
     from holdfast.families.stored import StoredTable
@@ -37,6 +38,7 @@ class FunctionalDependencies(Kind):
     counts = True
     options = ("evidence", "max_error")
     parts = (DependencyList(),)
+    rule = FunctionalDependency
 
     def of_table(self, stored: StoredTable) -> Dependencies | None:
         """Those of a table that they were looked for in."""
@@ -106,6 +108,12 @@ class FunctionalDependencies(Kind):
         if old is None or new is None:
             return None
         return KindDiff(new.without(old), old.without(new))
+
+    def examiner(self) -> DependencyExaminer:
+        """One by one, whether or not they are looked for."""
+        from holdfast.families.functional_dependencies.examine import DependencyExaminer
+
+        return DependencyExaminer()
 
     def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
         """A cover of them first, by the redundancy that it explains."""

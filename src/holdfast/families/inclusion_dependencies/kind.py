@@ -14,6 +14,7 @@ from holdfast.model.options import expect_coverage
 from holdfast.model.ranking import Ranked
 
 if TYPE_CHECKING:
+    from holdfast.families.inclusion_dependencies.examine import InclusionExaminer
     from holdfast.families.inclusion_dependencies.reading import Inclusions
     from holdfast.families.known import Step
     from holdfast.families.stored import StoredProfile
@@ -37,6 +38,7 @@ class InclusionDependencies(Kind):
         "insert_only",
     )
     parts = (InclusionList(), ForeignKeyList())
+    rule = InclusionDependency
 
     def of_profile(self, stored: StoredProfile) -> Inclusions | None:
         """Which columns of all tables are contained in which."""
@@ -100,6 +102,12 @@ class InclusionDependencies(Kind):
         gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
         lost = [each for key, each in sides[0].items() if key not in sides[1]]
         return KindDiff(gained, tuple(new.shared.lost(each) for each in lost))
+
+    def examiner(self) -> InclusionExaminer:
+        """One by one, whether or not they are looked for."""
+        from holdfast.families.inclusion_dependencies.examine import InclusionExaminer
+
+        return InclusionExaminer()
 
     def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
         """The foreign keys of a table as they are scored: what its rows belong to."""

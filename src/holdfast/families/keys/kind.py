@@ -14,6 +14,7 @@ from holdfast.model.ranking import Ranked
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
+    from holdfast.families.keys.examine import KeyExaminer
     from holdfast.families.keys.reading import FoundKeys
     from holdfast.families.known import Known, Step
     from holdfast.families.stored import StoredTable
@@ -33,6 +34,7 @@ class Keys(Kind):
     needs_distinct_rows = True
     optional = True
     parts = (KeyList(), NonKeyList())
+    rule = Key
 
     def of_table(self, stored: StoredTable) -> FoundKeys | None:
         """The keys of the distinct rows, and the non-keys."""
@@ -87,6 +89,12 @@ class Keys(Kind):
             return Key(before.name, tuple(names[c] for c in atoms), error)
 
         return found_in(run, step, AGREEMENTS, [sets], key, counts)
+
+    def examiner(self) -> KeyExaminer:
+        """One by one, whether or not they are looked for."""
+        from holdfast.families.keys.examine import KeyExaminer
+
+        return KeyExaminer()
 
     def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
         """Those that somebody would declare first."""

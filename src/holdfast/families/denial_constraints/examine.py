@@ -1,0 +1,234 @@
+"""One denial constraint: which pairs of rows satisfy its predicates, and which constraints are near
+it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from holdfast.evidence import completion
+from holdfast.families import sides
+from holdfast.families.denial_constraints.predicates import (
+    atoms_of,
+    constraints,
+    is_said,
+    space_of,
+)
+from holdfast.families.denial_constraints.reported import closed, is_trivial, mirrored
+from holdfast.families.denial_constraints.show import SPACE
+from holdfast.families.examine import Examiner, Question, Version
+from holdfast.families.sides import exact_sets
+from holdfast.families.stored import KEY_RHS
+from holdfast.input.row_input import Columns
+from holdfast.kernels import bitsets
+from holdfast.kernels.bitsets import Masks
+from holdfast.model.comparisons import Space, agreements
+from holdfast.model.constraints import DenialConstraint, FunctionalDependency, Predicate
+from holdfast.model.explanation import NEAREST, Example, Nearby, Removal, Violations
+
+_SUBSETS_UP_TO = 8
+"""Weak predicates of a rule up to which all its parts are looked at."""
+
+
+class DenialExaminer(Examiner[DenialConstraint]):
+    """Denial constraints over two rows, or one."""
+
+    kind = "denial_constraints"
+
+    def expected(self, version: Version, rule: DenialConstraint) -> DenialConstraint:
+        """One whose columns can be compared so."""
+        space_of(rule, Columns.stored(version.commit.table(rule.table).columns))
+        return DenialConstraint(rule.table, rule.predicates)
+
+    def tables(self, rule: DenialConstraint) -> tuple[str, ...]:
+        """Its own."""
+        return (rule.table,)
+
+    def cells(self, rule: DenialConstraint) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What its predicates compare: with = rows agree, anything else decides."""
+        same = [e.left[1] for e in rule.predicates if e.op == "=" and e.left[1] == e.right[1]]
+        every = [column for e in rule.predicates for _, column in (e.left, e.right)]
+        return tuple(dict.fromkeys(same)), tuple(c for c in dict.fromkeys(every) if c not in same)
+
+    def names_rows(self, rule: DenialConstraint) -> bool:
+        """Unless it is a key or a dependency, whose rows come in groups."""
+        return rule.plain is None
+
+    def violations(self, question: Question, rule: DenialConstraint) -> Violations:
+        """Pairs of rows that satisfy all predicates. Which rows would have to go is a vertex cover,
+        so that bounds are told unless it is a key, a dependency or about single rows."""
+        plain = rule.plain
+        if plain is not None:
+            lhs, rhs = (
+                (plain.lhs, plain.rhs)
+                if isinstance(plain, FunctionalDependency)
+                else (plain.columns, None)
+            )
+            return sides.violations(question, rule.table, lhs, rhs, orders=2)
+        table = question.table(rule.table)
+        every = table.rows * (table.rows - 1)
+        if table.rows < 2:
+            return Violations(0, None, 0, every, Removal(0, 0))
+        space = space_of(rule, table.columns)
+        scope = _scope(question, rule, space)
+        atoms = atoms_of(rule, space, table.columns.names)
+        alone = _single_rows(rule)
+        found = completion.examined(scope, atoms, question.shown.groups, count=not alone)
+        rows = question.rows(table, list(found.shown))
+        examples = tuple(Example(2, each) for each in rows)
+        if alone:
+            bad = found.fitting[0 if alone == "t" else 1]
+            fewest = min(bad, table.rows - 1)
+            pairs = bad * (table.rows - 1)
+            # The other row of a pair has nothing to do with it.
+            place = 0 if alone == "t" else 1
+            examples = tuple(Example(1, each[place : place + 1]) for each in rows)
+            return Violations(bad, None, pairs, every, Removal(fewest, fewest), examples)
+        removal = None
+        if found.matched is not None and found.covering is not None:
+            removal = Removal(found.matched, found.covering)
+        grouped = any(each.op == "=" for each in rule.predicates)
+        groups = found.groups if grouped else None
+        return Violations(found.rows, groups, found.pairs, every, removal, examples)
+
+    def nearby(self, question: Question, rule: DenialConstraint, holds: bool) -> Nearby:
+        """Constraints with more predicates, or with fewer or weaker ones."""
+        known = _Stored.of(question.version, rule)
+        if known is not None:
+            return known.nearby(holds)
+        why = "denial constraints of these comparisons are not looked for in the profile"
+        return self._parts(question, rule, why) if holds else Nearby(notes=(why,))
+
+    def _parts(self, question: Question, rule: DenialConstraint, why: str) -> Nearby:
+        """The parts of a rule that are enough, looked for in the rows."""
+        table = question.table(rule.table)
+        names = table.columns.names
+        space = space_of(rule, table.columns)
+        atoms = atoms_of(rule, space, names)
+        [whole] = bitsets.from_columns([atoms], space.atoms)
+        if table.rows < 2 or len(atoms) > _SUBSETS_UP_TO or is_trivial(whole[None], space)[0]:
+            return Nearby(notes=(why,))
+        some = [each for size in range(len(atoms)) for each in combinations(atoms, size)]
+        masks = bitsets.from_columns(some, space.atoms)
+        _, refuted = completion.validate(_scope(question, rule, space), masks)
+        held = masks[~refuted]
+        least = [k for k in range(len(held)) if not _contains_other(held, k)]
+        parts = constraints(held[least], space, rule.table, names)
+        return Nearby((), tuple(parts[:NEAREST]), not len(held))
+
+    def source(self, version: Version, rule: DenialConstraint) -> Any:
+        """Minimal sets of predicates."""
+        return sides.source(version, rule.table, SPACE)
+
+    def held(self, version: Version, rule: DenialConstraint) -> bool | None:
+        """Whether it contained a minimal set of predicates."""
+        known = _Stored.of(version, rule)
+        return None if known is None else known.says
+
+
+class _Stored:
+    """The minimal sets of predicates of a version, beside a rule's."""
+
+    def __init__(self, rule: DenialConstraint, space: Space, names: list[str], sets: Masks) -> None:
+        self.rule, self.space, self.names, self.sets = rule, space, names, sets
+        self.limit: int | None = None
+        atoms = atoms_of(rule, space, names)
+        [self.mask] = bitsets.from_columns([atoms], space.atoms)
+
+    @staticmethod
+    def of(version: Version, rule: DenialConstraint) -> _Stored | None:
+        """None: the version does not look for such rules."""
+        table = version.table(rule.table)
+        record = table.record.evidence.get(SPACE)
+        if record is None or record.space is None:
+            return None
+        space = Space.from_dict(record.space)
+        if not is_said(rule, space, table.columns):
+            return None
+        sets = exact_sets(table.file("sets", SPACE), KEY_RHS, space.atoms)
+        found = _Stored(rule, space, table.columns, sets)
+        found.limit = record.limits.keys
+        return found
+
+    @property
+    def says(self) -> bool | None:
+        """Whether the rule holds; None: it is longer than what was looked for."""
+        if is_trivial(self.mask[None], self.space)[0]:
+            return True
+        if ((self.sets & ~self.mask) == 0).all(axis=1).any():
+            return True
+        return None if self.limit is not None and self._comparisons > self.limit else False
+
+    @property
+    def _comparisons(self) -> int:
+        [atoms] = bitsets.to_columns(self.mask[None])
+        return len({self.space.comparison_of[atom] for atom in atoms})
+
+    def nearby(self, holds: bool) -> Nearby:
+        """The shortest extensions that hold, or what is enough."""
+        notes: tuple[str, ...] = ()
+        if self.limit is not None:
+            notes = (f"denial constraints are known up to {self.limit} comparisons",)
+        sets = self.sets[~is_trivial(self.sets, self.space)]
+        if not holds:
+            joined = bitsets.distinct(sets | self.mask)
+            return Nearby(self._shortest(self._satisfiable(joined)), notes=notes)
+        if is_trivial(self.mask[None], self.space)[0]:
+            return Nearby(notes=("it says nothing: no cells satisfy all its predicates",))
+        [whole], _ = closed(self.mask[None], self.space)
+        inside = sets[((sets & ~whole) == 0).all(axis=1)]
+        images = np.stack([self.mask, mirrored(self.mask[None], self.space)[0]])
+        others = inside[~bitsets.is_member(inside, images)]
+        if not len(inside):
+            return Nearby(notes=notes)
+        return Nearby((), self._shortest(others), not len(others), notes)
+
+    def _satisfiable(self, sets: Masks) -> Masks:
+        _, satisfiable = closed(sets, self.space)
+        return sets[satisfiable & ~is_trivial(sets, self.space)]
+
+    def _shortest(self, sets: Masks) -> tuple[DenialConstraint, ...]:
+        """Those of fewest comparisons, and then of fewest weak predicates; one of mirror images."""
+        found: dict[frozenset[Predicate], DenialConstraint] = {}
+        made = constraints(sets, self.space, self.rule.table, self.names)
+        sizes = bitsets.popcount(sets).tolist()
+        least = min(
+            ((len(e.predicates), n) for e, n in zip(made, sizes, strict=True)), default=None
+        )
+        for each, size in zip(made, sizes, strict=True):
+            if (len(each.predicates), size) == least:
+                image = frozenset(_mirror(e) for e in each.predicates)
+                if image not in found:
+                    found[frozenset(each.predicates)] = each
+        return tuple(found.values())[:NEAREST]
+
+
+def _mirror(predicate: Predicate) -> Predicate:
+    """The predicate with t and s in each other's place, row t on the left."""
+    swap = {"t": "s", "s": "t"}
+    (row, left), (other, right) = predicate.left, predicate.right
+    turned = Predicate((swap[row], left), predicate.op, (swap[other], right))
+    return turned.turned if turned.left[0] == "s" and turned.right[0] == "t" else turned
+
+
+def _contains_other(masks: Masks, at: int) -> bool:
+    inside = ((masks & ~masks[at]) == 0).all(axis=1)
+    return bool(inside.sum() > 1)
+
+
+def _single_rows(rule: DenialConstraint) -> str:
+    """The row that a rule about single rows names, t or s; empty: it is about two."""
+    rows = {row for e in rule.predicates for row, _ in (e.left, e.right)}
+    return rows.pop() if len(rows) == 1 else ""
+
+
+def _scope(question: Question, rule: DenialConstraint, space: Space) -> completion.Scope:
+    table, run = question.table(rule.table), question.run
+    if not rule.predicates:
+        space = agreements(len(table.columns.names))
+    view = table.view(run.store.path, run.options)
+    return completion.Scope(
+        run.runner, view, table.columns.schema, space, run.destination.prefix, run.progress
+    )

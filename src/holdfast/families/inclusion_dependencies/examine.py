@@ -1,0 +1,186 @@
+"""One inclusion dependency: which values are missing on the right, and in how many rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+from holdfast.families.examine import Examiner, Question, Version
+from holdfast.input.row_input import Columns
+from holdfast.model.constraints import EMPTY, HOLDS, Attribute, InclusionDependency
+from holdfast.model.errors import InputError
+from holdfast.model.explanation import NEAREST, Nearby, Removal, Violations
+from holdfast.store.codecs import stored
+from holdfast.table.placement import parts
+from holdfast.tasks import examine as tasks
+from holdfast.tasks import values
+from holdfast.tasks.examine import Shown
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.runner import Call
+from holdfast.tasks.values import Cells, family
+
+_PARTS_UP_TO = 4
+"""Columns up to which the parts of a dependency that does not hold are looked at."""
+
+
+class InclusionExaminer(Examiner[InclusionDependency]):
+    """Inclusion dependencies of one column or of several."""
+
+    kind = "inclusion_dependencies"
+    unit = "value"
+
+    def expected(self, version: Version, rule: InclusionDependency) -> InclusionDependency:
+        """Columns that can be equal, with those of the left side in table order."""
+        left, right = (_columns(version, side) for side in rule.sides)
+        pairs = sorted(
+            zip(rule.dependent, rule.referenced, strict=True),
+            key=lambda pair: left.position(pair[0].column, pair[0].table),
+        )
+        for one, other in pairs:
+            kinds = [_family(left, one), _family(right, other)]
+            if kinds[0] != kinds[1]:
+                raise InputError(
+                    f"{rule}: {one} has values of the kind {kinds[0]} and {other} of the kind "
+                    f"{kinds[1]}, which are never equal"
+                )
+        return InclusionDependency(
+            tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
+        )
+
+    def tables(self, rule: InclusionDependency) -> tuple[str, ...]:
+        """The dependent one first."""
+        return tuple(dict.fromkeys(side[0].table for side in rule.sides))
+
+    def cells(self, rule: InclusionDependency) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The values that are missing."""
+        return (), tuple(each.column for each in rule.dependent)
+
+    def violations(self, question: Question, rule: InclusionDependency) -> Violations:
+        """Rows whose values are not on the right: all of them would have to go."""
+        table = question.table(rule.dependent[0].table)
+        results = question.asked(_calls(question, rule, question.shown))
+        found, every, missing, rows = (
+            sum(each.facts[what] for each in results)
+            for what in ("values", "all_rows", "missing", "rows")
+        )
+        return Violations(
+            rows,
+            missing,
+            removal=Removal(rows, rows),
+            examples=question.examples(table, results),
+            tested=every,
+            coverage=(found - missing) / found if found else 1.0,
+        )
+
+    def nearby(self, question: Question, rule: InclusionDependency, holds: bool) -> Nearby:
+        """The largest parts of one that does not hold."""
+        arity = len(rule.dependent)
+        if holds or not 1 < arity <= _PARTS_UP_TO:
+            return Nearby()
+        chosen = [
+            InclusionDependency(
+                tuple(rule.dependent[k] for k in places),
+                tuple(rule.referenced[k] for k in places),
+            )
+            for size in range(arity - 1, 0, -1)
+            for places in combinations(range(arity), size)
+        ]
+        calls = [_calls(question, each, Shown(0, 0)) for each in chosen]
+        results = iter(question.run.runner.run([call for some in calls for call in some]))
+        held = [
+            each
+            for each, mine in zip(chosen, calls, strict=True)
+            if not sum(_missing(next(results)) for _ in mine)
+        ]
+        largest = [each for each in held if not any(_inside(each, other) for other in held)]
+        return Nearby(tuple(largest[:NEAREST]))
+
+    def source(self, version: Version, rule: InclusionDependency) -> Any:  # noqa: ARG002
+        """The files of shared values."""
+        record = version.commit.inclusion
+        if record is None:
+            return None
+        return record.files["inclusions"], record.files.get("tuples")
+
+    def held(self, version: Version, rule: InclusionDependency) -> bool | None:
+        """Whether all values were on the right, as far as that was looked for."""
+        record = version.commit.inclusion
+        if record is None:
+            return None
+        number = {Attribute(*each): at for at, each in enumerate(record.attributes)}
+        kept = stored(version.store, record.files["inclusions"])
+        rows = zip(
+            *(kept.column(name).to_pylist() for name in ("one", "two", "values")), strict=True
+        )
+        shared = {frozenset((one, two)): values for one, two, values in rows}
+        pairs = [(number[a], number[b]) for a, b in zip(*rule.sides, strict=True)]
+        own = [shared.get(frozenset((a,)), 0) for a, _ in pairs]
+        alone = [
+            shared.get(frozenset(pair), 0) == size for pair, size in zip(pairs, own, strict=True)
+        ]
+        if len(pairs) == 1:
+            return bool(alone[0])
+        if rule.dependent == rule.referenced or 0 in own:
+            return True  # where a column has no values, no row has all of them
+        if all(alone):
+            return self._several(version, rule)
+        # What a column lacks by itself may occur only beside a null, in a row that is ignored.
+        return False if version.options["inclusion_nulls"] == "values" else None
+
+    def _several(self, version: Version, rule: InclusionDependency) -> bool | None:
+        """What was found of one with several columns, each of which is contained by itself."""
+        record = version.commit.inclusion
+        assert record is not None
+        if "tuples" not in record.files:
+            return None
+        left, right = (_columns(version, side) for side in rule.sides)
+        wanted = {
+            "table": rule.dependent[0].table,
+            "columns": [left.names.index(each.column) for each in rule.dependent],
+            "other": rule.referenced[0].table,
+            "others": [right.names.index(each.column) for each in rule.referenced],
+        }
+        for row in stored(version.store, record.files["tuples"]).to_pylist():
+            if all(row[name] == value for name, value in wanted.items()):
+                return row["status"] in (HOLDS, EMPTY)
+        return None
+
+
+def _missing(results: Sequence[TaskResult]) -> int:
+    return sum(each.facts["missing"] for each in results)
+
+
+def _inside(one: InclusionDependency, other: InclusionDependency) -> bool:
+    mine, theirs = ({*zip(*each.sides, strict=True)} for each in (one, other))
+    return mine < theirs
+
+
+def _columns(version: Version, side: tuple[Attribute, ...]) -> Columns:
+    return Columns.stored(version.commit.table(side[0].table).columns)
+
+
+def _family(columns: Columns, attribute: Attribute) -> str:
+    place = columns.position(attribute.column, attribute.table)
+    return family(columns.types[place], columns.schema.field(place).type)
+
+
+def _cells(question: Question, side: tuple[Attribute, ...]) -> Cells:
+    table, options = question.table(side[0].table), question.run.options
+    places = tuple(table.columns.position(each.column, each.table) for each in side)
+    kinds = tuple(_family(table.columns, each) for each in side)
+    return Cells(
+        table.view(question.run.store.path, options),
+        table.columns.schema,
+        (values.Attribute(0, places, kinds),),
+        options.inclusion_nulls == "values",
+    )
+
+
+def _calls(question: Question, rule: InclusionDependency, shown: Shown) -> list[Call]:
+    dependent, referenced = (_cells(question, side) for side in rule.sides)
+    count = max(parts(question.run.runner, each.view) for each in (dependent, referenced))
+    return [
+        (tasks.orphans, tasks.Orphans(dependent, referenced, part, count, shown))
+        for part in range(count)
+    ]

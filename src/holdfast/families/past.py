@@ -1,0 +1,90 @@
+"""How rules stood in the versions of a profile, as far as their files tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from holdfast.families.examine import Examiner, Version
+from holdfast.model.commits import Commit
+from holdfast.model.constraints import Constraint
+from holdfast.model.errors import MissingFileError
+from holdfast.model.explanation import Event, Past, Stretch
+from holdfast.model.ranking import Stability
+from holdfast.store import Store
+
+LOOKED_BACK = 1_000
+"""So many versions are looked back at: what was before them is told as not known."""
+
+Asked = tuple[Examiner[Any], Constraint]
+
+
+def pasts(
+    store: Store, version: int, asked: Sequence[Asked], looked_back: int = LOOKED_BACK
+) -> list[Past]:
+    """The past of each rule up to a version."""
+    found: list[list[tuple[Commit, bool | None]]] = [[] for _ in asked]
+    known: dict[Any, bool | None] = {}
+    for commit in _commits(store, version, looked_back):
+        at = Version(store, commit)
+        for number, (examiner, rule) in enumerate(asked):
+            source = (number, examiner.source(at, rule))
+            if source not in known:
+                known[source] = _held(examiner, at, rule)
+            found[number].append((commit, known[source]))
+    tables = [examiner.tables(rule) for examiner, rule in asked]
+    return [_past(each, of) for each, of in zip(found, tables, strict=True)]
+
+
+def _commits(store: Store, version: int, looked_back: int) -> Iterator[Commit]:
+    for number in range(max(1, version - looked_back + 1), version + 1):
+        yield store.read(number)
+
+
+def _held(examiner: Examiner[Any], version: Version, rule: Constraint) -> bool | None:
+    try:
+        return examiner.held(version, rule)
+    except MissingFileError:
+        return None  # cleaned up
+
+
+def _past(found: Sequence[tuple[Commit, bool | None]], tables: Sequence[str]) -> Past:
+    """What a rule did, version by version, oldest first."""
+    stretches: list[Stretch] = []
+    for commit, holds in found:
+        if stretches and stretches[-1].holds == holds:
+            stretches[-1] = Stretch(stretches[-1].first, commit.version, holds)
+        else:
+            stretches.append(Stretch(commit.version, commit.version, holds))
+    pairs = list(pairwise(stretches))
+    broke = sum(one.holds is True and two.holds is False for one, two in pairs)
+    if not stretches or stretches[-1].holds is None:
+        return Past(tuple(stretches), broke=broke)
+    last = stretches[-1]
+    by_version = {commit.version: commit for commit, _ in found}
+    before = stretches[-2].holds if len(stretches) > 1 else None
+    at_least = before is None and last.first > 1
+    stability = None
+    if last.holds:
+        batches = [_event(by_version[each]) for each in range(last.first + 1, last.last + 1)]
+        tried = [each for each in batches if each.table in tables]
+        rows = sum(each.inserted + each.deleted + each.updated for each in tried)
+        known_from = next(each.first for each in stretches if each.holds is not None)
+        stability = Stability(len(tried), rows, broke, last.first, known_from)
+    return Past(tuple(stretches), _event(by_version[last.first]), at_least, broke, stability)
+
+
+def _event(commit: Commit) -> Event:
+    changes = commit.changes
+    if changes is None:
+        return Event(commit.version, commit.created)
+    return Event(
+        commit.version,
+        commit.created,
+        changes["table"],
+        changes["batch_id"],
+        changes["inserted"],
+        changes["deleted"],
+        changes["updated"],
+    )

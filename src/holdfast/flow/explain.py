@@ -1,0 +1,43 @@
+"""What can be said of one rule: counted in the rows, read from all versions, and near ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from holdfast import families
+from holdfast.families.examine import Question, Version
+from holdfast.families.past import pasts
+from holdfast.model.constraints import Rule
+from holdfast.model.explanation import EXAMPLE_ROWS, Explanation
+from holdfast.model.progress import Progress
+from holdfast.store import Store
+from holdfast.store.run import Run
+from holdfast.tasks.examine import Shown
+from holdfast.tasks.runner import Runner
+
+
+def explain(
+    running: Callable[[], Runner], store: Store, rule: Rule, limit: int, progress: Progress
+) -> Explanation:
+    """Everything about a rule, in the current version."""
+    examiner = families.examiner(rule)
+    with store.reading() as lease:
+        commit = store.read(lease.version)
+        rule = examiner.expected(Version(store, commit), rule)
+        tables = examiner.tables(rule)
+        run = Run(running(), store, commit.options, lease, progress)
+        # Where pairs are too many to be counted, an example is what shows that there are any.
+        question = Question(run, commit, Shown(max(1, limit), EXAMPLE_ROWS))
+        progress("search", table=tables[0])
+        violations = examiner.violations(question, rule)
+        holds = not (violations.examples or violations.rows or violations.pairs)
+        violations = replace(violations, examples=violations.examples[:limit])
+        nearby = examiner.nearby(question, rule, holds)
+        [past] = pasts(store, lease.version, [(examiner, rule)])
+        same, apart = examiner.cells(rule)
+        rows = commit.table(tables[0]).rows
+        return Explanation(
+            rule, examiner.kind, tables[0], commit.version, holds, rows, violations, past, nearby,
+            same, apart, examiner.unit, examiner.names_rows(rule),
+        )  # fmt: skip

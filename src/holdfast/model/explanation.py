@@ -1,0 +1,208 @@
+"""What can be said of one rule: whether it holds, since when, what violates it, what is near it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.model.constraints import Constraint, Row
+from holdfast.model.ranking import Stability
+
+EXAMPLES = 3
+"""Groups of violating rows that are shown unless told otherwise."""
+
+EXAMPLE_ROWS = 4
+"""Rows of a group that are shown."""
+
+NEAREST = 5
+"""Rules that hold instead, or are enough, that are told at most; the shortest."""
+
+
+@dataclass(frozen=True)
+class Removal:
+    """How many rows would have to go at least, for the rule to hold (g3 times the rows): exact
+    where both numbers are the same, else bounds."""
+
+    at_least: int
+    at_most: int
+
+    @property
+    def exact(self) -> bool:
+        """Whether the number is known."""
+        return self.at_least == self.at_most
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"at_least": self.at_least, "at_most": self.at_most, "exact": self.exact}
+
+
+@dataclass(frozen=True)
+class Example:
+    """Rows that violate a rule together: a few of so many."""
+
+    rows: int
+    shown: tuple[Row, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"rows": self.rows, "shown": list(self.shown)}
+
+
+@dataclass(frozen=True)
+class Violations:
+    """What violates a rule, in numbers and examples; None: it was too much to count."""
+
+    rows: int | None  # that take part in a violation
+    groups: int | None = None  # of rows that agree on the left side; for an inclusion, values
+    pairs: int | None = None  # of rows; those of a denial constraint have an order
+    of_pairs: int | None = None  # all there are
+    removal: Removal | None = None
+    examples: tuple[Example, ...] = ()
+    tested: int | None = None  # pairs (for an inclusion, rows) that could have violated it
+    coverage: float | None = None  # of an inclusion
+
+    @property
+    def error(self) -> float | None:
+        """The share of pairs that violate the rule (g1)."""
+        if self.pairs is None or self.of_pairs is None:
+            return None
+        return self.pairs / self.of_pairs if self.of_pairs else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        form: dict[str, Any] = {
+            "rows": self.rows,
+            "groups": self.groups,
+            "pairs": self.pairs,
+            "of_pairs": self.of_pairs,
+            "error": self.error,
+            "removal": self.removal.to_dict() if self.removal else None,
+            "tested": self.tested,
+        }
+        if self.coverage is not None:
+            form["coverage"] = self.coverage
+        return {**form, "examples": [each.to_dict() for each in self.examples]}
+
+
+@dataclass(frozen=True)
+class Nearby:
+    """Rules that are near one: what holds in place of one that does not, and what is enough for one
+    that does."""
+
+    instead: tuple[Constraint, ...] = ()  # of the shortest extensions
+    enough: tuple[Constraint, ...] = ()  # parts of the rule, or rules that imply it
+    minimal: bool | None = (
+        None  # whether nothing less is enough; None: it does not hold, or unknown
+    )
+    notes: tuple[str, ...] = ()  # what is not known, and why
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "instead": [each.to_dict() for each in self.instead],
+            "enough": [each.to_dict() for each in self.enough],
+            "minimal": self.minimal,
+        }
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Versions in which a rule held, or did not; None: that is not known any more, or was never
+    looked for."""
+
+    first: int
+    last: int
+    holds: bool | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"first": self.first, "last": self.last, "holds": self.holds}
+
+
+@dataclass(frozen=True)
+class Event:
+    """The version in which something happened to a rule, and the batch that did it."""
+
+    version: int
+    created: str
+    table: str | None = None  # None: no batch, but the first profile, or kinds that were added
+    batch_id: str | None = None
+    inserted: int = 0
+    deleted: int = 0
+    updated: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "version": self.version,
+            "created": self.created,
+            "table": self.table,
+            "batch_id": self.batch_id,
+            "inserted": self.inserted,
+            "deleted": self.deleted,
+            "updated": self.updated,
+        }
+
+
+@dataclass(frozen=True)
+class Past:
+    """How a rule stood in the versions of a profile."""
+
+    stretches: tuple[Stretch, ...] = ()  # oldest first
+    since: Event | None = None  # from when on it has been as it is now; None: not known
+    at_least: bool = False  # whether it may have been so before: what was then is not known
+    broke: int = 0  # how often
+    stability: Stability | None = None  # None: it does not hold, or its past is not known
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "since": self.since.to_dict() if self.since else None,
+            "at_least": self.at_least,
+            "broke": self.broke,
+            "stretches": [each.to_dict() for each in self.stretches],
+            "stability": self.stability.to_dict() if self.stability else None,
+        }
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """All that a profile can say of one rule."""
+
+    rule: Constraint
+    kind: str  # the name that JSON gives it
+    table: str  # that it is about; of an inclusion, the one on the left
+    version: int
+    holds: bool
+    rows: int  # of the table
+    violations: Violations
+    past: Past = field(default_factory=Past)
+    nearby: Nearby = field(default_factory=Nearby)
+    same: tuple[str, ...] = ()  # the columns in which violating rows agree
+    apart: tuple[str, ...] = ()  # the columns that decide beside them
+    unit: str = "group"  # what rows that violate it together are: a group, or a value
+    named_rows: bool = False  # whether the rows of an example are t and s
+
+    def __str__(self) -> str:
+        return f"{self.rule} {'holds' if self.holds else 'does not hold'}"
+
+    def __repr__(self) -> str:
+        return f"<Explanation: {self}, version {self.version}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "rule": str(self.rule),
+            "kind": self.kind,
+            "table": self.table,
+            "constraint": self.rule.to_dict(),
+            "version": self.version,
+            "holds": self.holds,
+            "rows": self.rows,
+            "violations": self.violations.to_dict(),
+            "same": list(self.same),
+            "apart": list(self.apart),
+            "history": self.past.to_dict(),
+            **self.nearby.to_dict(),
+            "notes": list(self.nearby.notes),
+        }

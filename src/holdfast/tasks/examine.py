@@ -1,0 +1,291 @@
+"""What violates one rule: rows in groups, values that are missing elsewhere, pairs, nulls.
+
+Every task looks at one part of the rows and sends back numbers, and the ids of a few rows to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.kernels import bitsets, opposed, violations
+from holdfast.model import thresholds
+from holdfast.tasks.completion import Planes
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.segments import combined, live_positions, map_words
+from holdfast.tasks.values import Cells
+from holdfast.tasks.view import View
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How many examples are sent back, and rows of each."""
+
+    groups: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """Look for rows that agree on some columns and, unless a key is asked for, differ in another:
+    in those groups whose hash falls into one part."""
+
+    view: View
+    lhs: tuple[int, ...]
+    rhs: int | None
+    part: int
+    parts: int
+    shown: Shown
+
+
+@dataclass(frozen=True)
+class Orphans:
+    """Look for values of the first attribute of some rows that those of others do not have."""
+
+    dependent: Cells
+    referenced: Cells
+    part: int
+    parts: int
+    shown: Shown
+
+
+@dataclass(frozen=True)
+class Nulls:
+    """Look for nulls in a column."""
+
+    view: View
+    column: int
+    shown: Shown
+
+
+@dataclass(frozen=True)
+class Opposed:
+    """Count the pairs of rows that satisfy a set of atoms, and the rows in them: for one part of
+    the rows."""
+
+    planes: Planes
+    atoms: tuple[int, ...]
+    part: int
+    parts: int
+
+
+@dataclass(frozen=True)
+class Matched:
+    """Pair off rows that satisfy a set of atoms, until no two are left that do."""
+
+    planes: Planes
+    atoms: tuple[int, ...]
+    match: bool = True  # without it, only the rows that fit by themselves are counted
+
+
+def grouped(item: Grouped) -> Iterator[TaskResult]:
+    """How many groups, rows and pairs violate, and how many rows would have to go: of each group
+    all but those with its most frequent value on the right."""
+    left, right, ids = _codes(item)
+    order = np.lexsort((ids, *right, *left))
+    left, right, ids = left[:, order], right[:, order], ids[order]
+    starts, sizes = _runs(_fresh(left))
+    inner_starts, inner_sizes = _runs(_fresh(np.concatenate([left, right])))
+    group_of = np.searchsorted(starts, inner_starts, "right") - 1
+    most = np.zeros(len(starts), np.int64)
+    np.maximum.at(most, group_of, inner_sizes)
+    inside = np.bincount(group_of, minlength=len(starts))
+    violating = sizes > 1 if item.rhs is None else inside > 1
+    agreeing = int(_pairs(sizes).sum())
+    same = 0 if item.rhs is None else int(_pairs(inner_sizes).sum())
+    kept = np.ones(len(starts), np.int64) if item.rhs is None else most
+    facts = {
+        "groups": int(violating.sum()),
+        "rows": int(sizes[violating].sum()),
+        "agreeing": agreeing,
+        "pairs": agreeing - same,
+        "removed": int((sizes - kept)[violating].sum()),
+    }
+    # One row of every value on the right first, so that what differs is seen.
+    turn = np.arange(len(ids)) - np.repeat(inner_starts, inner_sizes)
+    yield TaskResult(facts, _examples(starts, sizes, violating, ids, turn, item.shown))
+
+
+def _codes(item: Grouped) -> tuple[U64, U64, I64]:
+    """Hashes of the cells on both sides, and the ids, of the rows in one part."""
+    view, shape = item.view, item.view.shape
+    left, right = [np.empty((2, 0), np.uint64)], [np.empty((2, 0), np.uint64)]
+    ids = [np.empty(0, np.int64)]
+    nulls = bitsets.from_columns([item.lhs], view.columns)[0]
+    for segment in view.segments:
+        rows = map_words(view.path, segment)
+        codes = np.stack([combined(rows, item.lhs, shape, seed) for seed in (0, 1)])
+        kept = np.zeros(len(rows), np.bool_)
+        kept[live_positions(view.path, segment)] = True
+        kept &= codes[0] % np.uint64(item.parts) == item.part
+        if not view.nulls_equal:
+            kept &= (rows[:, shape.owner.size :] & nulls == 0).all(axis=1)
+        places = np.flatnonzero(kept)
+        left.append(codes[:, places])
+        ids.append(places + segment.base)
+        if item.rhs is None:
+            right.append(np.zeros((2, len(places)), np.uint64))
+            continue
+        other = np.stack([combined(rows, (item.rhs,), shape, seed) for seed in (0, 1)])[:, places]
+        if not view.nulls_equal:
+            # A null differs from every other: none shares a number with another row.
+            empty = _is_null(rows, view, item.rhs)[places]
+            other[0, empty] = (places[empty] + segment.base).astype(np.uint64)
+            other[1, empty] = np.uint64(segment.number) ^ np.uint64(0x9E3779B97F4A7C15)
+        right.append(other)
+    return (
+        np.concatenate(left, axis=1),
+        np.concatenate(right, axis=1),
+        np.concatenate(ids),
+    )
+
+
+def _is_null(rows: U64, view: View, column: int) -> Flags:
+    word = rows[:, view.shape.owner.size + column // 64]
+    return (word >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
+
+
+def _fresh(codes: U64) -> Flags:
+    """Which columns of sorted codes differ from the one before."""
+    fresh = np.ones(codes.shape[1], np.bool_)
+    fresh[1:] = (codes[:, 1:] != codes[:, :-1]).any(axis=0)
+    return fresh
+
+
+def _runs(fresh: Flags) -> tuple[I64, I64]:
+    starts = np.flatnonzero(fresh)
+    return starts, np.diff(np.append(starts, len(fresh)))
+
+
+def _pairs(sizes: I64) -> I64:
+    pairs: I64 = sizes * (sizes - 1) // 2
+    return pairs
+
+
+def _examples(
+    starts: I64, sizes: I64, violating: Flags, ids: I64, turn: I64, shown: Shown
+) -> dict[str, NDArray[Any]]:
+    """The largest of some groups: their sizes, and a few ids of each; -1 where there are fewer."""
+    some = np.flatnonzero(violating)
+    firsts = np.minimum.reduceat(ids, starts) if len(starts) else ids
+    some = some[np.lexsort((firsts[some], -sizes[some]))[: shown.groups]]
+    chosen = np.full((len(some), shown.rows), -1, np.int64)
+    for place, group in enumerate(some.tolist()):
+        inside = slice(starts[group], starts[group] + sizes[group])
+        order = np.lexsort((ids[inside], turn[inside]))[: shown.rows]
+        chosen[place, : len(order)] = ids[inside][order]
+    return {"sizes": sizes[some], "ids": chosen}
+
+
+def orphans(item: Orphans) -> Iterator[TaskResult]:
+    """How many values there are and how many are missing, in how many rows."""
+    codes, ids = _values(item.dependent, item)
+    others, _ = _values(item.referenced, item)
+    order = np.lexsort((ids, *codes))
+    codes, ids = codes[:, order], ids[order]
+    starts, sizes = _runs(_fresh(codes))
+    others = others[:, np.lexsort(others)]
+    others = others[:, _fresh(others)]
+    lacking = ~_among(codes[:, starts], others)
+    facts = {
+        "values": len(starts),
+        "all_rows": len(ids),
+        "missing": int(lacking.sum()),
+        "rows": int(sizes[lacking].sum()),
+    }
+    turn = np.arange(len(ids)) - np.repeat(starts, sizes)
+    yield TaskResult(facts, _examples(starts, sizes, lacking, ids, turn, item.shown))
+
+
+def _values(cells: Cells, item: Orphans) -> tuple[U64, I64]:
+    """The codes of the first attribute that fall into one part, and the ids of their rows."""
+    codes, ids = [np.empty((2, 0), np.uint64)], [np.empty(0, np.int64)]
+    for segment, positions, found in cells.codes(0):
+        mine = np.flatnonzero(found[:, 0] % np.uint64(item.parts) == item.part)
+        codes.append(np.ascontiguousarray(found[mine].T))
+        ids.append(positions[mine] + segment.base)
+    return np.concatenate(codes, axis=1), np.concatenate(ids)
+
+
+def _among(codes: U64, known: U64) -> Flags:
+    """Which codes occur among others; both are sorted and distinct."""
+    both = np.concatenate([known, codes], axis=1)
+    is_known = np.arange(both.shape[1]) < known.shape[1]
+    order = np.lexsort((~is_known, *both))
+    fresh = _fresh(both[:, order])
+    found = np.zeros(both.shape[1], np.bool_)
+    found[order] = ~fresh
+    return found[known.shape[1] :]
+
+
+def nulls(item: Nulls) -> Iterator[TaskResult]:
+    """How many rows have a null in a column, and a few of them."""
+    view = item.view
+    count, ids = 0, [np.empty(0, np.int64)]
+    for segment in view.segments:
+        places = live_positions(view.path, segment)
+        places = places[_is_null(map_words(view.path, segment), view, item.column)[places]]
+        count += len(places)
+        ids.append(places[: item.shown.rows] + segment.base)
+    yield TaskResult({"rows": count}, {"ids": np.concatenate(ids)[: item.shown.rows]})
+
+
+def opposed_rows(item: Opposed) -> Iterator[TaskResult]:
+    """The numbers of pairs, of rows in them and, where rows have to be equal in something, of
+    groups; or how many pairs would have to be compared, where that is too many."""
+    form = _form(item.planes, item.atoms)
+    if form is None:
+        yield TaskResult({"pairs": 0, "rows": 0, "groups": 0})
+        return
+    if form.work > thresholds.current.examined_pairs:
+        yield TaskResult({"too_many": form.work})
+        return
+    rows = item.planes.rows
+    low, high = rows * item.part // item.parts, rows * (item.part + 1) // item.parts
+    taking_part = np.zeros(rows, np.bool_)
+    mine = form.of_t((form.t >= low) & (form.t < high))
+    partners = opposed.partners(mine, form.s_side, rows)
+    taking_part[mine.rows[partners > 0]] = True
+    theirs = form.of_s((form.s >= low) & (form.s < high))
+    taking_part[theirs.rows[opposed.partners(theirs, form.t_side, 1) > 0]] = True
+    in_part = form.of_t(form.t_group % item.parts == item.part)
+    hit = opposed.partners(in_part, form.s_side, 1) > 0
+    facts = {
+        "pairs": int(partners.sum()),
+        "rows": int(taking_part.sum()),
+        "groups": len(np.unique(in_part.group[hit])),
+    }
+    yield TaskResult(facts)
+
+
+def matched(item: Matched) -> Iterator[TaskResult]:
+    """How many rows can be t, and s, by what they are themselves; and how many pairs were paired
+    off: as many rows have to go at least. Every violating pair has a row among them, and of these
+    rows, those that are needed for that are told, too: as many have to go at most."""
+    form = _form(item.planes, item.atoms)
+    if form is None:
+        yield TaskResult({"matched": 0, "covering": 0, "t": 0, "s": 0})
+        return
+    found = covering = 0
+    if item.match and form.work <= thresholds.current.examined_pairs:
+        free = np.ones(item.planes.rows, np.bool_)
+        found = int(opposed.match(form.t_side, form.s_side, free))
+        covering = opposed.pruned(form, ~free)
+    facts = {"matched": found, "covering": covering, "t": len(form.t), "s": len(form.s)}
+    yield TaskResult(facts)
+
+
+def _form(planes: Planes, atoms: tuple[int, ...]) -> opposed.Form | None:
+    """What is asked of pairs; None: no pair satisfies it."""
+    asked = violations.terms(planes.space, atoms)
+    if asked is None:
+        return None
+    return opposed.form(violations.sides(planes.codes(), asked, planes.view.nulls_equal))
