@@ -30,7 +30,7 @@ def test_every_form_of_rule(
     assert told.violations.removal is not None
     assert told.violations.removal.at_least == 53
     with counted(spark) as jobs:
-        assert kept.explain("t: seat -> name").violations.groups == 9
+        assert kept.explain("t: seat -> name").violations.groups == 8
         told = kept.explain("t(seat) in seats(seat)")
         assert kept.explain("t: name not null").violations.rows == 48
     assert jobs.number == 3
