@@ -5,7 +5,7 @@ parts.py    the lists that can be shown of a kind
 stored.py   what a commit holds, for kinds to read
 known.py    a table with its evidence, before and after a batch
 sets.py     what a batch did to minimal sets, for the kinds that are read from pairs of rows
-examine.py  what can be asked of one rule; sides.py for keys and dependencies
+examine.py  what can be asked of one rule; sides.py for keys and dependencies, question.py for rows
 past.py     how rules stood in all versions
 ranking.py  what matters first
 """

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import TYPE_CHECKING
 
-from holdfast.families.examine import Examiner, Question, Version
+from holdfast.families.examine import Examiner, Version
 from holdfast.input.row_input import Columns
 from holdfast.model.constraints import NotNull
 from holdfast.model.explanation import Example, Removal, Violations
-from holdfast.table.placement import shares
-from holdfast.tasks import examine as tasks
-from holdfast.tasks.runner import Call
+
+if TYPE_CHECKING:
+    from holdfast.families.question import Question
+    from holdfast.tasks.runner import Call
 
 
 class NotNullExaminer(Examiner[NotNull]):
@@ -34,6 +35,11 @@ class NotNullExaminer(Examiner[NotNull]):
 
     def violations(self, question: Question, rule: NotNull) -> Violations:
         """The rows that have a null there: all of them would have to go."""
+        import numpy as np
+
+        from holdfast.table.placement import shares
+        from holdfast.tasks import examine as tasks
+
         table, run = question.table(rule.table), question.run
         column = table.columns.position(rule.column, rule.table)
         view = table.view(run.store.path, run.options)

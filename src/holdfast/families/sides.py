@@ -1,57 +1,21 @@
-"""One key or functional dependency: rows in groups that agree on its left side, and the minimal
-sets near it."""
+"""One key or functional dependency beside the minimal sets that a version stores."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.families.examine import Question, Version
+from holdfast.families.examine import Version
 from holdfast.families.stored import KEY_RHS
-from holdfast.kernels import bitsets
-from holdfast.kernels.bitsets import Masks
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Constraint
-from holdfast.model.explanation import NEAREST, Nearby, Removal, Violations
+from holdfast.model.explanation import NEAREST, Nearby
 from holdfast.store.codecs import matrix_of
-from holdfast.table.placement import parts
-from holdfast.tasks import examine as tasks
-from holdfast.tasks.runner import Call
 
-
-def violations(
-    question: Question, name: str, lhs: Sequence[str], rhs: str | None, orders: int = 1
-) -> Violations:
-    """Rows that agree on the left and, unless a key is asked for, differ on the right; ``orders``:
-    in how many orders a pair counts."""
-    table, run = question.table(name), question.run
-    columns = table.columns
-    left = tuple(sorted({columns.position(each, name) for each in lhs}))
-    right = None if rhs is None else columns.position(rhs, name)
-    view = table.view(run.store.path, run.options)
-    count = parts(run.runner, view)
-    calls: list[Call] = [
-        (tasks.grouped, tasks.Grouped(view, left, right, part, count, question.shown))
-        for part in range(count)
-    ]
-    results = question.asked(calls)
-    groups, rows, pairs, agreeing, removed = (
-        sum(each.facts[what] for each in results)
-        for what in ("groups", "rows", "pairs", "agreeing", "removed")
-    )
-    every = table.rows * (table.rows - 1) // 2
-    return Violations(
-        rows,
-        groups,
-        orders * pairs,
-        orders * every,
-        Removal(removed, removed),
-        question.examples(table, results),
-        orders * (every if rhs is None else agreeing),
-    )
+U64 = NDArray[np.uint64]
 
 
 class MinimalSets:
@@ -62,19 +26,19 @@ class MinimalSets:
         table = version.table(name)
         self.names = table.columns
         record = table.record.evidence.get(AGREEMENTS)
-        self.masks: Masks | None = None
+        self.masks: U64 | None = None
         self.limit: int | None = None
         if record is None or (rhs != KEY_RHS and record.choice.strategy is None):
             return
         self.limit = record.limits.keys if rhs == KEY_RHS else record.limits.dependencies
         self.masks = exact_sets(table.file("sets"), rhs, len(self.names))
 
-    def inside(self, columns: Sequence[str]) -> Masks | None:
+    def inside(self, columns: Sequence[str]) -> U64 | None:
         """Those that have no other columns."""
         if self.masks is None:
             return None
         mask = self._mask(columns)
-        found: Masks = self.masks[((self.masks & ~mask) == 0).all(axis=1)]
+        found: U64 = self.masks[((self.masks & ~mask) == 0).all(axis=1)]
         return found
 
     def says(self, columns: Sequence[str]) -> bool | None:
@@ -91,17 +55,20 @@ class MinimalSets:
         if self.masks is None or not len(self.masks):
             return []
         mask = self._mask(columns)
-        more = bitsets.popcount(self.masks & ~mask)
-        # A set twice where two minimal ones add the same.
-        joined = bitsets.distinct(self.masks[more == more.min()] | mask)
-        return self._named(joined)
+        more = _flags(self.masks & ~mask).sum(axis=1)
+        return self._named(self.masks[more == more.min()] | mask)
 
-    def _mask(self, columns: Sequence[str]) -> Any:
-        places = [self.names.index(each) for each in columns]
-        return bitsets.from_columns([places], len(self.names))[0]
+    def _mask(self, columns: Iterable[str]) -> U64:
+        mask = np.zeros(-(-len(self.names) // 64), np.uint64)
+        for place in map(self.names.index, columns):
+            mask[place // 64] |= np.uint64(1 << place % 64)
+        return mask
 
-    def _named(self, masks: Masks) -> list[tuple[str, ...]]:
-        return [tuple(self.names[c] for c in each) for each in bitsets.to_columns(masks)]
+    def _named(self, masks: U64) -> list[tuple[str, ...]]:
+        """The columns of sets, each once, shortest first."""
+        places = {tuple(np.flatnonzero(each).tolist()) for each in _flags(masks)}
+        ordered = sorted(places, key=lambda each: (len(each), each))
+        return [tuple(self.names[place] for place in each) for each in ordered]
 
     def nearby(
         self,
@@ -125,13 +92,19 @@ class MinimalSets:
         return Nearby((), tuple(make(each) for each in less[:NEAREST]), minimal, tuple(notes))
 
 
-def exact_sets(sets: Any, rhs: int, atoms: int) -> Masks:
+def exact_sets(sets: Any, rhs: int, atoms: int) -> U64:
     """The minimal sets of one rhs in a file that no pair violates."""
     right = np.array(sets.column("rhs").to_pylist(), np.int64)
     error: NDArray[np.float64] = np.array(sets.column("error").to_pylist(), np.float64)
-    masks: Masks = matrix_of(sets.column("mask"), bitsets.words_for(atoms))
-    found: Masks = masks[(right == rhs) & (error == 0)]
+    masks = matrix_of(sets.column("mask"), -(-atoms // 64))
+    found: U64 = masks[(right == rhs) & (error == 0)]
     return found
+
+
+def _flags(masks: U64) -> NDArray[np.uint8]:
+    """A flag for every column of every set."""
+    octets = np.ascontiguousarray(masks).view(np.uint8)
+    return np.unpackbits(octets, axis=1, bitorder="little")
 
 
 def source(version: Version, name: str, space: str = AGREEMENTS) -> Any:

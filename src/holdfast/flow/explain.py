@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from holdfast import families
-from holdfast.families.examine import Question, Version
+from holdfast.families.examine import Version
 from holdfast.families.past import pasts
+from holdfast.families.question import Question
 from holdfast.model.constraints import Rule
 from holdfast.model.explanation import EXAMPLE_ROWS, Explanation
 from holdfast.model.progress import Progress

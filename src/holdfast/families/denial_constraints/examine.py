@@ -18,7 +18,8 @@ from holdfast.families.denial_constraints.predicates import (
 )
 from holdfast.families.denial_constraints.reported import closed, is_trivial, mirrored
 from holdfast.families.denial_constraints.show import SPACE
-from holdfast.families.examine import Examiner, Question, Version
+from holdfast.families.examine import Examiner, Version
+from holdfast.families.question import Question, agreeing
 from holdfast.families.sides import exact_sets
 from holdfast.families.stored import KEY_RHS
 from holdfast.input.row_input import Columns
@@ -66,7 +67,7 @@ class DenialExaminer(Examiner[DenialConstraint]):
                 if isinstance(plain, FunctionalDependency)
                 else (plain.columns, None)
             )
-            return sides.violations(question, rule.table, lhs, rhs, orders=2)
+            return agreeing(question, rule.table, lhs, rhs, orders=2)
         table = question.table(rule.table)
         every = table.rows * (table.rows - 1)
         if table.rows < 2:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.families import sides
-from holdfast.families.examine import Examiner, Question, Version
+from holdfast.families.examine import Examiner, Version
 from holdfast.families.sides import MinimalSets
 from holdfast.families.stored import KEY_RHS
 from holdfast.input.row_input import Columns
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.explanation import Nearby, Violations
+
+if TYPE_CHECKING:
+    from holdfast.families.question import Question
 
 
 class DependencyExaminer(Examiner[FunctionalDependency]):
@@ -37,7 +40,9 @@ class DependencyExaminer(Examiner[FunctionalDependency]):
     def violations(self, question: Question, rule: FunctionalDependency) -> Violations:
         """All rows of a group that has several values on the right; those without its most
         frequent one would have to go."""
-        return sides.violations(question, rule.table, rule.lhs, rule.rhs)
+        from holdfast.families.question import agreeing
+
+        return agreeing(question, rule.table, rule.lhs, rule.rhs)
 
     def nearby(self, question: Question, rule: FunctionalDependency, holds: bool) -> Nearby:
         """Dependencies with more columns on the left, or with fewer."""

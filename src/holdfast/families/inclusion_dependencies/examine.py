@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from holdfast.families.examine import Examiner, Question, Version
+from holdfast.families.examine import Examiner, Version
 from holdfast.input.row_input import Columns
 from holdfast.model.constraints import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.errors import InputError
 from holdfast.model.explanation import NEAREST, Nearby, Removal, Violations
 from holdfast.store.codecs import stored
-from holdfast.table.placement import parts
-from holdfast.tasks import examine as tasks
-from holdfast.tasks import values
-from holdfast.tasks.examine import Shown
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call
-from holdfast.tasks.values import Cells, family
+
+if TYPE_CHECKING:
+    from holdfast.families.question import Question
+    from holdfast.tasks.examine import Shown
+    from holdfast.tasks.result import TaskResult
+    from holdfast.tasks.runner import Call
+    from holdfast.tasks.values import Cells
 
 _PARTS_UP_TO = 4
 """Columns up to which the parts of a dependency that does not hold are looked at."""
@@ -75,6 +75,8 @@ class InclusionExaminer(Examiner[InclusionDependency]):
 
     def nearby(self, question: Question, rule: InclusionDependency, holds: bool) -> Nearby:
         """The largest parts of one that does not hold."""
+        from holdfast.tasks.examine import Shown
+
         arity = len(rule.dependent)
         if holds or not 1 < arity <= _PARTS_UP_TO:
             return Nearby()
@@ -161,23 +163,31 @@ def _columns(version: Version, side: tuple[Attribute, ...]) -> Columns:
 
 
 def _family(columns: Columns, attribute: Attribute) -> str:
+    from holdfast.tasks.values import family
+
     place = columns.position(attribute.column, attribute.table)
     return family(columns.types[place], columns.schema.field(place).type)
 
 
 def _cells(question: Question, side: tuple[Attribute, ...]) -> Cells:
+    from holdfast.tasks.values import Attribute as Values
+    from holdfast.tasks.values import Cells
+
     table, options = question.table(side[0].table), question.run.options
     places = tuple(table.columns.position(each.column, each.table) for each in side)
     kinds = tuple(_family(table.columns, each) for each in side)
     return Cells(
         table.view(question.run.store.path, options),
         table.columns.schema,
-        (values.Attribute(0, places, kinds),),
+        (Values(0, places, kinds),),
         options.inclusion_nulls == "values",
     )
 
 
 def _calls(question: Question, rule: InclusionDependency, shown: Shown) -> list[Call]:
+    from holdfast.table.placement import parts
+    from holdfast.tasks import examine as tasks
+
     dependent, referenced = (_cells(question, side) for side in rule.sides)
     count = max(parts(question.run.runner, each.view) for each in (dependent, referenced))
     return [

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.families import sides
-from holdfast.families.examine import Examiner, Question, Version
+from holdfast.families.examine import Examiner, Version
 from holdfast.families.sides import MinimalSets
 from holdfast.families.stored import KEY_RHS
 from holdfast.input.row_input import Columns
 from holdfast.model.constraints import Key
 from holdfast.model.explanation import Nearby, Violations
 from holdfast.screen.text import count
+
+if TYPE_CHECKING:
+    from holdfast.families.question import Question
 
 
 class KeyExaminer(Examiner[Key]):
@@ -35,7 +38,9 @@ class KeyExaminer(Examiner[Key]):
 
     def violations(self, question: Question, rule: Key) -> Violations:
         """All rows that share it with another one; all but one of each group would have to go."""
-        return sides.violations(question, rule.table, rule.columns, None)
+        from holdfast.families.question import agreeing
+
+        return agreeing(question, rule.table, rule.columns, None)
 
     def nearby(self, question: Question, rule: Key, holds: bool) -> Nearby:
         """Keys with more columns, or with fewer."""

@@ -1,0 +1,100 @@
+"""Rows that are asked about a rule: tasks over them, and examples to show."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from holdfast.families.examine import Version
+from holdfast.model.commits import Commit
+from holdfast.model.explanation import Example, Removal, Violations
+from holdfast.store.run import Run
+from holdfast.table.placement import parts
+from holdfast.table.state import Table
+from holdfast.table.witnesses import rows_as_text
+from holdfast.tasks import examine as tasks
+from holdfast.tasks.examine import Shown
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.runner import Call
+
+
+@dataclass(frozen=True)
+class Question:
+    """Rows that are asked about a rule: those of the version that a run is about."""
+
+    run: Run
+    commit: Commit
+    shown: Shown
+
+    @cached_property
+    def version(self) -> Version:
+        """What the version says itself."""
+        return Version(self.run.store, self.commit)
+
+    def table(self, name: str) -> Table:
+        """A table's rows."""
+        return Table.stored(name, self.commit.table(name))
+
+    def asked(self, calls: Sequence[Call]) -> list[TaskResult]:
+        """What tasks answer, in one job."""
+        return [each for results in self.run.runner.run(calls) for each in results]
+
+    def examples(self, table: Table, results: Sequence[TaskResult]) -> tuple[Example, ...]:
+        """The largest groups of all tasks, with rows."""
+        found = [
+            (int(size), ids[ids >= 0])
+            for each in results
+            for size, ids in zip(each.arrays["sizes"], each.arrays["ids"], strict=True)
+        ]
+        found.sort(key=lambda each: (-each[0], each[1].tolist()))
+        found = found[: self.shown.groups]
+        return tuple(
+            Example(size, rows)
+            for (size, _), rows in zip(
+                found, self.rows(table, [ids for _, ids in found]), strict=True
+            )
+        )
+
+    def rows(self, table: Table, ids: Sequence[Any]) -> list[tuple[dict[str, Any], ...]]:
+        """Rows to show, some for each of several examples."""
+        names = table.columns.names
+        every = np.unique(np.concatenate([np.empty(0, np.int64), *ids]))
+        text = rows_as_text(self.run.store.path, table.segments, names, every)
+        return [tuple(json.loads(text[int(id_)]) for id_ in some) for some in ids]
+
+
+def agreeing(
+    question: Question, name: str, lhs: Sequence[str], rhs: str | None, orders: int = 1
+) -> Violations:
+    """Rows that agree on the left and, unless a key is asked for, differ on the right; ``orders``:
+    in how many orders a pair counts."""
+    table, run = question.table(name), question.run
+    columns = table.columns
+    left = tuple(sorted({columns.position(each, name) for each in lhs}))
+    right = None if rhs is None else columns.position(rhs, name)
+    view = table.view(run.store.path, run.options)
+    count = parts(run.runner, view)
+    calls: list[Call] = [
+        (tasks.grouped, tasks.Grouped(view, left, right, part, count, question.shown))
+        for part in range(count)
+    ]
+    results = question.asked(calls)
+    groups, rows, pairs, agreeing, removed = (
+        sum(each.facts[what] for each in results)
+        for what in ("groups", "rows", "pairs", "agreeing", "removed")
+    )
+    every = table.rows * (table.rows - 1) // 2
+    return Violations(
+        rows,
+        groups,
+        orders * pairs,
+        orders * every,
+        Removal(removed, removed),
+        question.examples(table, results),
+        orders * (every if rhs is None else agreeing),
+    )
