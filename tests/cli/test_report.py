@@ -8,11 +8,13 @@ import json
 import re
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
+import holdfast
 from holdfast.families.keys.reading import FoundKeys
 from holdfast.model.changes import (
     Broken,
@@ -28,7 +30,7 @@ from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
 from holdfast.model.limits import Limits
 from holdfast.report import forms, terminal
-from holdfast.report.progress import Progress
+from holdfast.report.progress import Progress, describe
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 
 OPTIONS = {"kinds": ["keys"], "nulls": "equal", "max_columns": None}
@@ -294,6 +296,15 @@ def test_witnesses_without_raw_rows(screen: Screen) -> None:
     bare = table(["a", "b"], non_keys=(NonKey("t", ("a",), ({"row": 1}, {"row": 4294967297})),))
     terminal.show(terminal.Page(screen), "p", snapshot(bare))
     assert '{"row": 1}' in screen.getvalue()
+
+
+def test_every_stage_has_words() -> None:
+    sources = Path(holdfast.__file__).parent.rglob("*.py")
+    stages = {
+        name for each in sources for name in re.findall(r'progress\("(\w+)"', each.read_text())
+    }
+    assert len(stages) > 10
+    assert {stage for stage in stages if describe(stage, {}) == stage} == set()
 
 
 def test_progress_says_nothing_at_first() -> None:

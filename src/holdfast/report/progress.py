@@ -21,6 +21,7 @@ _STAGES = {
     "index": "sorting columns",
     "merge": "merging segments",
     "commit": "committing",
+    "code": "ranking values",
     "count": "counting pairs of rows",
     "cover": "finding dependencies",
     "values": "counting values",
