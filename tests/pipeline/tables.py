@@ -302,7 +302,7 @@ def folder() -> tempfile.TemporaryDirectory[str]:
 @contextmanager
 def small_limits(**changed: Any) -> Iterator[pytest.MonkeyPatch]:
     """Thresholds low enough that small tables reach what large ones do; nothing is flushed."""
-    few = {"part_from_candidates": 0, "difference_share": 1e9, "differences": 3}
+    few = {"part_from_candidates": 0, "difference_share": 1e9, "differences": 3, "located_rows": 1}
     with pytest.MonkeyPatch.context() as patch:
         varied(patch, **{**few, **changed})
         patch.setattr(files, "sync_file", lambda _path: None)

@@ -160,4 +160,5 @@ class Witnessed:
 def _duplicate_calls(scope: Scope) -> list[Call]:
     """Calls that count the rows which repeat another one."""
     count = parts(scope.runner, scope.view)
-    return [(tasks.duplicates, tasks.Duplicates(scope.view, part, count)) for part in range(count)]
+    ranges = tasks.even_ranges(count)
+    return [(tasks.duplicates, tasks.Duplicates(scope.view, *each)) for each in ranges]

@@ -62,6 +62,9 @@ class Thresholds:
     undivided_rows: int = 10_000
     """Rows that are not worth dividing among tasks."""
 
+    located_rows: int = 2_000
+    """Rows to delete or update that are worth a task to find them."""
+
     merged_segments: int = 8
     """Segments of one tier that are merged into one of the next."""
 

@@ -10,13 +10,16 @@ import numpy as np
 
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput, fitted
+from holdfast.model import thresholds
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange, RowCounts
-from holdfast.table.matching import Found, Requests, Sought, find_rows, with_deleted
+from holdfast.table.indexing import with_indexes
+from holdfast.table.matching import Found, Requests, Sought, find_rows, indexed, with_deleted
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
-from holdfast.tasks.segments import Segment
+from holdfast.tasks.segments import ROWS, Segment
+from holdfast.tasks.view import View
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,9 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
     """Write the batch's rows beside the table's; nothing refers to them before the commit."""
     run.progress("read")
     number = table.next_number
-    names = dict.fromkeys(batch.row_key)
-    key = tuple(table.columns.position(name, table.name) for name in names)
+    key_names = dict.fromkeys(batch.row_key)
+    key = tuple(table.columns.position(name, table.name) for name in key_names)
+    index = _look_up_by(table, key)
     everything = tuple(range(len(table.columns.names)))
     added: tuple[Segment, ...] = ()
     requests: list[Requests] = []
@@ -81,13 +85,15 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
         if given is None:
             continue
         row_input = fitted(given, table.name, table.columns)
+        names = tuple(dict.fromkeys([*table.indexed, *([] if index == ROWS else [index])]))
         intake = read(
-            run.runner, row_input, run.destination, number + len(added), run.progress, table.indexed
+            run.runner, row_input, run.destination, number + len(added), run.progress, names
         )
-        added += intake.segments
+        added += tuple(_with_indexes_of(table, segment) for segment in intake.segments)
         optional = what == "upsert"
+        own = table.columns
         requests.append(
-            Requests(what, row_input.label, table.columns, intake.segments, key, key, optional)
+            Requests(what, row_input.label, own, intake.segments, key, key, index, optional)
         )
         digests.append(f"{what}s={intake.fingerprint}")
     if batch.deletes is not None:
@@ -95,17 +101,33 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
         wanted = table.columns if whole or not key else table.columns.pick(list(key))
         row_input = fitted(batch.deletes, table.name, wanted)
         destination = replace(run.destination, keep_rows=True)
-        intake = read(run.runner, row_input, destination, number + len(added), run.progress)
         columns = key or everything
         places = columns if wanted is table.columns else tuple(range(len(columns)))
+        names = () if index == ROWS else (str(places[columns.index(int(index))]),)
+        first = number + len(added)
+        intake = read(run.runner, row_input, destination, first, run.progress, names)
         label, optional = row_input.label, batch.if_exists
         requests.append(
-            Requests("delete", label, wanted, intake.segments, columns, places, optional)
+            Requests("delete", label, wanted, intake.segments, columns, places, index, optional)
         )
         digests.append(f"deletes={intake.fingerprint}")
     if batch.row_key:
         digests.append(f"key={json.dumps(batch.row_key)}")
     return BatchIntake(added, tuple(requests), " ".join(digests))
+
+
+def _look_up_by(table: Table, key: tuple[int, ...]) -> str:
+    """The index to find rows by: that of all cells without a row key, else that of the column which
+    tells most rows apart, among those that have one, if any."""
+    if not key or key == tuple(range(len(table.columns.names))):
+        return ROWS
+    return str(max(key, key=lambda column: (str(column) in table.indexed, table.distinct[column])))
+
+
+def _with_indexes_of(table: Table, segment: Segment) -> Segment:
+    """A segment that has the indexes of the table's others, and no more."""
+    names = {ROWS, *table.indexed}
+    return replace(segment, indexes={n: path for n, path in segment.indexes.items() if n in names})
 
 
 def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[RowChange]:
@@ -116,13 +138,20 @@ def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[
     if asked:
         with run.stage("locate"):
             run.progress("locate", rows=sum(each.rows for _, some in asked for each in some))
-            sought = [
-                Sought(before.name, before.view(run.store.path, run.options), requests)
-                for before, requests in asked
-            ]
+            sought = [Sought(t.name, _searched(run, t, some), some) for t, some in asked]
             found = find_rows(run.runner, sought)
             deleted = {each.table: rows for each, rows in zip(sought, found, strict=True)}
     return [_changed(run, *each, deleted.get(each[0].name)) for each in intakes]
+
+
+def _searched(run: Run, table: Table, requests: Sequence[Requests]) -> View:
+    """The table's rows, with the indexes that requests are looked up by where that is better than
+    to look at all rows; what is sorted for that is not kept."""
+    view = table.view(run.store.path, run.options)
+    names = {request.index for request in requests if request.rows}
+    if table.rows <= thresholds.current.undivided_rows or all(indexed(view, n) for n in names):
+        return view
+    return with_indexes(run.runner, view, run.destination.prefix, sorted(names))
 
 
 def _changed(run: Run, before: Table, intake: BatchIntake, found: Found | None) -> RowChange:

@@ -4,23 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.input.row_input import Columns
+from holdfast.model import thresholds
 from holdfast.model.errors import BatchError
 from holdfast.store import Lease, Store
-from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.encode import layout
 from holdfast.tasks.result import TaskResult
-from holdfast.tasks.rows import Locate, locate
+from holdfast.tasks.rows import (
+    AMBIGUOUS,
+    MISSING,
+    REPEATED,
+    TOO_FEW,
+    Locate,
+    even_ranges,
+    locate,
+)
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.segments import Segment, with_dead
-from holdfast.tasks.view import View
+from holdfast.tasks.segments import ROWS, Segment, with_dead
+from holdfast.tasks.view import View, bounds
 
 I64 = NDArray[np.int64]
 
@@ -29,7 +38,8 @@ I64 = NDArray[np.int64]
 class Requests:
     """Rows to be found: those that equal the request in the table's ``columns``.
 
-    ``places`` says where those columns are among the request's own; ``optional``: a row that is
+    ``places`` says where those columns are among the request's own, ``index`` which index the
+    segments have to be divided and looked up by, as the table names it; ``optional``: a row that is
     not there is no error.
     """
 
@@ -39,6 +49,7 @@ class Requests:
     segments: tuple[Segment, ...]
     columns: tuple[int, ...]
     places: tuple[int, ...]
+    index: str
     optional: bool = False
 
     @property
@@ -60,7 +71,7 @@ class Sought:
 class Found:
     """The rows that go, and how many repeated rows go with them; how many each request found."""
 
-    ids: I64
+    ids: I64  # in order
     fewer_duplicates: int
     matched: tuple[int, ...]
 
@@ -68,90 +79,84 @@ class Found:
 def find_rows(runner: Runner, sought: Sequence[Sought]) -> list[Found]:
     """The rows that the requests mean, table by table, in one job; an error that shows the row if
     they do not fit."""
-    calls = [_calls(runner, each) for each in sought]
-    together = [call for some in calls for call in some]
-    results = runner.run(together) if together else []
-    found = []
-    for each, mine in zip(sought, calls, strict=True):
-        found.append(_found(each, results[: len(mine)]))
-        results = results[len(mine) :]
-    return found
-
-
-def _calls(runner: Runner, sought: Sought) -> list[Call]:
+    calls = [[_calls(runner, each.view, one) for one in each.requests] for each in sought]
+    together = [call for table in calls for some in table for call in some]
+    results = iter(runner.run(together) if together else [])
     return [
-        (
-            locate,
-            Locate(
-                share, request.segments, layout(request.own.schema).widths,
-                request.columns, request.places,
-            ),
-        )
-        for request in sought.requests
-        if request.rows
-        for share in shares(sought.view, runner.tasks) or [sought.view]
-    ]  # fmt: skip
+        _found(each, [[result for _ in some for result in next(results)] for some in table])
+        for each, table in zip(sought, calls, strict=True)
+    ]
+
+
+def _calls(runner: Runner, view: View, request: Requests) -> list[Call]:
+    """One call for each range of the codes of the requests."""
+    if not request.rows:
+        return []
+    index = request.index if indexed(view, request.index) else None
+    parts = min(runner.tasks, -(-request.rows // thresholds.current.located_rows))
+    ranges: list[tuple[int | None, int | None]] = [(None, None)]
+    if index == ROWS:
+        ranges = even_ranges(parts)
+    elif index is not None and parts > 1:
+        own = View(view.root, request.segments, (), True)
+        cuts = bounds(own, request.places[request.columns.index(int(index))], parts)
+        ranges = [*pairwise([None, *cuts, None])]
+    widths = layout(request.own.schema).widths
+    columns, places = request.columns, request.places
+    return [
+        (locate, Locate(view, request.segments, widths, columns, places, index, *each))
+        for each in ranges
+    ]
+
+
+def indexed(view: View, name: str) -> bool:
+    """Whether all segments have an index."""
+    return all(name in segment.indexes for segment in view.segments)
 
 
 def _found(sought: Sought, results: list[list[TaskResult]]) -> Found:
+    """What tasks say about the requests of a table, one after the other."""
     view, table, requests = sought.view, sought.table, sought.requests
-    asked = [request for request in requests if request.rows]
-    piles = len(results) // max(len(asked), 1)
-    ids: list[I64] = [np.empty(0, np.int64)]
-    fewer = 0
-    matched = []
-    for request in requests:
-        mine = results[:piles] if request.rows else []
-        results = results[len(mine) :]
-        taken, repeats = _allocate(view, table, request, [p for result in mine for p in result])
-        ids.append(taken)
-        fewer += repeats
-        matched.append(len(taken))
-    together = np.concatenate(ids)
-    if len(np.unique(together)) < len(together):
-        values, counts = np.unique(together, return_counts=True)
-        row = _shown(view, requests[0].own, int(values[counts > 1][0]), view.segments)
-        verbs = " and ".join(sorted(f"{request.what}s" for request in asked))
+    ids: list[I64] = []
+    for request, mine in zip(requests, results, strict=True):
+        _refuse(view, table, request, [each for result in mine for each in result.facts["refused"]])
+        ids.append(_ids(mine))
+    together = np.sort(np.concatenate([*ids, np.empty(0, np.int64)]))
+    twice = together[1:][together[1:] == together[:-1]]
+    if twice.size:
+        row = _shown(view, requests[0].own, int(twice[0]), view.segments)
+        verbs = " and ".join(sorted(f"{request.what}s" for request in requests if request.rows))
         raise BatchError(f"table {table!r}: the batch {verbs} the same row: {row}")
-    return Found(together, fewer, tuple(matched))
+    fewer = sum(result.facts["fewer"] for mine in results for result in mine)
+    return Found(together, fewer, tuple(map(len, ids)))
 
 
-def _allocate(
-    view: View, table: str, request: Requests, task_results: list[TaskResult]
-) -> tuple[I64, int]:
-    """One living row for each request, taken from wherever there are copies; and how many repeated
-    rows go with them."""
-    if not task_results:
-        return np.empty(0, np.int64), 0
-    first, need = task_results[0].arrays["first"], task_results[0].arrays["need"]
-    counts = np.sum([p.arrays["counts"] for p in task_results], axis=0)
-    by_key = len(request.columns) < view.columns
-    if request.what == "upsert":
-        for k in np.flatnonzero(need > 1)[:1]:
-            why = f"is one of {need[k]} with the same row key, so it is not clear which is meant"
-            raise _refusal(view, table, request, int(first[k]), why)
-    if not request.optional:
-        for k in np.flatnonzero(counts == 0)[:1]:
-            raise _refusal(view, table, request, int(first[k]), "matches no row")
-    if by_key or request.what != "delete":
-        for k in np.flatnonzero(counts > 1)[:1]:
-            why = f"matches {counts[k]} rows, so the row key does not tell which is meant"
-            raise _refusal(view, table, request, int(first[k]), why)
-    if not request.optional:
-        for k in np.flatnonzero(need > counts)[:1]:
-            why = f"is there {need[k]} times, but the table has {counts[k]} such rows"
-            raise _refusal(view, table, request, int(first[k]), why)
-    ids = np.concatenate([p.arrays["ids"] for p in task_results])
-    owners = np.concatenate([p.arrays["owners"] for p in task_results])
-    order = np.argsort(owners, kind="stable")
-    ids, owners = ids[order], owners[order]
-    rank = np.arange(len(owners)) - np.searchsorted(owners, owners)
-    # Of m equal rows m - 1 repeat another one; afterwards m - d - 1 of them, or none. Rows with a
-    # null never repeat another where nulls are unequal: they are not counted there either.
-    fewer = np.maximum(counts - 1, 0) - np.maximum(counts - need - 1, 0)
-    if not view.nulls_equal:
-        fewer[task_results[0].arrays["nulls"]] = 0
-    return ids[rank < need[owners]], int(fewer.sum())
+def _ids(results: list[TaskResult]) -> I64:
+    """The rows that tasks located."""
+    parts = [np.empty(0, np.int64)]
+    for result in results:
+        stretches = pairwise([0, *result.facts["ends"]])
+        for number, (start, end) in zip(result.facts["segments"], stretches, strict=True):
+            parts.append(result.arrays["positions"][start:end] + (np.int64(number) << 32))
+    return np.concatenate(parts)
+
+
+def _refuse(view: View, table: str, request: Requests, refused: list[list[int]]) -> None:
+    """An error that shows the first request that cannot be met, if there is one."""
+    needs_one = len(request.columns) < view.columns or request.what != "delete"
+    wrong = (
+        (REPEATED, request.what == "upsert",
+         "is one of {need} with the same row key, so it is not clear which is meant"),
+        (MISSING, not request.optional, "matches no row"),
+        (AMBIGUOUS, needs_one,
+         "matches {count} rows, so the row key does not tell which is meant"),
+        (TOO_FEW, not request.optional,
+         "is there {need} times, but the table has {count} such rows"),
+    )  # fmt: skip
+    for reason, matters, why in wrong:
+        first = sorted(each[1:] for each in refused if each[0] == reason) if matters else []
+        for row, need, count in first:
+            raise _refusal(view, table, request, row, why.format(need=need, count=count))
 
 
 def _refusal(view: View, table: str, request: Requests, row: int, why: str) -> BatchError:
@@ -173,13 +178,13 @@ def with_deleted(store: Store, lease: Lease, table: Table, found: Found) -> Tabl
     """The table without the rows."""
     segments = []
     for segment in table.segments:
-        mine = found.ids[found.ids >> 32 == segment.number] - segment.base
-        if mine.size:
+        start, end = np.searchsorted(found.ids, [segment.base, segment.base + segment.rows])
+        if start < end:
             path = lease.new_path("dead", "arrow")
-            segment = with_dead(Path(store.path), segment, mine, path)
+            positions = found.ids[start:end] - segment.base
+            segment = with_dead(Path(store.path), segment, positions, path)
         segments.append(segment)
-    deleted = set(found.ids.tolist())
-    repeated = [pair for pair in table.repeated if not deleted & set(pair)]
+    repeated = [pair for pair in table.repeated if not np.isin(pair, found.ids).any()]
     return replace(
         table,
         segments=tuple(segments),

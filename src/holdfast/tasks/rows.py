@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,7 @@ from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
-    live_positions,
+    are_dead,
     look_up,
     map_arrays,
     map_words,
@@ -27,10 +28,12 @@ I64 = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Locate:
-    """Find the rows that equal a request in the row key's columns.
+    """Find the rows that equal a request in the row key's columns, for requests in one range.
 
     ``requests`` are segments of the batch; ``places`` says where the row key's columns are among
-    theirs.
+    theirs. Requests are divided by their codes in ``index`` (:data:`~holdfast.tasks.segments.ROWS`,
+    or one of the row key's columns), which both they and the table have; None: neither has one, and
+    all requests are meant.
     """
 
     view: View
@@ -38,49 +41,107 @@ class Locate:
     request_widths: tuple[int, ...]
     columns: tuple[int, ...]
     places: tuple[int, ...]
+    index: str | None
+    low: int | None = None  # the least code; None: no bound
+    high: int | None = None  # above all codes
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Count the rows that have an equal row before them, in one part of the rows."""
+    """Count the rows that have an equal row before them, among those in a range of row codes."""
 
     view: View
-    part: int
-    parts: int
+    low: int | None
+    high: int | None
+
+
+def even_ranges(parts: int) -> list[tuple[int | None, int | None]]:
+    """All codes of rows, which are hashes, in ranges of about as many rows; None: no bound.
+
+    >>> even_ranges(2)
+    [(None, 0), (0, None)]
+    """
+    cuts = [(2**64 * k // parts) - 2**63 for k in range(1, parts)]
+    return [*pairwise([None, *cuts, None])]
+
+
+MISSING, AMBIGUOUS, TOO_FEW, REPEATED = range(4)
+"""Why a request is refused: no row matches, several do, fewer than asked for, or it is there twice
+where a row can be meant once."""
 
 
 def locate(item: Locate) -> Iterator[TaskResult]:
-    """Per request (equal ones grouped) how many rows match, and as many ids as it asks for."""
+    """The rows that requests mean, by segment: of equal rows as many as are asked for, wherever
+    they are. And for every reason to refuse requests the first that it applies to; how many
+    repeated rows go.
+
+    Memory follows the requests in the range; what comes back, the rows that match.
+    """
     view = item.view
     asked = View(view.root, item.requests, item.request_widths, True)
-    blocks = [asked.rows(segment, np.arange(segment.rows)) for segment in item.requests]
-    wide = _widened(np.concatenate(blocks), asked.shape, view.shape, item)
+    wide, numbers = _requested(item, asked)
     wide, first, need = _grouped(wide)
     columns = np.array(item.columns, np.int64)
-    whole = item.columns == tuple(range(view.columns))
     counts = np.zeros(len(wide), np.int64)
-    ids: list[I64] = []
-    owners: list[I64] = []
-    for segment in view.segments:
+    segments, ends, positions = [], [], [np.empty(0, np.uint32)]
+    taken = 0
+    for segment in view.segments if len(wide) else ():
         stored = view.stored(segment)
-        ranges = _look_up_request(item, segment, wide, stored.words, whole)
-        here = np.zeros(len(wide), np.int64)
-        out = np.empty(int(need.sum()), np.int64)
-        kept = index.match(wide, need, ranges, stored, columns, view.shape, here, out)
-        counts += here
-        ids.append(out[:kept] + segment.base)
-        owners.append(np.repeat(np.arange(len(wide)), np.minimum(here, need)))
+        ranges = _look_up_request(item, segment, wide, stored.words)
+        # Counts go on from segment to segment, so that no more than needed are kept in all.
+        out = np.empty(int(np.maximum(need - counts, 0).sum()), np.int64)
+        kept = index.match(wide, need, ranges, stored, columns, view.shape, counts, out)
+        if kept:
+            taken += kept
+            segments.append(segment.number)
+            ends.append(taken)
+            positions.append(np.sort(out[:kept]).astype(np.uint32))
+    # Of m equal rows m - 1 repeat another one; afterwards m - d - 1 of them, or none. Rows with a
+    # null never repeat another where nulls are unequal: they are not counted there either.
+    fewer = np.maximum(counts - 1, 0) - np.maximum(counts - need - 1, 0)
+    if not view.nulls_equal:
+        fewer[(wide[:, view.shape.owner.size :] != 0).any(axis=1)] = 0
+    reasons = [counts == 0, counts > 1, need > counts, need > 1]
+    refused = []
+    for reason, where in enumerate(reasons):
+        if where.any():
+            k = int(np.flatnonzero(where)[np.argmin(first[where])])
+            refused.append([reason, int(numbers[first[k]]), int(need[k]), int(counts[k])])
     yield TaskResult(
-        {},
-        {
-            "first": first,
-            "need": need,
-            "counts": counts,
-            "nulls": (wide[:, view.shape.owner.size :] != 0).any(axis=1),
-            "ids": np.concatenate(ids or [np.empty(0, np.int64)]),
-            "owners": np.concatenate(owners or [np.empty(0, np.int64)]),
-        },
+        {"refused": refused, "fewer": int(fewer.sum()), "segments": segments, "ends": ends},
+        {"positions": np.concatenate(positions)},
     )
+
+
+def _requested(item: Locate, asked: View) -> tuple[U64, I64]:
+    """The requests in the range as rows of the table, in the order in which they came, and their
+    numbers among all requests."""
+    blocks, numbers = [], []
+    own = item.index
+    if own is not None and own != ROWS:
+        own = str(item.places[item.columns.index(int(own))])
+    start = 0
+    for segment in item.requests:
+        positions = np.arange(segment.rows)
+        if own is not None:
+            positions = np.sort(_between(asked, segment, own, item.low, item.high)[1])
+        blocks.append(asked.rows(segment, positions))
+        numbers.append(positions + start)
+        start += segment.rows
+    wide = _widened(np.concatenate(blocks), asked.shape, item.view.shape, item)
+    return wide, np.concatenate(numbers)
+
+
+def _between(
+    view: View, segment: Segment, name: str, low: int | None, high: int | None
+) -> tuple[I64, I64]:
+    """The codes of an index that are in a range, in their order, and the positions of the rows that
+    have them, deleted ones too."""
+    arrays, _ = map_arrays(view.path / segment.indexes[name])
+    codes = arrays["codes"]
+    lo = 0 if low is None else np.searchsorted(codes, low)
+    hi = len(codes) if high is None else np.searchsorted(codes, high)
+    return codes[lo:hi], arrays["positions"][lo:hi].astype(np.int64)
 
 
 def _grouped(rows: U64) -> tuple[U64, I64, I64]:
@@ -106,17 +167,14 @@ def _widened(wanted: U64, asked: evidence.Shape, shape: evidence.Shape, item: Lo
     return wide
 
 
-def _look_up_request(
-    item: Locate, segment: Segment, wide: U64, words: U64, whole: bool
-) -> index.Ranges:
+def _look_up_request(item: Locate, segment: Segment, wide: U64, words: U64) -> index.Ranges:
     """Ranges of rows that may match, by an index where there is one, else by one scan."""
     view = item.view
-    if whole:
+    if item.index == ROWS:
         return look_up(view.path, segment, ROWS, row_codes(wide))
-    for column in item.columns:
-        if str(column) in segment.indexes:
-            codes = np.ascontiguousarray(wide[:, view.shape.first[column]])
-            return look_up(view.path, segment, str(column), codes)
+    if item.index is not None:
+        codes = np.ascontiguousarray(wide[:, view.shape.first[int(item.index)]])
+        return look_up(view.path, segment, item.index, codes)
     first = view.shape.first[item.columns[0]]
     codes = np.ascontiguousarray(wide[:, first])
     held = np.ascontiguousarray(words[:, first])
@@ -134,15 +192,13 @@ def duplicates(item: Duplicates) -> Iterator[TaskResult]:
     hashes = [np.empty(0, np.int64)]
     ids = [np.empty(0, np.int64)]
     for segment in view.segments:
-        arrays, _ = map_arrays(view.path / segment.indexes[ROWS])
-        mine = np.flatnonzero(arrays["codes"] % item.parts == item.part)
-        codes, positions = arrays["codes"][mine], arrays["positions"][mine].astype(np.int64)
-        alive = np.zeros(segment.rows, np.bool_)
-        alive[live_positions(view.path, segment)] = True
+        codes, positions = _between(view, segment, ROWS, item.low, item.high)
+        alive = ~are_dead(view.path, segment, positions)
         if not view.nulls_equal:
-            alive &= (map_words(view.path, segment)[:, view.shape.owner.size :] == 0).all(axis=1)
-        hashes.append(codes[alive[positions]])
-        ids.append((positions + segment.base)[alive[positions]])
+            masks = map_words(view.path, segment)[positions, view.shape.owner.size :]
+            alive &= (masks == 0).all(axis=1)
+        hashes.append(codes[alive])
+        ids.append(positions[alive] + segment.base)
     code, id_ = np.concatenate(hashes), np.concatenate(ids)
     order = np.lexsort((id_, code))
     code, id_ = code[order], id_[order]

@@ -102,6 +102,15 @@ def live_positions(root: Path, segment: Segment) -> NDArray[np.int64]:
     return np.flatnonzero(np.unpackbits(dead, count=segment.rows, bitorder="little") == 0)
 
 
+def are_dead(root: Path, segment: Segment, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of some rows are deleted."""
+    dead = map_dead(root, segment)
+    if not dead.size:
+        return np.zeros(positions.size, np.bool_)
+    bits: NDArray[np.uint8] = dead[positions >> 3] >> (positions & 7).astype(np.uint8) & 1
+    return bits.astype(np.bool_)
+
+
 def with_dead(root: Path, segment: Segment, positions: NDArray[np.int64], path: str) -> Segment:
     """The segment with more rows deleted; writes the new bitmap to ``path``, then sealed."""
     bits = np.zeros(segment.rows, np.uint8)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
-from holdfast.tasks.segments import Segment, map_arrays, map_dead, map_words
+from holdfast.tasks.segments import Segment, are_dead, map_arrays, map_dead, map_words
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -77,10 +77,7 @@ class View:
         return evidence.Rows(rows, np.concatenate(ids)[order])
 
     def _left_out(self, segment: Segment, column: int, positions: I64) -> NDArray[np.bool_]:
-        out = np.zeros(positions.size, np.bool_)
-        dead = map_dead(self.path, segment)
-        if dead.size:
-            out |= (dead[positions >> 3] >> (positions & 7).astype(np.uint8) & 1).astype(np.bool_)
+        out = are_dead(self.path, segment, positions)
         if not self.nulls_equal:
             word = self.shape.owner.size + column // 64
             nulls = map_words(self.path, segment)[positions, word]
