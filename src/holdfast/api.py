@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from holdfast import families
@@ -38,6 +39,7 @@ from holdfast.model.explanation import EXAMPLES, Explanation
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options, expect_device
 from holdfast.model.results import Results
+from holdfast.report.document import LIMIT, document, ordered_columns
 from holdfast.report.snapshot import (
     Snapshot,
     TableSnapshot,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from holdfast.input.row_input import RowInput
+    from holdfast.report.serve import Server
     from holdfast.tasks.runner import Runner
 
     Rows = DataFrame | Source | str | os.PathLike[str] | InMemory
@@ -612,6 +615,72 @@ class Profile:
                     {field: each for field, each in diffs.items() if each is not None},
                 )
         return out
+
+    def document(
+        self, *, limit: int | None = LIMIT, values: bool = True, version: int | None = None
+    ) -> dict[str, Any]:
+        """All that the report page shows, as a JSON object: at most ``limit`` constraints of each
+        list (None: all), and without ``values`` no cell of the data. No Spark is started."""
+        return self._store.retried(lambda: self._document(limit, values, version))
+
+    def _document(self, limit: int | None, values: bool, version: int | None) -> dict[str, Any]:
+        now = self.snapshot(version)
+        entries = [entry for entry in self.history() if entry.version <= now.version]
+        columns = ordered_columns(now, limit) if values else {}
+        points = {}
+        if columns:
+            from holdfast import flow
+            from holdfast.tasks.runner import InProcess
+
+            # A few rows of files that the driver sees: that is no work for a cluster.
+            points = flow.points(InProcess(), self._store, columns, now.version)
+        name = Path(self.path).name or self.path
+        return document(name, now, entries, limit=limit, points=points, values=values)
+
+    def report(
+        self,
+        file: str | os.PathLike[str] | None = None,
+        *,
+        limit: int | None = LIMIT,
+        values: bool = True,
+    ) -> str:
+        """Write the report, one HTML file that needs nothing else, and tell its path; without a
+        ``file`` it is called after the profile, in the current folder.
+
+        At most ``limit`` constraints of each list are in it (None: all), and without ``values`` no
+        cell of the data. A file that is no report is overwritten only if it is named.
+        """
+        from holdfast.report.page import page, write
+
+        self._progress("report")
+        return write(page(self.document(limit=limit, values=values)), self.path, file)
+
+    def serve(
+        self,
+        host: str = "127.0.0.1",
+        port: int = 8400,
+        *,
+        limit: int | None = LIMIT,
+        values: bool = True,
+        ready: Callable[[str], None] | None = None,
+    ) -> None:
+        """Serve the report as a page that follows the profile, until an interrupt; ``ready`` is
+        called with its address. It only reads, and takes a token wherever it can be reached from
+        elsewhere."""
+        self._server(host, port, limit, values).run(ready)
+
+    def _server(self, host: str, port: int, limit: int | None, values: bool) -> Server:
+        from holdfast.report import forms
+        from holdfast.report.serve import Answers, Server
+
+        answers = Answers(
+            version=self._store.head,
+            document=lambda: self.document(limit=limit, values=values),
+            diff=lambda one, two: forms.diff(one, two, self.diff(one, two)),
+            show=(lambda most: forms.show(self.snapshot(), limit=most)) if values else None,
+            history=(lambda: forms.history(self.history())) if values else None,
+        )
+        return Server(answers, host, port)
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the current version by kind of file."""

@@ -296,6 +296,17 @@ def expect_limit(limit: int | None, everything: bool) -> None:
         raise InputError("--limit shows some of each list and --all shows all: give one of them")
 
 
+class PageOptions(TypedDict, total=False):
+    """How many entries of each list a page has, as far as it was told; None: all."""
+
+    limit: int | None
+
+
+def page_limit(limit: int | None, everything: bool) -> PageOptions:
+    """That of ``--limit`` or ``--all``."""
+    return {"limit": limit} if everything or limit is not None else {}
+
+
 def kind_fields(kinds: str | None) -> list[str] | None:
     """The JSON names of kinds that are given with commas; None: those that gate."""
     if kinds is None:

@@ -8,6 +8,7 @@ and need neither Spark nor kernels.
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import signal
 import sys
@@ -63,6 +64,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 P = ParamSpec("P")
+
+log = logging.getLogger("holdfast")
 
 
 class Output(StrEnum):
@@ -189,6 +192,10 @@ Compared = Annotated[
     str | None, _flag("--columns", "Those that denial constraints compare, with commas.", "COLUMNS")
 ]
 Limit = Annotated[int | None, _flag("--limit", "Show at most so many of each list.", "N")]
+PageLimit = Annotated[
+    int | None, _flag("--limit", "At most so many of each list; else 10,000.", "N")
+]
+NoValues = Annotated[bool, _flag("--no-values", "Show no cell of the data: no rows, no plots.")]
 All = Annotated[bool, _flag("--all", "Show long lists whole.")]
 Quiet = Annotated[bool, _flag("--quiet -q", "Neither progress nor notes.")]
 Verbose = Annotated[bool, _flag("--verbose -v", "Tell more.")]
@@ -622,6 +629,78 @@ def diff(
 
 
 @command
+def report(
+    directory: Directory,
+    file: Annotated[
+        str | None, _flag("--output -o", "The file to write; else called after DIR.", "FILE")
+    ] = None,
+    show_it: Annotated[bool, _flag("--open", "Show it in the browser.")] = False,
+    limit: PageLimit = None,
+    no_values: NoValues = False,
+    output: OutputFormat = Output.TEXT,
+    everything: All = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """Write a profile as one HTML page that needs nothing else: tables, constraints, history."""
+    from holdfast.api import Profile
+
+    arguments.expect_limit(limit, everything)
+    with _progress(quiet) as progress:
+        opened = Profile.open(directory, progress=progress)
+        written = opened.report(
+            file, values=not no_values, **arguments.page_limit(limit, everything)
+        )
+    if output == Output.JSON:
+        _print_json({"file": written, "bytes": Path(written).stat().st_size})
+    else:
+        sys.stdout.write(f"{written}\n")
+    if show_it:
+        _browse(Path(written).resolve().as_uri())
+    return 0
+
+
+@command
+def serve(
+    directory: Directory,
+    host: Annotated[
+        str, _flag("--host", "Where to listen; anything but loopback takes a token.", "ADDRESS")
+    ] = "127.0.0.1",
+    port: Annotated[int, _flag("--port", "The port; 0 for any that is free.", "N")] = 8400,
+    show_it: Annotated[bool, _flag("--open", "Show it in the browser.")] = False,
+    limit: PageLimit = None,
+    no_values: NoValues = False,
+    output: OutputFormat = Output.TEXT,
+    everything: All = False,
+    quiet: Quiet = False,  # noqa: ARG001
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """Serve the report as a page that follows the profile, read-only, until an interrupt."""
+    from holdfast.api import Profile
+
+    arguments.expect_limit(limit, everything)
+    opened = Profile.open(directory)
+
+    def ready(url: str) -> None:
+        if output == Output.JSON:
+            _print_json({"url": url})
+        else:
+            sys.stdout.write(f"{_shown(directory)}: {url} (Ctrl-C stops)\n")
+        sys.stdout.flush()
+        if show_it:
+            _browse(url)
+
+    # A service manager ends what it started by this signal, a terminal by the other.
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        most = arguments.page_limit(limit, everything)
+        opened.serve(host, port, values=not no_values, ready=ready, **most)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    return 0
+
+
+@command
 def verify(
     directory: Directory,
     output: OutputFormat = Output.TEXT,
@@ -796,6 +875,13 @@ def _show(
     else:
         page = terminal.Page(sys.stdout, everything=everything, limit=limit)
         terminal.show(page, _shown(directory), found, parts, verbose=verbose, sizes=sizes)
+
+
+def _browse(url: str) -> None:
+    import webbrowser
+
+    if not webbrowser.open(url):
+        log.warning("there is no browser to show it with; open %s", url)
 
 
 def _shown(directory: str) -> str:

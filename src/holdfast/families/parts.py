@@ -64,6 +64,10 @@ class Part(ABC):
     brief: ClassVar[bool] = True
     """Whether ``holdfast profile`` shows it, too."""
 
+    def described(self, constraint: Any) -> Form:
+        """One of the list as the report page shows it: its JSON form, and how it is written."""
+        return {**constraint.to_dict(), "text": getattr(constraint, "body", str(constraint))}
+
     def heading(self, number: int) -> str:
         """How many there are."""
         return count(number, *self.nouns) if number else f"no {self.nouns[0]}"
@@ -84,6 +88,10 @@ class TablePart(Part):
     @abstractmethod
     def listed(self, table: TableSnapshot) -> Sequence[Any]:
         """The list, of a table where its kind was looked for."""
+
+    def whole(self, table: TableSnapshot) -> Sequence[Any]:
+        """The list with what holds only nearly, where that is apart."""
+        return self.listed(table)
 
     def form(self, table: TableSnapshot, options: Form) -> Form:  # noqa: ARG002
         """Its fields in the JSON form of a table."""

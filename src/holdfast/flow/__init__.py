@@ -1,7 +1,15 @@
 """The order of things: profile tables, apply a batch, verify, ask."""
 
 from holdfast.flow.apply import apply, apply_together
-from holdfast.flow.ask import denial_error, error, missing_values, predicates, violations, within
+from holdfast.flow.ask import (
+    denial_error,
+    error,
+    missing_values,
+    points,
+    predicates,
+    violations,
+    within,
+)
 from holdfast.flow.explain import explain
 from holdfast.flow.profile import extend, profile
 from holdfast.flow.verify import verify
@@ -16,6 +24,7 @@ __all__ = [
     "explain",
     "extend",
     "missing_values",
+    "points",
     "predicates",
     "profile",
     "verify",

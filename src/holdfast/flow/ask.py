@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import completion, counting, devices, strategy
@@ -30,11 +32,16 @@ from holdfast.model.constraints import (
 )
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.progress import Progress
+from holdfast.report.document import Points
 from holdfast.store import Store
 from holdfast.store.run import Destination, Run
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
+from holdfast.tasks import points as tasks
 from holdfast.tasks.runner import Runner
+
+_POINTS = 240
+"""So many rows are drawn of a table."""
 
 
 def error(
@@ -168,3 +175,41 @@ def missing_values(
         text = rows_as_text(store.path, table.segments, table.columns.names, ids)
         rows = [json.loads(text[id_]) for id_ in ids.tolist()]
         return [row.get(dependent.column, row) for row in rows]
+
+
+def points(
+    runner: Runner, store: Store, wanted: Mapping[str, Sequence[str]], version: int
+) -> dict[str, Points]:
+    """Some columns of a few rows of each table, as numbers to draw; tables that keep no raw rows,
+    and columns whose values are no numbers, are left out."""
+    with store.reading(version) as lease:
+        commit = store.read(lease.version)
+        scales: dict[str, dict[int, str]] = {}
+        calls = []
+        for name, columns in wanted.items():
+            table = Table.stored(name, commit.table(name))
+            if any(segment.raw is None for segment in table.segments):
+                continue
+            places = [table.columns.position(each, name) for each in columns]
+            types = {place: table.columns.schema.field(place).type for place in places}
+            scales[name] = {place: kind for place in places if (kind := tasks.scale(types[place]))}
+            view = table.view(store.path, commit.options)
+            calls.append((tasks.points, tasks.SomeRows(view, tuple(scales[name]), _POINTS)))
+        found = {}
+        for (name, kinds), (result,) in zip(scales.items(), runner.run(calls), strict=True):
+            names = commit.table(name).columns.names
+            found[name] = Points(
+                {names[place]: kind for place, kind in kinds.items()},
+                {names[place]: _drawable(result.arrays[str(place)]) for place in kinds},
+                result.facts["rows"],
+            )
+        return found
+
+
+def _drawable(numbers: NDArray[np.float64]) -> list[float | None]:
+    """Numbers as JSON has them: whole ones as such, and null for what cannot be drawn."""
+    finite = [each if math.isfinite(each) else None for each in numbers.tolist()]
+    return [
+        int(each) if each is not None and each.is_integer() and abs(each) < 2**53 else each
+        for each in finite
+    ]

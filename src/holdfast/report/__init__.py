@@ -3,6 +3,9 @@
 snapshot.py   what a version says, read from its files
 forms.py      what ``--format json`` prints; docs/json.md describes it
 terminal.py   what the terminal shows, kind by kind
+document.py   what the report page shows, as one JSON document; lives.py: when constraints held
+page/         the report page: one HTML file over that document
+serve.py      the same page from a small web server
 progress.py   what goes on, on standard error, when it takes a while
 failures.py   errors as one line and an exit code
 """

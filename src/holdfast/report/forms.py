@@ -110,6 +110,12 @@ def chunks(form: Form, *, ascii_only: bool = False) -> Iterator[str]:
         yield chunk
 
 
+def compact(form: Form) -> str:
+    """A form as text without spaces, all of it in ASCII: what no HTML page or script can mistake
+    but for ``<``, ``>`` and ``&``, which whoever embeds it escapes."""
+    return json.dumps(_printable(form), separators=(",", ":"), allow_nan=False)
+
+
 def _table(
     table: TableSnapshot,
     options: Form,

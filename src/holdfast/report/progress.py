@@ -27,6 +27,7 @@ _STAGES = {
     "values": "counting values",
     "tuples": "comparing tuples",
     "verify": "profiling anew",
+    "report": "writing the report",
 }
 
 _FACTS = {

@@ -39,6 +39,18 @@ class DenialList(TablePart):
         found: Denials = table.found["dcs"]
         return found
 
+    def described(self, constraint: DenialConstraint) -> Form:
+        """By the columns that it compares, an order rule also in words."""
+        cells = [cell for each in constraint.predicates for cell in (each.left, each.right)]
+        columns = list(dict.fromkeys(column for _, column in cells))
+        whole = super().described(constraint)
+        form = {name: whole[name] for name in whole if name != "predicates"} | {"columns": columns}
+        rule = constraint.order_rule
+        if rule is None:
+            return form
+        order = {"lhs": rule.lhs, "rhs": rule.rhs, "within": list(rule.within)}
+        return {**form, "sentence": rule.sentence, "order": {**order, "falling": rule.falling}}
+
     def reached(self, table: TableSnapshot) -> int | None:
         """The most comparisons of a constraint, up to which all are listed."""
         return table.evidence[SPACE].limits.keys

@@ -29,6 +29,10 @@ class KeyList(TablePart):
         """Those that hold, shortest first."""
         return shortest_first(table.keys, table.columns)
 
+    def whole(self, table: TableSnapshot) -> list[Key]:
+        """With the approximate ones behind them."""
+        return [*self.listed(table), *table.approximate_keys]
+
     def form(self, table: TableSnapshot, options: Form) -> Form:
         """A bag with a repeated row has no key, whatever its distinct rows have. The error of a key
         that holds is told where errors are looked for."""

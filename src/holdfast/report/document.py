@@ -1,0 +1,240 @@
+"""All that the report page shows, as one JSON document: a version, its lists, and its history.
+
+It is made of the forms that ``--format json`` prints, each constraint with its text beside, so that
+a kind of constraint that the page has never heard of is a list like any other. ``docs/serve.md``
+describes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast import families
+from holdfast.families.parts import Form, Part, TablePart
+from holdfast.model.changes import Changes, Entry, KindChanges
+from holdfast.model.constraints import Row
+from holdfast.report.lives import batches, lives
+from holdfast.report.snapshot import Snapshot, TableSnapshot
+
+LIMIT = 10_000
+"""So many constraints of a list are on the page unless told; how many there are is told beside."""
+
+DETAILED = 200
+"""So many of the latest versions have their changes listed, each with its rows; the others have
+the numbers."""
+
+LISTED = 20
+"""So many of each list of a change are on the page."""
+
+
+@dataclass(frozen=True)
+class Points:
+    """Some columns of some rows as numbers, for plots: what each counts, and the numbers."""
+
+    scales: dict[str, str]  # number, date or time (milliseconds since 1970)
+    columns: dict[str, list[float | None]]
+    rows: int  # of how many rows they are
+
+    def to_dict(self) -> Form:
+        """The JSON form."""
+        return {"scales": self.scales, "columns": self.columns, "rows": self.rows}
+
+
+def document(
+    name: str,
+    snapshot: Snapshot,
+    entries: Sequence[Entry],
+    *,
+    limit: int | None = LIMIT,
+    points: Mapping[str, Points] | None = None,
+    values: bool = True,
+) -> Form:
+    """The document of a version. ``values``: whether cells of the data are in it: rows that show
+    something, and ``points`` for plots."""
+    tables = [
+        _table(table, snapshot, limit, (points or {}).get(table.name) if values else None, values)
+        for table in snapshot.tables.values()
+    ]
+    across = [
+        _list(part, part.listed(snapshot), limit, values)
+        for kind, parts in families.profile_parts().items()
+        if kind.name in snapshot.found
+        for part in parts
+    ]
+    present = {each["name"]: _present(each["lists"]) for each in tables}
+    for each in across:
+        for table in present:
+            present[table] |= _present([each])
+    told = lives(entries, present)
+    first = max(0, len(entries) - DETAILED)
+    return {
+        "name": name,
+        "version": snapshot.version,
+        "created": snapshot.created,
+        "nulls": snapshot.options["nulls"],
+        "kinds": [
+            {"field": kind.field, "nouns": list(kind.nouns)}
+            for kind in families.named(snapshot.options["kinds"])
+        ],
+        "values": values,
+        "tables": tables,
+        "lists": across,
+        "versions": [
+            _version(entry, place >= first, values) for place, entry in enumerate(entries)
+        ],
+        "lives": {table: [life.to_dict() for life in some] for table, some in told.items()},
+    }
+
+
+def ordered_columns(snapshot: Snapshot, limit: int | None = LIMIT) -> dict[str, list[str]]:
+    """The columns of each table that a listed rule puts in order: what plots need of the rows."""
+    found = {}
+    for table in snapshot.tables.values():
+        names: dict[str, None] = {}
+        for part in _parts(table):
+            for each in part.listed(table)[:limit]:
+                rule = getattr(each, "order_rule", None)
+                names |= {} if rule is None else dict.fromkeys((rule.lhs, rule.rhs))
+        if names:
+            found[table.name] = list(names)
+    return found
+
+
+def grain(table: TableSnapshot) -> Form:
+    """What a row of a table stands for, as far as its keys tell: columns, or None, and why."""
+    if table.duplicates:
+        rows = "1 row repeats" if table.duplicates == 1 else f"{table.duplicates:,} rows repeat"
+        return {"columns": None, "reason": f"{rows} another one, so nothing tells all rows apart"}
+    if not table.keys:
+        return {"columns": None, "reason": "no key is known"}
+    best = min(table.keys, key=lambda key: len(key.columns))
+    others = len(table.keys) - 1
+    reason = "(its only key)" if not others else f"(the shortest of {others + 1:,} keys)"
+    return {"columns": list(best.columns), "reason": reason}
+
+
+def _parts(table: TableSnapshot) -> list[TablePart]:
+    return [
+        part
+        for kind, parts in families.table_parts().items()
+        if kind.name in table.found
+        for part in parts
+    ]
+
+
+def _table(
+    table: TableSnapshot,
+    snapshot: Snapshot,
+    limit: int | None,
+    points: Points | None,
+    values: bool,
+) -> Form:
+    options = snapshot.options
+    lists = [
+        {
+            **_list(part, part.whole(table), limit, values),
+            "note": part.limited(table, options).strip(" ()"),
+        }
+        for part in _parts(table)
+    ]
+    left_out = {
+        kind.nouns[1]: kind.left_out(table)
+        for kind in families.named(options["kinds"])
+        if kind.name not in table.found
+    }
+    return {
+        "name": table.name,
+        "rows": table.rows,
+        "duplicates": table.duplicates,
+        "duplicated": list(table.duplicated) if values else [],
+        "columns": [
+            {"name": name, "type": kind}
+            for name, kind in zip(table.columns, table.types, strict=True)
+        ],
+        "grain": grain(table),
+        "lists": lists,
+        "left_out": {nouns: why for nouns, why in left_out.items() if why},
+        "points": None if points is None else points.to_dict(),
+    }
+
+
+def _list(part: Part, found: Sequence[Any], limit: int | None, values: bool) -> Form:
+    entries = [part.described(each) for each in found[:limit]]
+    if not values:
+        entries = [{**each, "witness": None} if "witness" in each else each for each in entries]
+    return {
+        "name": part.name,
+        "field": part.field,
+        "nouns": list(part.nouns),
+        "total": len(found),
+        "entries": entries,
+    }
+
+
+def _present(lists: Sequence[Form]) -> dict[str, set[str]]:
+    """The texts of what holds, of those lists that are whole."""
+    return {
+        each["field"]: {entry["text"] for entry in each["entries"] if not entry.get("error")}
+        for each in lists
+        if each["total"] == len(each["entries"])
+    }
+
+
+def _version(entry: Entry, detailed: bool, values: bool) -> Form:
+    happened = batches(entry)
+    tables = [each.table for each in happened] or list(entry.tables)
+    numbers = {table: {"rows": entry.tables[table], **entry.counts[table]} for table in tables}
+    return {
+        "version": entry.version,
+        "created": entry.created,
+        "what": None if happened else entry.without_batch,
+        "numbers": numbers,
+        "batches": [_batch(each, detailed, values) for each in happened],
+    }
+
+
+def _batch(changes: Changes, detailed: bool, values: bool) -> Form:
+    return {
+        "table": changes.table,
+        "batch_id": changes.batch_id,
+        "inserted": changes.inserted,
+        "deleted": changes.deleted,
+        "updated": changes.updated,
+        "rows": changes.rows,
+        "duplicates": changes.duplicates,
+        "duplicated": list(changes.duplicated) if detailed and values else [],
+        "seconds": changes.seconds,
+        "changes": {
+            kind.field: _changed(changes.kinds[kind.field], detailed, values)
+            for kind in families.named_in(changes.kinds)
+        },
+    }
+
+
+def _changed(changes: KindChanges, detailed: bool, values: bool) -> Form:
+    form: Form = {"counts": changes.counts}
+    if not detailed or not changes.any:
+        return form
+
+    def rows(witness: tuple[Row, ...]) -> list[Row]:
+        return list(witness) if values else []
+
+    return {
+        **form,
+        "gained": [{"text": each.body} for each in changes.gained[:LISTED]],
+        "broken": [
+            {
+                **each.constraint.to_dict(),
+                "text": each.constraint.body,
+                "witness": rows(each.witness),
+                "repeated": each.repeated,
+            }
+            for each in changes.broken[:LISTED]
+        ],
+        "superseded": [
+            {"text": each.constraint.body, "by": each.by.body}
+            for each in changes.superseded[:LISTED]
+        ],
+    }

@@ -1,0 +1,90 @@
+"""The sample shop, profiled in process, with the batches of three days; and a browser."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+
+from holdfast import Options, Profile, families, flow, sample
+from holdfast.input.row_input import Columns, RowInput
+from holdfast.model.progress import no_progress
+from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
+from tests.browser import Browser, executable
+from tests.cli.conftest import _any_width, run
+from tests.families.toy import toy
+
+__all__ = ["_any_width", "run", "toy"]
+
+TYPES = {
+    pa.int64(): "bigint",
+    pa.string(): "string",
+    pa.float64(): "double",
+    pa.date32(): "date",
+}
+FOLDER = Path(sample.__file__).parent / "shop"
+TABLES = ("customers", "products", "orders", "order_items")
+BATCHES = (
+    ("monday", "orders", "inserts"),
+    ("tuesday", "customers", "inserts"),
+    ("tuesday", "orders", "inserts"),
+    ("wednesday", "customers", "deletes"),
+    ("wednesday", "orders", "updates"),
+)
+
+
+def profiled(path: Path, tables: dict[str, pa.Table], **options: Any) -> Profile:
+    """A profile of Arrow tables, without Spark."""
+    asked = families.completed(Options(**options))
+    store = Store.create(path)
+    inputs = {name: row_input(name, table) for name, table in tables.items()}
+    flow.profile(InProcess(), store, inputs, asked, no_progress)
+    return Profile.open(path)
+
+
+def applied(profile: Profile, table: str, batch_id: str, **changes: Any) -> None:
+    """One version more."""
+    row_key = changes.pop("row_key", ())
+    inputs = {kind: row_input(kind, rows) for kind, rows in changes.items()}
+    batch = flow.Batch(**inputs, row_key=row_key, batch_id=batch_id)
+    flow.apply(InProcess(), Store.open(profile.path), table, batch, no_progress)
+
+
+def row_input(label: str, table: pa.Table) -> RowInput:
+    types = [TYPES[each] for each in table.schema.types]
+    columns = Columns.of(table.column_names, types, table.schema.types)
+    return RowInput(label, columns, table.rename_columns(columns.schema.names))
+
+
+def read(path: Path, like: pa.Schema | None = None) -> pa.Table:
+    options = pa.csv.ConvertOptions(null_values=[""], strings_can_be_null=True, column_types=like)
+    return pa.csv.read_csv(path, convert_options=options)
+
+
+@pytest.fixture(scope="session")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    """The sample shop; not to be changed."""
+    tables = {name: read(FOLDER / f"{name}.csv") for name in TABLES}
+    path = tmp_path_factory.mktemp("report") / "shop"
+    profile = profiled(path, tables, kinds="keys,fds,inds,dcs")
+    for day, table, kind in BATCHES:
+        rows = read(FOLDER / day / f"{table}-{kind}.csv", tables[table].schema)
+        key = ("order_id",) if kind == "updates" else ()
+        applied(profile, table, day, row_key=key, **{kind: rows})
+    return profile
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """A browser that all tests of a process share."""
+    program = executable()
+    if program is None:
+        pytest.skip("there is no Chromium (apt-get install chromium, or say where by CHROMIUM)")
+    browser = Browser(program)
+    yield browser
+    browser.close()

@@ -1,0 +1,240 @@
+"""The document that the report page is made of, and the page around it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from holdfast import Profile
+from holdfast.families.base import Kind
+from holdfast.model.changes import Broken, Changes, Entry, KindChanges, Superseded
+from holdfast.model.constraints import Key
+from holdfast.model.errors import InputError
+from holdfast.report.lives import lives
+from holdfast.report.page import is_report, page, policy
+from tests.report.conftest import applied, profiled
+
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "\"'`&lt;{{title}}",
+    "\u2028\u2029\u0000\x1b[2J",
+    "javascript:alert(1)",
+    "‮evil",
+)
+
+
+def table_of(document: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = [each for each in document["tables"] if each["name"] == name]
+    return found
+
+
+def list_of(table: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = [each for each in table["lists"] if each["name"] == name]
+    return found
+
+
+def test_it_has_what_a_version_says(shop: Profile) -> None:
+    now, found = shop.snapshot(), shop.document()
+    assert (found["name"], found["version"], found["nulls"]) == ("shop", 6, "equal")
+    for name, table in now.tables.items():
+        told = table_of(found, name)
+        assert told["rows"] == table.rows
+        assert [each["name"] for each in told["columns"]] == list(table.columns)
+        assert [each["type"] for each in told["columns"]] == list(table.types)
+        texts = [each["text"] for each in list_of(told, "keys")["entries"]]
+        assert texts == [key.body for key in shop.keys(name)]
+        dependencies = list_of(told, "fds")
+        assert dependencies["total"] == len(shop.functional_dependencies(name))
+        assert all({"lhs", "rhs", "text"} <= each.keys() for each in dependencies["entries"])
+    likeliest = max(found["lists"][1]["entries"], key=lambda each: each["score"])
+    assert likeliest["text"] == "order_items(product_id) in products(product_id)"
+
+
+def test_the_grain_is_a_key_or_why_there_is_none(shop: Profile, tmp_path: Path) -> None:
+    assert table_of(shop.document(), "orders")["grain"]["columns"] == ["order_id"]
+    twice = profiled(tmp_path / "p", {"t": pa.table({"a": [1, 1, 2]})})
+    (table,) = twice.document()["tables"]
+    assert table["grain"]["columns"] is None
+    assert table["grain"]["reason"].startswith("1 row repeats another one")
+    assert table["duplicated"] == [{"a": 1}]
+
+
+def test_a_kind_that_nobody_has_heard_of_is_a_list(toy: Kind, tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2], "land": ["Italy", "Italy"]})
+    found = profiled(tmp_path / "p", {"t": rows}, kinds="keys,constants").document()
+    assert list_of(found["tables"][0], "constant-columns")["entries"] == [
+        {"column": "land", "text": "land is constant"}
+    ]
+    assert {"field": "constant_columns", "nouns": ["constant column", "constant columns"]} in found[
+        "kinds"
+    ]
+
+
+def test_long_lists_are_cut_and_counted(shop: Profile) -> None:
+    found = list_of(table_of(shop.document(limit=3), "order_items"), "dcs")
+    assert len(found["entries"]) == 3
+    assert found["total"] == len(shop.denial_constraints("order_items")) > 400
+    whole = list_of(table_of(shop.document(limit=None), "order_items"), "dcs")
+    assert len(whole["entries"]) == whole["total"]
+
+
+def test_rows_are_drawn_as_numbers(shop: Profile) -> None:
+    points = table_of(shop.document(), "orders")["points"]
+    assert points["rows"] == 353
+    assert points["scales"]["ordered_on"] == "date"
+    assert points["scales"]["order_id"] == "number"
+    numbers, days = points["columns"]["order_id"], points["columns"]["ordered_on"]
+    assert len(numbers) == len(days) == 240
+    assert len(set(numbers)) == 240  # each row once
+    assert {*numbers} <= {*range(1, 354)}
+    assert all(day % 86_400_000 == 0 for day in days)
+    assert days == [day for _, day in sorted(zip(numbers, days, strict=True))] or numbers != sorted(
+        numbers
+    )
+    assert None in points["columns"]["shipped_on"]
+
+
+def test_deleted_rows_are_not_drawn(tmp_path: Path) -> None:
+    rows = pa.table({"id": list(range(50)), "day": list(range(50))})
+    profile = profiled(tmp_path / "p", {"t": rows}, kinds="dcs")
+    applied(profile, "t", "gone", deletes=rows.slice(10, 30))
+    points = profile.document()["tables"][0]["points"]
+    assert sorted(points["columns"]["id"]) == [*range(10), *range(40, 50)]
+
+
+def test_without_rows_nothing_is_drawn(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2, 3], "day": [1, 2, 3]})
+    kept = profiled(tmp_path / "p", {"t": rows}, kinds="keys,dcs", keep_rows=False)
+    assert kept.document()["tables"][0]["points"] is None
+
+
+def test_without_values_no_cell_is_in_it(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2, 3], "name": ["secret-one", "secret-two", "secret-two"]})
+    profile = profiled(tmp_path / "p", {"t": rows}, kinds="keys,fds,dcs")
+    more = pa.table({"id": [3, 3], "name": ["secret-three", "secret-three"]})
+    applied(profile, "t", "b", inserts=more)
+    assert "secret-three" in json.dumps(profile.document())
+    without = profile.document(values=False)
+    assert "secret" not in json.dumps(without)
+    assert without["tables"][0]["points"] is None
+    assert without["tables"][0]["duplicated"] == []
+
+
+# Lives
+
+
+def entry(version: int, **changes: Any) -> Entry:
+    told = changes and Changes(
+        "t", version, None, True, 1, 0, 0, 9, kinds={"keys": KindChanges(**changes)}
+    )
+    return Entry(version, "2026", told or None, {"t": 9}, {"t": {"keys": 1}}, {"t": 0})
+
+
+A, B, AB = Key("t", ("a",)), Key("t", ("b",)), Key("t", ("a", "b"))
+
+
+def test_lives_are_what_changes_tell() -> None:
+    entries = [
+        entry(1),
+        entry(2, broken=(Broken(A),), gained=(AB,)),
+        entry(3, gained=(A,), superseded=(Superseded(AB, A),)),
+    ]
+    told = lives(entries, {"t": {"keys": {"key(a)"}}})["t"]
+    spans = {life.text: [each.to_list() for each in life.spans] for life in told}
+    assert spans == {
+        "key(a)": [[1, 2, "broken"], [3, None, None]],
+        "key(a, b)": [[2, 3, "superseded"]],
+    }
+
+
+def test_a_life_whose_end_was_not_listed_has_ended_all_the_same() -> None:
+    cut = entry(3, broken=(Broken(A),), counts={"broken": 7})
+    told = lives([entry(1), entry(2, gained=(B,)), cut], {"t": {"keys": set()}})["t"]
+    spans = {life.text: [each.to_list() for each in life.spans] for life in told}
+    assert spans == {"key(a)": [[1, 3, "broken"]], "key(b)": [[2, 3, "broken"]]}
+
+
+def test_lives_in_the_shop(shop: Profile) -> None:
+    told = {each["text"]: each["spans"] for each in shop.document()["lives"]["orders"]}
+    assert told["key(customer_id, ordered_on)"] == [[1, 4, "broken"], [6, None, None]]
+
+
+# The page
+
+
+def test_the_page_lets_only_its_own_script_run(shop: Profile) -> None:
+    text = page(shop.document())
+    (told,) = re.findall(r'http-equiv="Content-Security-Policy" content="(.*?)"', text)
+    assert told == policy()
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, flags=re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{rule} 'sha256-{digest}'" in told
+    assert "default-src 'none'" in told
+    assert "unsafe" not in told
+    assert "connect-src 'none'" in told
+    assert "connect-src 'self'" in policy(live=True)
+    # Nothing is loaded, and no markup is made of text.
+    assert not re.findall(r"""(?:src|href)=["'](?:https?:)?//""", text)
+    script = text.rpartition("<script>")[2]
+    assert not re.findall(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", script)
+
+
+def test_hostile_data_stays_data(tmp_path: Path) -> None:
+    rows = pa.table({name: pa.array([*HOSTILE, *HOSTILE]) for name in HOSTILE})
+    profile = profiled(tmp_path / HOSTILE[1], dict.fromkeys(HOSTILE[:2], rows))
+    document = profile.document()
+    text = page(document)
+    for each in HOSTILE[:4]:
+        assert each not in text
+    assert text.count("<script") == text.count("</script") == 2
+    (embedded,) = re.findall(r'<script type="application/json" id="document">(.*?)</script>', text)
+    assert embedded.isascii()
+    assert not {*"<>&"} & {*embedded}
+    assert json.loads(embedded) == json.loads(json.dumps(document))
+
+
+# The file
+
+
+def test_it_is_written_whole_beside_nothing_else(
+    shop: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert shop.report() == "shop.html"
+    assert is_report(tmp_path / "shop.html")
+    assert (tmp_path / "shop.html").stat().st_mode & 0o777 == 0o666 & ~_umask()
+    assert shop.report() == "shop.html"  # a report gives way to a newer one
+    assert [*tmp_path.iterdir()] == [tmp_path / "shop.html"]
+
+
+def test_a_file_that_is_no_report_stays(
+    shop: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.html").write_text("mine")
+    with pytest.raises(InputError, match=r"shop\.html: there is a file that is no report"):
+        shop.report()
+    assert (tmp_path / "shop.html").read_text() == "mine"
+    assert shop.report("shop.html") == "shop.html"  # unless it is named
+    assert is_report(tmp_path / "shop.html")
+
+
+def test_a_folder_that_is_not_there_is_told(shop: Profile, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none.x\.html: the report cannot be written: No such"):
+        shop.report(tmp_path / "none" / "x.html")
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
