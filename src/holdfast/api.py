@@ -19,6 +19,7 @@ from holdfast.families.keys.reading import keys_of
 from holdfast.input.batch_files import CHANGES
 from holdfast.input.frames import InMemory, as_arrow, is_table
 from holdfast.input.sources import Source
+from holdfast.model import markup
 from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff, Verification
 from holdfast.model.commits import SourceRecord, unknown_table
 from holdfast.model.comparisons import AGREEMENTS
@@ -149,6 +150,14 @@ class Profile:
         except StoreError:  # what is looked at while something is wrong should not fail, too
             now = ""
         return f"<Profile {self.path!r}{now}>"
+
+    def _repr_html_(self) -> str:
+        from holdfast.report.notebook import overview
+
+        try:
+            return overview(Path(self.path).name or self.path, self.snapshot())
+        except StoreError:
+            return markup.code(repr(self))
 
     # Changing
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from holdfast.model import markup
 from holdfast.model.constraints import Constraint, Row
 from holdfast.model.results import Results, Tabular
 
@@ -182,6 +183,21 @@ class Changes(Tabular):
         told = ", ".join(f"{what} {size:,}" for what, size in sizes.items() if size)
         return f"<Changes of {self.table!r}, {done}, version {self.version}: {told or 'none'}>"
 
+    def _repr_html_(self) -> str:
+        counts = {"inserted": self.inserted, "deleted": self.deleted, "updated": self.updated}
+        sizes = ", ".join(f"{size:,} {what}" for what, size in counts.items() if size)
+        done = "" if self.applied else " (applied before)" if self.applied_before else " (checked)"
+        parts = [
+            markup.heading(f"{self.table}, version {self.version}{done}: {sizes or 'no rows'}"),
+            f"<div>{markup.soft(f'{self.rows:,} rows, {self.duplicates:,} of them repeated')}</div>"
+            if self.duplicates
+            else f"<div>{markup.soft(f'{self.rows:,} rows')}</div>",
+            *(_html(kind.replace("_", " "), each) for kind, each in self.kinds.items() if each.any),
+        ]
+        if not any(each.any for each in self.kinds.values()):
+            parts.append("<div>Nothing gained, nothing broken.</div>")
+        return "".join(parts)
+
     @property
     def by_table(self) -> dict[str, Changes]:
         """The same, as a batch of several tables has it."""
@@ -249,6 +265,31 @@ class Changes(Tabular):
             for kind, each in form["changes"].items()
         }
         return Changes(**{**known, "duplicated": tuple(form["duplicated"])}, kinds=kinds)
+
+
+def _html(nouns: str, changes: KindChanges) -> str:
+    """What happened to one kind, for a notebook: what broke with its rows, and what came."""
+    counts = changes.counts
+    parts = []
+    if changes.broken:
+        parts.append(markup.heading(f"{nouns}: {counts['broken']:,} broken"))
+        for each in changes.broken[: markup.FEW]:
+            form = each.constraint.to_dict()
+            columns = [*form.get("columns", form.get("lhs", ())), form.get("rhs", "")]
+            shown = markup.rows(each.witness, columns) if each.witness else ""
+            parts.append(f"<div>{markup.code(each.constraint.body)}</div>{shown}")
+        parts.append(markup.more(counts["broken"], markup.FEW))
+    if changes.superseded:
+        parts.append(markup.heading(f"{nouns}: {counts['superseded']:,} became shorter"))
+        for shorter in changes.superseded[: markup.FEW]:
+            old, new = markup.code(shorter.constraint.body), markup.code(shorter.by.body)
+            parts.append(f"<div>{old} → {new}</div>")
+        parts.append(markup.more(counts["superseded"], markup.FEW))
+    if changes.gained:
+        parts.append(markup.heading(f"{nouns}: {counts['gained']:,} gained"))
+        parts += [f"<div>{markup.code(e.body)}</div>" for e in changes.gained[: markup.FEW]]
+        parts.append(markup.more(counts["gained"], markup.FEW))
+    return "".join(parts)
 
 
 @dataclass(frozen=True)

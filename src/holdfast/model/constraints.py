@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from holdfast.model.errors import InputError
+from holdfast.model.markup import Written, rows
 from holdfast.model.names import listed, quoted
 
 Row = dict[str, Any]
@@ -60,7 +61,7 @@ ties of the right one; the same, and there are no ties."""
 
 
 @dataclass(frozen=True)
-class Key:
+class Key(Written):
     """Columns on which no two rows agree, and no fewer of them would do.
 
     >>> str(Key("orders", ("id",))), str(Key("orders", ())), Key("orders", ("a", "b")).body
@@ -94,7 +95,7 @@ class Key:
 
 
 @dataclass(frozen=True)
-class NonKey:
+class NonKey(Written):
     """Columns on which two rows agree, and with any further column none do."""
 
     table: str
@@ -106,6 +107,9 @@ class NonKey:
 
     def __repr__(self) -> str:
         return f"<NonKey {self}>"
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() + (rows(self.witness, self.columns) if self.witness else "")
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form, which stands under its table's name."""
@@ -120,7 +124,7 @@ class NonKey:
 
 
 @dataclass(frozen=True)
-class FunctionalDependency:
+class FunctionalDependency(Written):
     """Rows that agree on the left side agree on the right, and no fewer columns on the left do.
 
     >>> str(FunctionalDependency("people", ("zip",), "city"))
@@ -156,7 +160,7 @@ class FunctionalDependency:
 
 
 @dataclass(frozen=True)
-class NotNull:
+class NotNull(Written):
     """A column that has a value in every row.
 
     >>> str(NotNull("orders", "id"))
@@ -265,7 +269,7 @@ class OrderRule:
 
 
 @dataclass(frozen=True)
-class DenialConstraint:
+class DenialConstraint(Written):
     """No two rows satisfy all the predicates.
 
     >>> earlier = Predicate(("t", "hired"), "<", ("s", "hired"))
@@ -287,6 +291,9 @@ class DenialConstraint:
 
     def __repr__(self) -> str:
         return f"<DenialConstraint {self}{_error(self.error)}>"
+
+    def _notes(self) -> list[str]:
+        return [*([self.sentence] if self.sentence else []), *super()._notes()]
 
     @property
     def form(self) -> str:
@@ -517,7 +524,7 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class InclusionDependency:
+class InclusionDependency(Written):
     """Every value of the dependent columns occurs in the referenced ones, or a share of them does.
 
     The columns of a side are of one table. Of one that a change lost, the coverage is what the
@@ -539,6 +546,10 @@ class InclusionDependency:
         known = self.coverage is not None and self.coverage < 1
         partly = f", coverage {self.coverage:.6g}" if known else ""
         return f"<InclusionDependency {self}{partly}>"
+
+    def _notes(self) -> list[str]:
+        known = self.coverage is not None and self.coverage < 1
+        return [f"{self.coverage:.6g} of the values"] if known else []
 
     @property
     def body(self) -> str:
@@ -563,7 +574,7 @@ class InclusionDependency:
 
 
 @dataclass(frozen=True)
-class ForeignKey:
+class ForeignKey(Written):
     """An inclusion in a minimal key of another table, with how likely it is meant: 0 to 1."""
 
     dependent: tuple[Attribute, ...]
@@ -576,6 +587,9 @@ class ForeignKey:
 
     def __repr__(self) -> str:
         return f"<ForeignKey {self}, score {self.score:.3g}>"
+
+    def _notes(self) -> list[str]:
+        return [f"score {self.score:.3g}"]
 
     @property
     def body(self) -> str:

@@ -8,11 +8,14 @@ something) is JSON text; a class that prints as a rule has that in the first col
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sized
 from dataclasses import fields, is_dataclass
 from functools import cache
+from itertools import islice
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+from holdfast.model import markup
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -21,6 +24,7 @@ T = TypeVar("T")
 
 _SCALARS: dict[Any, str] = {str: "string", int: "int64", float: "float64", bool: "bool"}
 _TEXTS = "list<string>"
+_NUMBERS = ("int64", "float64")
 
 
 class Tabular:
@@ -29,6 +33,22 @@ class Tabular:
     def _listed(self) -> tuple[type, Iterable[Any]]:
         """The class of what is listed, and the list."""
         raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        kind, values = self._listed()
+        listed = list(islice(values, markup.SHOWN))
+        columns = _columns(kind)
+        if any(each.name == "constraint" for each in columns):
+            # It says what the others do, but for numbers; of which errors of 0 say nothing.
+            columns = [
+                each
+                for each in columns
+                if each.name == "constraint"
+                or (each.type in _NUMBERS and any(map(each.cell, listed)))
+            ]
+        lines = [[markup.cell(each.cell(value)) for each in columns] for value in listed]
+        number = len(values) if isinstance(values, Sized) else len(listed)
+        return markup.table([each.name for each in columns], lines) + markup.more(number)
 
     def to_dict(self) -> Any:
         """The JSON forms, as a list."""

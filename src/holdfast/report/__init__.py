@@ -6,6 +6,7 @@ terminal.py   what the terminal shows, kind by kind
 document.py   what the report page shows, as one JSON document; lives.py: when constraints held
 page/         the report page: one HTML file over that document
 serve.py      the same page from a small web server
+notebook.py   what a notebook shows of a profile
 progress.py   what goes on, on standard error, when it takes a while
 failures.py   errors as one line and an exit code
 """

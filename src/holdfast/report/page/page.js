@@ -190,10 +190,13 @@
   dialog.addEventListener("close", () => { if (before && before.isConnected) before.focus(); });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 
-  function rowsTable(rows, marked) {
-    const names = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-    const first = names.filter((name) => marked.includes(name)), order = [...first, ...names.filter((name) => !marked.includes(name))];
-    const mark = (name) => marked.includes(name) ? "mark" : null;
+  // The columns that decide come first, in their own order, and the others as the table has them.
+  function rowsTable(rows, marked, table) {
+    const known = (table ? table.columns : []).map((column) => column.name);
+    const names = [...new Set([...known, ...rows.flatMap((row) => Object.keys(row))])].filter((name) => rows.some((row) => name in row));
+    const first = [...new Set(marked)].filter((name) => names.includes(name)), order = [...first, ...names.filter((name) => !first.includes(name))];
+    const differ = (name) => rows.length > 1 && rows.some((row) => JSON.stringify(row[name]) !== JSON.stringify(rows[0][name]));
+    const mark = (name) => first.includes(name) ? (differ(name) ? "mark differ" : "mark") : null;
     return h("div", {class: "witness", tabindex: "0", role: "region", "aria-label": "Rows"}, h("table", {},
       h("thead", {}, h("tr", {}, order.map((name) => h("th", {class: mark(name), scope: "col"}, name)))),
       h("tbody", {}, rows.map((row) => h("tr", {}, order.map((name) => h("td", {class: mark(name), title: typeof row[name] === "string" ? row[name] : null}, name in row ? cell(row[name]) : "")))))));
@@ -201,12 +204,12 @@
   function detail(table, field, entry) {
     const life = lifeOf(table.name, field, entry.text);
     const known = doc.kinds.some((kind) => kind.field === field);
-    const plotted = entry.order && plot(table, entry.order, 420, 240);
+    const plotted = entry.order && plot(table, entry.order, 560, 300);
     show(entry.sentence || entry.text,
       entry.sentence && h("div", {class: "rule"}, entry.text),
       entry.error ? h("p", {}, `Violated by ${share(entry.error)} of the pairs of rows.`) : known && h("p", {class: "soft"}, `Holds ${held(life)}.`),
       plotted && h("div", {class: "plot"}, plotted, h("p", {class: "soft"}, `${number(table.points.columns[entry.order.lhs].length)} of ${plural(table.points.rows, ROWS)}.`)),
-      entry.witness && [h("h3", {}, "Two rows that agree here"), rowsTable(entry.witness, entry.columns)],
+      entry.witness && [h("h3", {}, "Two rows that agree here"), rowsTable(entry.witness, entry.columns, table)],
       entry.dependent && entry.coverage !== null && h("p", {}, entry.coverage === 1 ? "All values occur there." : `${share(entry.coverage)} of the values occur there.`),
       "score" in entry && h("p", {}, `How likely it is meant as a foreign key, from 0 to 1: ${entry.score.toFixed(2)}.`),
       !life.calm && [h("h3", {}, "Its life"), h("ul", {}, life.spans.map(([start, end, how]) =>
@@ -605,14 +608,14 @@
       const more = (some, what) => each.counts[what] > some.length && h("li", {class: "soft"}, `and ${number(each.counts[what] - some.length)} more`);
       const block = (what, words, tone, item) => each.counts[what] ? h("div", {class: "change"}, h("h3", {class: tone}, `${plural(each.counts[what], nouns)} ${words}`), each[what] ? item(each[what]) : h("p", {class: "soft"}, "Listed for later versions only.")) : null;
       return [
-        block("broken", "broken", "bad", (some) => [some.map((one) => [h("p", {class: "rule"}, one.text, one.repeated ? "  (only because rows are repeated)" : ""), one.witness && one.witness.length ? rowsTable(one.witness, columnsOf(one)) : null]), h("ul", {}, more(some, "broken"))]),
+        block("broken", "broken", "bad", (some) => [some.map((one) => [h("p", {class: "rule"}, one.text, one.repeated ? "  (only because rows are repeated)" : ""), one.witness && one.witness.length ? rowsTable(one.witness, columnsOf(one), tableOf(batch.table)) : null]), h("ul", {}, more(some, "broken"))]),
         block("superseded", "became shorter", "", (some) => h("ul", {}, some.map((one) => h("li", {}, h("code", {}, one.text), " → ", h("code", {}, one.by))), more(some, "superseded"))),
         block("gained", "gained", "good", (some) => h("ul", {}, some.map((one) => h("li", {}, h("code", {}, one.text))), more(some, "gained")))];
     }).filter(Boolean);
     show(`${batch.table}, version ${version.version}${batch.batch_id ? `: ${batch.batch_id}` : ""}`,
       h("p", {class: "soft"}, `${moment(version.created)} UTC · ${number(batch.inserted)} inserted, ${number(batch.deleted)} deleted, ${number(batch.updated)} updated · ${plural(batch.rows, ROWS)} then · ${seconds(spent)}`),
       spent > 0 && h("div", {}, h("div", {class: "stages", role: "img", "aria-label": "Time by stage"}, stages.map(([name, each]) => h("i", {title: `${name} ${seconds(each)}`, style: {width: `${each / spent * 100}%`}}))), h("p", {class: "soft"}, stages.map(([name, each]) => `${name} ${seconds(each)}`).join(", "))),
-      batch.duplicated.length ? [h("h3", {class: "bad"}, "A row that is there twice"), rowsTable(batch.duplicated, [])] : null,
+      batch.duplicated.length ? [h("h3", {class: "bad"}, "A row that is there twice"), rowsTable(batch.duplicated, [], tableOf(batch.table))] : null,
       parts.length ? parts : h("p", {}, "Nothing gained, nothing broken."));
   }
 
@@ -641,7 +644,7 @@
       h("p", {class: "grain"}, table.grain.columns ? [table.grain.columns.length ? ["One row per ", chips(table.grain.columns)] : "At most one row", h("span", {class: "soft"}, ` ${table.grain.columns.length ? "" : ", "}${table.grain.reason}`)]
         : h("span", {class: "soft"}, `No grain: ${table.grain.reason}.`)),
       h("div", {class: "facts"}, facts.map(([count, nouns]) => h("div", {}, h("b", {}, number(count)), h("span", {}, count === 1 ? nouns[0] : nouns[1])))),
-      table.duplicates ? h("div", {class: "note bad"}, h("p", {}, `${plural(table.duplicates, ROWS)} ${table.duplicates === 1 ? "repeats" : "repeat"} another one. The keys below would hold without them.`), table.duplicated.length ? rowsTable(table.duplicated, []) : null) : null,
+      table.duplicates ? h("div", {class: "note bad"}, h("p", {}, `${plural(table.duplicates, ROWS)} ${table.duplicates === 1 ? "repeats" : "repeat"} another one. The keys below would hold without them.`), table.duplicated.length ? rowsTable(table.duplicated, [], table) : null) : null,
       Object.entries(table.left_out).map(([nouns, why]) => h("div", {class: "note"}, `${capital(nouns)} were not searched for: ${why}.`)),
       columnsTable(table), h("div", {class: "two"}, pairs), dependencies.map((each) => matrix(table, each)), rulesFound.map((each) => rules(table, each)),
       h("div", {class: "two"}, referencesOf(table)), lifetimes(table), history(table)];

@@ -1,0 +1,47 @@
+"""A version of a profile as a notebook shows it: a small table, without scripts."""
+
+from __future__ import annotations
+
+from holdfast import families
+from holdfast.model import markup
+from holdfast.report.document import grain
+from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.screen.text import moment
+
+
+def overview(name: str, snapshot: Snapshot) -> str:
+    """Its tables, what tells their rows apart, and how many constraints they have."""
+    parts = [part for some in families.table_parts().values() for part in some if part.brief]
+    found = [
+        part
+        for part in parts
+        if any(part.field in _numbers(table) for table in snapshot.tables.values())
+    ]
+    heads = ["table", "rows", "columns", "one row per", *(part.nouns[1] for part in found)]
+    lines = []
+    for table in snapshot.tables.values():
+        told, numbers = grain(table), _numbers(table)
+        columns = told["columns"]
+        key = markup.soft(told["reason"]) if columns is None else markup.code(", ".join(columns))
+        counts = [f"{numbers[part.field]:,}" if part.field in numbers else "" for part in found]
+        lines.append(
+            [markup.text(table.name), f"{table.rows:,}", f"{len(table.columns):,}", key, *counts]
+        )
+    across = [
+        f"{len(part.listed(snapshot)):,} {part.nouns[1]}"
+        for kind, some in families.profile_parts().items()
+        if kind.name in snapshot.found
+        for part in some
+    ]
+    when = f"version {snapshot.version} of {moment(snapshot.created)} UTC"
+    beside = f"<div>{markup.soft(', '.join(across))}</div>" if across else ""
+    return markup.heading(f"{name}, {when}") + markup.table(heads, lines) + beside
+
+
+def _numbers(table: TableSnapshot) -> dict[str, int]:
+    return {
+        part.field: len(part.listed(table))
+        for kind, parts in families.table_parts().items()
+        if kind.name in table.found
+        for part in parts
+    }
