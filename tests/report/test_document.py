@@ -13,14 +13,17 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from holdfast import Profile
+from holdfast import Profile, flow
 from holdfast.families.base import Kind
 from holdfast.model.changes import Broken, Changes, Entry, KindChanges, Superseded
 from holdfast.model.constraints import Key
 from holdfast.model.errors import InputError
+from holdfast.model.progress import no_progress
 from holdfast.report.lives import lives
 from holdfast.report.page import is_report, page, policy
-from tests.report.conftest import applied, profiled
+from holdfast.store import Store
+from holdfast.tasks.runner import InProcess
+from tests.report.conftest import applied, profiled, row_input
 
 HOSTILE = (
     "</script><script>alert(1)</script>",
@@ -77,6 +80,35 @@ def test_a_kind_that_nobody_has_heard_of_is_a_list(toy: Kind, tmp_path: Path) ->
     assert {"field": "constant_columns", "nouns": ["constant column", "constant columns"]} in found[
         "kinds"
     ]
+
+
+def test_what_matters_comes_first(shop: Profile) -> None:
+    orders = table_of(shop.document(), "orders")
+    entries = list_of(orders, "dcs")["entries"]
+    scores = [each["rank"]["score"] for each in entries if "rank" in each]
+    assert scores == sorted(scores, reverse=True)
+    assert (
+        len({each["text"] for each in entries}) == len(entries) == list_of(orders, "dcs")["total"]
+    )
+    assert all("rank" in each for each in entries[: len(scores)])
+    (key,) = [
+        each for each in list_of(orders, "keys")["entries"] if each["columns"] == ["order_id"]
+    ]
+    assert "referenced by order_items" in key["rank"]["reasons"]
+    implied = [each["rank"].get("implied_by") for each in list_of(orders, "fds")["entries"]]
+    assert implied[0] is None
+    assert implied[-1] is not None
+
+
+def test_a_batch_of_several_tables_is_one_version(tmp_path: Path) -> None:
+    rows = pa.table({"id": [1, 2]})
+    profile = profiled(tmp_path / "p", {"a": rows, "b": rows})
+    batch = {name: flow.Batch(inserts=row_input("inserts", rows.slice(1))) for name in "ab"}
+    flow.apply_together(InProcess(), Store.open(profile.path), batch, no_progress)
+    found = profile.document()
+    assert [each["table"] for each in found["versions"][1]["batches"]] == ["a", "b"]
+    assert found["versions"][1]["seconds"]
+    assert found["lives"]["b"][0]["spans"] == [[1, 2, "broken"]]
 
 
 def test_long_lists_are_cut_and_counted(shop: Profile) -> None:

@@ -55,7 +55,7 @@ def many(constraints: int) -> dict[str, Any]:
          "numbers": {"wide": {"rows": 10**6, "fds": constraints, "dcs": constraints}},
          "batches": [{"table": "wide", "batch_id": f"b{version}", "inserted": 1, "deleted": 0,
                       "updated": 0, "rows": 10**6, "duplicates": 0, "duplicated": [],
-                      "seconds": {"read": 0.1}, "changes": {}}]}
+                      "changes": {}}], "seconds": {"read": 0.1}}
         for version in range(1, 301)
     ]  # fmt: skip
     return {

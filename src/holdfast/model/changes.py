@@ -307,6 +307,9 @@ class BatchChanges(Tabular):
     def __getitem__(self, table: str) -> Changes:
         return self.tables[table]
 
+    def _repr_html_(self) -> str:
+        return "".join(each._repr_html_() for each in self.tables.values())
+
     def __repr__(self) -> str:
         return f"<BatchChanges {', '.join(map(repr, self.tables.values()))}>"
 

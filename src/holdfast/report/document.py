@@ -13,9 +13,11 @@ from typing import Any
 
 from holdfast import families
 from holdfast.families.parts import Form, Part, TablePart
+from holdfast.families.ranking import grain, ranked
 from holdfast.model.changes import Changes, Entry, KindChanges
 from holdfast.model.constraints import Row
-from holdfast.report.lives import batches, lives
+from holdfast.model.ranking import Ranked
+from holdfast.report.lives import lives
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 LIMIT = 10_000
@@ -102,19 +104,6 @@ def ordered_columns(snapshot: Snapshot, limit: int | None = LIMIT) -> dict[str, 
     return found
 
 
-def grain(table: TableSnapshot) -> Form:
-    """What a row of a table stands for, as far as its keys tell: columns, or None, and why."""
-    if table.duplicates:
-        rows = "1 row repeats" if table.duplicates == 1 else f"{table.duplicates:,} rows repeat"
-        return {"columns": None, "reason": f"{rows} another one, so nothing tells all rows apart"}
-    if not table.keys:
-        return {"columns": None, "reason": "no key is known"}
-    best = min(table.keys, key=lambda key: len(key.columns))
-    others = len(table.keys) - 1
-    reason = "(its only key)" if not others else f"(the shortest of {others + 1:,} keys)"
-    return {"columns": list(best.columns), "reason": reason}
-
-
 def _parts(table: TableSnapshot) -> list[TablePart]:
     return [
         part
@@ -132,9 +121,10 @@ def _table(
     values: bool,
 ) -> Form:
     options = snapshot.options
+    by_kind = ranked(snapshot, table.name)
     lists = [
         {
-            **_list(part, part.whole(table), limit, values),
+            **_list(part, part.whole(table), limit, values, by_kind.get(part.field, ())),
             "note": part.limited(table, options).strip(" ()"),
         }
         for part in _parts(table)
@@ -153,15 +143,25 @@ def _table(
             {"name": name, "type": kind}
             for name, kind in zip(table.columns, table.types, strict=True)
         ],
-        "grain": grain(table),
+        "grain": grain(snapshot, table.name, by_kind).to_dict(),
         "lists": lists,
         "left_out": {nouns: why for nouns, why in left_out.items() if why},
         "points": None if points is None else points.to_dict(),
     }
 
 
-def _list(part: Part, found: Sequence[Any], limit: int | None, values: bool) -> Form:
-    entries = [part.described(each) for each in found[:limit]]
+def _list(
+    part: Part, found: Sequence[Any], limit: int | None, values: bool, first: Sequence[Ranked] = ()
+) -> Form:
+    """A list: what is ranked first, then the others in their own order."""
+    entries = [{**part.described(each.constraint), "rank": _rank(each)} for each in first[:limit]]
+    known = {each["text"] for each in entries}
+    most = None if limit is None else limit + len(known)  # all that is ranked may be among them
+    for each in found[:most]:
+        form = part.described(each)
+        if form.get("error") or form["text"] not in known:
+            entries.append(form)
+    entries = entries[:limit]
     if not values:
         entries = [{**each, "witness": None} if "witness" in each else each for each in entries]
     return {
@@ -171,6 +171,13 @@ def _list(part: Part, found: Sequence[Any], limit: int | None, values: bool) -> 
         "total": len(found),
         "entries": entries,
     }
+
+
+def _rank(each: Ranked) -> Form:
+    form: Form = {"score": each.score, "reasons": list(each.reasons)}
+    if each.implied_by:
+        form["implied_by"] = [other.body for other in each.implied_by]
+    return form
 
 
 def _present(lists: Sequence[Form]) -> dict[str, set[str]]:
@@ -183,15 +190,16 @@ def _present(lists: Sequence[Form]) -> dict[str, set[str]]:
 
 
 def _version(entry: Entry, detailed: bool, values: bool) -> Form:
-    happened = batches(entry)
-    tables = [each.table for each in happened] or list(entry.tables)
+    happened = entry.by_table
+    tables = list(happened or entry.tables)
     numbers = {table: {"rows": entry.tables[table], **entry.counts[table]} for table in tables}
     return {
         "version": entry.version,
         "created": entry.created,
         "what": None if happened else entry.without_batch,
         "numbers": numbers,
-        "batches": [_batch(each, detailed, values) for each in happened],
+        "seconds": {} if entry.changes is None else entry.changes.seconds,
+        "batches": [_batch(each, detailed, values) for each in happened.values()],
     }
 
 
@@ -205,7 +213,6 @@ def _batch(changes: Changes, detailed: bool, values: bool) -> Form:
         "rows": changes.rows,
         "duplicates": changes.duplicates,
         "duplicated": list(changes.duplicated) if detailed and values else [],
-        "seconds": changes.seconds,
         "changes": {
             kind.field: _changed(changes.kinds[kind.field], detailed, values)
             for kind in families.named_in(changes.kinds)

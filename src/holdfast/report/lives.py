@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.model.changes import Changes, Entry, KindChanges
+from holdfast.model.changes import Entry, KindChanges
 
 MOST = 5_000
 """So many lives of a table are kept, those of the latest changes first."""
@@ -50,11 +50,6 @@ class Life:
         return {"field": self.field, "text": self.text, "spans": spans}
 
 
-def batches(entry: Entry) -> list[Changes]:
-    """What a version did to each table that it changed."""
-    return [] if entry.changes is None else [entry.changes]
-
-
 def lives(
     entries: Iterable[Entry], present: Mapping[str, Mapping[str, Collection[str]]]
 ) -> dict[str, list[Life]]:
@@ -69,7 +64,7 @@ def lives(
         for table, counts in entry.counts.items():
             for field in counts:
                 first.setdefault((table, field), entry.version)
-        for changes in batches(entry):
+        for changes in entry.by_table.values():
             for field, each in changes.kinds.items():
                 since = first.setdefault((changes.table, field), 1)
                 for text, how in _events(each):

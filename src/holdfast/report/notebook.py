@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from holdfast import families
+from holdfast.families.ranking import grain
 from holdfast.model import markup
-from holdfast.report.document import grain
+from holdfast.model.names import listed
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.screen.text import moment
 
@@ -20,9 +21,10 @@ def overview(name: str, snapshot: Snapshot) -> str:
     heads = ["table", "rows", "columns", "one row per", *(part.nouns[1] for part in found)]
     lines = []
     for table in snapshot.tables.values():
-        told, numbers = grain(table), _numbers(table)
-        columns = told["columns"]
-        key = markup.soft(told["reason"]) if columns is None else markup.code(", ".join(columns))
+        told, numbers = grain(snapshot, table.name), _numbers(table)
+        key = markup.soft(told.reason)
+        if told.key is not None:
+            key = markup.code(listed(told.key.columns))
         counts = [f"{numbers[part.field]:,}" if part.field in numbers else "" for part in found]
         lines.append(
             [markup.text(table.name), f"{table.rows:,}", f"{len(table.columns):,}", key, *counts]

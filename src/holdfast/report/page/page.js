@@ -38,7 +38,7 @@
   const share = (value) => value >= 0.001 ? `${+(value * 100).toPrecision(3)}%` : value.toPrecision(2);
   const seconds = (value) => value < 0.995 ? `${Math.round(value * 1000)} ms` : value < 99.5 ? `${value.toFixed(1)} s` : `${Math.round(value)} s`;
   const moment = (created) => created.slice(0, 16).replace("T", " ");
-  const total = (batch) => Object.values(batch.seconds).reduce((sum, each) => sum + each, 0);
+  const total = (version) => Object.values(version.seconds).reduce((sum, each) => sum + each, 0);
   const cell = (value) => value === null ? h("span", {class: "null"}, "null")
     : typeof value === "string" ? (value === "" || value !== value.trim() ? `'${value}'` : value) : JSON.stringify(value);
   const chips = (columns, kind = "") => columns.length
@@ -208,6 +208,8 @@
     show(entry.sentence || entry.text,
       entry.sentence && h("div", {class: "rule"}, entry.text),
       entry.error ? h("p", {}, `Violated by ${share(entry.error)} of the pairs of rows.`) : known && h("p", {class: "soft"}, `Holds ${held(life)}.`),
+      entry.rank && h("p", {class: "soft"}, `Matters ${entry.rank.score.toFixed(2)} of 1${entry.rank.reasons.length ? `: ${entry.rank.reasons.join(", ")}` : ""}.`,
+        entry.rank.implied_by && [" Follows from ", entry.rank.implied_by.map((text, at) => [at ? ", " : "", h("code", {}, text)]), "."]),
       plotted && h("div", {class: "plot"}, plotted, h("p", {class: "soft"}, `${number(table.points.columns[entry.order.lhs].length)} of ${plural(table.points.rows, ROWS)}.`)),
       entry.witness && [h("h3", {}, "Two rows that agree here"), rowsTable(entry.witness, entry.columns, table)],
       entry.dependent && entry.coverage !== null && h("p", {}, entry.coverage === 1 ? "All values occur there." : `${share(entry.coverage)} of the values occur there.`),
@@ -222,11 +224,12 @@
     const now = doc.kinds.some((kind) => kind.field === field);
     return (row, entry) => {
       const sets = entry.columns && !isRule(entry) && !isDependency(entry);
-      row.append(h("span", {class: "text", title: entry.sentence ? `${entry.sentence}: ${entry.text}` : entry.text},
+      row.append(h("span", {class: `text ${sets ? "set" : ""}`, title: entry.sentence ? `${entry.sentence}: ${entry.text}` : entry.text},
         sets ? chips(entry.columns) : entry.sentence ? [entry.sentence] : h("code", {}, entry.text)));
       if (entry.witness && entry.columns.every((name) => name in entry.witness[0])) {
         row.append(h("span", {class: "side shared"}, entry.columns.map((name, at) => [at ? " | " : "", cell(entry.witness[0][name])])));
       }
+      if (sets && entry.rank && !entry.witness) row.append(h("span", {class: "side shared"}, entry.rank.reasons.join(", ")));
       if (entry.error) row.append(h("span", {class: "side"}, `violated by ${share(entry.error)}`));
       else if (now && doc.versions.length > 1) {
         const life = lifeOf(table.name, field, entry.text);
@@ -256,7 +259,8 @@
       group.search += ` ${entry.text}`;
     }
     const rows = [...groups.values()];
-    const others = rows.filter((group) => !group.key), ofKeys = rows.filter((group) => group.key);
+    const follows = (group) => group.key || group.entries.every((entry) => entry.rank && entry.rank.implied_by);
+    const others = rows.filter((group) => !follows(group)), ofKeys = rows.filter(follows);
     const name = `matrix ${table.name}`;
     let keysToo = kept.get(name) ?? !others.length;
     const made = section("Dependencies", "Each line is a set of columns; it determines the columns that are filled: rows that agree on the one agree on the other.");
@@ -278,15 +282,15 @@
       },
       open: (group) => show(`${group.lhs.join(", ") || "{ }"} determines`,
         h("p", {class: "soft"}, group.key ? "It is a key, and so determines every column." : null),
-        h("ul", {}, group.entries.map((entry) => h("li", {}, h("code", {}, entry.text), entry.error ? ` violated by ${share(entry.error)} of the pairs` : ` ${held(lifeOf(table.name, each.field, entry.text))}`))))});
+        h("ul", {}, group.entries.map((entry) => h("li", {}, h("code", {}, entry.text), entry.rank && entry.rank.implied_by ? ` follows from ${entry.rank.implied_by.join(", ")}; ` : "", entry.error ? ` violated by ${share(entry.error)} of the pairs` : ` ${held(lifeOf(table.name, each.field, entry.text))}`))))});
     view.append(lines.element);
     const legend = h("div", {class: "legend"},
       h("span", {}, h("span", {class: "cell in"}, h("i")), "on the left"), h("span", {}, h("span", {class: "cell yes"}, h("i")), "determined"),
       each.entries.some((entry) => entry.error) && h("span", {}, h("span", {class: "cell near"}, h("i")), "nearly"),
-      ofKeys.length > 0 && h("span", {class: "of-key"}, "blue: a key"));
+      ofKeys.some((group) => group.key) && h("span", {class: "of-key"}, "blue: a key"));
     const empty = h("div", {class: "empty", hidden: true});
     const panel = h("div", {class: "panel"}, view, empty, legend);
-    const button = h("button", {type: "button", class: "quiet", onclick: () => { keysToo = !keysToo; kept.set(name, keysToo); update(); }}, `With keys on the left (${number(ofKeys.length)})`);
+    const button = h("button", {type: "button", class: "quiet", onclick: () => { keysToo = !keysToo; kept.set(name, keysToo); update(); }}, `That follow from others (${number(ofKeys.length)})`);
     if (ofKeys.length && others.length) made.tools.append(button);
     const update = () => {
       const some = keysToo ? rows : others, left = matching(some);
@@ -296,7 +300,7 @@
       view.style.height = left.length ? `${Math.min(560, view.firstChild.offsetHeight + left.length * 36 + 14)}px` : "auto";
       view.hidden = legend.hidden = !left.length;
       empty.hidden = !!left.length;
-      empty.textContent = some.length ? `None of them matches “${filter.value}”.` : "All of them have a key on the left.";
+      empty.textContent = some.length ? `None of them matches “${filter.value}”.` : "All of them follow from keys.";
       made.count.textContent = each.entries.length < each.total ? `the first ${number(each.entries.length)} of ${number(each.total)}` : number(each.total);
     };
     made.element.append(panel);
@@ -337,7 +341,7 @@
   const clip = (text, most) => text.length > most ? `${text.slice(0, most - 1)}…` : text;
 
   function rules(table, each) {
-    const made = section("Rules", "What no two rows do. Those that put columns in order come first, in words.");
+    const made = section("Rules", "What no two rows do; what matters most comes first, and what puts columns in order is said in words.");
     if (each.note) made.element.append(h("p", {class: "about"}, capital(each.note)));
     const drawn = each.entries.filter((entry) => entry.form === "order" && !entry.error).slice(0, 12)
       .map((entry) => [entry, plot(table, entry.order, 240, 150)]).filter(([, picture]) => picture);
@@ -502,7 +506,8 @@
   const fact = (value) => value === null || value === undefined ? "" : typeof value === "number" ? (Number.isInteger(value) ? number(value) : String(+value.toPrecision(4))) : cell(value);
 
   function referencesOf(table) {
-    return doc.lists.map((each) => {
+    const likely = (each) => each.entries.length && "score" in each.entries[0] ? 0 : 1;
+    return [...doc.lists].sort((one, two) => likely(one) - likely(two)).map((each) => {
       const mine = each.entries.filter((entry) => entry.dependent && [entry.dependent.table, entry.referenced.table].includes(table.name));
       if (!each.entries.length || !mine.length) return null;
       const made = section(capital(each.nouns[1]), null);
@@ -572,11 +577,11 @@
     for (const each of events) each.search = `version ${each.version.version} ${each.batch ? `${each.batch.table} ${each.batch.batch_id || ""} ${Object.values(each.batch.changes).flatMap((one) => (one.broken || []).map((broken) => broken.text)).join(" ")}` : each.version.what}`;
     const some = events.filter((each) => each.batch).slice(-120);
     if (some.length) {
-      const slowest = Math.max(...some.map(({batch}) => total(batch)), 1e-9);
+      const slowest = Math.max(...some.map(({version}) => total(version)), 1e-9);
       const most = Math.max(...some.map(({batch}) => Math.max(changed(batch, "gained"), changed(batch, "broken"))), 1);
       made.element.append(h("div", {class: "charts"},
-        chart(`Time of each batch, at most ${seconds(slowest)}`, some, ({version, batch}, x, width, height) =>
-          s("rect", {class: "fill-accent", x, y: height - total(batch) / slowest * (height - 2), width, height: Math.max(1, total(batch) / slowest * (height - 2))}, s("title", {}, `version ${version.version}: ${seconds(total(batch))}`))),
+        chart(`Time of each batch, at most ${seconds(slowest)}`, some, ({version}, x, width, height) =>
+          s("rect", {class: "fill-accent", x, y: height - total(version) / slowest * (height - 2), width, height: Math.max(1, total(version) / slowest * (height - 2))}, s("title", {}, `version ${version.version}: ${seconds(total(version))}`))),
         chart(`Constraints gained and broken, at most ${number(most)}`, some, ({version, batch}, x, width, height) => {
           const gained = changed(batch, "gained") / most * (height / 2 - 2), broken = changed(batch, "broken") / most * (height / 2 - 2);
           return [s("rect", {class: "fill-good", x, width, y: height / 2 - gained - .5, height: gained}, s("title", {}, `version ${version.version}: ${changed(batch, "gained")} gained`)),
@@ -591,7 +596,7 @@
       const broken = changed(batch, "broken"), gained = changed(batch, "gained");
       row.append(h("span", {class: "text"}, table ? null : `${batch.table} `, h("span", {class: "soft"}, batch.batch_id || "")), h("span", {class: "n"}, rowsChanged(batch)),
         h("span", {class: `n ${broken ? "bad" : "soft"}`}, broken ? `${number(broken)} broken` : "–"), h("span", {class: `n hide ${gained ? "good" : "soft"}`}, gained ? `${number(gained)} gained` : "–"),
-        h("span", {class: "n soft"}, seconds(total(batch))));
+        h("span", {class: "n soft"}, seconds(total(version))));
     }}, () => events, () => events.length, ["batch", "batches"]);
     return made.element;
   }
@@ -602,7 +607,7 @@
       return;
     }
     const names = new Map(doc.kinds.map((kind) => [kind.field, kind.nouns]));
-    const spent = total(batch), stages = Object.entries(batch.seconds).filter(([, each]) => each > 0);
+    const spent = total(version), stages = Object.entries(version.seconds).filter(([, each]) => each > 0);
     const parts = Object.entries(batch.changes).flatMap(([field, each]) => {
       const nouns = names.get(field) || [field, field];
       const more = (some, what) => each.counts[what] > some.length && h("li", {class: "soft"}, `and ${number(each.counts[what] - some.length)} more`);
@@ -613,7 +618,7 @@
         block("gained", "gained", "good", (some) => h("ul", {}, some.map((one) => h("li", {}, h("code", {}, one.text))), more(some, "gained")))];
     }).filter(Boolean);
     show(`${batch.table}, version ${version.version}${batch.batch_id ? `: ${batch.batch_id}` : ""}`,
-      h("p", {class: "soft"}, `${moment(version.created)} UTC · ${number(batch.inserted)} inserted, ${number(batch.deleted)} deleted, ${number(batch.updated)} updated · ${plural(batch.rows, ROWS)} then · ${seconds(spent)}`),
+      h("p", {class: "soft"}, `${moment(version.created)} UTC · ${number(batch.inserted)} inserted, ${number(batch.deleted)} deleted, ${number(batch.updated)} updated · ${plural(batch.rows, ROWS)} then · ${seconds(spent)}${version.batches.length > 1 ? ` for ${version.batches.length} tables together` : ""}`),
       spent > 0 && h("div", {}, h("div", {class: "stages", role: "img", "aria-label": "Time by stage"}, stages.map(([name, each]) => h("i", {title: `${name} ${seconds(each)}`, style: {width: `${each / spent * 100}%`}}))), h("p", {class: "soft"}, stages.map(([name, each]) => `${name} ${seconds(each)}`).join(", "))),
       batch.duplicated.length ? [h("h3", {class: "bad"}, "A row that is there twice"), rowsTable(batch.duplicated, [], tableOf(batch.table))] : null,
       parts.length ? parts : h("p", {}, "Nothing gained, nothing broken."));
@@ -641,7 +646,7 @@
     const facts = [[table.rows, ROWS], [table.columns.length, COLUMNS], ...table.lists.map((each) => [each.total, each.nouns])];
     const pairs = sets.map((each) => plainList(table, each, capital(each.nouns[1]), null));
     return [h("h1", {}, table.name),
-      h("p", {class: "grain"}, table.grain.columns ? [table.grain.columns.length ? ["One row per ", chips(table.grain.columns)] : "At most one row", h("span", {class: "soft"}, ` ${table.grain.columns.length ? "" : ", "}${table.grain.reason}`)]
+      h("p", {class: "grain"}, table.grain.columns ? [table.grain.columns.length ? ["One row per ", chips(table.grain.columns)] : "At most one row", table.grain.columns.length ? h("span", {class: "soft"}, ` (${table.grain.reason})`) : null]
         : h("span", {class: "soft"}, `No grain: ${table.grain.reason}.`)),
       h("div", {class: "facts"}, facts.map(([count, nouns]) => h("div", {}, h("b", {}, number(count)), h("span", {}, count === 1 ? nouns[0] : nouns[1])))),
       table.duplicates ? h("div", {class: "note bad"}, h("p", {}, `${plural(table.duplicates, ROWS)} ${table.duplicates === 1 ? "repeats" : "repeat"} another one. The keys below would hold without them.`), table.duplicated.length ? rowsTable(table.duplicated, [], table) : null) : null,
