@@ -719,7 +719,7 @@
         const answer = await fetch("api/version", {cache: "no-store"});
         const told = await answer.json();
         if (!answer.ok) throw new Error(told.error || answer.statusText);
-        if (told.version !== doc.version) {
+        if (told.version !== doc.version && !dialog.open) {  // who reads a detail reads on
           const next = await fetch("api/document", {cache: "no-store"});
           const form = await next.json();
           if (!next.ok) throw new Error(form.error || next.statusText);
