@@ -139,15 +139,20 @@ def _table(
         "rows": table.rows,
         "duplicates": table.duplicates,
         "duplicated": list(table.duplicated) if values else [],
-        "columns": [
-            {"name": name, "type": kind}
-            for name, kind in zip(table.columns, table.types, strict=True)
-        ],
+        "columns": _columns(table),
         "grain": grain(snapshot, table.name, by_kind).to_dict(),
         "lists": lists,
         "left_out": {nouns: why for nouns, why in left_out.items() if why},
         "points": None if points is None else points.to_dict(),
     }
+
+
+def _columns(table: TableSnapshot) -> list[Form]:
+    """The columns, each with its facts: by their names, as people read them."""
+    return [
+        {"name": name, "type": kind, "facts": {}}
+        for name, kind in zip(table.columns, table.types, strict=True)
+    ]
 
 
 def _list(

@@ -496,7 +496,7 @@
       const left = table.columns.filter((column) => wanted.every((word) => `${column.name} ${column.type}`.toLowerCase().includes(word)));
       const some = left.length ? left : table.columns;
       body.replaceChildren(...some.map((column) => h("tr", {}, h("td", {}, h("code", {}, column.name)), h("td", {class: "soft"}, column.type),
-        extra.map((name) => h("td", {class: "num"}, fact(column.facts[name]))), h("td", {}, roles(column.name)))));
+        extra.map((name) => h("td", {class: "num"}, fact((column.facts || {})[name]))), h("td", {}, roles(column.name)))));
     };
     filtered.push(update);
     update();
