@@ -268,3 +268,36 @@ def test_hostile_data_does_nothing(chromium: Browser, tmp_path: Path) -> None:
     chromium.ask(f"document.body.append({script})")
     chromium.settle()
     assert chromium.ask("window.ran") is None
+
+
+def test_tables_of_all_shapes(chromium: Browser, tmp_path: Path) -> None:
+    """No rows, one row, repeated rows, keys alone, and tables that refer to each other."""
+    ring = {
+        "a": pa.table({"id": list(range(50)), "b_id": [row % 40 for row in range(50)]}),
+        "b": pa.table({"id": list(range(40)), "a_id": [row % 37 for row in range(40)]}),
+    }
+    shapes: dict[str, dict[str, Any]] = {
+        "none": {"t": pa.table({"a": pa.array([], pa.int64()), "b": pa.array([], pa.string())})},
+        "one": {"t": pa.table({"a": [1]})},
+        "repeated": {"t": pa.table({"a": [1, 1, 2, 2, 2], "b": [1, 1, 2, 2, 3]})},
+        "ring": ring,
+    }
+    for name, tables in shapes.items():
+        profile = profiled(tmp_path / name, tables, kinds="keys,fds,inds")
+        path = Path(profile.report(tmp_path / f"{name}.html"))
+        chromium.open(path.as_uri())
+        edges = len(chromium.texts(".diagram .edge"))
+        assert edges == (2 if name == "ring" else 0)
+        chromium.open(f"{path.as_uri()}#/table/{next(iter(tables))}", 360, 740)
+        told = chromium.texts(".grain")[0]
+        assert told.startswith(GRAINS[name]), told
+        assert chromium.ask("document.documentElement.scrollWidth") == 360
+        assert chromium.problems == []
+
+
+GRAINS = {
+    "none": "At most one row",
+    "one": "At most one row",
+    "repeated": "No grain: 2 rows repeat another one.",
+    "ring": "One row per id",
+}

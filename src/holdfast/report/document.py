@@ -182,6 +182,8 @@ def _rank(each: Ranked) -> Form:
     form: Form = {"score": each.score, "reasons": list(each.reasons)}
     if each.implied_by:
         form["implied_by"] = [other.body for other in each.implied_by]
+    if each.stability is not None:
+        form["stability"] = each.stability.sentence
     return form
 
 

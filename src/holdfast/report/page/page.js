@@ -208,7 +208,7 @@
     show(entry.sentence || entry.text,
       entry.sentence && h("div", {class: "rule"}, entry.text),
       entry.error ? h("p", {}, `Violated by ${share(entry.error)} of the pairs of rows.`) : known && h("p", {class: "soft"}, `Holds ${held(life)}.`),
-      entry.rank && h("p", {class: "soft"}, `Matters ${entry.rank.score.toFixed(2)} of 1${entry.rank.reasons.length ? `: ${entry.rank.reasons.join(", ")}` : ""}.`,
+      entry.rank && h("p", {class: "soft"}, `Matters ${entry.rank.score.toFixed(2)} of 1${entry.rank.reasons.length ? `: ${entry.rank.reasons.join(", ")}` : ""}.${entry.rank.stability ? ` ${capital(entry.rank.stability)}.` : ""}`,
         entry.rank.implied_by && [" Follows from ", entry.rank.implied_by.map((text, at) => [at ? ", " : "", h("code", {}, text)]), "."]),
       plotted && h("div", {class: "plot"}, plotted, h("p", {class: "soft"}, `${number(table.points.columns[entry.order.lhs].length)} of ${plural(table.points.rows, ROWS)}.`)),
       entry.witness && [h("h3", {}, "Two rows that agree here"), rowsTable(entry.witness, entry.columns, table)],
@@ -297,7 +297,7 @@
       button.setAttribute("aria-pressed", keysToo);
       lines.set(left);
       // Only as high as what is in it, so that the page does not jump.
-      view.style.height = left.length ? `${Math.min(560, view.firstChild.offsetHeight + left.length * 36 + 14)}px` : "auto";
+      view.style.height = left.length ? `${Math.min(560, view.firstChild.offsetHeight + left.length * 36 + (view.scrollWidth > view.clientWidth ? 14 : 0))}px` : "auto";
       view.hidden = legend.hidden = !left.length;
       empty.hidden = !!left.length;
       empty.textContent = some.length ? `None of them matches “${filter.value}”.` : "All of them follow from keys.";
@@ -405,10 +405,11 @@
       return deepest;
     };
     const deepest = Math.max(...[...nodes.keys()].map(depthOf));
-    const layers = Array.from({length: deepest + 1}, () => []);
+    const every = Array.from({length: deepest + 1}, () => []);
     const joined = new Set(edges.flatMap((each) => [each.dependent.table, each.referenced.table]));
     const alone = [];
-    for (const [name, node] of nodes) (joined.has(name) ? layers[depth.get(name)] : alone).push(node);
+    for (const [name, node] of nodes) (joined.has(name) ? every[depth.get(name)] : alone).push(node);
+    const layers = every.filter((layer) => layer.length);  // a circle may leave one empty
     alone.forEach((node, at) => layers[at % layers.length].push(node));
     const near = (node) => edges.flatMap((each) => each.dependent.table === node.table.name ? [each.referenced.table] : each.referenced.table === node.table.name ? [each.dependent.table] : []);
     for (let round = 0; round < 4; round++) {
@@ -428,15 +429,17 @@
       let y = 4 + (tall - heights[column]) / 2;
       for (const node of layer) { node.x = 4 + column * (WIDE + GAP_X); node.y = y; y += node.height + GAP_Y; }
     });
-    const width = layers.length * (WIDE + GAP_X) - GAP_X + 8 + (edges.some((each) => nodes.get(each.dependent.table).x >= nodes.get(each.referenced.table).x) ? 60 : 0);
+    const width = layers.length * (WIDE + GAP_X) - GAP_X + 8 + (edges.some((each) => nodes.get(each.dependent.table).x === nodes.get(each.referenced.table).x) ? 40 : 0);
     const lineAt = (node, column) => node.y + HEAD + Math.max(0, node.lines.indexOf(column)) * LINE + LINE / 2;
     const paths = edges.map((each) => {
       const start = nodes.get(each.dependent.table), to = nodes.get(each.referenced.table);
       const y1 = lineAt(start, each.dependent.columns[0]), y2 = lineAt(to, each.referenced.columns[0]);
-      const x1 = start.x + WIDE, forward = to.x > start.x, x2 = forward ? to.x : to.x + WIDE;
-      const bend = forward ? Math.max(40, (x2 - x1) / 2) : 46;
+      // To the right, back to the left, or round the right side to a table above or below.
+      const way = Math.sign(to.x - start.x), out = way < 0 ? -1 : 1, back = way === 0 ? 1 : -out;
+      const x1 = start.x + (out > 0 ? WIDE : 0), x2 = to.x + (back > 0 ? WIDE : 0);
+      const bend = Math.max(40, Math.abs(x2 - x1) / 2);
       return s("path", {class: `edge ${each.score >= 0.5 ? "" : "weak"}`, "marker-end": "url(#tip)",
-        d: `M${x1} ${y1}C${x1 + bend} ${y1} ${forward ? x2 - bend : x2 + bend} ${y2} ${forward ? x2 - 3 : x2 + 3} ${y2}`}, s("title", {}, `${each.text}, score ${each.score.toFixed(2)}`));
+        d: `M${x1} ${y1}C${x1 + out * bend} ${y1} ${x2 + back * bend} ${y2} ${x2 + back * 3} ${y2}`}, s("title", {}, `${each.text}, score ${each.score.toFixed(2)}`));
     });
     const boxes = [...nodes.values()].map((node) => s("a", {href: address(node.table.name), "aria-label": `${node.table.name}, ${plural(node.table.rows, ROWS)}`},
       s("rect", {class: "box", x: node.x, y: node.y, width: WIDE, height: node.height, rx: 8}),
@@ -480,7 +483,7 @@
     const made = section("Columns", null);
     made.count.textContent = number(table.columns.length);
     const foreign = references();
-    const keys = keysOf(table), dependencies = listOf(table, isDependency).flatMap((each) => each.entries).filter((entry) => !entry.error);
+    const keys = table.duplicates ? [] : keysOf(table), dependencies = listOf(table, isDependency).flatMap((each) => each.entries).filter((entry) => !entry.error);
     const roles = (name) => [
       keys.some((key) => key.columns.length === 1 && key.columns[0] === name) ? h("span", {class: "tag"}, "key")
         : keys.some((key) => key.columns.includes(name)) && h("span", {class: "tag"}, "in a key"),
@@ -500,7 +503,7 @@
     };
     filtered.push(update);
     update();
-    made.element.append(h("div", {class: "panel scroll"}, h("table", {}, h("thead", {}, h("tr", {}, h("th", {scope: "col"}, "column"), h("th", {scope: "col"}, "type"), extra.map((name) => h("th", {scope: "col", class: "num"}, name)), h("th", {scope: "col"}, ""))), body)));
+    made.element.append(h("div", {class: `panel scroll ${table.columns.length > 16 ? "tall" : ""}`, tabindex: table.columns.length > 16 ? "0" : null, role: "region", "aria-label": `Columns of ${table.name}`}, h("table", {}, h("thead", {}, h("tr", {}, h("th", {scope: "col"}, "column"), h("th", {scope: "col"}, "type"), extra.map((name) => h("th", {scope: "col", class: "num"}, name)), h("th", {scope: "col"}, ""))), body)));
     return made.element;
   }
   const fact = (value) => value === null || value === undefined ? "" : typeof value === "number" ? (Number.isInteger(value) ? number(value) : String(+value.toPrecision(4))) : cell(value);
