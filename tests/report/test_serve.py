@@ -98,6 +98,7 @@ def test_what_cannot_be_asked(profile: Profile) -> None:
         for path in ("/api", "/api/", "/api/x", "/x", "/../p", "/api/version/"):
             assert ask(server, path).status == 404, path
         assert ask(server, "/api/diff?from=1").status == 400
+        assert ask(server, "http://[/").status == 400
         answer = ask(server, "/api/diff?from=1&to=99")
         assert answer.status in (400, 503)
         assert "99" in answer.form["error"]
@@ -192,6 +193,14 @@ def test_elsewhere_it_takes_the_token(profile: Profile) -> None:
         assert ask(server, "/", Cookie=cookie.partition(";")[0]).status == 200
     with running(profile, "0.0.0.0") as again:
         assert again.token != token
+
+
+def test_a_token_is_not_logged(profile: Profile, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "holdfast")
+    with running(profile, "0.0.0.0") as server:
+        ask(server, f"/api/version?x=1&token={server.token}")
+        assert "/api/version?x=1&token=…" in caplog.text
+        assert str(server.token) not in caplog.text
 
 
 def test_a_new_version_is_served(profile: Profile) -> None:

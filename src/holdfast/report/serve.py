@@ -12,6 +12,7 @@ import errno
 import hmac
 import ipaddress
 import logging
+import re
 import secrets
 import socket
 import sys
@@ -143,7 +144,11 @@ class _Handler(BaseHTTPRequestHandler):
     server_version, sys_version = "Holdfast", ""
 
     def do_GET(self) -> None:
-        where = urlsplit(self.path)
+        try:
+            where = urlsplit(self.path)
+        except ValueError:
+            self._fail(HTTPStatus.BAD_REQUEST, "that is no path")
+            return
         asked = {name: values[-1] for name, values in parse_qs(where.query).items()}
         if not self.server.allows_name(self.headers.get("Host")):
             names = "localhost or 127.0.0.1"
@@ -210,7 +215,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002  as the base has it
         """Requests are told with --verbose alone, and never with their token."""
-        told = (format % arguments).partition("?token=")[0]
+        told = re.sub(r"token=[^& ]*", "token=…", format % arguments)
         _log.info("%s %s", self.address_string(), told)
 
 
