@@ -412,3 +412,21 @@ def _tuples(
 ) -> set[tuple[object, ...]]:
     cells = [[row[c] for c in columns] for row in rows]
     return {tuple(map(exact, each)) for each in cells if nulls or None not in each}
+
+
+# --- columns ------------------------------------------------------------------------------
+
+
+def column_facts(cells: list[object]) -> tuple[int, int, object, object]:
+    """Nulls, distinct values, the lowest and the highest; NaN is the highest number."""
+    there = [cell for cell in cells if cell is not None]
+
+    def order(cell: object) -> object:
+        if isinstance(cell, str):
+            return cell.encode()
+        nan = isinstance(cell, float) and math.isnan(cell)
+        return (nan, 0.0 if nan else cell)
+
+    lowest = min(there, key=order, default=None)  # type: ignore[arg-type,type-var]
+    highest = max(there, key=order, default=None)  # type: ignore[arg-type,type-var]
+    return len(cells) - len(there), len({exact(cell) for cell in there}), lowest, highest

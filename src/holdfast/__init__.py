@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         TableDiff,
         Verification,
     )
+    from holdfast.model.columns import ColumnFacts
     from holdfast.model.commits import Choice, EvidenceRecord
     from holdfast.model.comparisons import Comparison, Space
     from holdfast.model.constraints import (
@@ -89,6 +90,7 @@ _PLACES = {
     "Superseded": "model.changes",
     "TableDiff": "model.changes",
     "Verification": "model.changes",
+    "ColumnFacts": "model.columns",
     "Choice": "model.commits",
     "AgreeSet": "model.constraints",
     "Attribute": "model.constraints",
@@ -153,6 +155,7 @@ __all__ = [
     "Changes",
     "Choice",
     "Cluster",
+    "ColumnFacts",
     "Comparison",
     "ConflictError",
     "Constraint",

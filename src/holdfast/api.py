@@ -21,6 +21,7 @@ from holdfast.input.frames import InMemory, as_arrow, is_table
 from holdfast.input.sources import Source
 from holdfast.model import markup
 from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff, Verification
+from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import SourceRecord, unknown_table
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import (
@@ -365,6 +366,10 @@ class Profile:
     def snapshot(self, version: int | None = None) -> Snapshot:
         """Everything that a version (by default the current one) says."""
         return snapshot(self._store, version)
+
+    def columns(self, table: str) -> Results[ColumnFacts]:
+        """What is known of each column's values: nulls, distinct values, minimum and maximum."""
+        return Results(ColumnFacts, self._table(table).facts)
 
     def keys(self, table: str, max_error: float = 0.0) -> Results[Key]:
         """The minimal keys of a table, shortest first.

@@ -37,7 +37,7 @@ def test_profile_shows_the_keys(run: Run, in_process: None, tmp_path: Path) -> N
     assert "version 1" in result.out
     assert "Two nulls count as equal." in result.out
     assert "sales: 4 rows, 5 columns\n" in result.out
-    assert "    id\n    customer, day\n" in result.out
+    assert "    id, never null\n    customer, day, never null\n" in result.out
     assert "non-key" not in result.out
 
 
@@ -48,7 +48,7 @@ def test_profile_as_json_is_what_show_prints(run: Run, in_process: None, tmp_pat
         "tables": json.loads(told)["tables"]
     }
     shown = json.loads(run("show", tmp_path / "new", "--format", "json").out)["tables"]["orders"]
-    del shown["non_keys"]
+    del shown["non_keys"], shown["column_facts"]
     assert json.loads(told)["tables"]["orders"] == shown
 
 
@@ -63,13 +63,44 @@ def test_show_json(run: Run, shop: Path) -> None:
     assert orders["columns"] == HEADER.strip().split(",")
     assert orders["keys"][:2] == [{"columns": ["id"]}, {"columns": ["customer", "day"]}]
     assert orders["duplicates"] == 0
-    lists = {"keys", "non_keys", "functional_dependencies"}
+    lists = {"keys", "non_keys", "functional_dependencies", "column_facts"}
     assert set(orders) == {"rows", "columns", "duplicates", *lists}
     assert {"lhs": ["id"], "rhs": "day", "error": 0.0} in orders["functional_dependencies"]
     for non_key in orders["non_keys"]:
         one, two = non_key["witness"]
         agree = [name for name in orders["columns"] if one[name] == two[name]]
         assert agree == non_key["columns"]
+
+
+def test_show_columns(run: Run, shop: Path) -> None:
+    text = run("show", shop, "columns").out
+    assert text.splitlines()[0] == "orders: 4 rows"
+    lines = [line.split() for line in text.splitlines()[1:]]
+    assert lines[0] == ["column", "type", "nulls", "distinct", "minimum", "maximum"]
+    assert lines[1] == ["id", "bigint", "0", "4", "1", "4"]
+    assert lines[4] == ["`first", "name`", "string", "0", "2", "Ann", "Bob"]
+    assert lines[5] == ["note", "string", "2", "2", "late", "'null'"]
+    form = json.loads(run("show", shop, "columns", "--format", "json", "--limit", "1").out)
+    orders = form["tables"]["orders"]
+    assert orders["counts"] == {"column_facts": 5}
+    assert orders["column_facts"] == [
+        {"name": "id", "type": "bigint", "nulls": 0, "distinct": 4, "estimated": False,
+         "minimum": 1, "maximum": 4}
+    ]  # fmt: skip
+    whole = json.loads(run("show", shop, "--format", "json").out)["tables"]["orders"]
+    assert whole["column_facts"][:1] == orders["column_facts"]
+    facts = Profile.open(shop).columns("orders")
+    assert facts.to_dict() == whole["column_facts"]
+    assert facts.to_pandas()["minimum"].tolist()[:2] == ["1", "7"]
+
+
+def test_keys_are_shown_with_their_nulls(run: Run, in_process: None, tmp_path: Path) -> None:
+    path = write(tmp_path, "t", "a,b,note\n1,1,\n2,2,x\n2,3,\n")
+    told = run("profile", path, "--into", tmp_path / "new", "--nulls", "unequal").out
+    assert "    b, never null\n    note, 2 nulls\n" in told
+    path = write(tmp_path, "u", "a,day\n1,\n2,x\n2,\n")
+    told = run("profile", path, "--into", tmp_path / "other").out
+    assert "    a, day, 2 nulls in day\n" in told
 
 
 def test_show_a_part(run: Run, shop: Path) -> None:

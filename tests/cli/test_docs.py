@@ -27,6 +27,7 @@ from holdfast.model.changes import (
     TableDiff,
     Verification,
 )
+from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.comparisons import EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
 from holdfast.model.constraints import (
@@ -113,6 +114,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
         evidence={"agreement": EvidenceRecord(Choice("counted", 0.002, 60.0, "asked for"))},
         segments=1, indexes=(Index(("id",), 1000, 1.0),),
     )  # fmt: skip
+    facts = (ColumnFacts("orders", "id", "bigint", 0, 1000, False, 1, 1000),)
     short = replace(orders.evidence["agreement"], limits=Limits(2, 1))
     hurried = replace(orders, evidence={"agreement": short})
     twice = TableSnapshot("log", 9, ("at", "what"), (), 1, ({"at": 5, "what": "start"},),
@@ -192,6 +194,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(shown),
             forms.show(Snapshot(3, created, options, {"orders": depending})),
             forms.show(ruled),
+            forms.columns(Snapshot(3, created, options, {"orders": replace(orders, facts=facts)})),
             forms.agree_sets(shown, {"orders": [AgreeSet(("city", "day"), 17)]}),
             forms.show(replace(shown, found={"inds": contained}), ["inds"]),
             forms.show(replace(shown, found={"inds": contained}), ["foreign-keys"]),

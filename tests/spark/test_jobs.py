@@ -5,7 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -137,3 +140,30 @@ def test_a_batch_of_several_tables(
         {"lines": {"inserts": frame(two, (99, 101))}, "orders": {"inserts": frame(two)}}
     )
     assert "lines(id) in orders(id)" in [str(each.constraint) for each in check.broken]
+
+
+def test_facts_about_columns(
+    spark: SparkSession, frame: Callable[..., DataFrame], profile: Callable[..., Profile]
+) -> None:
+    """They come with the rows, and cost no job of their own."""
+    schema = "id bigint, name string, paid decimal(20,2), at timestamp, flag boolean"
+    moment = datetime(2026, 11, 15, 9, 30, tzinfo=UTC)
+    rows = [(i, f"n{i % 5}", Decimal(i) / 4, moment, i > 3) for i in range(20)]
+    kept = profile(frame(schema, *rows, (20, None, None, None, None)))
+
+    def told() -> list[tuple[Any, ...]]:
+        return [(each.nulls, each.minimum, each.maximum) for each in kept.columns("t")]
+
+    instant = "2026-11-15T09:30:00+00:00"
+    last = [(1, instant, instant), (1, False, True)]
+    assert told() == [(0, 0, 20), (1, "n0", "n4"), (1, "0.00", "4.75"), *last]
+    with counted(spark) as jobs:
+        kept.apply("t", deletes=frame(schema, rows[10]))
+    with counted(spark) as more:
+        kept.apply("t", deletes=frame(schema, rows[0]))
+    assert more.number == jobs.number, "what is lowest then is told by the tasks that find the row"
+    assert told() == [(0, 1, 20), (1, "n0", "n4"), (1, "0.25", "4.75"), *last]
+    kept.apply("t", deletes=frame(schema, *(row for row in rows[1:] if row[1] == "n4")))
+    assert told()[1] == (1, "n0", "n3")
+    assert kept.verify().equal
+    assert kept.columns("t").to_spark(spark).count() == 5

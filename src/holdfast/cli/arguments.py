@@ -330,13 +330,16 @@ def kinds_help(purpose: str, by_default: Sequence[str]) -> str:
 AGREE_SETS = "agree-sets"
 """What ``show`` can be asked for that is no list of a kind: what pairs of rows show."""
 
+COLUMNS = "columns"
+"""The same: what is known of each column."""
+
 
 def part_names() -> list[str]:
     """What ``show`` can be asked for.
 
     >>> part_names()
-    ['keys', 'non-keys', 'fds', 'dcs', 'agree-sets', 'inds', 'foreign-keys']
+    ['columns', 'keys', 'non-keys', 'fds', 'dcs', 'agree-sets', 'inds', 'foreign-keys']
     """
     of_tables = [part.name for parts in families.table_parts().values() for part in parts]
     of_profile = [part.name for parts in families.profile_parts().values() for part in parts]
-    return [*of_tables, AGREE_SETS, *of_profile]
+    return [COLUMNS, *of_tables, AGREE_SETS, *of_profile]

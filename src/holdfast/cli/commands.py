@@ -462,7 +462,7 @@ def show(
     quiet: Quiet = False,  # noqa: ARG001  every command takes it
     verbose: Verbose = False,
 ) -> int:
-    """Show what a profile knows: keys and non-keys, dependencies, foreign keys, rules."""
+    """Show what a profile knows: columns, keys and non-keys, dependencies, foreign keys, rules."""
     from dataclasses import replace
 
     from holdfast.api import Profile
@@ -476,6 +476,13 @@ def show(
         if table not in found.tables:
             raise unknown_table(table, found.tables)
         found = replace(found, tables={table: found.tables[table]})
+    if part == arguments.COLUMNS:
+        if output == Output.JSON:
+            _print_json(forms.columns(found, limit))
+        else:
+            page = terminal.Page(sys.stdout, everything=everything, limit=limit)
+            terminal.columns(page, found)
+        return 0
     if part == arguments.AGREE_SETS:
         # Where no table has them, the first one says why.
         having = {*filter(opened.counts_pairs, found.tables)} or {*found.tables}

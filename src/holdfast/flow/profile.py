@@ -20,6 +20,7 @@ from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run, about, watched
+from holdfast.table import columns
 from holdfast.table.batch import estimated
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
@@ -114,7 +115,10 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
     distinct = tasks.estimate(intake.task_results) or [0.0] * len(intake.columns.names)
     number = len(intake.segments) + 1
     at = intake.rows if sketches else 0
-    return Table(name, intake.columns, row_input.source, intake.segments, number, distinct, at)
+    facts = columns.records(intake.columns, columns.collected(intake.columns, intake.task_results))
+    return Table(
+        name, intake.columns, row_input.source, intake.segments, number, distinct, at, facts=facts
+    )
 
 
 def _discovered(run: Run, known: Known) -> Known:

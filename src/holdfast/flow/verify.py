@@ -22,6 +22,7 @@ from holdfast.model.names import listed
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run, about, watched
+from holdfast.table import columns
 from holdfast.table.placement import shares
 from holdfast.tasks import check as check_tasks
 from holdfast.tasks.result import error_of
@@ -90,11 +91,13 @@ def _verify_table(run: Run, kept: Known) -> Iterator[str]:
         (check_tasks.check, check_tasks.Check(share, table.columns.schema))
         for share in shares(view, run.runner.tasks)
     ]
-    wrong = [line for r in run.runner.run(calls) for p in r for line in p.facts["wrong"]]
+    task_results = [task_result for result in run.runner.run(calls) for task_result in result]
+    wrong = [line for task_result in task_results for line in task_result.facts["wrong"]]
     if wrong:
         # What else would be found comes from damaged files.
         yield from wrong
         return
+    yield from columns.differences(table, task_results)
     if not kept.evidence:
         return
     fresh, anew = pairs.anew(run, table, kept.evidence)

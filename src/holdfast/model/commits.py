@@ -95,6 +95,25 @@ class EvidenceRecord:
 
 
 @dataclass(frozen=True)
+class Extreme:
+    """The lowest or the highest value of a column: as it is shown, as hexadecimal text that has the
+    order of the values, and how many rows have it (None: not known)."""
+
+    value: Any
+    key: str
+    rows: int | None
+
+
+@dataclass(frozen=True)
+class ColumnRecord:
+    """What is known of a column's values."""
+
+    nulls: int
+    lowest: Extreme | None  # None: there is no value, or none with an order
+    highest: Extreme | None
+
+
+@dataclass(frozen=True)
 class TableRecord:
     """One table: its rows, and what is known of them."""
 
@@ -111,6 +130,7 @@ class TableRecord:
     duplicated: tuple[Row, ...] = ()  # one of them, as it is shown
     evidence: dict[str, EvidenceRecord] = field(default_factory=dict)  # by space of comparisons
     counts: dict[str, int] = field(default_factory=dict)  # of constraints, by kind
+    facts: tuple[ColumnRecord, ...] = field(default=(), metadata=ADDED)  # per column; or not known
 
     @property
     def data_files(self) -> list[str]:

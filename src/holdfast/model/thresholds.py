@@ -56,6 +56,9 @@ class Thresholds:
     segment_rows: int = 1 << 20
     """Rows at which a segment is closed, so that a task's memory has a bound."""
 
+    shown_bytes: int = 256
+    """Bytes of the lowest and the highest text of a column that are kept."""
+
     raw_rows: int = 4_096
     """Raw rows that are decompressed to show one."""
 

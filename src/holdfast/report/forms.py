@@ -124,6 +124,8 @@ def _table(
     limit: int | None,
 ) -> Form:
     form: Form = {"rows": table.rows, "columns": list(table.columns)}
+    if parts is None and table.facts:
+        form["column_facts"] = Forms(table.facts)
     asked = families.table_parts(parts)
     known = [part for kind in asked if kind.name in table.found for part in asked[kind]]
     lists: Form = {}
@@ -166,6 +168,15 @@ def _cut(lists: Form, limit: int | None) -> Form:
         return lists
     cut = {name: each[:limit] for name, each in whole.items()}
     return {**lists, **cut, "counts": {name: len(each) for name, each in whole.items()}}
+
+
+def columns(snapshot: Snapshot, limit: int | None = None) -> Form:
+    """What is known of the columns of tables."""
+    tables = {
+        name: {"rows": table.rows, **_cut({"column_facts": Forms(table.facts)}, limit)}
+        for name, table in snapshot.tables.items()
+    }
+    return {"version": snapshot.version, "tables": tables}
 
 
 def agree_sets(

@@ -13,9 +13,10 @@ from holdfast.families.functional_dependencies.reading import Dependencies
 from holdfast.families.inclusion_dependencies.reading import Inclusions
 from holdfast.families.keys.reading import FoundKeys
 from holdfast.families.stored import StoredProfile, StoredTable, columns_of
+from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
-from holdfast.model.constraints import AgreeSet, Key, NonKey, shortest_first
+from holdfast.model.constraints import AgreeSet, Attribute, Key, NonKey, shortest_first
 from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 from holdfast.store import Store
@@ -48,6 +49,7 @@ class TableSnapshot:
     segments: int = 0
     indexes: tuple[Index, ...] = ()
     distinct: tuple[float, ...] = ()  # estimated distinct values per column
+    facts: tuple[ColumnFacts, ...] = ()  # of each column
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -148,8 +150,13 @@ def _snapshot(store: Store, version: int, last: bool) -> Snapshot:
         for name, record in commit.tables.items()
     }
     whole = StoredProfile(store, commit, options, tables)
-    found = {kind.name: kind.of_profile(whole) for kind in families.REGISTRY.values()}
-    return Snapshot(commit.version, commit.created, options, tables, _looked_for(found))
+    found = _looked_for({k.name: k.of_profile(whole) for k in families.REGISTRY.values()})
+    counted = found["inds"].shared.distinct if "inds" in found else {}
+    nulls = options["inclusion_nulls"] == "values"
+    for name, table in tables.items():
+        facts = tuple(_with_distinct(each, table, counted, nulls) for each in table.facts)
+        tables[name] = replace(table, facts=facts)
+    return Snapshot(commit.version, commit.created, options, tables, found)
 
 
 def _table(table: StoredTable) -> TableSnapshot:
@@ -168,7 +175,39 @@ def _table(table: StoredTable) -> TableSnapshot:
         len(record.segments),
         tuple(_index(record, name) for name in record.indexed),
         record.distinct,
+        tuple(_facts(table.name, record, column) for column in range(len(names))),
     )
+
+
+def _facts(table: str, record: TableRecord, column: int) -> ColumnFacts:
+    """What the rows tell of a column; its distinct values as they were estimated."""
+    facts = ColumnFacts(table, record.columns.names[column], record.columns.types[column])
+    if not record.facts:
+        return facts
+    known = record.facts[column]
+    if record.estimated_at or not record.rows:
+        # A null is one more value to the estimate.
+        estimate = round(record.distinct[column]) - bool(known.nulls) if record.rows else 0
+        most = record.rows - known.nulls
+        number = min(max(estimate, int(most > 0)), most)
+        facts = replace(facts, distinct=number, estimated=most > 1)
+    lowest, highest = (end.value if end else None for end in (known.lowest, known.highest))
+    return replace(facts, nulls=known.nulls, minimum=lowest, maximum=highest)
+
+
+def _with_distinct(
+    facts: ColumnFacts, table: TableSnapshot, counted: Mapping[Attribute, int], nulls: bool
+) -> ColumnFacts:
+    """With the exact number of distinct values where it is known: where values are counted
+    (``nulls``: a null with them), and of a column that is a key."""
+    attribute = Attribute(facts.table, facts.name)
+    if attribute in counted:
+        one = nulls and (facts.nulls is None or facts.nulls > 0)
+        return replace(facts, distinct=counted[attribute] - one, estimated=False)
+    unique = not table.duplicates and any(key.columns == (facts.name,) for key in table.keys)
+    if unique and facts.nulls is not None:
+        return replace(facts, distinct=table.rows - facts.nulls, estimated=False)
+    return facts
 
 
 def _index(record: TableRecord, name: str) -> Index:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.table import Table
+
 from holdfast import families
 from holdfast.families.base import Kind
 from holdfast.families.denial_constraints.chosen import Predicates
@@ -21,8 +23,8 @@ from holdfast.model.constraints import AgreeSet, Constraint, Row
 from holdfast.model.explanation import Example, Explanation, Past
 from holdfast.model.names import listed
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.screen.page import GAP, WIDEST_CELL, figures
 from holdfast.screen.page import Page as Page
-from holdfast.screen.page import figures
 from holdfast.screen.text import count, moment, plain, share, size, value_text
 
 _NULLS = {
@@ -83,6 +85,29 @@ def predicates(page: Page, chosen: Mapping[str, Predicates]) -> None:
         page.line("Today's rows would choose otherwise:", "", 2)
         for line in each.otherwise:
             page.line(plain(line), "yellow", 4)
+
+
+def columns(page: Page, snapshot: Snapshot) -> None:
+    """What is known of each column."""
+    for place, table in enumerate(snapshot.tables.values()):
+        if place:
+            page.line()
+        page.line(f"{plain(table.name)}: {count(table.rows, 'row')}", "bold")
+        grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+        for name in ("column", "type"):
+            grid.add_column(name, overflow="fold")
+        for name in ("nulls", "distinct"):
+            grid.add_column(name, justify="right", no_wrap=True)
+        for name in ("minimum", "maximum"):
+            grid.add_column(name, no_wrap=True, max_width=WIDEST_CELL)
+        for each in table.facts[: page.limit]:
+            nulls = "" if each.nulls is None else f"{each.nulls:,}"
+            about = "about " if each.estimated else ""
+            distinct = "" if each.distinct is None else f"{about}{each.distinct:,}"
+            ends = ["" if e is None else value_text(e) for e in (each.minimum, each.maximum)]
+            grid.add_row(plain(listed([each.name])), plain(each.type), nulls, distinct, *ends)
+        page.table(grid, 2)
+        page.more(len(table.facts))
 
 
 def agree_sets(page: Page, counted: dict[str, list[AgreeSet] | None]) -> None:

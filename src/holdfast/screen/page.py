@@ -22,7 +22,8 @@ GAP = 2
 """Between the columns of a table, and by how much what belongs to a line is indented."""
 
 _WIDTH_WITHOUT_TERMINAL = 100
-_WIDEST_CELL = 32
+WIDEST_CELL = 32
+"""Longer values are cut."""
 
 
 class _Console(Console):
@@ -103,7 +104,7 @@ class Page:
         fitting: list[str] = []
         for name in names:
             cells = [plain(name), *(cell(row.get(name)).plain for row in rows)]
-            room -= min(max(map(cell_len, cells)), _WIDEST_CELL) + GAP
+            room -= min(max(map(cell_len, cells)), WIDEST_CELL) + GAP
             if fitting and room + GAP < 0:
                 break
             fitting.append(name)
@@ -111,7 +112,7 @@ class Page:
         for name in fitting:
             style = "bold underline" if name in first or name in marked else "bold"
             header = Text(plain(name), style)
-            grid.add_column(header, header_style="", no_wrap=True, max_width=_WIDEST_CELL)
+            grid.add_column(header, header_style="", no_wrap=True, max_width=WIDEST_CELL)
         for row in rows:
             shown = {name: cell(row.get(name)) for name in fitting}
             for name in shown.keys() & {*marked}:

@@ -11,13 +11,17 @@ import numpy as np
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput, fitted
 from holdfast.model import thresholds
+from holdfast.model.commits import ColumnRecord
 from holdfast.store.run import Run
+from holdfast.table import columns
 from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.indexing import with_indexes
 from holdfast.table.matching import Found, Requests, Sought, find_rows, indexed, with_deleted
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
+from holdfast.tasks.columns import Facts
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import ROWS, Segment
 from holdfast.tasks.view import View
 
@@ -48,6 +52,7 @@ class BatchIntake:
     added: tuple[Segment, ...]
     requests: tuple[Requests, ...]
     digest: str
+    facts: tuple[Facts, ...]  # of the columns of the added rows
 
     def counts(self, matched: tuple[int, ...]) -> RowCounts:
         """How many rows change in which way, when so many of each request were found."""
@@ -76,10 +81,12 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
     added: tuple[Segment, ...] = ()
     requests: list[Requests] = []
     digests: list[str] = []
+    written: list[TaskResult] = []
     if batch.inserts is not None:
         row_input = fitted(batch.inserts, table.name, table.columns)
         intake = read(run.runner, row_input, run.destination, number, run.progress, table.indexed)
         added = intake.segments
+        written += intake.task_results
         digests.append(f"inserts={intake.fingerprint}")
     for what, given in (("update", batch.updates), ("upsert", batch.upserts)):
         if given is None:
@@ -90,6 +97,7 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
             run.runner, row_input, run.destination, number + len(added), run.progress, names
         )
         added += tuple(_with_indexes_of(table, segment) for segment in intake.segments)
+        written += intake.task_results
         optional = what == "upsert"
         own = table.columns
         requests.append(
@@ -101,19 +109,20 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
         wanted = table.columns if whole or not key else table.columns.pick(list(key))
         row_input = fitted(batch.deletes, table.name, wanted)
         destination = replace(run.destination, keep_rows=True)
-        columns = key or everything
-        places = columns if wanted is table.columns else tuple(range(len(columns)))
-        names = () if index == ROWS else (str(places[columns.index(int(index))]),)
+        matched = key or everything
+        places = matched if wanted is table.columns else tuple(range(len(matched)))
+        names = () if index == ROWS else (str(places[matched.index(int(index))]),)
         first = number + len(added)
         intake = read(run.runner, row_input, destination, first, run.progress, names)
         label, optional = row_input.label, batch.if_exists
         requests.append(
-            Requests("delete", label, wanted, intake.segments, columns, places, index, optional)
+            Requests("delete", label, wanted, intake.segments, matched, places, index, optional)
         )
         digests.append(f"deletes={intake.fingerprint}")
     if batch.row_key:
         digests.append(f"key={json.dumps(batch.row_key)}")
-    return BatchIntake(added, tuple(requests), " ".join(digests))
+    facts = columns.collected(table.columns, written)
+    return BatchIntake(added, tuple(requests), " ".join(digests), facts)
 
 
 def _look_up_by(table: Table, key: tuple[int, ...]) -> str:
@@ -138,10 +147,30 @@ def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[
     if asked:
         with run.stage("locate"):
             run.progress("locate", rows=sum(each.rows for _, some in asked for each in some))
-            sought = [Sought(t.name, _searched(run, t, some), some) for t, some in asked]
+            sought = [
+                Sought(
+                    before.name,
+                    _searched(run, before, requests),
+                    requests,
+                    before.columns.schema,
+                    columns.end_words(before),
+                )
+                for before, requests in asked
+            ]
             found = find_rows(run.runner, sought)
             deleted = {each.table: rows for each, rows in zip(sought, found, strict=True)}
-    return [_changed(run, *each, deleted.get(each[0].name)) for each in intakes]
+    left = []
+    for before, intake in intakes:
+        table, gone = before, deleted.get(before.name)
+        if gone is not None:
+            with run.stage("locate"):
+                table = with_deleted(run.store, run.lease, before, gone)
+        left.append(columns.left(before, table, gone, intake.facts))
+    facts = columns.settled(run, left)
+    return [
+        _changed(*each, rest.table, deleted.get(each[0].name), known)
+        for each, rest, known in zip(intakes, left, facts, strict=True)
+    ]
 
 
 def _searched(run: Run, table: Table, requests: Sequence[Requests]) -> View:
@@ -154,16 +183,18 @@ def _searched(run: Run, table: Table, requests: Sequence[Requests]) -> View:
     return with_indexes(run.runner, view, run.destination.prefix, sorted(names))
 
 
-def _changed(run: Run, before: Table, intake: BatchIntake, found: Found | None) -> RowChange:
-    after = before
-    gone = np.empty(0, np.int64)
-    matched: tuple[int, ...] = ()
-    if found is not None:
-        with run.stage("locate"):
-            after = with_deleted(run.store, run.lease, before, found)
-        gone, matched = found.ids, found.matched
+def _changed(
+    before: Table,
+    intake: BatchIntake,
+    after: Table,
+    found: Found | None,
+    facts: tuple[ColumnRecord, ...],
+) -> RowChange:
+    gone = found.ids if found else np.empty(0, np.int64)
+    matched = found.matched if found else ()
     after = replace(
         after,
+        facts=facts,
         segments=after.segments + intake.added,
         next_number=after.next_number
         + sum(len(r.segments) for r in intake.requests)

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.input.row_input import Columns
@@ -16,6 +17,7 @@ from holdfast.model.errors import BatchError
 from holdfast.store import Lease, Store
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
+from holdfast.tasks.columns import Ends, EndWords, ends_of
 from holdfast.tasks.encode import layout
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.rows import (
@@ -65,6 +67,8 @@ class Sought:
     table: str
     view: View
     requests: tuple[Requests, ...]
+    schema: pa.Schema
+    ends: tuple[EndWords, ...] = ()  # the lowest and highest values of its columns
 
 
 @dataclass(frozen=True)
@@ -74,12 +78,15 @@ class Found:
     ids: I64  # in order
     fewer_duplicates: int
     matched: tuple[int, ...]
+    nulls: I64  # how many of the rows are null in each column
+    had: dict[tuple[int, int], int]  # and have its lowest and its highest value
+    rest: dict[int, Ends]  # those of the rows that stay, where the tasks told
 
 
 def find_rows(runner: Runner, sought: Sequence[Sought]) -> list[Found]:
     """The rows that the requests mean, table by table, in one job; an error that shows the row if
     they do not fit."""
-    calls = [[_calls(runner, each.view, one) for one in each.requests] for each in sought]
+    calls = [_table_calls(runner, each) for each in sought]
     together = [call for table in calls for some in table for call in some]
     results = iter(runner.run(together) if together else [])
     return [
@@ -88,7 +95,15 @@ def find_rows(runner: Runner, sought: Sequence[Sought]) -> list[Found]:
     ]
 
 
-def _calls(runner: Runner, view: View, request: Requests) -> list[Call]:
+def _table_calls(runner: Runner, sought: Sought) -> list[list[Call]]:
+    """For each of the requests."""
+    calls = [_calls(runner, sought.view, one, sought.ends) for one in sought.requests]
+    # A task that is alone knows all rows that go, and so what is left.
+    schema = sought.schema if sum(map(len, calls)) == 1 else None
+    return [[(task, replace(item, schema=schema)) for task, item in some] for some in calls]
+
+
+def _calls(runner: Runner, view: View, request: Requests, ends: tuple[EndWords, ...]) -> list[Call]:
     """One call for each range of the codes of the requests."""
     if not request.rows:
         return []
@@ -104,7 +119,7 @@ def _calls(runner: Runner, view: View, request: Requests) -> list[Call]:
     widths = layout(request.own.schema).widths
     columns, places = request.columns, request.places
     return [
-        (locate, Locate(view, request.segments, widths, columns, places, index, *each))
+        (locate, Locate(view, request.segments, widths, columns, places, index, *each, ends=ends))
         for each in ranges
     ]
 
@@ -128,7 +143,17 @@ def _found(sought: Sought, results: list[list[TaskResult]]) -> Found:
         verbs = " and ".join(sorted(f"{request.what}s" for request in requests if request.rows))
         raise BatchError(f"table {table!r}: the batch {verbs} the same row: {row}")
     fewer = sum(result.facts["fewer"] for mine in results for result in mine)
-    return Found(together, fewer, tuple(map(len, ids)))
+    told = [result for mine in results for result in mine]
+    nulls = sum((each.arrays["nulls"] for each in told), np.zeros(view.columns, np.int64))
+    had = sum((each.arrays["had"] for each in told), np.zeros(len(sought.ends), np.int64))
+    return Found(
+        together,
+        fewer,
+        tuple(map(len, ids)),
+        nulls,
+        {(end.column, end.side): int(n) for end, n in zip(sought.ends, had, strict=True)},
+        {column: ends_of(form) for each in told for column, *form in each.facts["rest"]},
+    )
 
 
 def _ids(results: list[TaskResult]) -> I64:

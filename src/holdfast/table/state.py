@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.input.row_input import Columns
-from holdfast.model.commits import SourceRecord, TableRecord
+from holdfast.model.commits import ColumnRecord, SourceRecord, TableRecord
 from holdfast.model.options import Options
 from holdfast.tasks.encode import layout
 from holdfast.tasks.segments import Segment
@@ -31,6 +31,7 @@ class Table:
     indexed: tuple[str, ...] = ()  # the names of its indexes, apart from that of whole rows
     duplicates: int = 0  # rows that repeat an earlier one
     repeated: list[list[int]] = field(default_factory=list)  # a few pairs of such rows
+    facts: tuple[ColumnRecord, ...] = ()  # of each column; nothing where they are not known
 
     @property
     def rows(self) -> int:
@@ -64,6 +65,7 @@ class Table:
             self.indexed,
             self.duplicates,
             tuple((one, two) for one, two in self.repeated),
+            facts=self.facts,
         )
 
     @staticmethod
@@ -80,4 +82,5 @@ class Table:
             record.indexed,
             record.duplicates,
             [list(pair) for pair in record.repeated],
+            record.facts,
         )

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels.evidence import pair_mask
+from holdfast.tasks.columns import column_facts
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.result import TaskResult, told
 from holdfast.tasks.sealed import damage
@@ -78,7 +80,11 @@ def check(item: Check) -> Iterator[TaskResult]:
                     wrong.append(f"{path}: is not the sorted column {name} of {segment.words}")
         except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
             wrong.append(f"{path}: cannot be read ({error})")
-    yield TaskResult({"wrong": wrong})
+    facts: dict[str, Any] = {"wrong": wrong}
+    if not wrong:
+        numbers = range(len(item.schema))
+        facts["columns"] = [column_facts(item.view, item.schema, c).to_form() for c in numbers]
+    yield TaskResult(facts)
 
 
 def check_witnesses(item: Witnesses) -> Iterator[TaskResult]:

@@ -88,6 +88,21 @@ def layout(schema: pa.Schema) -> Layout:
     return Layout(widths, tuple(sum(widths[:c]) for c in range(len(widths))))
 
 
+def orders(type_: pa.DataType) -> bool:
+    """Whether the words of a type have the order of the values."""
+    return bool(
+        at.is_boolean(type_)
+        or (_integer(type_) and type_.id != _MONTH_INTERVAL)
+        or at.is_floating(type_)
+        or at.is_decimal128(type_)
+    )
+
+
+def has_bytes(type_: pa.DataType) -> bool:
+    """Whether values of a type are bytes, of which words are hashes."""
+    return _bytes(type_)
+
+
 def encode(batch: pa.RecordBatch, layout: Layout) -> Words:
     """The words of a batch, as a C-contiguous matrix of shape (total, rows)."""
     widths = tuple(_width(field.name, field.type) for field in batch.schema)

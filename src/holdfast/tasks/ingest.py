@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import evidence, index
 from holdfast.model import thresholds
 from holdfast.tasks import encode, text
+from holdfast.tasks.columns import Collected
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
@@ -311,6 +312,7 @@ class _Writer:
         self._rows = 0
         self._raw: RawRows | None = None
         self._sketches = Sketches(self._shape) if self._spec.sketches else None
+        self._columns = Collected(self._spec.schema, self._spec.keep_raw)
 
     def abandon(self) -> None:
         """Something was wrong with the data: write no more."""
@@ -327,6 +329,7 @@ class _Writer:
             self._words[self._rows :] = words.T
             if self._sketches:
                 self._sketches.add(words)
+            self._columns.add(words, piece)
             if self._spec.keep_raw:
                 self._write_raw(piece)
             self._rows += piece.num_rows
@@ -360,7 +363,13 @@ class _Writer:
         arrays: dict[str, NDArray[Any]] = {"fingerprint": index.fingerprint(row_codes(words))}
         if self._sketches:
             arrays["sketch"] = self._sketches.hashes
-        facts = {"words": path, "raw": raw, "rows": self._rows, "indexes": built}
+        facts = {
+            "words": path,
+            "raw": raw,
+            "rows": self._rows,
+            "indexes": built,
+            "columns": self._columns.forms,
+        }
         self.written += self._rows
         self._start()
         return TaskResult(facts, arrays)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.model import thresholds
+from holdfast.tasks.columns import EndWords, column_ends, null_flags
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     ROWS,
@@ -44,6 +48,8 @@ class Locate:
     index: str | None
     low: int | None = None  # the least code; None: no bound
     high: int | None = None  # above all codes
+    schema: pa.Schema | None = None  # of the table, where this task finds all rows that go from it
+    ends: tuple[EndWords, ...] = ()  # the lowest and highest values of its columns
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,9 @@ where a row can be meant once."""
 def locate(item: Locate) -> Iterator[TaskResult]:
     """The rows that requests mean, by segment: of equal rows as many as are asked for, wherever
     they are. And for every reason to refuse requests the first that it applies to; how many
-    repeated rows go.
+    repeated rows go; how many of those that go are null in each column, and how many have the
+    lowest and highest values. Where all that have one go, and there are not too many others to look
+    at here, also what is lowest and highest in that column then.
 
     Memory follows the requests in the range; what comes back, the rows that match.
     """
@@ -85,6 +93,9 @@ def locate(item: Locate) -> Iterator[TaskResult]:
     counts = np.zeros(len(wide), np.int64)
     segments, ends, positions = [], [], [np.empty(0, np.uint32)]
     taken = 0
+    nulls = np.zeros(view.columns, np.int64)
+    had = np.zeros(len(item.ends), np.int64)
+    gone: dict[int, I64] = {}
     for segment in view.segments if len(wide) else ():
         stored = view.stored(segment)
         ranges = _look_up_request(item, segment, wide, stored.words)
@@ -95,7 +106,13 @@ def locate(item: Locate) -> Iterator[TaskResult]:
             taken += kept
             segments.append(segment.number)
             ends.append(taken)
-            positions.append(np.sort(out[:kept]).astype(np.uint32))
+            gone[segment.number] = np.sort(out[:kept])
+            positions.append(gone[segment.number].astype(np.uint32))
+            rows = stored.words[gone[segment.number]]
+            for column in range(view.columns):
+                mask = rows[:, view.shape.owner.size + column // 64]
+                nulls[column] += np.count_nonzero(null_flags(mask, column))
+            had += np.array([_having(rows, view.shape, end) for end in item.ends], np.int64)
     # Of m equal rows m - 1 repeat another one; afterwards m - d - 1 of them, or none. Rows with a
     # null never repeat another where nulls are unequal: they are not counted there either.
     fewer = np.maximum(counts - 1, 0) - np.maximum(counts - need - 1, 0)
@@ -108,9 +125,34 @@ def locate(item: Locate) -> Iterator[TaskResult]:
             k = int(np.flatnonzero(where)[np.argmin(first[where])])
             refused.append([reason, int(numbers[first[k]]), int(need[k]), int(counts[k])])
     yield TaskResult(
-        {"refused": refused, "fewer": int(fewer.sum()), "segments": segments, "ends": ends},
-        {"positions": np.concatenate(positions)},
+        {
+            "refused": refused,
+            "fewer": int(fewer.sum()),
+            "segments": segments,
+            "ends": ends,
+            "rest": _rest(item, had, gone),
+        },
+        {"positions": np.concatenate(positions), "nulls": nulls, "had": had},
     )
+
+
+def _having(rows: U64, shape: evidence.Shape, end: EndWords) -> int:
+    """How many rows have a value."""
+    cells = rows[:, shape.first[end.column] : shape.first[end.column + 1]]
+    nulls = null_flags(rows[:, shape.owner.size + end.column // 64], end.column)
+    has = (cells == np.array(end.words, np.uint64)).all(axis=1) & ~nulls
+    return int(np.count_nonzero(has))
+
+
+def _rest(item: Locate, had: I64, gone: dict[int, I64]) -> list[list[Any]]:
+    """The lowest and highest values that are left in columns which lose one of theirs."""
+    view, schema = item.view, item.schema
+    if schema is None:
+        return []
+    lost = {end.column for end, number in zip(item.ends, had, strict=True) if number == end.rows}
+    few = sum(s.live for s in view.segments) <= thresholds.current.segment_rows
+    near = [c for c in sorted(lost) if few or all(str(c) in s.indexes for s in view.segments)]
+    return [[c, *column_ends(view, schema, c, gone)] for c in near]
 
 
 def _requested(item: Locate, asked: View) -> tuple[U64, I64]:

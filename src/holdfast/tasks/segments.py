@@ -212,11 +212,15 @@ class RawRows:
         self._sink.close()
 
 
-def open_raw(root: Path, segment: Segment) -> pa.ipc.RecordBatchFileReader:
-    """The raw rows of a segment, batch by batch."""
+def open_raw(
+    root: Path, segment: Segment, columns: list[int] | None = None
+) -> pa.ipc.RecordBatchFileReader:
+    """The raw rows of a segment, batch by batch; only some columns of them where these are
+    given."""
     if segment.raw is None:
         raise ValueError(f"segment {segment.number} keeps no raw rows")
-    return pa.ipc.open_file(mapped(root / segment.raw))
+    options = pa.ipc.IpcReadOptions(included_fields=columns)
+    return pa.ipc.open_file(mapped(root / segment.raw), options=options)
 
 
 def read_raw(root: Path, segment: Segment, positions: NDArray[np.int64]) -> pa.Table:

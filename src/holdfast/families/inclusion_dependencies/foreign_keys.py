@@ -49,6 +49,11 @@ class Shared:
         ]
         return highest_first(found)
 
+    @property
+    def distinct(self) -> dict[Attribute, int]:
+        """How many distinct values each attribute has."""
+        return dict(zip(self.attributes, np.diagonal(self.values).tolist(), strict=True))
+
     def lost(self, dependency: InclusionDependency) -> InclusionDependency:
         """What is left of a dependency that held before: the coverage that it has here."""
         coverage = None

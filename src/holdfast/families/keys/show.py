@@ -52,7 +52,7 @@ class KeyList(TablePart):
             heading += " if the duplicated rows were removed"
         page.line(heading + self.limited(table, options), indent=2)
         for key in keys[: page.limit]:
-            page.line(column_names(key), "green", 4)
+            page.line(column_names(key) + _nulls(key, table), "green", 4)
         page.more(len(keys), 4)
         if near := table.approximate_keys:
             page.line(count(len(near), "approximate key"), indent=2)
@@ -91,6 +91,21 @@ class NonKeyList(TablePart):
         elif shown:
             _with_shared(page, shown, 4)
         page.more(len(non_keys), 4)
+
+
+def _nulls(key: Key, table: TableSnapshot) -> str:
+    """How many nulls the columns of a key have, as far as that is known.
+
+    A reader who wants to make it a primary key has to know."""
+    known = {each.name: each.nulls for each in table.facts}
+    numbers = {name: number for name in key.columns if (number := known.get(name)) is not None}
+    if not key.columns or len(numbers) < len(key.columns):
+        return ""
+    some = {name: number for name, number in numbers.items() if number}
+    if not some:
+        return ", never null"
+    told = count(sum(some.values()), "null")
+    return f", {told}" if len(key.columns) == 1 else f", {told} in {plain(listed([*some]))}"
 
 
 def column_names(constraint: Key | NonKey) -> str:

@@ -1,0 +1,196 @@
+"""The facts of a table's columns, kept: what a batch adds to them and takes from them.
+
+A lowest or highest value is known with the number of rows that have it. Deletes count that down,
+and only when the last of them goes is the column looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as at
+
+from holdfast.input.row_input import Columns
+from holdfast.model import thresholds
+from holdfast.model.commits import ColumnRecord, Extreme
+from holdfast.store.run import Run
+from holdfast.table.matching import Found
+from holdfast.table.placement import shares
+from holdfast.table.state import Table
+from holdfast.table.witnesses import plain
+from holdfast.tasks import columns as tasks
+from holdfast.tasks.columns import SIDES, End, Ends, EndWords, Facts
+from holdfast.tasks.encode import has_bytes
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.runner import Call
+
+_LOW63 = 0x7FFFFFFFFFFFFFFF
+
+
+def collected(columns: Columns, task_results: Sequence[TaskResult]) -> tuple[Facts, ...]:
+    """What tasks tell of the rows that they wrote."""
+    facts = [Facts()] * len(columns.names)
+    for task_result in task_results:
+        told = task_result.facts["columns"]
+        facts = [each.joined(Facts.from_form(f)) for each, f in zip(facts, told, strict=True)]
+    return tuple(facts)
+
+
+def records(columns: Columns, facts: Sequence[Facts]) -> tuple[ColumnRecord, ...]:
+    """What a commit stores."""
+    return tuple(
+        ColumnRecord(
+            each.nulls, *(_extreme(end, columns.schema.field(c).type) for end in each.ends)
+        )
+        for c, each in enumerate(facts)
+    )
+
+
+def end_words(table: Table) -> tuple[EndWords, ...]:
+    """The lowest and highest values whose rows are counted."""
+    kinds = [field.type for field in table.columns.schema]
+    return tuple(
+        EndWords(column, side, tasks.words_of(end.key, kinds[column]), end.rows)
+        for column, facts in enumerate(_facts(table))
+        for side, end in enumerate(facts.ends)
+        if end is not None and end.rows is not None
+    )
+
+
+@dataclass(frozen=True)
+class Left:
+    """A table without the rows that a batch deletes, and the facts of what it adds; ``again`` are
+    the columns that have to be looked at to know a lowest or highest value."""
+
+    table: Table
+    facts: tuple[Facts, ...]
+    added: tuple[Facts, ...]
+    again: tuple[int, ...]
+
+
+def left(before: Table, table: Table, gone: Found | None, added: tuple[Facts, ...]) -> Left:
+    """What the deleted rows leave of the facts."""
+    facts = _facts(before)
+    if gone is None or not gone.ids.size or not facts:
+        return Left(table, facts, added, ())
+    found, again = [], []
+    for column, each in enumerate(facts):
+        nulls = each.nulls - int(gone.nulls[column])
+        numbers = [gone.had.get((column, side), 0) for side in SIDES]
+        lowest, highest = map(_fewer, each.ends, numbers)
+        ends: Ends = (None, None) if nulls == table.rows else (lowest, highest)
+        if any(_is_lost(side, ends[side], added[column].ends[side]) for side in SIDES):
+            if column in gone.rest:
+                ends = gone.rest[column]
+            else:
+                again.append(column)
+        found.append(Facts(nulls, ends))
+    return Left(table, tuple(found), added, tuple(again))
+
+
+def settled(run: Run, tables: Sequence[Left]) -> list[tuple[ColumnRecord, ...]]:
+    """The facts after the batch; columns that have to be looked at again are so in one job."""
+    calls: list[Call] = []
+    owners: list[int] = []
+    for number, each in enumerate(tables):
+        if not each.again:
+            continue
+        view = each.table.view(run.store.path, run.options)
+        for share in shares(view, run.runner.tasks):
+            item = tasks.Scan(share, each.table.columns.schema, each.again)
+            calls.append((tasks.scan, item))
+            owners.append(number)
+    seen = [[Facts()] * len(each.facts) for each in tables]
+    if calls:
+        with run.stage("columns"):
+            for number, result in zip(owners, run.runner.run(calls), strict=True):
+                again, mine = tables[number].again, seen[number]
+                for task_result in result:
+                    for column, form in zip(again, task_result.facts["ends"], strict=True):
+                        mine[column] = mine[column].joined(Facts(0, tasks.ends_of(form)))
+    return [
+        records(each.table.columns, _together(each, its))
+        for each, its in zip(tables, seen, strict=True)
+    ]
+
+
+def _together(rest: Left, seen: Sequence[Facts]) -> list[Facts]:
+    """What is left, with what was seen of columns that were looked at again, and what is new."""
+    return [
+        replace(old, ends=seen[c].ends if c in rest.again else old.ends).joined(rest.added[c])
+        for c, old in enumerate(rest.facts)
+    ]
+
+
+def differences(table: Table, task_results: Sequence[TaskResult]) -> list[str]:
+    """Where the kept facts are not those that tasks tell of the rows."""
+    if not table.facts:
+        return []
+    fresh = records(table.columns, collected(table.columns, task_results))
+    found = []
+    for name, mine, theirs in zip(table.columns.names, table.facts, fresh, strict=True):
+        if mine != theirs:
+            found.append(f"the profile has other facts about column {name} than its rows")
+    return found
+
+
+def _facts(table: Table) -> tuple[Facts, ...]:
+    return tuple(Facts(each.nulls, (_end(each.lowest), _end(each.highest))) for each in table.facts)
+
+
+def _end(extreme: Extreme | None) -> End | None:
+    return None if extreme is None else End(extreme.key, extreme.rows)
+
+
+def _fewer(end: End | None, rows: int) -> End | None:
+    return end if end is None or end.rows is None else End(end.key, end.rows - rows)
+
+
+def _is_lost(side: int, end: End | None, added: End | None) -> bool:
+    """Whether rows that are left have to be looked at: none of them has the value any more, or
+    nobody knows, and no new row has one that lies at least as far out."""
+    if end is None or end.rows:
+        return False
+    if added is None or end.rows is None:
+        return True
+    return added.key > end.key if side == tasks.LOWEST else added.key < end.key
+
+
+# Values
+
+
+def _extreme(end: End | None, kind: pa.DataType) -> Extreme | None:
+    return None if end is None else Extreme(shown(end, kind), end.key, end.rows)
+
+
+def shown(end: End, kind: pa.DataType) -> Any:
+    """A value as rows show it, and of a long text the beginning."""
+    if has_bytes(kind):
+        content = bytes.fromhex(end.key)
+        cut = end.rows is None and len(content) == thresholds.current.shown_bytes
+        if at.is_binary(kind) or at.is_large_binary(kind) or at.is_fixed_size_binary(kind):
+            return plain(content)
+        # A character at the end may be cut in two.
+        text = content.decode("utf-8", "ignore" if cut else "replace")
+        return text + "…" if cut else text
+    number = tasks.number_of(end.key)
+    if at.is_boolean(kind):
+        return bool(number)
+    if at.is_floating(kind):
+        bits = np.int64(number)
+        return plain(float((bits ^ ((bits >> 63) & np.int64(_LOW63))).view(np.float64)))
+    if at.is_decimal128(kind):
+        sign, digits, _ = Decimal(number).as_tuple()
+        return plain(Decimal((sign, digits, -kind.scale)))  # exact, whatever Python's context is
+    if at.is_integer(kind):
+        return number
+    words = pa.array([number], pa.int32() if kind.bit_width == 32 else pa.int64())
+    try:
+        return plain(words.view(kind)[0].as_py())
+    except (ValueError, OverflowError):  # a date that Python cannot tell
+        return str(number)

@@ -1,0 +1,305 @@
+"""Facts about columns: how many nulls they have, and their lowest and highest value.
+
+A value goes by its *key*, hexadecimal text whose order is that of the values: numbers, dates and
+times by their words, text and binary by their bytes, of which it has the first few. With a lowest
+and a highest value comes how many living rows have it, so that a delete knows whether it takes the
+last one; that is not known (None) of a text which is longer than its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.kernels import columns as kernels
+from holdfast.model import thresholds
+from holdfast.tasks.encode import Layout, encode, has_bytes, layout, orders
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.segments import (
+    Segment,
+    live_positions,
+    map_arrays,
+    map_dead,
+    map_words,
+    open_raw,
+)
+from holdfast.tasks.view import View
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+LOWEST, HIGHEST = 0, 1
+SIDES = (LOWEST, HIGHEST)
+
+_SIGN = 1 << 63
+_NOBODY = np.empty(0, np.int64)
+_WALK = 1_024
+"""Entries of an index that are looked at first."""
+
+
+class End(NamedTuple):
+    """The lowest or highest value of a column in some rows."""
+
+    key: str
+    rows: int | None  # that have it; None: not known
+
+
+Ends = tuple[End | None, End | None]
+"""Both; None: there are no values, or none with an order."""
+
+
+class EndWords(NamedTuple):
+    """The lowest or highest value of a table's column, as the cells of rows have it."""
+
+    column: int
+    side: int
+    words: tuple[int, ...]
+    rows: int  # that have it
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a column in some rows."""
+
+    nulls: int = 0
+    ends: Ends = (None, None)
+
+    def joined(self, other: Facts) -> Facts:
+        """In both."""
+        lowest, highest = (joined(side, (self.ends[side], other.ends[side])) for side in SIDES)
+        return Facts(self.nulls + other.nulls, (lowest, highest))
+
+    def to_form(self) -> list[Any]:
+        """As a task sends it."""
+        return [self.nulls, *self.ends]
+
+    @staticmethod
+    def from_form(form: list[Any]) -> Facts:
+        """What a task sent."""
+        return Facts(form[0], ends_of(form[1:]))
+
+
+def ends_of(form: Sequence[Any]) -> Ends:
+    """The ends that a task sent."""
+    lowest, highest = (None if end is None else End(*end) for end in form)
+    return lowest, highest
+
+
+def joined(side: int, ends: Iterable[End | None]) -> End | None:
+    """The lowest or highest of some."""
+    known = [end for end in ends if end is not None]
+    if not known:
+        return None
+    key = (max if side else min)(end.key for end in known)
+    rows = [end.rows for end in known if end.key == key]
+    return End(key, None if None in rows else sum(each or 0 for each in rows))
+
+
+def words_of(key: str, kind: pa.DataType) -> tuple[int, ...]:
+    """The words of the cells that have a value, which is not longer than its key."""
+    if has_bytes(kind):
+        cell = pa.record_batch([pa.array([bytes.fromhex(key)], pa.binary())], names=["c0"])
+        return tuple(encode(cell, layout(cell.schema)).view(np.uint64)[:2, 0].tolist())
+    high = (int(key[:16], 16) - _SIGN) % (1 << 64)
+    return (high,) if len(key) == 16 else (int(key[16:], 16), high)
+
+
+def number_of(key: str) -> int:
+    """The integer that words hold."""
+    high = int(key[:16], 16) - _SIGN
+    return high if len(key) == 16 else (high << 64) + int(key[16:], 16)
+
+
+# Of rows on their way in
+
+
+class Collected:
+    """The facts of all columns of rows, batch by batch; those of text where raw rows are kept."""
+
+    def __init__(self, schema: pa.Schema, raw: bool) -> None:
+        self._layout = layout(schema)
+        self._types = [field.type for field in schema]
+        self._raw = raw
+        self._facts = [Facts()] * len(self._types)
+
+    def add(self, words: U64, batch: pa.RecordBatch) -> None:
+        """Take in rows, and their words, which are column-major."""
+        for column, kind in enumerate(self._types):
+            empty = batch.column(column).null_count
+            ends: Ends = (None, None)
+            if empty < batch.num_rows and (orders(kind) or (has_bytes(kind) and self._raw)):
+                first = self._layout.offsets[column]
+                cells = words[first : first + self._layout.widths[column]]
+                array = batch.column(column)
+                if empty:
+                    mask = words[self._layout.value_words + column // 64]
+                    cells = cells[:, ~null_flags(mask, column)]
+                    array = array.drop_null()
+                ends = word_ends(cells) if orders(kind) else byte_ends(array, cells)
+            self._facts[column] = self._facts[column].joined(Facts(empty, ends))
+
+    @property
+    def forms(self) -> list[Any]:
+        """As a task sends them."""
+        return [each.to_form() for each in self._facts]
+
+
+def null_flags(mask: U64, column: int) -> NDArray[np.bool_]:
+    """Which rows are null in a column, by the word of the mask that has it."""
+    return (mask >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
+
+
+def word_ends(words: U64) -> tuple[End, End]:
+    """Of the cells of at least one row: ``(1 or 2, rows)``."""
+    first = words[-1].view(np.int64)  # the upper word of a wide decimal, which is signed
+    found = []
+    for side in SIDES:
+        most = int(first.max() if side else first.min())
+        here = first == most
+        key = f"{most + _SIGN:016x}"
+        if len(words) == 2:
+            rest = words[0][here]
+            last = int(rest.max() if side else rest.min())
+            key += f"{last:016x}"
+            here = rest == np.uint64(last)
+        found.append(End(key, int(np.count_nonzero(here))))
+    return found[0], found[1]
+
+
+def byte_ends(array: pa.Array, hashes: U64) -> tuple[End, End]:
+    """Of texts without nulls, at least one, by their bytes; ``hashes`` are their words."""
+    array = array.cast(pa.large_binary())
+    _, raw, buffer = array.buffers()
+    ends = np.frombuffer(raw, np.int64)[array.offset : array.offset + len(array) + 1]
+    data = np.frombuffer(buffer, np.uint8) if buffer else np.empty(0, np.uint8)
+    out = np.empty(4, np.int64)
+    kernels.text_ends(data, ends, hashes, out)
+    most = thresholds.current.shown_bytes
+    found = []
+    for row, rows in out.reshape(2, 2).tolist():
+        content = data[ends[row] : ends[row + 1]]
+        known = content.size <= most
+        found.append(End(content[:most].tobytes().hex(), rows if known else None))
+    return found[0], found[1]
+
+
+# Of rows that are there
+
+Without = Mapping[int, I64]
+"""Positions of rows that are left out, by the number of their segment."""
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Look for the ends of these columns in all living rows."""
+
+    view: View
+    schema: pa.Schema
+    columns: tuple[int, ...]
+
+
+def scan(item: Scan) -> Iterator[TaskResult]:
+    """The ends of the columns."""
+    yield TaskResult({"ends": [column_ends(item.view, item.schema, c) for c in item.columns]})
+
+
+def column_ends(view: View, schema: pa.Schema, column: int, without: Without | None = None) -> Ends:
+    """The lowest and highest value of a column in the living rows, but for those left out; by an
+    index where there is one."""
+    facts = Facts()
+    shape, kind = layout(schema), schema.field(column).type
+    for segment in view.segments:
+        gone = (without or {}).get(segment.number, _NOBODY)
+        if orders(kind) and shape.widths[column] == 1 and str(column) in segment.indexes:
+            ends = _indexed_ends(view, segment, shape, column, gone)
+        else:
+            ends = _segment_facts(view, segment, schema, column, gone).ends
+        facts = facts.joined(Facts(0, ends))
+    return facts.ends
+
+
+def column_facts(view: View, schema: pa.Schema, column: int) -> Facts:
+    """What is known of a column of all living rows, without any index."""
+    facts = Facts()
+    for segment in view.segments:
+        facts = facts.joined(_segment_facts(view, segment, schema, column, _NOBODY))
+    return facts
+
+
+def _segment_facts(
+    view: View, segment: Segment, schema: pa.Schema, column: int, gone: I64
+) -> Facts:
+    shape, kind = layout(schema), schema.field(column).type
+    words = map_words(view.path, segment)
+    live = live_positions(view.path, segment)
+    if gone.size:
+        live = np.setdiff1d(live, gone, assume_unique=True)
+    filled = live[~null_flags(words[live, shape.value_words + column // 64], column)]
+    nulls = live.size - filled.size
+    if not filled.size:
+        return Facts(nulls)
+    if orders(kind):
+        first = shape.offsets[column]
+        cells = words[filled, first : first + shape.widths[column]]
+        return Facts(nulls, word_ends(np.ascontiguousarray(cells.T)))
+    if has_bytes(kind) and segment.raw is not None:
+        return Facts(nulls, _raw_ends(view, segment, shape, column, filled))
+    return Facts(nulls)
+
+
+def _indexed_ends(view: View, segment: Segment, shape: Layout, column: int, gone: I64) -> Ends:
+    """From both ends of the sorted column, up to the first row that is there."""
+    arrays, _ = map_arrays(view.path / segment.indexes[str(column)])
+    codes, positions = arrays["codes"], arrays["positions"]
+    mask = map_words(view.path, segment)[:, shape.value_words + column // 64]
+    dead = map_dead(view.path, segment)
+
+    def lives(lo: int, hi: int) -> NDArray[np.bool_]:
+        places = positions[lo:hi].astype(np.int64)
+        there = ~null_flags(mask[places], column)
+        if dead.size:
+            there &= (dead[places >> 3] >> (places & 7).astype(np.uint8) & 1) == 0
+        return there & ~np.isin(places, gone) if gone.size else there
+
+    found: list[End | None] = [None, None]
+    for side in SIDES:
+        for start, end in _steps(len(codes)):
+            lo, hi = (len(codes) - end, len(codes) - start) if side else (start, end)
+            there = np.flatnonzero(lives(lo, hi))
+            if there.size:
+                code = int(codes[lo + there[-1 if side else 0]])
+                lo, hi = (int(np.searchsorted(codes, code, at)) for at in ("left", "right"))
+                rows = int(np.count_nonzero(lives(lo, hi)))
+                found[side] = End(f"{code + _SIGN:016x}", rows)
+                break
+    return found[0], found[1]
+
+
+def _steps(total: int) -> Iterator[tuple[int, int]]:
+    """Ranges that cover everything, each twice as long as the one before."""
+    start, size = 0, _WALK
+    while start < total:
+        yield start, min(start + size, total)
+        start, size = start + size, 2 * size
+
+
+def _raw_ends(view: View, segment: Segment, shape: Layout, column: int, filled: I64) -> Ends:
+    """Of texts, whose words are hashes: from the rows as they came."""
+    reader = open_raw(view.path, segment, [column])
+    first = shape.offsets[column]
+    hashes = map_words(view.path, segment)[filled, first : first + 2].T
+    facts = Facts()
+    start = 0
+    for number in range(reader.num_record_batches):
+        array = reader.get_batch(number).column(0)
+        lo, hi = np.searchsorted(filled, [start, start + len(array)])
+        if hi > lo:
+            there = array.take(pa.array(filled[lo:hi] - start))
+            facts = facts.joined(Facts(0, byte_ends(there, hashes[:, lo:hi])))
+        start += len(array)
+    return facts.ends
