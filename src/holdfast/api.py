@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from holdfast.export import Exported
     from holdfast.input.row_input import RowInput
     from holdfast.report.serve import Server
     from holdfast.tasks.runner import Runner
@@ -596,6 +597,36 @@ class Profile:
         if now.inclusions is None:
             raise families.REGISTRY["inds"].missing(now.options["kinds"])
         return now.inclusions
+
+    def export(
+        self,
+        to: str,
+        *,
+        dialect: str = "spark",
+        everything: bool = False,
+        tables: Sequence[str] | None = None,
+        namespace: Sequence[str] = (),
+        create: bool = False,
+        version: int | None = None,
+    ) -> Exported:
+        """The constraints of a version in the form of another tool: ``sql``, ``queries`` (that
+        find violations), ``dbt``, ``gx``, ``soda``, ``odcs``, ``mermaid``, ``markdown``, ``json``.
+
+        Those that matter most, or ``everything`` that holds, of all ``tables`` or some. SQL is in
+        a ``dialect``, with tables in a ``namespace`` such as ``["main", "sales"]``; with
+        ``create`` it makes them, too. ``str`` of the result is its text, ``write`` stores it.
+        """
+        from holdfast.export import contract, exported
+
+        name = Path(self.path).name
+        chosen = contract(
+            self.snapshot(version),
+            name,
+            everything=everything,
+            tables=tables,
+            namespace=namespace,
+        )
+        return exported(chosen, to, dialect, create=create)
 
     def history(self) -> list[Entry]:
         """Every version, oldest first."""

@@ -133,6 +133,20 @@ def split_columns(value: str | None, option: str = "--row-key") -> list[str] | N
     return names
 
 
+def split_names(value: str | None) -> list[str]:
+    """The names of a namespace, with dots; unclear ones in backticks.
+
+    >>> split_names("main.`my sales.eu`")
+    ['main', 'my sales.eu']
+    """
+    if value is None:
+        return []
+    names = next(csv.reader([value], delimiter=".", quotechar="`"), [])
+    if not names or not all(names):
+        raise InputError(f"--namespace {value!r}: expected names with dots between them")
+    return names
+
+
 class CellOptions(TypedDict, total=False):
     """How the cells of CSV are written, as far as it was told."""
 

@@ -23,8 +23,10 @@ import typer.core
 
 from holdfast import families
 from holdfast.cli import arguments
+from holdfast.export import DIALECTS, FORMS
 from holdfast.model.errors import StoreError
 from holdfast.report.failures import FOUND, exit_code, hush, interrupted, notes
+from holdfast.screen.text import plain
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
@@ -590,6 +592,54 @@ def add(
             opened.add_kinds(asked, **options)
         parts = [part.name for kind in families.named(asked) for part in kind.parts if part.brief]
         _show(opened, directory, opened.snapshot(), output, parts, everything, verbose)
+    return 0
+
+
+@command
+def export(
+    directory: Directory,
+    to: Annotated[str, _flag("--to", f"One of {', '.join(FORMS)}.", "FORM")],
+    dialect: Annotated[
+        str, _flag("--dialect", f"Of SQL: {', '.join(DIALECTS)}.", "NAME")
+    ] = "spark",
+    out: Annotated[
+        str | None, _flag("--out -o", "Write a file, or a folder of several.", "PATH")
+    ] = None,
+    table: Annotated[
+        list[str] | None, _flag("--table", "Only this table. Repeatable.", "NAME")
+    ] = None,
+    tables: Annotated[bool, _flag("--tables", "For sql: make the tables, too.")] = False,
+    namespace: Annotated[
+        str | None, _flag("--namespace", "Where the tables are, as in main.sales.", "NAME")
+    ] = None,
+    at: Annotated[int | None, _flag("--at", "An earlier version.", "VERSION")] = None,
+    output: OutputFormat = Output.TEXT,
+    everything: Annotated[bool, _flag("--all", "Every constraint that holds.")] = False,
+    quiet: Quiet = False,  # noqa: ARG001
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """Write the constraints in the form of another tool: SQL, dbt tests, a diagram and so on."""
+    from holdfast.api import Profile
+
+    found = Profile.open(directory).export(
+        to,
+        dialect=dialect,
+        everything=everything,
+        tables=table or None,
+        namespace=arguments.split_names(namespace),
+        create=tables,
+        version=at,
+    )
+    if out is not None:
+        written = found.write(out)
+        if output == Output.JSON:
+            _print_json({"written": written})
+        else:
+            sys.stdout.write("".join(f"{plain(each)}\n" for each in written))
+    elif output == Output.JSON:
+        _print_json({"files": dict(found)})
+    else:
+        sys.stdout.write(str(found))
     return 0
 
 

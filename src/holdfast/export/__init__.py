@@ -1,0 +1,72 @@
+"""Constraints in the forms of other tools. Nothing here reaches Spark, nor reads a row.
+
+files.py                the texts of an export, and where they are written
+contract.py             what is exported of a version: tables, and the constraints that matter
+dialects.py             how databases write names, types and comparisons
+queries.py              queries that find what violates a constraint
+sql.py                  constraints of databases
+dbt.py, great_expectations.py, soda.py, odcs.py, mermaid.py, markdown.py, document.py
+                        the other forms, one module each; a new one is a line in the registry
+
+A check that is exported never fails on the rows that the profile was made of. It may be weaker than
+the constraint where a tool compares nulls in another way; the queries are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from holdfast.export import (
+    dbt,
+    document,
+    great_expectations,
+    markdown,
+    mermaid,
+    odcs,
+    queries,
+    soda,
+    sql,
+)
+from holdfast.export.contract import Contract, contract
+from holdfast.export.dialects import DIALECTS, Dialect, dialect
+from holdfast.export.files import Exported
+from holdfast.model.errors import InputError
+
+__all__ = ["DIALECTS", "FORMS", "Contract", "Exported", "contract", "exported"]
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form that constraints can be exported in."""
+
+    about: str
+    files: Callable[[Contract, Dialect, bool], dict[str, str]]
+    comment: str  # what a line of comment begins with, between files that are printed together
+
+
+FORMS = {
+    "sql": Form("SQL constraints", sql.files, "-- "),
+    "queries": Form("SQL queries that find violations", queries.files, "-- "),
+    "dbt": Form("dbt tests and constraints", dbt.files, "# "),
+    "gx": Form("suites of Great Expectations", great_expectations.files, "// "),
+    "soda": Form("Soda contracts", soda.files, "# "),
+    "odcs": Form("an Open Data Contract", odcs.files, "# "),
+    "mermaid": Form("a diagram of the tables", mermaid.files, "%% "),
+    "markdown": Form("a page about the tables", markdown.files, ""),
+    "json": Form("JSON", document.files, ""),
+}
+"""Every form by the name that ``--to`` gives it."""
+
+
+def exported(
+    what: Contract, to: str, in_dialect: str = "spark", *, create: bool = False
+) -> Exported:
+    """A contract in a form. ``create`` asks SQL for statements that make the tables, too."""
+    if to not in FORMS:
+        raise InputError(f"unknown form {to!r}; there are: {', '.join(FORMS)}")
+    chosen = dialect(in_dialect)
+    if create and to != "sql":
+        raise InputError(f"only sql makes tables, and {to} does not; leave --tables out")
+    form = FORMS[to]
+    return Exported(form.files(what, chosen, create), form.comment)

@@ -1,0 +1,227 @@
+"""What is exported of a version: for each table its columns and the constraints that hold.
+
+By default the few that matter: the shortest keys, the likely foreign keys, the shortest functional
+dependencies that no key implies, and denial constraints that are neither, rules first. What only
+nearly holds is never exported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from holdfast.model.commits import unknown_table
+from holdfast.model.constraints import (
+    DenialConstraint,
+    ForeignKey,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    NotNull,
+    Rule,
+)
+from holdfast.model.errors import InputError
+
+if TYPE_CHECKING:
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
+
+_KEYS = 3
+"""So many keys of a table are exported unless all are asked for, besides those that foreign keys
+refer to."""
+
+_RULES = 10
+"""So many functional dependencies of a table, and so many denial constraints, are."""
+
+_LIKELY = 0.5
+"""Foreign keys with at least this score are exported unless all are asked for."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, with its type in Spark's words."""
+
+    name: str
+    type: str
+    required: bool = False  # whether it is known that every row has a value
+
+
+@dataclass(frozen=True)
+class TableContract:
+    """What is exported of a table. Its first key is the one that stands for its rows."""
+
+    name: str
+    columns: tuple[Column, ...]
+    rows: int = 0
+    keys: tuple[Key, ...] = ()
+    dependencies: tuple[FunctionalDependency, ...] = ()
+    denials: tuple[DenialConstraint, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its columns."""
+        return tuple(each.name for each in self.columns)
+
+    @property
+    def required(self) -> frozenset[str]:
+        """The columns that are known to have a value in every row."""
+        return frozenset(each.name for each in self.columns if each.required)
+
+    @property
+    def primary(self) -> Key | None:
+        """The first key, if it can stand for the rows: it has columns, and none is ever null."""
+        for key in self.keys[:1]:
+            if key.columns and self.required.issuperset(key.columns):
+                return key
+        return None
+
+    @property
+    def rules(self) -> Iterator[Rule]:
+        """Every constraint of it."""
+        yield from (NotNull(self.name, each.name) for each in self.columns if each.required)
+        yield from self.keys
+        yield from self.dependencies
+        yield from self.denials
+
+    def type_of(self, column: str) -> str:
+        """The type of a column."""
+        return next(each.type for each in self.columns if each.name == column)
+
+
+@dataclass(frozen=True)
+class Contract:
+    """What is exported of a version."""
+
+    name: str
+    version: int
+    created: str
+    nulls: str  # equal or unequal: how two nulls compare
+    inclusion_nulls: str  # ignored or values: nulls on the left side of an inclusion
+    tables: tuple[TableContract, ...]
+    foreign_keys: tuple[ForeignKey, ...] = ()
+    inclusions: tuple[InclusionDependency, ...] = ()  # other than foreign keys
+    namespace: tuple[str, ...] = ()  # the catalog and schema of the tables, as far as told
+
+    def table(self, name: str) -> TableContract | None:
+        """One of the tables; None: it is not exported."""
+        return next((each for each in self.tables if each.name == name), None)
+
+    def references(self, table: str) -> list[ForeignKey]:
+        """The foreign keys of a table."""
+        return [each for each in self.foreign_keys if each.dependent[0].table == table]
+
+    def inclusions_of(self, table: str) -> list[InclusionDependency]:
+        """What is contained elsewhere of a table, foreign keys first."""
+        references = [
+            InclusionDependency(each.dependent, each.referenced) for each in self.references(table)
+        ]
+        others = [each for each in self.inclusions if each.dependent[0].table == table]
+        return [*references, *others]
+
+    @property
+    def rules(self) -> Iterator[Rule]:
+        """Every constraint."""
+        for table in self.tables:
+            yield from table.rules
+            yield from self.inclusions_of(table.name)
+
+
+def contract(
+    snapshot: Snapshot,
+    name: str,
+    *,
+    everything: bool = False,
+    tables: Sequence[str] | None = None,
+    namespace: Sequence[str] = (),
+) -> Contract:
+    """What is exported of a version of a profile that is called so: of some tables or all, the few
+    constraints that matter or every one that holds; ``namespace`` is where the tables are."""
+    for each in tables or ():
+        if each not in snapshot.tables:
+            raise unknown_table(each, snapshot.tables)
+    chosen = {each: snapshot.tables[each] for each in (tables or snapshot.tables)}
+    if not chosen:
+        raise InputError(f"the profile {name} has no table to export")
+    references, inclusions = _contained(snapshot, chosen, everything)
+    return Contract(
+        name,
+        snapshot.version,
+        snapshot.created,
+        snapshot.options["nulls"],
+        snapshot.options["inclusion_nulls"],
+        tuple(_table(each, references, everything) for each in chosen.values()),
+        tuple(references),
+        tuple(inclusions),
+        tuple(namespace),
+    )
+
+
+def _contained(
+    snapshot: Snapshot, tables: dict[str, TableSnapshot], everything: bool
+) -> tuple[list[ForeignKey], list[InclusionDependency]]:
+    """The foreign keys between the tables, the likeliest first; and the other inclusions."""
+    found = snapshot.inclusions
+    if found is None:
+        return [], []
+
+    def inside(each: ForeignKey | InclusionDependency) -> bool:
+        return {each.dependent[0].table, each.referenced[0].table} <= {*tables}
+
+    holding = [each for each in found.foreign_keys(1.0) if each.coverage == 1 and inside(each)]
+    if everything:
+        known = {(each.dependent, each.referenced) for each in holding}
+        others = [each for each in found.dependencies(1.0) if inside(each)]
+        return holding, [each for each in others if each.sides not in known]
+    # Of several keys that contain a column at most one is meant.
+    likeliest: dict[object, ForeignKey] = {}
+    for each in holding:
+        if each.score >= _LIKELY:
+            likeliest.setdefault(each.dependent, each)
+    return [*likeliest.values()], []
+
+
+def _table(
+    table: TableSnapshot, references: Sequence[ForeignKey], everything: bool
+) -> TableContract:
+    columns = tuple(map(Column, table.columns, table.types))
+    bare = TableContract(table.name, columns, table.rows)
+    keys = [] if table.duplicates else _keys_first(table.keys, bare)
+    dependencies = [each for each in table.functional_dependencies or () if not each.error]
+    denials: Sequence[DenialConstraint] = table.found.get("dcs") or ()
+    if not everything:
+        referenced = {
+            frozenset(a.column for a in each.referenced)
+            for each in references
+            if each.referenced[0].table == table.name
+        }
+        implying = {key.columns for key in table.keys}
+        keys = [
+            key
+            for place, key in enumerate(keys)
+            if place < _KEYS or frozenset(key.columns) in referenced
+        ]
+        dependencies = [each for each in dependencies if each.lhs not in implying]
+        # That a column has one value only is said last: it is mostly luck.
+        dependencies.sort(key=lambda each: not each.lhs)
+        dependencies = dependencies[:_RULES]
+    # Made one by one: there may be a million of them.
+    holding = (
+        each
+        for each in denials
+        if not each.error and (everything or each.form not in ("key", "fd"))
+    )
+    return replace(
+        bare,
+        keys=tuple(keys),
+        dependencies=tuple(dependencies),
+        denials=tuple(holding if everything else islice(holding, _RULES)),
+    )
+
+
+def _keys_first(keys: Sequence[Key], table: TableContract) -> list[Key]:
+    """The shortest keys first, among those alike the ones that are never null, then in the order of
+    the columns; one of no columns is left where there is none other."""
+    return sorted(
+        keys, key=lambda key: (len(key.columns), not table.required.issuperset(key.columns))
+    )

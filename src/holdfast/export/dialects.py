@@ -1,0 +1,229 @@
+"""How databases write names, types and comparisons."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from holdfast.export.contract import Contract, TableContract
+from holdfast.model.errors import InputError, SchemaError
+from holdfast.screen.text import plain
+
+_UNCHANGED = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+"""Words that a name of plain letters can have as they are; two underscores are between words."""
+
+_NAME_LENGTH = 60
+"""The longest name that a constraint gets: every database takes it."""
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """One way to write SQL."""
+
+    name: str
+    version: str  # the first that reads all of it
+    quote: str = '"'
+    same: str = "{} IS NOT DISTINCT FROM {}"  # equal, or both null
+    different: str = "{} IS DISTINCT FROM {}"
+    longest: int | None = None  # name, in bytes or characters
+    in_bytes: bool = False
+    folds_case: bool = True  # whether two columns whose names differ only in case are the same
+    alters: bool = True  # whether constraints can be added to a table that is there
+    indexes: bool = False  # whether a key can be added as a unique index
+    checks: bool = True  # whether a table that is there can get a check
+    unique: str | None = "UNIQUE"  # a key whose nulls differ; None: it has no such constraint
+    unique_nulls: str | None = None  # a key whose nulls are equal; None: it has no such constraint
+    set_not_null: str = "ALTER TABLE {table} ALTER COLUMN {column} SET NOT NULL"
+    informational: str = ""  # what follows a key or a foreign key that is not enforced
+    types: Mapping[str, str] = field(default_factory=dict)  # by Spark's words, without parameters
+    key_text: str | None = None  # the type of text in keys, where another one is needed
+    other: str = "text"  # the type of everything else: nested values, intervals and so on
+    table_options: str = ""
+
+    def name_of(self, name: str) -> str:
+        """The name of a table or column in quotes.
+
+        >>> POSTGRESQL.name_of('a"b'), SPARK.name_of("a`b")
+        ('"a""b"', '`a``b`')
+        """
+        if not name or "\0" in name:
+            what = "an empty name" if not name else f"{plain(name)!r}, which has a NUL in it"
+            raise SchemaError(f"{self.name} has no way to write {what}; rename the column or table")
+        size = len(name.encode()) if self.in_bytes else len(name)
+        if self.longest is not None and size > self.longest:
+            unit = "bytes" if self.in_bytes else "characters"
+            raise SchemaError(
+                f"the name {plain(name)!r} is longer than the {self.longest} {unit} that "
+                f"{self.name} takes; rename the column or table"
+            )
+        return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
+
+    def table_of(self, contract: Contract, name: str) -> str:
+        """A table with the schema that it is in."""
+        return ".".join(map(self.name_of, (*contract.namespace, name)))
+
+    def names(self, names: Iterable[str]) -> str:
+        """Several names, with commas."""
+        return ", ".join(map(self.name_of, names))
+
+    def type_of(self, spark: str, *, in_key: bool = False) -> str:
+        """The type for one of Spark's.
+
+        >>> POSTGRESQL.type_of("timestamp_ntz"), MYSQL.type_of("string", in_key=True)
+        ('timestamp', 'varchar(255)')
+        >>> DUCKDB.type_of("decimal(12,2)"), POSTGRESQL.type_of("array<int>")
+        ('decimal(12,2)', 'jsonb')
+        """
+        if self.quote == "`" and not self.types:
+            return spark
+        base, _, parameters = spark.partition("(")
+        if in_key and self.key_text is not None and base in ("string", "binary"):
+            return self.key_text if base == "string" else "varbinary(255)"
+        if "<" in spark or base not in self.types:
+            return self.types.get("text", self.other) if base in ("char", "varchar") else self.other
+        known = self.types[base]
+        return f"{known}({parameters}" if parameters and base == "decimal" else known
+
+    def satisfied(self, left: str, op: str, right: str, *, nulls: str, nullable: bool) -> str:
+        """A predicate of denial constraints: true where two cells satisfy it, else false or null.
+
+        >>> POSTGRESQL.satisfied("a", "<=", "b", nulls="equal", nullable=True)
+        '(a <= b OR (a IS NULL AND b IS NULL))'
+        >>> SPARK.satisfied("a", "!=", "b", nulls="equal", nullable=True)
+        'NOT (a <=> b)'
+        """
+        if nullable and op == "=" and nulls == "equal":
+            return self.same.format(left, right)
+        if nullable and op == "!=":
+            if nulls == "equal":
+                return self.different.format(left, right)
+            return f"({left} <> {right} OR {left} IS NULL OR {right} IS NULL)"
+        if nullable and op in ("<=", ">=") and nulls == "equal":
+            return f"({left} {op} {right} OR ({left} IS NULL AND {right} IS NULL))"
+        return f"{left} {'<>' if op == '!=' else op} {right}"
+
+    def expect_columns(self, table: TableContract) -> None:
+        """See that the columns of a table are not the same to the database."""
+        seen: dict[str, str] = {}
+        for each in table.names if self.folds_case else ():
+            other = seen.setdefault(each.lower(), each)
+            if other != each:
+                raise SchemaError(
+                    f"table {plain(table.name)!r} has the columns {plain(other)!r} and "
+                    f"{plain(each)!r}, which are the same to {self.name}; rename one of them"
+                )
+
+
+_TYPES = {
+    "boolean": "boolean", "tinyint": "smallint", "smallint": "smallint", "int": "integer",
+    "bigint": "bigint", "float": "real", "double": "double precision", "decimal": "decimal",
+    "string": "text", "date": "date", "timestamp": "timestamptz", "timestamp_ntz": "timestamp",
+    "time": "time", "binary": "bytea",
+}  # fmt: skip
+
+POSTGRESQL = Dialect(
+    "postgresql", "PostgreSQL 15", longest=63, in_bytes=True, folds_case=False,
+    unique_nulls="UNIQUE NULLS NOT DISTINCT", types=_TYPES, other="jsonb",
+)  # fmt: skip
+DUCKDB = Dialect(
+    "duckdb", "DuckDB 1.2", alters=False, indexes=True, checks=False,
+    types={**_TYPES, "float": "real", "double": "double", "tinyint": "tinyint", "binary": "blob"},
+    other="json",
+)  # fmt: skip
+SQLITE = Dialect(
+    "sqlite", "SQLite 3.37", same="{} IS {}", different="{} IS NOT {}",
+    alters=False, indexes=True, checks=False,
+    types={**_TYPES, "float": "real", "double": "real", "boolean": "integer", "decimal": "numeric",
+        "binary": "blob", "timestamp": "text", "timestamp_ntz": "text", "date": "text",
+        "time": "text"},
+)  # fmt: skip
+MYSQL = Dialect(
+    "mysql", "MySQL 8.0.19", quote="`", same="{} <=> {}", different="NOT ({} <=> {})", longest=64,
+    set_not_null="ALTER TABLE {table} MODIFY {column} {type} NOT NULL",
+    types={**_TYPES, "double": "double", "float": "float", "tinyint": "tinyint",
+        "binary": "longblob", "timestamp": "datetime(6)", "timestamp_ntz": "datetime(6)",
+        "time": "time(6)", "string": "longtext"},
+    key_text="varchar(255)", other="json",
+    table_options=" CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin",
+)  # fmt: skip
+SPARK = Dialect(
+    "spark", "Spark 4.1", quote="`", same="{} <=> {}", different="NOT ({} <=> {})",
+    informational=" NOT ENFORCED",
+)  # fmt: skip
+DATABRICKS = Dialect(
+    "databricks", "Databricks Runtime 15.4", quote="`", same="{} <=> {}",
+    different="NOT ({} <=> {})", unique=None,
+)  # fmt: skip
+
+DIALECTS = {each.name: each for each in (POSTGRESQL, SPARK, DATABRICKS, DUCKDB, MYSQL, SQLITE)}
+"""Every dialect by the name that ``--dialect`` gives it."""
+
+
+def dialect(name: str) -> Dialect:
+    """The dialect of a name."""
+    if name not in DIALECTS:
+        raise InputError(f"unknown dialect {name!r}; there are: {', '.join(DIALECTS)}")
+    return DIALECTS[name]
+
+
+def comment(text: str, mark: str = "-- ") -> str:
+    r"""A line of comment, which no name can end.
+
+    >>> comment("a\nDROP TABLE b")
+    '-- a\\nDROP TABLE b'
+    """
+    return mark + plain(text)
+
+
+def nulls_sentence(contract: Contract) -> str:
+    """How two nulls compare."""
+    if contract.nulls == "equal":
+        return "Two nulls count as equal."
+    return "A null differs from everything, also from another null."
+
+
+def is_plain(name: str) -> bool:
+    """Whether a name needs no quotes in any dialect.
+
+    >>> is_plain("order_id"), is_plain("order"), is_plain("Id"), is_plain("first name")
+    (True, False, False, False)
+    """
+    return re.fullmatch(r"[a-z_][a-z0-9_]*", name) is not None and name not in _RESERVED
+
+
+_WORDS = """
+all alter analyze and anti any array as asc authorization between both by case cast check collate
+column comment constraint create cross current current_date current_time current_timestamp
+current_user database date day default delete desc describe distinct drop else end escape except
+exists false fetch filter for foreign from full function global grant group grouping groups having
+if ilike in index inner insert intersect interval into is join key lateral leading left like limit
+lock natural not null of offset on only or order outer over overlaps partition position primary
+qualify range rank read references revoke right row rows select semi session_user set show some
+start system table then time timestamp to trailing true truncate type union unique unknown update
+user using values view when where window with
+"""
+
+_RESERVED = frozenset(_WORDS.split())
+"""Words that one dialect or another reserves."""
+
+
+def identifier(words: Sequence[str], ending: str = "") -> str:
+    """A name of plain letters for a constraint, a file or an entity, which tells those apart whose
+    words differ.
+
+    >>> identifier(["orders", "customer_id"], "fk"), identifier(["a b"]), identifier(["a_b"])
+    ('orders__customer_id__fk', 'a_b__9ef6ba', 'a_b')
+    """
+    parts = [*words, *([ending] if ending else [])]
+    whole = "__".join(parts)
+    if len(whole) <= _NAME_LENGTH and all(map(_UNCHANGED.fullmatch, words)):
+        return whole
+    digest = hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    readable = re.sub(r"[^a-z0-9]+", "_", "_".join(words).lower()).strip("_")
+    room = _NAME_LENGTH - len(digest) - len(ending) - 4
+    start = readable[:room].strip("_")
+    if not start or start[0].isdigit():
+        start = f"c_{start}".strip("_")
+    return "__".join([start, digest, *parts[len(words) :]])

@@ -1,0 +1,131 @@
+"""A data contract in the Open Data Contract Standard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from holdfast.export.contract import Column, Contract, TableContract
+from holdfast.export.dialects import Dialect, identifier, nulls_sentence
+from holdfast.export.queries import Queries, about, name_of
+from holdfast.export.yaml_text import dumps
+from holdfast.model.constraints import Attribute, InclusionDependency, NotNull, Rule
+from holdfast.screen.text import plain
+
+_LOGICAL = {
+    "boolean": "boolean", "tinyint": "integer", "smallint": "integer", "int": "integer",
+    "bigint": "integer", "float": "number", "double": "number", "decimal": "number",
+    "date": "date", "timestamp": "timestamp", "timestamp_ntz": "timestamp", "time": "time",
+    "array": "array", "struct": "object", "map": "map",
+}  # fmt: skip
+
+_REFERABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*", re.ASCII)
+
+
+def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]:
+    """One contract with all tables."""
+    for table in contract.tables:
+        dialect.expect_columns(table)
+    form = {
+        "apiVersion": "v3.1.0",
+        "kind": "DataContract",
+        "id": identifier([contract.name]),
+        "name": contract.name,
+        "version": f"{contract.version}.0.0",
+        "status": "draft",
+        "description": {
+            "usage": f"Constraints that hold in version {contract.version} of the profile "
+            f"{contract.name}. {nulls_sentence(contract)} Queries are in the SQL of {dialect.name}."
+        },
+        "schema": [_object(contract, dialect, table) for table in contract.tables],
+    }
+    return {"contract.odcs.yaml": dumps(form)}
+
+
+def _object(contract: Contract, dialect: Dialect, table: TableContract) -> dict[str, Any]:
+    place = ".".join((*contract.namespace, table.name))
+    form: dict[str, Any] = {
+        **_named(table.name),
+        "physicalName": place,
+        "physicalType": "table",
+        "logicalType": "object",
+    }
+    if table.keys and table.keys[0].columns:
+        columns = ", ".join(table.keys[0].columns)
+        form["dataGranularityDescription"] = plain(f"one row for each {columns}")
+    form["properties"] = [_property(table, column) for column in table.columns]
+    if relationships := [
+        {
+            "type": "foreignKey",
+            "from": _reference(each.dependent),
+            "to": _reference(each.referenced),
+        }
+        for each in contract.references(table.name)
+    ]:
+        form["relationships"] = relationships
+    alone = {key for key in table.keys if len(key.columns) == 1}
+    rules = [*table.rules, *contract.inclusions_of(table.name)]
+    if quality := [
+        _quality(contract, dialect, rule)
+        for rule in rules
+        if rule not in alone and not isinstance(rule, NotNull)
+    ]:
+        form["quality"] = quality
+    return form
+
+
+def _property(table: TableContract, column: Column) -> dict[str, Any]:
+    base = re.split(r"[(<]", column.type)[0]
+    form: dict[str, Any] = {
+        **_named(column.name),
+        "physicalName": column.name,
+        "physicalType": column.type,
+        "logicalType": _LOGICAL.get(base, "string"),
+    }
+    if table.keys and column.name in table.keys[0].columns:
+        position = table.keys[0].columns.index(column.name) + 1
+        form |= {"primaryKey": True, "primaryKeyPosition": position}
+    if column.required:
+        form["required"] = True
+    if any(key.columns == (column.name,) for key in table.keys):
+        form["unique"] = True
+    return form
+
+
+def _named(name: str) -> dict[str, str]:
+    """A name, with an id where references cannot use it."""
+    return {"name": name} if _REFERABLE.fullmatch(name) else {"id": _id(name), "name": name}
+
+
+def _id(name: str) -> str:
+    return name if _REFERABLE.fullmatch(name) else identifier([name])
+
+
+def _reference(side: Sequence[Attribute]) -> str | list[str]:
+    """The columns of a side, by their names or, where these cannot be referred to, by ids."""
+
+    def place(each: Attribute) -> str:
+        if _REFERABLE.fullmatch(each.table) and _REFERABLE.fullmatch(each.column):
+            return f"{each.table}.{each.column}"
+        return f"schema/{_id(each.table)}/properties/{_id(each.column)}"
+
+    places = [*map(place, side)]
+    return places if len(places) > 1 else places[0]
+
+
+def _quality(contract: Contract, dialect: Dialect, rule: Rule) -> dict[str, Any]:
+    """A query that counts what violates a rule."""
+    inner = Queries(dialect, contract).of(rule)
+    query = f"SELECT count(*) FROM (\n{inner}\n) AS {dialect.name_of('violations')}\n"
+    dimension = "uniqueness" if hasattr(rule, "columns") else "consistency"
+    if isinstance(rule, InclusionDependency):
+        dimension = "conformity"
+    return {
+        "name": name_of(rule),
+        "description": about(rule),
+        "dimension": dimension,
+        "type": "sql",
+        "query": query,
+        "mustBe": 0,
+    }

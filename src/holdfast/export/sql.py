@@ -1,0 +1,232 @@
+"""Constraints as SQL: statements that add them to tables that are there, or that make the tables.
+
+What a database has no constraint for (functional dependencies, rules about two rows) is listed in
+comments, and ``queries.py`` has a query for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from holdfast.export.contract import Contract, TableContract
+from holdfast.export.dialects import Dialect, comment, identifier, nulls_sentence
+from holdfast.export.queries import Queries
+from holdfast.model.constraints import DenialConstraint, ForeignKey, Key
+
+_WITHOUT = "Without a constraint (--to queries has a query for each):"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """A constraint as part of a table, with the name that it gets. Without text there is none, and
+    ``why`` says so."""
+
+    rule: str
+    name: str = ""
+    text: str = ""
+    why: str = ""
+    unique: str = ""  # the columns of a key, which can be a unique index
+
+
+def files(contract: Contract, dialect: Dialect, create: bool) -> dict[str, str]:
+    """All of it in one file: with ``create`` the tables, else what is added to them."""
+    for table in contract.tables:
+        dialect.expect_columns(table)
+    lines = [*map(comment, _heading(contract, dialect))]
+    for table in _parents_first(contract) if create else contract.tables:
+        lines += ["", *(_created if create else _altered)(contract, dialect, table)]
+    # References to tables that come later have to wait for them.
+    later = [
+        line
+        for table in contract.tables
+        for reference, clause in _references(contract, dialect, table)
+        if not create or not _is_made_before(contract, reference)
+        for line in _added(contract, dialect, table, clause)
+    ]
+    lines += ["", *later] if later else []
+    return {"constraints.sql": "\n".join(lines) + "\n"}
+
+
+def _heading(contract: Contract, dialect: Dialect) -> Iterator[str]:
+    yield (
+        f"Constraints of {contract.name}, version {contract.version}, "
+        f"for {dialect.version} or newer."
+    )
+    yield nulls_sentence(contract)
+    if contract.nulls == "equal" and dialect.unique and not dialect.unique_nulls:
+        yield "UNIQUE passes over nulls: it says less than a key whose columns have some."
+    if dialect.informational or not dialect.unique:
+        yield "Keys and foreign keys are informational: nothing enforces them."
+
+
+# A table at a time
+
+
+def _created(contract: Contract, dialect: Dialect, table: TableContract) -> list[str]:
+    """The statement that makes a table, with its constraints."""
+    in_keys = {column for key in table.keys for column in key.columns}
+    for each in contract.foreign_keys:
+        for side in (each.dependent, each.referenced):
+            in_keys |= {a.column for a in side if a.table == table.name}
+    parts = []
+    for column in table.columns:
+        kind = dialect.type_of(column.type, in_key=column.name in in_keys)
+        present = " NOT NULL" if column.required else ""
+        parts.append(f"{dialect.name_of(column.name)} {kind}{present}")
+    clauses = [
+        *_clauses(contract, dialect, table),
+        *(
+            clause
+            for reference, clause in _references(contract, dialect, table)
+            if _is_made_before(contract, reference)
+        ),
+    ]
+    parts += [
+        f"CONSTRAINT {dialect.name_of(each.name)} {each.text}" for each in clauses if each.text
+    ]
+    body = ",\n".join(f"  {part}" for part in parts)
+    place = dialect.table_of(contract, table.name)
+    made = f"CREATE TABLE {place} (\n{body}\n){dialect.table_options};"
+    return [made, *_left_out(clauses)]
+
+
+def _altered(contract: Contract, dialect: Dialect, table: TableContract) -> list[str]:
+    """The statements that add the constraints of a table, apart from its foreign keys."""
+    lines = []
+    for column in table.columns:
+        if column.required and dialect.alters:
+            names = {
+                "table": dialect.table_of(contract, table.name),
+                "column": dialect.name_of(column.name),
+                "type": dialect.type_of(column.type),
+            }
+            lines.append(dialect.set_not_null.format_map(names) + ";")
+    clauses = [*_clauses(contract, dialect, table)]
+    for clause in clauses:
+        if clause.text:
+            lines += _added(contract, dialect, table, clause)
+    lines += _left_out(clauses)
+    return lines or [comment(f"{table.name}: no constraints")]
+
+
+def _added(
+    contract: Contract, dialect: Dialect, table: TableContract, clause: Clause
+) -> Iterator[str]:
+    """The lines that add a constraint to a table, or say why there is none."""
+    place = dialect.table_of(contract, table.name)
+    if not clause.text:
+        yield comment(f"{clause.rule}: {clause.why}")
+    elif dialect.alters:
+        yield comment(clause.rule)
+        name = dialect.name_of(clause.name)
+        yield f"ALTER TABLE {place} ADD CONSTRAINT {name} {clause.text};"
+    elif clause.unique:
+        yield comment(clause.rule)
+        yield f"CREATE UNIQUE INDEX {dialect.name_of(clause.name)} ON {place} ({clause.unique});"
+    else:
+        yield comment(f"{clause.rule}: cannot be added to a table that is there; see --tables")
+
+
+def _left_out(clauses: Iterable[Clause]) -> list[str]:
+    """The lines about rules that have no constraint."""
+    rules = [f"{each.rule}{each.why and f' ({each.why})'}" for each in clauses if not each.text]
+    return [comment(_WITHOUT), *(comment(f"  {rule}") for rule in rules)] if rules else []
+
+
+# A constraint at a time
+
+
+def _clauses(contract: Contract, dialect: Dialect, table: TableContract) -> Iterator[Clause]:
+    for key in table.keys:
+        yield _key(contract, dialect, table, key)
+    for dependency in table.dependencies:
+        yield Clause(str(dependency))
+    for rule in table.denials:
+        yield check(contract, dialect, rule)
+
+
+def _key(contract: Contract, dialect: Dialect, table: TableContract, key: Key) -> Clause:
+    columns = dialect.names(key.columns)
+    if not columns:
+        return Clause(str(key))
+    if key == table.primary:
+        name = identifier([table.name], "pk")
+        text = f"PRIMARY KEY ({columns}){dialect.informational}"
+        return Clause(str(key), name, text, unique=columns)
+    if dialect.unique is None:
+        why = "only the first key can be one, if its columns are never null"
+        return Clause(str(key), why=why)
+    word = dialect.unique
+    if contract.nulls == "equal" and not table.required.issuperset(key.columns):
+        word = dialect.unique_nulls or word
+    name = identifier([table.name, *key.columns], "key")
+    text = f"{word} ({columns}){dialect.informational}"
+    return Clause(str(key), name, text, unique=columns)
+
+
+def check(contract: Contract, dialect: Dialect, rule: DenialConstraint) -> Clause:
+    """A rule about single rows is a check; for others no database has a constraint."""
+    rows = {row for each in rule.predicates for row, _ in (each.left, each.right)}
+    if len(rows) != 1:
+        return Clause(str(rule))
+    queries = Queries(dialect, contract)
+    conditions = [queries.predicate(rule.table, each) for each in rule.predicates]
+    words = [word for p in rule.predicates for word in (p.left[1], p.op, p.right[1])]
+    name = identifier([rule.table, *words], "check")
+    return Clause(str(rule), name, f"CHECK (NOT ({' AND '.join(conditions)}))")
+
+
+def _references(
+    contract: Contract, dialect: Dialect, table: TableContract
+) -> Iterator[tuple[ForeignKey, Clause]]:
+    """The foreign keys of a table, each as a clause."""
+    for each in contract.references(table.name):
+        dependent = [a.column for a in each.dependent]
+        referenced = [a.column for a in each.referenced]
+        other = contract.table(each.referenced[0].table)
+        assert other is not None, "foreign keys are between exported tables"
+        types = [
+            (table.type_of(mine), other.type_of(theirs))
+            for mine, theirs in zip(dependent, referenced, strict=True)
+        ]
+        primary = () if other.primary is None else other.primary.columns
+        if differing := [pair for pair in types if pair[0] != pair[1]]:
+            why = "its columns are of the types {} and {}".format(*differing[0])
+            yield each, Clause(str(each), why=why)
+        elif dialect.unique is None and {*primary} != {*referenced}:
+            yield each, Clause(str(each), why=f"{dialect.name} refers to primary keys alone")
+        else:
+            place = dialect.table_of(contract, other.name)
+            text = (
+                f"FOREIGN KEY ({dialect.names(dependent)}) "
+                f"REFERENCES {place} ({dialect.names(referenced)}){dialect.informational}"
+            )
+            # Several keys can contain the same columns.
+            name = identifier([table.name, *dependent, other.name, *referenced], "fk")
+            yield each, Clause(str(each), name, text)
+
+
+# The order of tables
+
+
+def _parents_first(contract: Contract) -> list[TableContract]:
+    """The tables so that each comes after those it refers to, as far as there is no circle."""
+    done: list[TableContract] = []
+    left = list(contract.tables)
+    while left:
+        names = {each.name for each in left}
+        ready = [each for each in left if not _parents(contract, each) & (names - {each.name})]
+        done += ready or left[:1]
+        left = [each for each in left if each not in done]
+    return done
+
+
+def _parents(contract: Contract, table: TableContract) -> set[str]:
+    return {each.referenced[0].table for each in contract.references(table.name)}
+
+
+def _is_made_before(contract: Contract, reference: ForeignKey) -> bool:
+    """Whether the table that is referred to is there when the other one is made."""
+    order = [each.name for each in _parents_first(contract)]
+    return order.index(reference.referenced[0].table) <= order.index(reference.dependent[0].table)

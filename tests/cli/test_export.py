@@ -1,0 +1,62 @@
+"""Exports as a user asks for them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import yaml
+
+from holdfast import Profile
+from tests.cli.conftest import Run
+
+
+def test_export_prints_or_writes(shop: Path, run: Run, tmp_path: Path) -> None:
+    printed = run("export", shop, "--to", "sql", "--dialect", "postgresql")
+    assert printed.code == 0, printed.err
+    assert 'ALTER TABLE "orders" ADD CONSTRAINT "orders__id__key"' in printed.out
+    made = run("export", shop, "--to", "sql", "--dialect", "sqlite", "--tables")
+    assert made.out.startswith("-- Constraints of shop, version 1, for SQLite")
+    assert '"first name" text' in made.out
+    path = tmp_path / "constraints.sql"
+    written = run("export", shop, "--to", "sql", "--dialect", "postgresql", "-o", path)
+    assert written.out == f"{path}\n"
+    assert path.read_text("utf-8") == printed.out
+    assert str(Profile.open(shop).export("sql", dialect="postgresql")) == printed.out
+
+
+def test_several_files_go_into_a_folder(shop: Path, run: Run, tmp_path: Path) -> None:
+    project = tmp_path / "project"
+    told = run("export", shop, "--to", "dbt", "--out", project, "--format", "json")
+    written = json.loads(told.out)["written"]
+    assert written == [
+        str(project / "models/holdfast.yml"),
+        str(project / "tests/generic/holdfast_violations.sql"),
+    ]
+    assert yaml.safe_load(Path(written[0]).read_text("utf-8"))["version"] == 2
+    shown = json.loads(run("export", shop, "--to", "dbt", "--format", "json").out)["files"]
+    assert shown["models/holdfast.yml"] == Path(written[0]).read_text("utf-8")
+    refused = run("export", shop, "--to", "dbt", "--out", tmp_path / "file.yml")
+    assert refused.code == 2
+    assert "give a folder" in refused.err
+
+
+def test_what_can_be_asked_for(shop: Path, run: Run) -> None:
+    few = run("export", shop, "--to", "json").out
+    every = run("export", shop, "--to", "json", "--all").out
+    assert len(json.loads(every)["tables"]["orders"]["functional_dependencies"]) > len(
+        json.loads(few)["tables"]["orders"]["functional_dependencies"]
+    )
+    placed = run("export", shop, "--to", "queries", "--namespace", "main.`my sales`")
+    assert "FROM `main`.`my sales`.`orders`" in placed.out
+    assert run("export", shop, "--to", "mermaid", "--table", "orders", "--at", "1").code == 0
+    for wrong, words in (
+        (["--to", "xml"], "unknown form 'xml'"),
+        (["--to", "sql", "--dialect", "oracle"], "unknown dialect 'oracle'"),
+        (["--to", "dbt", "--tables"], "only sql makes tables"),
+        (["--to", "sql", "--table", "order"], "did you mean 'orders'"),
+        (["--to", "sql", "--namespace", "a..b"], "expected names with dots"),
+    ):
+        told = run("export", shop, *wrong)
+        assert told.code == 2
+        assert words in told.err

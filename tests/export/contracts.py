@@ -1,0 +1,143 @@
+"""Contracts to export: one with names that hurt, and one of the sample shop as it was designed."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import holdfast.sample
+from holdfast.export.contract import Column, Contract, TableContract
+from holdfast.model.constraints import (
+    Attribute,
+    DenialConstraint,
+    ForeignKey,
+    FunctionalDependency,
+    Key,
+    Predicate,
+)
+from holdfast.model.grammar import parse
+
+ODD = ("first name", 'a"b', "c`d", "order", "größe 🙂", "new\nline", "x; DROP TABLE t --", "{e}'f")
+"""Names with spaces, quotes, words that SQL reserves, other scripts, line breaks and braces."""
+
+ODD_TABLE, ODD_PARENT = 'my "odd"\ntable', "the `parent`"
+
+SHOP = Path(holdfast.sample.__file__).parent / "shop"
+
+
+def odd(nulls: str = "equal", required: bool = True) -> Contract:
+    """Two tables whose names hurt, with a constraint of every kind about every column."""
+    parent = TableContract(
+        ODD_PARENT,
+        (Column("select", "bigint", required), Column("no,te", "string")),
+        2,
+        (Key(ODD_PARENT, ("select",)),),
+    )
+    predicates = {
+        "two": [("t", ODD[3], "<", "s", ODD[3]), ("t", ODD[5], ">=", "s", ODD[6])],
+        "one": [("t", ODD[3], ">", "t", ODD[6])],
+    }
+    child = TableContract(
+        ODD_TABLE,
+        tuple(Column(name, "bigint", required and name == ODD[0]) for name in ODD),
+        3,
+        tuple(Key(ODD_TABLE, each) for each in ((ODD[0],), (ODD[1], ODD[2], ODD[5]), (ODD[2],))),
+        (FunctionalDependency(ODD_TABLE, (ODD[1], ODD[7]), ODD[4]),),
+        tuple(DenialConstraint(ODD_TABLE, tuple(map(_predicate, each)))
+              for each in predicates.values()),
+    )  # fmt: skip
+    reference = ForeignKey((Attribute(ODD_TABLE, ODD[3]),), (Attribute(ODD_PARENT, "select"),), 0.9)
+    return Contract("odd", 1, "", nulls, "ignored", (child, parent), (reference,))
+
+
+ODD_ROWS: dict[str, list[tuple[Any, ...]]] = {
+    ODD_TABLE: [
+        (1, 1, 1, 10, 5, 0, 20, 7),
+        (2, 1, 2, 10, 5, 0, 20, 7),
+        (3, None, None, 20, None, 0, 30, 8),
+    ],
+    ODD_PARENT: [(10, "a"), (20, None)],
+}
+"""Rows in which all of that holds."""
+
+ODD_BROKEN: dict[str, list[tuple[Any, ...]]] = {
+    ODD_TABLE: [(1, 1, 1, 99, 5, 50, 20, 7), (1, 1, 1, 98, 6, 50, 10, 7)],
+    ODD_PARENT: [(10, "a"), (10, "b")],
+}
+"""Rows in which none of it does."""
+
+
+def _predicate(words: tuple[str, str, str, str, str]) -> Predicate:
+    row, column, op, other_row, other = words
+    return Predicate((row, column), op, (other_row, other))
+
+
+_TYPES = {
+    "customers": {"customer_id": "bigint", "joined_on": "date"},
+    "products": {"product_id": "bigint", "price": "double"},
+    "orders": {
+        "order_id": "bigint", "customer_id": "bigint", "ordered_on": "date", "shipped_on": "date",
+    },
+    "order_items": {
+        "order_id": "bigint", "line_no": "bigint", "product_id": "bigint", "quantity": "bigint",
+        "unit_price": "double", "discount": "double", "total": "double",
+    },
+}  # fmt: skip
+
+_RULES = """
+customers: key(customer_id)
+customers: key(email)
+customers: city -> country
+products: key(product_id)
+products: key(name, size)
+orders: key(order_id)
+orders: key(customer_id, ordered_on)
+orders: not (t.ordered_on > t.shipped_on)
+orders: not (t.order_id <= s.order_id and t.ordered_on > s.ordered_on)
+order_items: key(order_id, line_no)
+order_items: key(order_id, product_id)
+order_items: product_id -> unit_price
+order_items: not (t.quantity < s.quantity and t.discount > s.discount)
+"""
+
+_REFERENCES = (
+    ("orders", "customer_id", "customers", "customer_id"),
+    ("order_items", "order_id", "orders", "order_id"),
+    ("order_items", "product_id", "products", "product_id"),
+)
+
+
+def shop() -> Contract:
+    """The sample shop, with what was planted in it."""
+    rules = [parse(line) for line in _RULES.split("\n") if line]
+    tables = []
+    for name, types in _TYPES.items():
+        mine: list[Any] = [rule for rule in rules if rule.table == name]  # type: ignore[union-attr]
+        header, *rows = shop_rows(name)
+        cells = zip(header, zip(*rows, strict=True), strict=True)
+        columns = tuple(
+            Column(str(each), types.get(str(each), "string"), None not in values)
+            for each, values in cells
+        )
+        tables.append(
+            TableContract(
+                name,
+                columns,
+                len(rows),
+                tuple(rule for rule in mine if isinstance(rule, Key)),
+                tuple(rule for rule in mine if isinstance(rule, FunctionalDependency)),
+                tuple(rule for rule in mine if isinstance(rule, DenialConstraint)),
+            )
+        )
+    references = tuple(
+        ForeignKey((Attribute(a, b),), (Attribute(c, d),), 1.0) for a, b, c, d in _REFERENCES
+    )
+    return Contract("shop", 1, "", "equal", "ignored", tuple(tables), references)
+
+
+def shop_rows(table: str) -> list[list[str | None]]:
+    """The header and the rows of a table of the sample shop."""
+    with (SHOP / f"{table}.csv").open(encoding="utf-8", newline="") as file:
+        header, *rows = csv.reader(file)
+    return [header, *([cell or None for cell in row] for row in rows)]

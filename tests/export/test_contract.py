@@ -1,0 +1,127 @@
+"""What is exported of a profile: the constraints that matter, or every one that holds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from holdfast.export import contract
+from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
+from holdfast.families.inclusion_dependencies.reading import Inclusions
+from holdfast.families.keys.reading import FoundKeys
+from holdfast.model.constraints import Attribute, DenialConstraint, FunctionalDependency, Key
+from holdfast.model.errors import UnknownTableError
+from holdfast.model.grammar import parse
+from holdfast.report.snapshot import Snapshot, TableSnapshot
+
+COLUMNS = ("id", "customer_id", "zip", "city", "planet", "paid")
+TYPES = ("bigint", "bigint", "string", "string", "string", "bigint")
+OPTIONS = {"kinds": ["keys", "fds", "inds", "dcs"], "nulls": "equal", "inclusion_nulls": "ignored"}
+
+
+def fd(text: str, error: float = 0.0) -> FunctionalDependency:
+    """A dependency of the orders, as it is written."""
+    found = parse(f"orders: {text}")
+    assert isinstance(found, FunctionalDependency)
+    return replace(found, error=error)
+
+
+def dc(text: str, error: float = 0.0) -> DenialConstraint:
+    """A denial constraint of the orders."""
+    found = parse(f"orders: not ({text})")
+    assert isinstance(found, DenialConstraint)
+    return replace(found, error=error)
+
+
+ORDER = dc("t.id <= s.id and t.paid > s.paid")
+SETS = (("zip", "paid"), ("id",), ("city", "paid"), ("planet", "paid"))
+KEYS = [Key("orders", columns) for columns in SETS]
+ORDERS = TableSnapshot(
+    "orders", 9, COLUMNS, TYPES, 0, (),
+    {
+        "keys": FoundKeys(tuple(KEYS)),
+        "fds": [fd("{} -> planet"), fd("id -> city"), fd("zip -> city"), fd("paid -> zip", 0.01)],
+        "dcs": [ORDER, dc("t.id = s.id"), dc("t.zip = s.zip and t.city != s.city"),
+            dc("t.id > t.paid", 0.1)],
+    },
+)  # fmt: skip
+CUSTOMERS = TableSnapshot("customers", 4, ("customer_id", "age"), ("bigint", "bigint"), 0, (),
+    {"keys": FoundKeys((Key("customers", ("customer_id",)),))})  # fmt: skip
+
+
+def snapshot() -> Snapshot:
+    """Two tables: the customers of orders are among the customers, and so are by chance their
+    ages."""
+    attributes = (
+        Attribute("orders", "customer_id"),
+        Attribute("customers", "customer_id"),
+        Attribute("customers", "age"),
+    )
+    values = np.array([[3, 3, 1], [3, 4, 2], [1, 2, 2]])
+    facts = {
+        each.name: Facts(each.keys, dict(zip(each.columns, each.types, strict=True)), each.rows)
+        for each in (ORDERS, CUSTOMERS)
+    }
+    found = Inclusions(Shared(attributes, ("number",) * 3, values), facts)
+    tables = {"customers": CUSTOMERS, "orders": ORDERS}
+    return Snapshot(3, "", dict(OPTIONS), tables, {"inds": found})
+
+
+def test_the_constraints_that_matter() -> None:
+    chosen = contract(snapshot(), "shop")
+    orders = chosen.table("orders")
+    assert orders is not None
+    # The shortest first, and no more than three.
+    assert [key.columns for key in orders.keys] == [("id",), ("zip", "paid"), ("city", "paid")]
+    # Not what a key implies, nor what nearly holds; that a column is constant comes last.
+    assert [each.body for each in orders.dependencies] == ["zip -> city", "{} -> planet"]
+    assert orders.denials == (ORDER,)
+    assert [str(each) for each in chosen.foreign_keys] == [
+        "orders(customer_id) in customers(customer_id)"
+    ]
+
+
+def test_every_constraint_that_holds() -> None:
+    chosen = contract(snapshot(), "shop", everything=True)
+    orders = chosen.table("orders")
+    assert orders is not None
+    assert len(orders.keys) == len(KEYS)
+    assert len(orders.dependencies) == 3
+    assert len(orders.denials) == 3
+    texts = [str(rule) for rule in chosen.rules]
+    assert len(texts) == len(set(texts))
+
+
+def test_a_key_that_is_referred_to_is_exported() -> None:
+    """Whatever its place, because a foreign key needs it."""
+    keys = tuple(Key("customers", (f"k{i}",)) for i in range(5)) + CUSTOMERS.keys
+    columns = tuple(f"k{i}" for i in range(5)) + CUSTOMERS.columns
+    wide = replace(CUSTOMERS, columns=columns, types=("bigint",) * 7,
+        found={"keys": FoundKeys(keys)})  # fmt: skip
+    found = snapshot()
+    inds = replace(found.found["inds"], tables={
+        **found.found["inds"].tables,
+        "customers": Facts(keys, dict.fromkeys(columns, "bigint"), 4),
+    })  # fmt: skip
+    found = replace(found, tables={**found.tables, "customers": wide}, found={"inds": inds})
+    customers = contract(found, "shop").table("customers")
+    assert customers is not None
+    assert customers.keys[-1].columns == ("customer_id",)
+    assert len(customers.keys) == 4
+
+
+def test_repeated_rows_have_no_key() -> None:
+    found = snapshot()
+    twice = replace(found, tables={"orders": replace(ORDERS, duplicates=1)})
+    (orders,) = contract(twice, "shop").tables
+    assert orders.keys == ()
+
+
+def test_some_tables() -> None:
+    chosen = contract(snapshot(), "shop", tables=["orders"])
+    assert [table.name for table in chosen.tables] == ["orders"]
+    assert chosen.foreign_keys == (), "what it refers to is not there"
+    with pytest.raises(UnknownTableError, match="did you mean 'orders'"):
+        contract(snapshot(), "shop", tables=["order"])

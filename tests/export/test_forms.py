@@ -1,0 +1,214 @@
+"""Every form has every constraint, keeps odd names whole, and is what its readers read."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from holdfast.export import FORMS, exported
+from holdfast.export.contract import Column, Contract, TableContract
+from holdfast.export.dialects import DIALECTS, identifier
+from holdfast.export.files import Exported
+from holdfast.model.constraints import Key
+from holdfast.model.errors import InputError, SchemaError
+from tests.export.contracts import ODD, ODD_PARENT, ODD_TABLE, odd, shop
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_can_be_written(form: str, dialect: str) -> None:
+    for contract in (odd(), odd("unequal", required=False), shop()):
+        for name, text in exported(contract, form, dialect).items():
+            assert text.endswith("\n"), name
+            assert not text.endswith("\n\n")
+
+
+def test_what_there_is_not() -> None:
+    with pytest.raises(InputError, match="unknown form 'xml'; there are: sql, queries"):
+        exported(shop(), "xml")
+    with pytest.raises(InputError, match="unknown dialect 'oracle'; there are: postgresql"):
+        exported(shop(), "sql", "oracle")
+    with pytest.raises(InputError, match="only sql makes tables"):
+        exported(shop(), "dbt", create=True)
+
+
+def test_dbt_has_its_own_tests_and_ours() -> None:
+    files = exported(shop(), "dbt", "duckdb")
+    assert [*files] == ["models/holdfast.yml", "tests/generic/holdfast_violations.sql"]
+    models = {each["name"]: each for each in yaml.safe_load(files["models/holdfast.yml"])["models"]}
+    columns = {each["name"]: each for each in models["orders"]["columns"]}
+    assert columns["order_id"]["data_tests"] == ["not_null", "unique"]
+    to = {"to": "ref('customers')", "field": "customer_id"}
+    assert columns["customer_id"]["data_tests"][1] == {"relationships": {"arguments": to}}
+    assert columns["order_id"]["constraints"] == [{"type": "not_null"}]
+    assert {"type": "primary_key", "columns": ["order_id"]} in models["orders"]["constraints"]
+    names = [each["holdfast_violations"]["name"] for each in models["order_items"]["data_tests"]]
+    assert "order_items__product_id__determines__unit_price" in names
+    assert len(names) == len(set(names))
+
+
+def test_dbt_keeps_odd_names() -> None:
+    text = exported(odd(), "dbt", "duckdb")["models/holdfast.yml"]
+    child, parent = yaml.safe_load(text)["models"]
+    assert [each["name"] for each in child["columns"]] == [*ODD]
+    assert child["config"] == {"alias": ODD_TABLE}
+    assert re.fullmatch("[a-z0-9_]+", child["name"])
+    # dbt does not double quotes inside a name, so such a column gets a query.
+    columns = {each["name"]: each for each in child["columns"]}
+    assert columns["first name"]["quote"] is True
+    assert "unique" in columns["first name"]["data_tests"]
+    assert "data_tests" not in columns['a"b']
+    assert parent["columns"][0]["quote"] is True, "a reserved word"
+    assert "constraints" not in parent, "dbt would write them without quotes"
+
+
+@pytest.mark.parametrize(("form", "name"), [("dbt", "{{ x }}"), ("soda", "${x}")])
+def test_a_name_that_is_a_template_is_refused(form: str, name: str) -> None:
+    table = TableContract("t", (Column(name, "bigint"),), 0, (Key("t", (name,)),))
+    with pytest.raises(SchemaError, match="takes a part of the name"):
+        exported(Contract("c", 1, "", "equal", "ignored", (table,)), form)
+
+
+def test_a_suite_for_each_table() -> None:
+    files = exported(shop(), "gx", "sqlite")
+    suites = {name: json.loads(text) for name, text in files.items()}
+    assert [*suites] == ["customers.json", "products.json", "orders.json", "order_items.json"]
+    orders = suites["orders.json"]
+    kinds = {each["meta"]["rule"]: each for each in orders["expectations"]}
+    assert kinds["orders: not (t.ordered_on > t.shipped_on)"]["kwargs"] == {
+        "column_A": "shipped_on",
+        "column_B": "ordered_on",
+        "or_equal": True,
+        "ignore_row_if": "either_value_is_missing",
+    }
+    reference = kinds["orders(customer_id) in customers(customer_id)"]
+    assert "FROM {batch} AS" in reference["kwargs"]["unexpected_rows_query"]
+    assert 'FROM "customers" AS' in reference["kwargs"]["unexpected_rows_query"]
+
+
+def test_braces_in_a_name_are_no_parameter() -> None:
+    (name, *_) = files = exported(odd(), "gx", "sqlite")
+    for each in json.loads(files[name])["expectations"]:
+        query = each["kwargs"].get("unexpected_rows_query", "{batch}")
+        assert "{e}" in query.format(batch="b") or "{e}" not in each["meta"]["rule"]
+
+
+def test_soda_has_its_own_checks_and_queries() -> None:
+    files = exported(shop(), "soda", "duckdb")
+    orders = yaml.safe_load(files["orders.yml"])
+    assert orders["dataset"] == "shop/orders"
+    columns = {each["name"]: each.get("checks", []) for each in orders["columns"]}
+    assert [*map(list, columns["order_id"])] == [["missing"], ["duplicate"]]
+    place = {"dataset": "shop/customers", "column": "customer_id"}
+    assert columns["customer_id"][1]["invalid"]["valid_reference_data"] == place
+    queries = [each["failed_rows"] for each in orders["checks"] if "failed_rows" in each]
+    qualifiers = [each["qualifier"] for each in queries]
+    assert len(qualifiers) == len(set(qualifiers)) == 3
+
+
+def test_a_data_contract_refers_to_odd_names_by_ids() -> None:
+    form = yaml.safe_load(str(exported(odd(), "odcs", "postgresql")))
+    child, parent = form["schema"]
+    (reference,) = child["relationships"]
+    ids = {each["name"]: each.get("id", each["name"]) for each in child["properties"]}
+    assert reference["from"] == f"schema/{child['id']}/properties/{ids['order']}"
+    assert reference["to"] == f"schema/{parent['id']}/properties/select"
+    assert child["name"] == ODD_TABLE
+    assert parent["name"] == ODD_PARENT
+    (plain,) = yaml.safe_load(str(exported(shop(), "odcs")))["schema"][2]["relationships"]
+    assert plain["from"] == "orders.customer_id"
+
+
+def test_the_diagram() -> None:
+    text = str(exported(shop(), "mermaid"))
+    assert "        bigint order_id PK, FK\n" in text
+    assert "        string email UK\n" in text
+    assert '    customers ||--o{ orders : "customer_id"\n' in text
+    lines = str(exported(odd(), "mermaid")).splitlines()
+    attribute = re.compile(r' {8}\w+ [A-Za-z]\w*( (PK|FK|UK)(, (PK|FK|UK))*)?( "[^"\n]*")?')
+    entity = re.compile(r' {4}[a-z]\w*(\["[^"\n]*"\])? \{')
+    relation = re.compile(r' {4}[a-z]\w* [|o]{2}--o[|{] [a-z]\w* : "[^"\n]*"')
+    for line in lines[1:]:
+        assert (
+            any(each.fullmatch(line) for each in (attribute, entity, relation)) or line == "    }"
+        )
+    assert sum(bool(attribute.fullmatch(line)) for line in lines) == len(ODD) + 2
+
+
+def test_the_page() -> None:
+    text = str(exported(shop(), "markdown"))
+    assert "| `customer_id` | `bigint` | never null, refers to `customers`, `customer_id` |" in text
+    assert "- ordered_on rises with order_id: `not (" in text
+    hard = str(exported(odd(), "markdown"))
+    assert '\n## my "odd"\\\\ntable\n' in hard, "a heading is one line"
+    rows = [line for line in hard.splitlines() if line.startswith("| ")]
+    assert all(len(re.findall(r"(?<!\\)\|", row)) == 4 for row in rows)
+
+
+def test_json_says_each_constraint_twice() -> None:
+    form = json.loads(str(exported(odd(), "json")))
+    key = form["tables"][ODD_TABLE]["keys"][0]
+    assert key == {"rule": str(Key(ODD_TABLE, (ODD[0],))), "columns": [ODD[0]]}
+    assert form["foreign_keys"][0]["referenced"] == {"table": ODD_PARENT, "columns": ["select"]}
+
+
+def test_names_that_differ_stay_different() -> None:
+    words: list[list[str]] = [
+        ["a", "b"], ["a_b"], ["a__b"], ["ab"], ["A", "b"], ["a b"], ["a-b"], ["", "a"], ["1"], [""],
+        ["x" * 90], ["x" * 91], ["ä"], ["ö"],
+    ]  # fmt: skip
+    made = [identifier(each, "key") for each in words]
+    assert len(set(made)) == len(words)
+    for name in made:
+        assert re.fullmatch(r"[a-z][a-z0-9_]{0,59}", name)
+
+
+# Writing
+
+
+def test_one_file_or_a_folder(tmp_path: Path) -> None:
+    one = Exported({"a.sql": "ä\n"}, "-- ")
+    assert one.write(tmp_path / "b.sql") == [str(tmp_path / "b.sql")]
+    assert (tmp_path / "b.sql").read_bytes() == "ä\n".encode()
+    assert one.write(f"{tmp_path}/new/") == [str(tmp_path / "new" / "a.sql")]
+    two = Exported({"m/a.yml": "1\n", "t/b.sql": "2\n"}, "# ")
+    assert str(two) == "# m/a.yml\n\n1\n\n# t/b.sql\n\n2\n"
+    assert two.write(tmp_path) == [str(tmp_path / "m" / "a.yml"), str(tmp_path / "t" / "b.sql")]
+    with pytest.raises(InputError, match="there are 2 files to write"):
+        two.write(tmp_path / "c.yml")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.sql", "m", "new", "t"]
+
+
+def test_a_hostile_table_name_stays_in_its_folder(tmp_path: Path) -> None:
+    name = "../../etc/passwd"
+    table = TableContract(name, (Column("a", "bigint"),), 0, (Key(name, ("a",)),))
+    contract = Contract("c", 1, "", "equal", "ignored", (table,))
+    for form in ("gx", "soda"):
+        for each in exported(contract, form):
+            assert "/" not in each
+            assert not each.startswith(".")
+
+
+def test_where_it_cannot_be_written_is_said(tmp_path: Path) -> None:
+    blocking = tmp_path / "file"
+    blocking.write_text("")
+    with pytest.raises(InputError, match="cannot be written"):
+        Exported({"a": "b"}, "").write(blocking / "below")
+    assert [*tmp_path.iterdir()] == [blocking]
+
+
+def test_tables_are_in_their_namespace() -> None:
+    from dataclasses import replace
+
+    placed: Any = replace(shop(), namespace=("main", "my sales"))
+    assert "ALTER TABLE `main`.`my sales`.`orders`" in str(exported(placed, "sql"))
+    assert "REFERENCES `main`.`my sales`.`customers`" in str(exported(placed, "sql"))
+    assert "FROM `main`.`my sales`.`orders`" in str(exported(placed, "queries"))
+    soda = yaml.safe_load(exported(placed, "soda")["orders.yml"])
+    assert soda["dataset"] == "main/my sales/orders"
+    assert "FROM `my sales`.`orders`" in soda["checks"][1]["failed_rows"]["query"]
