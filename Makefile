@@ -2,12 +2,14 @@
 #   make demo         a sample shop, profiled, with two batches
 #   make test         everything, the law on a few tables; make test-long: on many
 #   make test-fast    what needs no Java, in a minute; make test-lowest: on PySpark 4.1
+#   make test-exports dbt, Great Expectations, Soda and others run what is exported for them
+#   make docs         the documentation site, in site/
 #   make bench-gpu    the same counts on a GPU, and how fast, where there is one
 #   make lint format bench clean
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
-.PHONY: bench-long demo test test-fast test-long test-lowest lint format bench bench-gpu clean
+.PHONY: bench-long demo docs test test-exports test-fast test-long test-lowest lint format bench bench-gpu clean
 
 # A Spark, a Python path or a server that belongs to something else must not leak in.
 unexport SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE SPARK_MASTER MASTER PYSPARK_SUBMIT_ARGS
@@ -15,6 +17,7 @@ unexport PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYTHONPATH PYTHONHOME VIRTUAL_ENV
 
 READY := .venv/.ready
 LOWEST := .venv-lowest/.ready
+EXPORTS := .venv-exports/.ready
 # Another Numba would throw away what ours has compiled, and ours what that has.
 OLD_KERNELS = NUMBA_CACHE_DIR="$(CURDIR)/.venv-lowest/kernels"
 # Spark finds its Java, and its workers' python3, through these two.
@@ -38,6 +41,13 @@ $(LOWEST): pyproject.toml constraints-lowest.txt tools/setup.sh
 	@$(OLD_KERNELS) .venv-lowest/bin/python -m holdfast.warm
 	@touch $@
 
+# Other people's tools, which have no place beside what Holdfast needs.
+$(EXPORTS): constraints-exports.txt $(READY)
+	@.venv/bin/python -m venv --clear .venv-exports
+	@echo "Installing into .venv-exports (about 1 GB; some minutes, once)."
+	@.venv-exports/bin/pip --disable-pip-version-check --no-input install --quiet --requirement constraints-exports.txt
+	@touch $@
+
 demo: $(READY)
 	@$(call WITH_JAVA,.venv) tools/demo.sh
 
@@ -59,6 +69,9 @@ test-lowest: $(LOWEST)
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests $(SPREAD) -m spark --ignore=tests/cluster --ignore=tests/connect
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests/cluster
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests/connect
+
+test-exports: $(EXPORTS)
+	HOLDFAST_EXPORTS="$(CURDIR)/.venv-exports/bin/python" .venv/bin/pytest tests/export
 
 lint: $(READY)
 	.venv/bin/ruff check .
@@ -85,5 +98,5 @@ bench-gpu:
 	PYTHONPATH=src $(GPU) -m benchmarks gpu
 
 clean:
-	rm -rf .venv .venv-lowest dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-exports .venv-docs site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -26,28 +26,33 @@ ODD_TABLE, ODD_PARENT = 'my "odd"\ntable', "the `parent`"
 SHOP = Path(holdfast.sample.__file__).parent / "shop"
 
 
-def odd(nulls: str = "equal", required: bool = True) -> Contract:
+def odd(
+    nulls: str = "equal",
+    required: bool = True,
+    names: tuple[str, str] = (ODD_TABLE, ODD_PARENT),
+) -> Contract:
     """Two tables whose names hurt, with a constraint of every kind about every column."""
+    table, other = names
     parent = TableContract(
-        ODD_PARENT,
+        other,
         (Column("select", "bigint", required), Column("no,te", "string")),
         2,
-        (Key(ODD_PARENT, ("select",)),),
+        (Key(other, ("select",)),),
     )
     predicates = {
         "two": [("t", ODD[3], "<", "s", ODD[3]), ("t", ODD[5], ">=", "s", ODD[6])],
         "one": [("t", ODD[3], ">", "t", ODD[6])],
     }
     child = TableContract(
-        ODD_TABLE,
+        table,
         tuple(Column(name, "bigint", required and name == ODD[0]) for name in ODD),
         3,
-        tuple(Key(ODD_TABLE, each) for each in ((ODD[0],), (ODD[1], ODD[2], ODD[5]), (ODD[2],))),
-        (FunctionalDependency(ODD_TABLE, (ODD[1], ODD[7]), ODD[4]),),
-        tuple(DenialConstraint(ODD_TABLE, tuple(map(_predicate, each)))
+        tuple(Key(table, each) for each in ((ODD[0],), (ODD[1], ODD[2], ODD[5]), (ODD[2],))),
+        (FunctionalDependency(table, (ODD[1], ODD[7]), ODD[4]),),
+        tuple(DenialConstraint(table, tuple(map(_predicate, each)))
               for each in predicates.values()),
     )  # fmt: skip
-    reference = ForeignKey((Attribute(ODD_TABLE, ODD[3]),), (Attribute(ODD_PARENT, "select"),), 0.9)
+    reference = ForeignKey((Attribute(table, ODD[3]),), (Attribute(other, "select"),), 0.9)
     return Contract("odd", 1, "", nulls, "ignored", (child, parent), (reference,))
 
 

@@ -22,7 +22,9 @@ from tests.export.contracts import ODD, ODD_PARENT, ODD_TABLE, odd, shop
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_can_be_written(form: str, dialect: str) -> None:
-    for contract in (odd(), odd("unequal", required=False), shop()):
+    names = ("odd one", "the parent") if form == "dbt" else (ODD_TABLE, ODD_PARENT)
+    contracts = odd(names=names), odd("unequal", required=False, names=names), shop()
+    for contract in contracts:
         for name, text in exported(contract, form, dialect).items():
             assert text.endswith("\n"), name
             assert not text.endswith("\n\n")
@@ -53,10 +55,11 @@ def test_dbt_has_its_own_tests_and_ours() -> None:
 
 
 def test_dbt_keeps_odd_names() -> None:
-    text = exported(odd(), "dbt", "duckdb")["models/holdfast.yml"]
+    contract = odd(names=("odd one", "the parent"))
+    text = exported(contract, "dbt", "duckdb")["models/holdfast.yml"]
     child, parent = yaml.safe_load(text)["models"]
     assert [each["name"] for each in child["columns"]] == [*ODD]
-    assert child["config"] == {"alias": ODD_TABLE}
+    assert child["config"] == {"alias": "odd one"}
     assert re.fullmatch("[a-z0-9_]+", child["name"])
     # dbt does not double quotes inside a name, so such a column gets a query.
     columns = {each["name"]: each for each in child["columns"]}
@@ -65,6 +68,8 @@ def test_dbt_keeps_odd_names() -> None:
     assert "data_tests" not in columns['a"b']
     assert parent["columns"][0]["quote"] is True, "a reserved word"
     assert "constraints" not in parent, "dbt would write them without quotes"
+    with pytest.raises(SchemaError, match="dbt has no way to write the name"):
+        exported(odd(), "dbt", "duckdb")
 
 
 @pytest.mark.parametrize(("form", "name"), [("dbt", "{{ x }}"), ("soda", "${x}")])
@@ -87,7 +92,7 @@ def test_a_suite_for_each_table() -> None:
         "ignore_row_if": "either_value_is_missing",
     }
     reference = kinds["orders(customer_id) in customers(customer_id)"]
-    assert "FROM {batch} AS" in reference["kwargs"]["unexpected_rows_query"]
+    assert "FROM (SELECT * FROM {batch}) AS" in reference["kwargs"]["unexpected_rows_query"]
     assert 'FROM "customers" AS' in reference["kwargs"]["unexpected_rows_query"]
 
 

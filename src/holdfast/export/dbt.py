@@ -37,6 +37,11 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
     """The properties of all models, and the generic test."""
     for table in contract.tables:
         dialect.expect_columns(table)
+        if dialect.quote in table.name:
+            raise SchemaError(
+                f"dbt has no way to write the name {plain(table.name)!r} in the quotes of "
+                f"{dialect.name}; rename the table, or leave it out with --table"
+            )
         for name in (table.name, *table.names):
             if any(mark in name for mark in ("{{", "{%", "{#", "}}", "%}", "#}")):
                 raise SchemaError(

@@ -81,8 +81,12 @@ def _pair(rule: DenialConstraint) -> tuple[str, dict[str, Any]] | None:
 def _query(contract: Contract, dialect: Dialect, rule: Rule) -> tuple[str, dict[str, Any]]:
     """A query that has no rows where the rule holds; the batch stands for the table."""
     mark = "\0batch\0"  # no name has a NUL in it
-    table = rule.dependent[0].table if isinstance(rule, InclusionDependency) else rule.table
-    query = Queries(dialect, contract, {table: mark}).of(rule)
+    if isinstance(rule, InclusionDependency):
+        # The batch may come with an alias, and the query gives it one.
+        places = {rule.dependent[0].table: f"(SELECT * FROM {mark})"}
+    else:
+        places = {rule.table: mark}
+    query = Queries(dialect, contract, places).of(rule)
     query = query.replace("{", "{{").replace("}", "}}").replace(mark, "{batch}")
     return "unexpected_rows_expectation", {
         "unexpected_rows_query": query,
