@@ -616,10 +616,10 @@ class Profile:
         a ``dialect``, with tables in a ``namespace`` such as ``["main", "sales"]``; with
         ``create`` it makes them, too. ``str`` of the result is its text, ``write`` stores it.
         """
-        from holdfast.export import contract, exported
+        from holdfast.export import contract_of, exported
 
         name = Path(self.path).name
-        chosen = contract(
+        chosen = contract_of(
             self.snapshot(version),
             name,
             everything=everything,

@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
-from holdfast.export import contract, exported
+from holdfast.export import contract_of, exported
 from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import SPARK
 from holdfast.export.queries import Queries
@@ -86,7 +86,7 @@ def test_queries_find_what_holdfast_finds(
     rows.createOrReplaceTempView("t")
     options = Options(kinds=("keys", "fds"), nulls="unequal")
     profile = Profile.create(tmp_path / "p", {"t": rows}, options=options, session=spark)
-    queries = Queries(SPARK, contract(profile.snapshot(), "p"))
+    queries = Queries(SPARK, contract_of(profile.snapshot(), "p"))
     for text in (RULES[0], RULES[7], RULES[10]):
         rule = parse(text)
         columns, rows_shown = NAMES[:3], 2

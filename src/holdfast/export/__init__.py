@@ -28,12 +28,12 @@ from holdfast.export import (
     soda,
     sql,
 )
-from holdfast.export.contract import Contract, contract
+from holdfast.export.contract import Contract, contract_of
 from holdfast.export.dialects import DIALECTS, Dialect, dialect
 from holdfast.export.files import Exported
 from holdfast.model.errors import InputError
 
-__all__ = ["DIALECTS", "FORMS", "Contract", "Exported", "contract", "exported"]
+__all__ = ["DIALECTS", "FORMS", "Contract", "Exported", "contract_of", "exported"]
 
 
 @dataclass(frozen=True)

@@ -1,15 +1,14 @@
 """What is exported of a version: for each table its columns and the constraints that hold.
 
-By default the few that matter: the shortest keys, the likely foreign keys, the shortest functional
-dependencies that no key implies, and denial constraints that are neither, rules first. What only
-nearly holds is never exported.
+By default the few that matter most by their scores (``families/ranking.py``): keys, likely foreign
+keys, functional dependencies that do not follow from others, and rules. What only nearly holds is
+never exported.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.model.commits import unknown_table
@@ -127,7 +126,7 @@ class Contract:
             yield from self.inclusions_of(table.name)
 
 
-def contract(
+def contract_of(
     snapshot: Snapshot,
     name: str,
     *,
@@ -150,7 +149,7 @@ def contract(
         snapshot.created,
         snapshot.options["nulls"],
         snapshot.options["inclusion_nulls"],
-        tuple(_table(each, references, everything) for each in chosen.values()),
+        tuple(_table(snapshot, each, references, everything) for each in chosen.values()),
         tuple(references),
         tuple(inclusions),
         tuple(namespace),
@@ -182,46 +181,34 @@ def _contained(
 
 
 def _table(
-    table: TableSnapshot, references: Sequence[ForeignKey], everything: bool
+    snapshot: Snapshot, table: TableSnapshot, references: Sequence[ForeignKey], everything: bool
 ) -> TableContract:
-    columns = tuple(map(Column, table.columns, table.types))
-    bare = TableContract(table.name, columns, table.rows)
-    keys = [] if table.duplicates else _keys_first(table.keys, bare)
-    dependencies = [each for each in table.functional_dependencies or () if not each.error]
-    denials: Sequence[DenialConstraint] = table.found.get("dcs") or ()
-    if not everything:
+    from holdfast.families.ranking import ranked
+
+    best = [each for kind in ranked(snapshot, table.name).values() for each in kind]
+    # One that follows from others says nothing beside them.
+    keys = [each.constraint for each in best if isinstance(each.constraint, Key)]
+    cover = [each.constraint for each in best if not each.implied_by]
+    dependencies = [each for each in cover if isinstance(each, FunctionalDependency)]
+    rules = [each for each in cover if isinstance(each, DenialConstraint)]
+    if everything:
+        keys = [*keys, *(key for key in table.keys if key not in keys and not table.duplicates)]
+        dependencies = [each for each in table.functional_dependencies or () if not each.error]
+        rules = [each for each in table.found.get("dcs") or () if not each.error]
+    else:
         referenced = {
             frozenset(a.column for a in each.referenced)
             for each in references
             if each.referenced[0].table == table.name
         }
-        implying = {key.columns for key in table.keys}
-        keys = [
-            key
-            for place, key in enumerate(keys)
-            if place < _KEYS or frozenset(key.columns) in referenced
-        ]
-        dependencies = [each for each in dependencies if each.lhs not in implying]
-        # That a column has one value only is said last: it is mostly luck.
-        dependencies.sort(key=lambda each: not each.lhs)
-        dependencies = dependencies[:_RULES]
-    # Made one by one: there may be a million of them.
-    holding = (
-        each
-        for each in denials
-        if not each.error and (everything or each.form not in ("key", "fd"))
-    )
-    return replace(
-        bare,
-        keys=tuple(keys),
-        dependencies=tuple(dependencies),
-        denials=tuple(holding if everything else islice(holding, _RULES)),
-    )
-
-
-def _keys_first(keys: Sequence[Key], table: TableContract) -> list[Key]:
-    """The shortest keys first, among those alike the ones that are never null, then in the order of
-    the columns; one of no columns is left where there is none other."""
-    return sorted(
-        keys, key=lambda key: (len(key.columns), not table.required.issuperset(key.columns))
+        few = keys[:_KEYS]
+        keys = [key for key in keys if key in few or frozenset(key.columns) in referenced]
+        dependencies, rules = dependencies[:_RULES], rules[:_RULES]
+    return TableContract(
+        table.name,
+        tuple(map(Column, table.columns, table.types)),
+        table.rows,
+        tuple(keys),
+        tuple(dependencies),
+        tuple(rules),
     )
