@@ -18,6 +18,7 @@ unexport PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYTHONPATH PYTHONHOME VIRTUAL_ENV
 READY := .venv/.ready
 LOWEST := .venv-lowest/.ready
 EXPORTS := .venv-exports/.ready
+DOCS := .venv-docs/.ready
 # Another Numba would throw away what ours has compiled, and ours what that has.
 OLD_KERNELS = NUMBA_CACHE_DIR="$(CURDIR)/.venv-lowest/kernels"
 # Spark finds its Java, and its workers' python3, through these two.
@@ -48,6 +49,11 @@ $(EXPORTS): constraints-exports.txt $(READY)
 	@.venv-exports/bin/pip --disable-pip-version-check --no-input install --quiet --requirement constraints-exports.txt
 	@touch $@
 
+$(DOCS): constraints-docs.txt $(READY)
+	@.venv/bin/python -m venv --clear .venv-docs
+	@.venv-docs/bin/pip --disable-pip-version-check --no-input install --quiet --requirement constraints-docs.txt
+	@touch $@
+
 demo: $(READY)
 	@$(call WITH_JAVA,.venv) tools/demo.sh
 
@@ -72,6 +78,10 @@ test-lowest: $(LOWEST)
 
 test-exports: $(EXPORTS)
 	HOLDFAST_EXPORTS="$(CURDIR)/.venv-exports/bin/python" .venv/bin/pytest tests/export
+
+# A page that is missing in mkdocs.yml, or a link that leads nowhere, is an error.
+docs: $(DOCS)
+	.venv-docs/bin/mkdocs build --strict --quiet
 
 lint: $(READY)
 	.venv/bin/ruff check .

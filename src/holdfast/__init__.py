@@ -14,6 +14,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
+    from holdfast.export.files import Exported
     from holdfast.families.denial_constraints.chosen import Predicates
     from holdfast.families.denial_constraints.reading import Denials
     from holdfast.families.functional_dependencies.reading import Dependencies
@@ -80,6 +81,7 @@ if TYPE_CHECKING:
 
 _PLACES = {
     "Profile": "api",
+    "Exported": "export.files",
     "BatchChanges": "model.changes",
     "Changes": "model.changes",
     "Entry": "model.changes",
@@ -169,6 +171,7 @@ __all__ = [
     "EvidenceRecord",
     "Example",
     "Explanation",
+    "Exported",
     "Facts",
     "ForeignKey",
     "FunctionalDependency",

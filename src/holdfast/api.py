@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from holdfast import families
+from holdfast.export.files import Exported
 from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.denial_constraints.reading import Denials
 from holdfast.families.functional_dependencies.reading import Dependencies
@@ -57,7 +58,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from holdfast.export import Exported
     from holdfast.input.row_input import RowInput
     from holdfast.report.serve import Server
     from holdfast.tasks.runner import Runner

@@ -14,7 +14,7 @@ from holdfast.export import FORMS, exported
 from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import DIALECTS, identifier
 from holdfast.export.files import Exported
-from holdfast.model.constraints import Key
+from holdfast.model.constraints import Attribute, ForeignKey, Key
 from holdfast.model.errors import InputError, SchemaError
 from tests.export.contracts import ODD, ODD_PARENT, ODD_TABLE, odd, shop
 
@@ -160,6 +160,17 @@ def test_json_says_each_constraint_twice() -> None:
     key = form["tables"][ODD_TABLE]["keys"][0]
     assert key == {"rule": str(Key(ODD_TABLE, (ODD[0],))), "columns": [ODD[0]]}
     assert form["foreign_keys"][0]["referenced"] == {"table": ODD_PARENT, "columns": ["select"]}
+
+
+def test_the_json_page_shows_what_is_printed() -> None:
+    page = (Path(__file__).parent.parent.parent / "docs" / "json.md").read_text("utf-8")
+    section = page.partition("\n## export\n")[2].partition("\n## ")[0]
+    (block,) = re.findall(r"```json\n(.*?)```", section, flags=re.DOTALL)
+    columns = (Column("id", "bigint", True), Column("city", "string"))
+    orders = TableContract("orders", columns, 1000, (Key("orders", ("id",)),))
+    reference = ForeignKey((Attribute("orders", "city"),), (Attribute("places", "city"),), 0.8)
+    contract = Contract("shop", 3, "", "equal", "ignored", (orders,), (reference,))
+    assert json.loads(block) == json.loads(str(exported(contract, "json")))
 
 
 def test_names_that_differ_stay_different() -> None:
