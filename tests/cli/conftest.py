@@ -26,7 +26,12 @@ id,customer,day,first name,note
 4,9,2026-01-03,Ann,null
 """
 
-TYPES = {pa.int64(): "bigint", pa.string(): "string"}
+TYPES = {
+    pa.int64(): "bigint",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.date32(): "date",
+}
 
 
 class Result(NamedTuple):
