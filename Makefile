@@ -46,7 +46,7 @@ $(LOWEST): pyproject.toml constraints-lowest.txt tools/setup.sh
 $(EXPORTS): constraints-exports.txt $(READY)
 	@.venv/bin/python -m venv --clear .venv-exports
 	@echo "Installing into .venv-exports (about 1 GB; some minutes, once)."
-	@.venv-exports/bin/pip --disable-pip-version-check --no-input install --quiet --requirement constraints-exports.txt
+	@.venv-exports/bin/pip --disable-pip-version-check --no-input install --quiet --no-deps --requirement constraints-exports.txt
 	@touch $@
 
 $(DOCS): constraints-docs.txt $(READY)

@@ -134,9 +134,10 @@ def test_the_diagram() -> None:
     assert "        bigint order_id PK, FK\n" in text
     assert "        string email UK\n" in text
     assert '    customers ||--o{ orders : "customer_id"\n' in text
+    assert '    "my table" {\n' in str(exported(odd(names=("my table", "p")), "mermaid"))
     lines = str(exported(odd(), "mermaid")).splitlines()
     attribute = re.compile(r' {8}\w+ [A-Za-z]\w*( (PK|FK|UK)(, (PK|FK|UK))*)?( "[^"\n]*")?')
-    entity = re.compile(r' {4}[a-z]\w*(\["[^"\n]*"\])? \{')
+    entity = re.compile(r' {4}([a-z]\w*|"[^"\n]*") \{')
     relation = re.compile(r' {4}[a-z]\w* [|o]{2}--o[|{] [a-z]\w* : "[^"\n]*"')
     for line in lines[1:]:
         assert (

@@ -3,10 +3,16 @@ it on rows in which it does not. ``make test-exports`` installs them in their ow
 
 from __future__ import annotations
 
+import functools
+import html
 import json
 import os
+import re
+import shutil
 import subprocess
+import threading
 from dataclasses import replace
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +22,7 @@ from holdfast.export import exported
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import DIALECTS, DUCKDB, SQLITE, Dialect
 from holdfast.model.constraints import NotNull
+from holdfast.screen.text import plain
 from tests.export.contracts import ODD, ODD_BROKEN, ODD_ROWS, odd, shop, shop_rows
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
@@ -364,6 +371,63 @@ def test_soda_verifies(python: str, tmp_path: Path, case: str) -> None:
         for name, outcome in outcomes.items():
             passed = holds or name.endswith("not null")
             assert outcome == ("PASSED" if passed else "FAILED"), name
+
+
+# Mermaid
+
+
+PAGE = """<html><body><iframe src="index.html" width="999" height="999"></iframe><pre></pre><script>
+const frame = document.querySelector("iframe"), code = %s;
+addEventListener("message", event => {
+  if (event.data && event.data.type === "streamlit:componentReady")
+    frame.contentWindow.postMessage({type: "streamlit:render", args: {code: code, key: "k"},
+      disabled: false, theme: null, dfs: []}, "*");
+});
+setInterval(() => {
+  const inside = frame.contentDocument;
+  if (inside && inside.querySelector("svg"))
+    document.querySelector("pre").textContent = JSON.stringify(inside.body.innerText);
+}, 100);
+</script></body></html>"""
+"""What shows a diagram: the build of Mermaid that a package for another framework brings."""
+
+PLACE = """
+import importlib.util
+print(importlib.util.find_spec("streamlit_mermaid").submodule_search_locations[0])
+"""
+
+
+def test_mermaid_draws_the_diagram(python: str, tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no Chromium here: apt-get install -y chromium")
+    build = Path(run(python, PLACE, tmp_path).strip()) / "frontend" / "build"
+    shutil.copytree(build, tmp_path / "build")
+    handler = functools.partial(_Quiet, directory=tmp_path / "build")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        for contract in (shop(), odd(), odd(names=NAMES)):
+            page = PAGE % json.dumps(str(exported(contract, "mermaid")))
+            (tmp_path / "build" / "page.html").write_text(page, "utf-8")
+            drawn = subprocess.run(
+                [browser, "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom",
+                    "--virtual-time-budget=60000", f"--user-data-dir={tmp_path / 'browser'}",
+                    f"http://127.0.0.1:{server.server_port}/page.html"],
+                capture_output=True, text=True, encoding="utf-8", check=True,
+            ).stdout  # fmt: skip
+            (text,) = re.findall("<pre>(.*?)</pre>", drawn, flags=re.DOTALL)
+            words = html.unescape(text)
+            assert "Syntax error" not in words
+            for table in contract.tables:
+                for column in table.names:
+                    shown = json.dumps(plain(column), ensure_ascii=False)[1:-1]
+                    assert shown in words, (shown, words)
+        server.shutdown()
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
 
 
 # The Open Data Contract Standard

@@ -9,6 +9,7 @@ from holdfast.export.dialects import Dialect, identifier
 from holdfast.screen.text import plain
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_QUOTABLE = re.compile(r'[^"%\\`;#<>{}\[\]]+')
 
 
 def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str]:
@@ -33,12 +34,10 @@ def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str
 
 def _entity(contract: Contract, table: TableContract) -> list[str]:
     """A table with its columns."""
-    name = _name(table.name)
-    heading = name if name == table.name else f"{name}[{_text(table.name)}]"
     first = table.keys[0].columns if table.keys else ()
     alone = {key.columns[0] for key in table.keys[1:] if len(key.columns) == 1}
     foreign = {a.column for each in contract.references(table.name) for a in each.dependent}
-    lines = [f"    {heading} {{"]
+    lines = [f"    {_name(table.name)} {{"]
     for column in table.columns:
         marks = [
             mark
@@ -54,8 +53,14 @@ def _entity(contract: Contract, table: TableContract) -> list[str]:
 
 
 def _name(name: str) -> str:
-    """A table's name as the diagram refers to it."""
-    return name if _WORD.fullmatch(name) else identifier([name])
+    """A table's name: as it is, in quotes, or where these cannot hold it in plain letters.
+
+    >>> _name("orders"), _name("my orders"), _name('a"b')
+    ('orders', '"my orders"', 'a_b__043a23')
+    """
+    if _WORD.fullmatch(name):
+        return name
+    return f'"{name}"' if _QUOTABLE.fullmatch(name) and name.isprintable() else identifier([name])
 
 
 def _word(text: str) -> str:
