@@ -72,6 +72,8 @@ def test_what_a_database_lacks_is_said() -> None:
     assert "PRIMARY KEY (`order_id`, `line_no`);" in text
     assert "--   customers: key(email) (only the first key can be one" in text
     assert "--   customers: city -> country\n" in text
+    assert "ALTER COLUMN `order_id` SET NOT NULL;" in text
+    assert "--   orders: order_id not null\n" in script(shop(), "mysql", create=False)
     nullable = script(odd(required=False), "databricks", create=False)
     assert "PRIMARY KEY" not in nullable
     assert "UNIQUE NULLS NOT DISTINCT" in script(odd(), "postgresql")

@@ -35,7 +35,7 @@ class Dialect:
     checks: bool = True  # whether a table that is there can get a check
     unique: str | None = "UNIQUE"  # a key whose nulls differ; None: it has no such constraint
     unique_nulls: str | None = None  # a key whose nulls are equal; None: it has no such constraint
-    set_not_null: str = "ALTER TABLE {table} ALTER COLUMN {column} SET NOT NULL"
+    sets_not_null: bool = True  # whether a column that is there can be told to have no nulls
     informational: str = ""  # what follows a key or a foreign key that is not enforced
     types: Mapping[str, str] = field(default_factory=dict)  # by Spark's words, without parameters
     key_text: str | None = None  # the type of text in keys, where another one is needed
@@ -133,7 +133,7 @@ DUCKDB = Dialect(
     other="json",
 )  # fmt: skip
 SQLITE = Dialect(
-    "sqlite", "SQLite 3.37", same="{} IS {}", different="{} IS NOT {}",
+    "sqlite", "SQLite 3.37", same="{} IS {}", different="{} IS NOT {}", sets_not_null=False,
     alters=False, indexes=True, checks=False,
     types={**_TYPES, "float": "real", "double": "real", "boolean": "integer", "decimal": "numeric",
         "binary": "blob", "timestamp": "text", "timestamp_ntz": "text", "date": "text",
@@ -141,7 +141,7 @@ SQLITE = Dialect(
 )  # fmt: skip
 MYSQL = Dialect(
     "mysql", "MySQL 8.0.19", quote="`", same="{} <=> {}", different="NOT ({} <=> {})", longest=64,
-    set_not_null="ALTER TABLE {table} MODIFY {column} {type} NOT NULL",
+    sets_not_null=False,  # only together with the type of the column, which is not known
     types={**_TYPES, "double": "double", "float": "float", "tinyint": "tinyint",
         "binary": "longblob", "timestamp": "datetime(6)", "timestamp_ntz": "datetime(6)",
         "time": "time(6)", "string": "longtext"},

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect, comment, identifier, nulls_sentence
 from holdfast.export.queries import Queries
-from holdfast.model.constraints import DenialConstraint, ForeignKey, Key
+from holdfast.model.constraints import DenialConstraint, ForeignKey, Key, NotNull
 
 _WITHOUT = "Without a constraint (--to queries has a query for each):"
 
@@ -93,16 +93,14 @@ def _created(contract: Contract, dialect: Dialect, table: TableContract) -> list
 
 def _altered(contract: Contract, dialect: Dialect, table: TableContract) -> list[str]:
     """The statements that add the constraints of a table, apart from its foreign keys."""
-    lines = []
+    lines, clauses = [], [*_clauses(contract, dialect, table)]
+    place = dialect.table_of(contract, table.name)
     for column in table.columns:
-        if column.required and dialect.alters:
-            names = {
-                "table": dialect.table_of(contract, table.name),
-                "column": dialect.name_of(column.name),
-                "type": dialect.type_of(column.type),
-            }
-            lines.append(dialect.set_not_null.format_map(names) + ";")
-    clauses = [*_clauses(contract, dialect, table)]
+        if column.required and dialect.sets_not_null:
+            name = dialect.name_of(column.name)
+            lines.append(f"ALTER TABLE {place} ALTER COLUMN {name} SET NOT NULL;")
+        elif column.required:
+            clauses.append(Clause(str(NotNull(table.name, column.name))))
     for clause in clauses:
         if clause.text:
             lines += _added(contract, dialect, table, clause)
