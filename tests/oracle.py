@@ -9,6 +9,14 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
 
+from holdfast.model.constraints import (
+    DenialConstraint,
+    InclusionDependency,
+    Key,
+    NotNull,
+    Rule,
+)
+
 # --- covers -------------------------------------------------------------------------------
 
 
@@ -430,3 +438,86 @@ def column_facts(cells: list[object]) -> tuple[int, int, object, object]:
     lowest = min(there, key=order, default=None)  # type: ignore[arg-type,type-var]
     highest = max(there, key=order, default=None)  # type: ignore[arg-type,type-var]
     return len(cells) - len(there), len({exact(cell) for cell in there}), lowest, highest
+
+
+# --- expectations -------------------------------------------------------------------------
+
+
+def tally(
+    rule: Rule,
+    tables: dict[str, list[dict[str, object]]],
+    nulls: str = "equal",
+    inclusion_nulls: str = "ignored",
+) -> tuple[int, int, int]:
+    """What violates a rule: pairs or rows, then the numerator and the denominator of its error."""
+    if isinstance(rule, InclusionDependency):
+        sides = []
+        for side in (rule.dependent, rule.referenced):
+            rows = [tuple(row[each.column] for each in side) for row in tables[side[0].table]]
+            whole = [row for row in rows if inclusion_nulls == "values" or None not in row]
+            sides.append(whole)
+        left, right = sides
+        orphans = [row for row in left if row not in right]
+        return len(orphans), len(set(orphans)), len(set(left))
+    rows_ = tables[rule.table]
+    if isinstance(rule, NotNull):
+        number = sum(row[rule.column] is None for row in rows_)
+        return number, number, len(rows_)
+    if isinstance(rule, DenialConstraint):
+        if len({row for each in rule.predicates for row, _ in (each.left, each.right)}) == 1:
+            number = sum(_denied(rule, row, row, nulls) for row in rows_)
+            return number, number, len(rows_)
+        number = sum(_denied(rule, t, s, nulls) for t, s in permutations(rows_, 2))
+        return number, number, len(rows_) * (len(rows_) - 1)
+    lhs = rule.columns if isinstance(rule, Key) else rule.lhs
+    number = 0
+    for one, two in combinations(rows_, 2):
+        if all(_agree(one[c], two[c], nulls) for c in lhs):
+            number += isinstance(rule, Key) or not _agree(one[rule.rhs], two[rule.rhs], nulls)
+    return number, number, len(rows_) * (len(rows_) - 1) // 2
+
+
+_SATISFIED = {"<": ("<", "<=", "!="), "=": ("=", "<=", ">="), ">": (">", ">=", "!=")}
+
+
+def _denied(rule: DenialConstraint, t: dict[str, object], s: dict[str, object], nulls: str) -> bool:
+    """Whether two rows satisfy all predicates."""
+    rows = {"t": t, "s": s}
+    for each in rule.predicates:
+        (one, left), (two, right) = each.left, each.right
+        came_out = outcome(rows[one][left], rows[two][right], True, nulls)
+        if each.op not in _SATISFIED.get(came_out, ("!=",)):
+            return False
+    return True
+
+
+def takes_part(
+    rule: Rule,
+    row: dict[str, object],
+    others: list[dict[str, object]],
+    referenced: list[dict[str, object]],
+    nulls: str,
+    inclusion_nulls: str,
+) -> bool:
+    """Whether a row violates a rule, by itself or with one of the others; ``referenced`` are the
+    rows of the table on the right of an inclusion."""
+    if isinstance(rule, InclusionDependency):
+        cells = tuple(row[each.column] for each in rule.dependent)
+        if None in cells and inclusion_nulls != "values":
+            return False
+        there = {tuple(each[one.column] for one in rule.referenced) for each in referenced}
+        return cells not in there
+    if isinstance(rule, NotNull):
+        return row[rule.column] is None
+    if isinstance(rule, DenialConstraint):
+        if rule.is_within_a_row:
+            return _denied(rule, row, row, nulls)
+        return any(
+            _denied(rule, row, each, nulls) or _denied(rule, each, row, nulls) for each in others
+        )
+    lhs = rule.columns if isinstance(rule, Key) else rule.lhs
+    return any(
+        all(_agree(row[c], each[c], nulls) for c in lhs)
+        and (isinstance(rule, Key) or not _agree(row[rule.rhs], each[rule.rhs], nulls))
+        for each in others
+    )

@@ -38,6 +38,7 @@ from holdfast.model.constraints import (
     Row,
 )
 from holdfast.model.errors import ConflictError, InputError, StoreError
+from holdfast.model.expectations import Expectation, ExpectationChange, Standing
 from holdfast.model.explanation import EXAMPLES, Explanation
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options, expect_device
@@ -51,7 +52,7 @@ from holdfast.report.snapshot import (
     is_counted,
     snapshot,
 )
-from holdfast.store import Store
+from holdfast.store import Store, local_path
 
 # Spark and the kernels are imported where they are needed, so that looking at a profile is quick.
 if TYPE_CHECKING:
@@ -177,6 +178,8 @@ class Profile:
         batch_id: str | None = None,
         retries: int = 0,
         device: str | None = None,
+        strict: bool = False,
+        quarantine: str | os.PathLike[str] | None = None,
     ) -> Changes: ...
 
     @overload
@@ -188,6 +191,8 @@ class Profile:
         batch_id: str | None = None,
         retries: int = 0,
         device: str | None = None,
+        strict: bool = False,
+        quarantine: str | os.PathLike[str] | None = None,
     ) -> BatchChanges: ...
 
     def apply(
@@ -203,6 +208,8 @@ class Profile:
         batch_id: str | None = None,
         retries: int = 0,
         device: str | None = None,
+        strict: bool = False,
+        quarantine: str | os.PathLike[str] | None = None,
     ) -> Changes | BatchChanges:
         """Apply a batch whole, or raise and change nothing; says what was gained and lost.
 
@@ -214,16 +221,21 @@ class Profile:
         When another writer commits first, that is a :class:`ConflictError`, or the batch is tried
         again on top of that version, up to ``retries`` times. ``device`` says what this batch's
         pairs of rows are counted with, ``auto``, ``cpu`` or ``gpu``, in place of the profile's own.
+        A ``strict`` batch that breaks an expected rule whose severity is an error (without
+        expectations, a constraint that held) is not applied: ``refused`` says so. With a folder
+        as ``quarantine`` the rows that break such a rule are left out and written there, and the
+        others are applied; ``quarantined`` says how many.
 
         Several tables change together, in one version: ``apply({"orders": {"inserts": new},
         "lines": {"deletes": gone, "row_key": ["id"]}})``, whose outcome has the changes of each.
         """
         if retries < 0:
             raise InputError(f"retries cannot be negative, but is {retries}")
+        folder = None if quarantine is None else _folder(quarantine)
         batch = _batch(table, (inserts, deletes, updates, upserts), row_key, if_exists)
 
         def change() -> Changes | BatchChanges:
-            told = self._change(batch, batch_id, device=device)
+            told = self._change(batch, batch_id, device=device, strict=strict, quarantine=folder)
             return told.alone(table) if isinstance(table, str) else told
 
         for attempt in range(1, retries + 1):
@@ -307,12 +319,63 @@ class Profile:
         with _plain_interrupts():
             flow.extend(runner, self._store, new, options, self._progress)
 
+    def expect(
+        self,
+        *rules: str,
+        severity: str = "error",
+        max_error: float = 0.0,
+        name: str | None = None,
+        file: str | os.PathLike[str] | None = None,
+    ) -> Results[ExpectationChange]:
+        """Expect rules to hold from now on, as in ``profile.expect("orders: key(id)")``, or those
+        of a YAML ``file``; a rule that is expected already gets these settings.
+
+        With expectations :meth:`check` and a strict :meth:`apply` are about them alone. How the
+        rules stand is told, with rows that violate those which do not hold. ``severity`` is
+        ``error`` or ``warn``; ``max_error`` is the share of pairs, rows or (of an inclusion)
+        distinct values that may violate a rule.
+        """
+        from holdfast import flow
+
+        if file is not None:
+            from holdfast.input import rules_file
+
+            if rules or name is not None or severity != "error" or max_error:
+                raise InputError("a file of rules has their settings in it; give it alone")
+            entries = rules_file.read(file)
+            where, wanted = [each for each, _ in entries], [each for _, each in entries]
+        else:
+            if not rules:
+                raise InputError("give a rule, as in 'orders: key(id)', or a file of rules")
+            if name is not None and len(rules) > 1:
+                raise InputError("a name is that of one rule; give the others on their own")
+            where = []
+            wanted = [Expectation(rule, severity, max_error, name) for rule in rules]
+        # What is wrong with a rule is told before a session is started.
+        flow.expected(self._store, wanted, where)
+        runner = self._running()
+        with _plain_interrupts():
+            found = flow.expect(runner, self._store, wanted, self._progress)
+        return Results(ExpectationChange, found)
+
+    def expectations(self, version: int | None = None) -> Results[Standing]:
+        """The rules that are expected, with how they stand now or in another version."""
+        return Results(Standing, self._store.read(version).expectations)
+
+    def forget(self, rule: str) -> Expectation:
+        """Expect a rule no more: by its name, or by itself. Returns which it was."""
+        from holdfast import flow
+
+        return flow.forget(self._store, rule)
+
     def _change(
         self,
         batch: Batch,
         batch_id: str | None,
         dry_run: bool = False,
         device: str | None = None,
+        strict: bool = False,
+        quarantine: str | None = None,
     ) -> BatchChanges:
         from holdfast.input.row_input import Columns, expect_batch
 
@@ -356,7 +419,7 @@ class Profile:
 
         def run() -> BatchChanges:
             return flow.apply_together(
-                runner, self._store, batches, self._progress, dry_run, device
+                runner, self._store, batches, self._progress, dry_run, device, strict, quarantine
             )
 
         with _plain_interrupts():
@@ -641,6 +704,7 @@ class Profile:
                     {name: table.rows for name, table in each.tables.items()},
                     {name: _numbers(table.counts) for name, table in each.tables.items()},
                     {name: table.duplicates for name, table in each.tables.items()},
+                    each.event,
                 )
             )
         return entries
@@ -770,6 +834,17 @@ class Profile:
             # The caller's DataFrame knows its session, which may not be the active one.
             self._session = rows.sparkSession
         return from_frame(rows, label)
+
+
+def _folder(path: str | os.PathLike[str]) -> str:
+    """A folder that workers write to, which may have been started in another one."""
+    try:
+        return str(Path(local_path(path)).absolute())
+    except StoreError as error:
+        raise InputError(
+            f"{os.fspath(path)}: quarantined rows are written to a folder that the driver and all "
+            "executors see, such as a mounted one"
+        ) from error
 
 
 def _plain_interrupts() -> AbstractContextManager[None]:

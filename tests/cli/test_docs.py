@@ -40,6 +40,14 @@ from holdfast.model.constraints import (
     NonKey,
     Predicate,
 )
+from holdfast.model.expectations import (
+    Expectation,
+    ExpectationChange,
+    Group,
+    Quarantine,
+    Standing,
+    Tally,
+)
 from holdfast.model.explanation import (
     Event,
     Example,
@@ -188,6 +196,18 @@ def test_the_json_page_shows_what_is_printed() -> None:
         ),
         Nearby((Key("orders", columns),)), ("city", "day"),
     )  # fmt: skip
+    ids = Expectation("orders: key(id)")
+    days = zip(("Rome", "Oslo"), ("2026-11-14", "2026-11-15"), strict=True)
+    sharing = Group(tuple({"id": 1, "city": city, "day": day} for city, day in days), 2)
+    breaking = ExpectationChange(
+        Standing(ids, Tally(0, 0, 499500)), Standing(ids, Tally(1, 1, 507528)), (sharing,)
+    )
+    left_out = Quarantine(
+        2, {"inserts": 2}, {"orders: key(id)": 2}, ("orders-4-9f1c02d4aa10-inserts-1.csv",)
+    )
+    parents = Expectation(
+        "orders(customer) in customers(id)", "warn", 0.01, "every order has its customer"
+    )
     page = sections("json.md")
     expected = {
         "show": [
@@ -206,7 +226,14 @@ def test_the_json_page_shows_what_is_printed() -> None:
         ],
         "explain": [explained.to_dict()],
         "predicates": [forms.predicates({"orders": chosen})],
-        "apply": [changes.to_dict(), together_.to_dict()],
+        "apply": [
+            replace(changes, expectations=(breaking,), quarantined=left_out).to_dict(),
+            together_.to_dict(),
+        ],
+        "expectations": [
+            forms.expectations([Standing(parents, Tally(3, 1, 200))]),
+            forms.forgotten(ids),
+        ],
         "check": [{"breaks": forms.check(changes)["breaks"]}],
         "history": [
             forms.history(

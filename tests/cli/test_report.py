@@ -15,6 +15,7 @@ import pytest
 from rich.cells import cell_len
 
 import holdfast
+from holdfast import families
 from holdfast.families.keys.reading import FoundKeys
 from holdfast.model.changes import (
     Broken,
@@ -276,8 +277,8 @@ def test_json_is_printed_as_the_library_does() -> None:
     ],
 )
 def test_what_breaks_a_key(facts: dict[str, Any], breaks: bool) -> None:
-    assert forms.breaks(changes(**facts)) is breaks
-    assert not forms.breaks(changes(**facts), ["inclusion_dependencies"])
+    assert families.breaks(changes(**facts)) is breaks
+    assert not families.breaks(changes(**facts), ["inclusion_dependencies"])
 
 
 def test_shorter_keys_are_not_broken(screen: Screen) -> None:

@@ -70,6 +70,24 @@ def test_batches(spark: SparkSession, shop: Profile, frame: Callable[..., DataFr
     assert jobs.number <= 4, "an update is read, located and probed"
 
 
+def test_expected_rules(
+    spark: SparkSession, shop: Profile, frame: Callable[..., DataFrame]
+) -> None:
+    row_rules = ["t: name not null", "t: not (t.id < t.seat)"]
+    shop.expect("t: key(id)", "t(day) in t(day)", "t: day, seat -> name", *row_rules)
+    with counted(spark) as jobs:
+        told = shop.apply("t", inserts=frame(SCHEMA, (100, "d1", 50, "n1")), strict=True)
+    assert told.applied
+    assert jobs.number <= 2 + 2, "counting tuples is a job, and so is a look at single rows"
+    with counted(spark) as jobs:
+        told = shop.apply("t", inserts=frame(SCHEMA, (100, "d8", 60, None)), strict=True)
+    broken = [each.rule for each in told.expectations or () if each.breaks]
+    assert told.refused
+    assert broken == ["t: key(id)", "t: name not null"]
+    assert jobs.number <= 3 + 2 + 2, "a job more for the rows of each rule that breaks"
+    assert [each.holds for each in shop.expectations()] == [True] * 5
+
+
 def test_deletes_that_bring_keys_back(
     spark: SparkSession, frame: Callable[..., DataFrame], profile: Callable[..., Profile]
 ) -> None:

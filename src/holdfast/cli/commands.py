@@ -357,6 +357,12 @@ def apply(
     if_exists: IfExists = False,
     batch_id: BatchId = None,
     retries: Retries = 0,
+    strict: Annotated[
+        bool, _flag("--strict", "Do not apply a batch that breaks what it should not.")
+    ] = False,
+    quarantine: Annotated[
+        str | None, _flag("--quarantine", "Write rows there that break expected rules.", "FOLDER")
+    ] = None,
     formats: Formats = None,
     input_format: InputFormat = None,
     option: ReaderOptions = None,
@@ -385,14 +391,21 @@ def apply(
         tables = changed.batch_of(paths, source_format, options, cells)
         with _progress(quiet) as progress:
             opened = _open(directory, spark, progress)
-            told = opened.apply(tables, batch_id=batch_id, retries=retries, device=device)
+            told = opened.apply(
+                tables,
+                batch_id=batch_id,
+                retries=retries,
+                device=device,
+                strict=strict,
+                quarantine=quarantine,
+            )
         outcome = told if table is None else told.alone(table)
         if output == Output.JSON:
             _print_json(outcome.to_dict())
         else:
             page = terminal.Page(sys.stdout, everything=everything)
             terminal.changes(page, outcome, verbose=verbose)
-    return 0
+    return FOUND if outcome.refused or (outcome.applied and outcome.stops) else 0
 
 
 @command
@@ -445,7 +458,88 @@ def check(
     else:
         page = terminal.Page(sys.stdout, everything=everything)
         terminal.changes(page, outcome, check=True, verbose=verbose)
-    return FOUND if forms.breaks(outcome, gates) else 0
+    return FOUND if families.breaks(outcome, gates) else 0
+
+
+@command
+def expect(
+    directory: Directory,
+    rules: Annotated[
+        list[str] | None, typer.Argument(metavar="RULE", help="Such as 'orders: key(id)'.")
+    ] = None,
+    file: Annotated[str | None, _flag("--from", "A YAML file of rules.", "FILE")] = None,
+    severity: Annotated[
+        str, _flag("--severity", "Whether one that breaks stops a load.", "error|warn")
+    ] = "error",
+    max_error: Annotated[
+        float, _flag("--max-error", "The share that may violate it.", "SHARE")
+    ] = 0.0,
+    name: Annotated[str | None, _flag("--name", "What the rule is called.", "NAME")] = None,
+    output: OutputFormat = Output.TEXT,
+    master: Master = None,
+    remote: Remote = None,
+    conf: Conf = None,
+    everything: All = False,
+    quiet: Quiet = False,
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """Expect rules to hold: check, apply and exit codes are then about them."""
+    from holdfast.report import forms, terminal
+
+    spark = _spark(master, remote, conf)
+    with _committing(directory), _progress(quiet) as progress:
+        opened = _open(directory, spark, progress)
+        found = opened.expect(
+            *(rules or ()), severity=severity, max_error=max_error, name=name, file=file
+        )
+    if output == Output.JSON:
+        _print_json(forms.expected(found))
+    else:
+        terminal.expected(terminal.Page(sys.stdout, everything=everything), found)
+    return 0
+
+
+@command
+def expectations(
+    directory: Directory,
+    at: Annotated[int | None, _flag("--at", "An earlier version.", "VERSION")] = None,
+    output: OutputFormat = Output.TEXT,
+    everything: All = False,
+    quiet: Quiet = False,  # noqa: ARG001
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """List the expected rules, and whether each holds."""
+    from holdfast.api import Profile
+    from holdfast.report import forms, terminal
+
+    found = Profile.open(directory).expectations(at)
+    if output == Output.JSON:
+        _print_json(forms.expectations(found))
+    else:
+        terminal.expectations(terminal.Page(sys.stdout, everything=everything), found)
+    return 0
+
+
+@command
+def forget(
+    directory: Directory,
+    rule: Annotated[str, typer.Argument(metavar="RULE|NAME", help="Which one.")],
+    output: OutputFormat = Output.TEXT,
+    everything: All = False,
+    quiet: Quiet = False,  # noqa: ARG001
+    verbose: Verbose = False,  # noqa: ARG001
+) -> int:
+    """Expect a rule no more."""
+    from holdfast.api import Profile
+    from holdfast.report import forms, terminal
+
+    gone = Profile.open(directory).forget(rule)
+    if output == Output.JSON:
+        _print_json(forms.forgotten(gone))
+    else:
+        page = terminal.Page(sys.stdout, everything=everything)
+        page.line(f"{gone.rule}: not expected any more")
+    return 0
 
 
 @command

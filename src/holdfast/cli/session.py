@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-SPARK_COMMANDS = ("profile", "apply", "check", "verify", "predicates", "add")
+SPARK_COMMANDS = ("profile", "apply", "check", "expect", "verify", "predicates", "add")
 """The commands that run Spark; the others answer at once by themselves."""
 
 INTERRUPT = b"interrupt\n"

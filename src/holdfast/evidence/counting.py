@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.evidence import devices, tiles
 from holdfast.evidence.devices import Speed
+from holdfast.kernels import bitsets
 from holdfast.kernels import counts as kernels
 from holdfast.model.comparisons import Space
 from holdfast.store.run import Run
@@ -20,6 +21,7 @@ from holdfast.table.placement import parts
 from holdfast.table.state import Table
 from holdfast.tasks import agree as tasks
 from holdfast.tasks.coding import Coding, comparisons_of
+from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.view import View
 
@@ -71,12 +73,32 @@ def count_batch(
 ) -> dict[str, Recounted]:
     """The pairs that a batch brought and took, by space. A pair is told for every evidence that
     appeared: only new rows bring those."""
+    return _counted(run, change.after, spaces, before, lines_of(change), with_pairs=True)
+
+
+def change_of(
+    run: Run, change: RowChange, rules: Sequence[tuple[Space, Iterable[int]]]
+) -> list[int]:
+    """By how much a batch changes the number of ordered pairs that satisfy all of some atoms, for
+    several such sets, each in a space of its own."""
+    spaces = [replace(space, name=f"{k}") for k, (space, _) in enumerate(rules)]
+    results = _results(run, change.after, spaces, lines_of(change), with_pairs=False)
+    found = []
+    for space, (_, atoms) in zip(spaces, rules, strict=True):
+        mine = [each.arrays for each in results if each.facts.get("space") == space.name]
+        masks, numbers = ([each[name] for each in mine] for name in ("masks", "counts"))
+        sums = kernels.total(masks, numbers, bitsets.words_for(space.atoms))
+        found.append(EvidenceCounts(*sums).satisfying(atoms) * (2 if space.symmetric else 1))
+    return found
+
+
+def lines_of(change: RowChange) -> tuple[tiles.Line, tiles.Line, tiles.Line]:
+    """The rows that stay, that came and that went."""
     added = {segment.number for segment in change.added}
     segments = change.after.segments
     kept = tiles.living([each for each in segments if each.number not in added])
     new = tiles.living([each for each in segments if each.number in added])
-    lines = (kept, new, tiles.deleted(change))
-    return _counted(run, change.after, spaces, before, lines, with_pairs=True)
+    return kept, new, tiles.deleted(change)
 
 
 def agreeing(runner: Runner, view: View, sets: tuple[tuple[int, ...], ...]) -> list[int]:
@@ -97,6 +119,26 @@ def _counted(
     lines: tuple[tiles.Line, tiles.Line, tiles.Line],
     with_pairs: bool,
 ) -> dict[str, Recounted]:
+    results = _results(run, table, spaces, lines, with_pairs)
+    speed = devices.speed(each.facts for each in results if "counted" in each.facts)
+    return {
+        space.name: _added(
+            before[space.name],
+            [each.arrays for each in results if each.facts.get("space") == space.name],
+            speed,
+        )
+        for space in spaces
+    }
+
+
+def _results(
+    run: Run,
+    table: Table,
+    spaces: Sequence[Space],
+    lines: tuple[tiles.Line, tiles.Line, tiles.Line],
+    with_pairs: bool,
+) -> list[TaskResult]:
+    """What tasks count of rows that stay, that came and that went."""
     run.progress("count", rows=table.rows)
     view = replace(table.view(run.store.path, run.options), segments=())
     compared = comparisons_of([space.comparisons for space in spaces])
@@ -108,15 +150,7 @@ def _counted(
     for each in results:
         if "too_many" in each.facts:
             raise TooManyEvidences(each.facts["too_many"])
-    speed = devices.speed(each.facts for each in results if "counted" in each.facts)
-    return {
-        space.name: _added(
-            before[space.name],
-            [each.arrays for each in results if each.facts.get("space") == space.name],
-            speed,
-        )
-        for space in spaces
-    }
+    return results
 
 
 def _added(

@@ -22,7 +22,7 @@ from holdfast.families.functional_dependencies.kind import FunctionalDependencie
 from holdfast.families.inclusion_dependencies.kind import InclusionDependencies
 from holdfast.families.keys.kind import Keys
 from holdfast.families.parts import Part, ProfilePart, TablePart
-from holdfast.model.changes import FromForm
+from holdfast.model.changes import BatchChanges, Changes, FromForm
 from holdfast.model.constraints import Rule
 from holdfast.model.errors import InputError
 from holdfast.model.options import Options
@@ -69,6 +69,23 @@ def examiner(rule: Rule) -> Examiner[Any]:
     from holdfast.families.not_null import NotNullExaminer
 
     return NotNullExaminer()
+
+
+def breaks(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> bool:
+    """Whether a batch should stop, unless it was applied before: where rules are expected, if one
+    of them breaks whose severity is an error; else if rows violate what held before, of those kinds
+    that gate. Of ``kinds`` that are named (by their JSON names) in either case."""
+    if outcome.applied_before:
+        return False
+    if kinds is None:
+        gating = [kind.field for kind in REGISTRY.values() if kind.gates]
+        kinds = gating if outcome.expectations is None else []
+    return outcome.stops or any(
+        each.counts["broken"]
+        for table in outcome.by_table.values()
+        for kind, each in table.kinds.items()
+        if kind in kinds
+    )
 
 
 # What is asked for

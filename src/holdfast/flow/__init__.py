@@ -10,6 +10,7 @@ from holdfast.flow.ask import (
     violations,
     within,
 )
+from holdfast.flow.expectations import expect, expected, forget
 from holdfast.flow.explain import explain
 from holdfast.flow.profile import extend, profile
 from holdfast.flow.verify import verify
@@ -21,8 +22,11 @@ __all__ = [
     "apply_together",
     "denial_error",
     "error",
+    "expect",
+    "expected",
     "explain",
     "extend",
+    "forget",
     "missing_values",
     "points",
     "predicates",

@@ -4,12 +4,16 @@ the commit."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from holdfast import families
+from holdfast.expectations import state
+from holdfast.expectations.quarantine import Sifted, expect_possible, sifted, written
+from holdfast.expectations.state import Expected
+from holdfast.expectations.violating import groups
 from holdfast.families.inclusion_dependencies import storage, values
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.known import Known, Step
@@ -17,11 +21,12 @@ from holdfast.flow.commits import commit
 from holdfast.input.row_input import Columns, expect_batch
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.commits import BatchRecord, Commit
+from holdfast.model.expectations import ExpectationChange
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run, about, watched
 from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
-from holdfast.table.change import RowCounts
+from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.runner import Runner
@@ -35,10 +40,15 @@ def apply(
     progress: Progress,
     dry_run: bool = False,
     device: str | None = None,
+    strict: bool = False,
+    quarantine: str | None = None,
 ) -> Changes:
     """Apply a batch to a table whole, or not at all; or only say what it would do. Pairs are
     counted with the device that the options name unless told, which is not remembered."""
-    return apply_together(runner, store, {name: batch}, progress, dry_run, device).alone(name)
+    told = apply_together(
+        runner, store, {name: batch}, progress, dry_run, device, strict, quarantine
+    )
+    return told.alone(name)
 
 
 def apply_together(
@@ -48,8 +58,12 @@ def apply_together(
     progress: Progress,
     dry_run: bool = False,
     device: str | None = None,
+    strict: bool = False,
+    quarantine: str | None = None,
 ) -> BatchChanges:
-    """Apply a batch of several tables, which all have its id, as one version, or not at all."""
+    """Apply a batch of several tables, which all have its id, as one version, or not at all.
+    Strict, it is not applied if it breaks what it should not. With a folder for a quarantine it is
+    applied without the rows that break expected rules, which are written there."""
     (batch_id,) = {batch.batch_id for batch in batches.values()}
     batches = dict(sorted(batches.items()))
     with (
@@ -77,9 +91,13 @@ def apply_together(
         with run.stage("open"):
             before = {name: Known.load(store, version, name) for name in batches}
             held = storage.load(store, version.inclusion) if version.inclusion else None
+        tables = {each: Table.stored(each, record) for each, record in version.tables.items()}
+        expected = Expected.stored(version, tables)
+        if quarantine is not None:
+            expect_possible(expected, [tables[name] for name in batches], quarantine)
         with run.stage("read"):
             intakes = {
-                name: read_batch(runs[name], before[name].table, batch)
+                name: read_batch(runs[name], before[name].table, batch, quarantine is not None)
                 for name, batch in batches.items()
             }
         digest = _digest(intakes)
@@ -89,21 +107,32 @@ def apply_together(
                 # A check says the same as the batch itself: there is nothing left to be done.
                 return _applied_before(BatchChanges.from_stored(done.changes, families.makers()))
 
-        tables = {each: Table.stored(each, record) for each, record in version.tables.items()}
-        steps, counts = _steps(run, runs, before, held, intakes, tables)
+        left = _sifted(run, expected, intakes, tables, quarantine)
+        steps, counts = _steps(run, runs, before, held, left.changes, tables)
         with run.stage("witnesses"):
             told = {
                 name: _changes(runs[name], step, batch_id, counts[name], version.version, dry_run)
                 for name, step in steps.items()
             }
-        if dry_run:
+            if expected:
+                now = {**tables, **{name: step.after.table for name, step in steps.items()}}
+                rules = _expectations(run, expected, left.expected, told, now)
+                told = {n: replace(each, expectations=rules[n]) for n, each in told.items()}
+        if strict and families.breaks(BatchChanges(told)):
+            told = {n: replace(each, applied=False, refused=True) for n, each in told.items()}
+        if dry_run or next(iter(told.values())).refused:
             return BatchChanges(told, seconds)
         after = {name: step.after.compacted(runs[name]) for name, step in steps.items()}
         found = next(iter(steps.values())).values_after
         if found is not None:
             found = values.compacted(run, found)
-        with run.stage("commit"):
+        after_rules = state.compacted(run, left.expected)
+        with (
+            run.stage("commit"),
+            written(run, quarantine, left.left_out, expected, batches) as quarantined,
+        ):
             run.progress("commit")
+            told = {n: replace(e, quarantined=quarantined.get(n)) for n, e in told.items()}
             after = {name: each.saved(runs[name], before[name]) for name, each in after.items()}
             if found is not None:
                 found = values.saved(run, found, held)
@@ -114,6 +143,8 @@ def apply_together(
                 tables=version.tables,
                 batch=BatchRecord(first, batch_id, digest, tuple(rest)),
                 changes=changes.stored,
+                expectations=after_rules.standings,
+                tuples=after_rules.record,
             )
             commit(run, after, found, said)
     store.clean()
@@ -125,12 +156,12 @@ def _steps(
     runs: Mapping[str, Run],
     before: Mapping[str, Known],
     held: Inclusion | None,
-    intakes: Mapping[str, BatchIntake],
+    changes: Sequence[RowChange],
     tables: Mapping[str, Table],
 ) -> tuple[dict[str, Step], dict[str, RowCounts]]:
-    """Rows first, then pairs, then the values of all tables, which are all as they are afterwards
-    by then; and how many rows the batch changes."""
-    changed = change_rows(run, [(before[name].table, each) for name, each in intakes.items()])
+    """Of changed rows first the pairs, then the values of all tables, which are all as they are
+    afterwards by then; and how many rows the batch changes."""
+    changed = list(changes)
     counts = {each.before.name: each.counts for each in changed}
     after: dict[str, Known] = {}
     for place, change in enumerate(changed):
@@ -145,6 +176,45 @@ def _steps(
         name: Step(before[name], each, held, found, names - {name}) for name, each in after.items()
     }
     return steps, counts
+
+
+def _sifted(
+    run: Run,
+    before: Expected,
+    intakes: Mapping[str, BatchIntake],
+    tables: Mapping[str, Table],
+    quarantine: str | None,
+) -> Sifted:
+    """What the batch does to the rows and to the expectations; with a quarantine, without the rows
+    that break these."""
+    if quarantine is not None:
+        return sifted(run, before, intakes, tables)
+    changes = change_rows(run, [(tables[name], each) for name, each in intakes.items()])
+    if not before:
+        return Sifted(changes, before)
+    now = {**tables, **{each.after.name: each.after for each in changes}}
+    with run.stage("expectations"):
+        return Sifted(changes, state.changed(run, before, changes, now))
+
+
+def _expectations(
+    run: Run,
+    before: Expected,
+    after: Expected,
+    names: Iterable[str],
+    tables: Mapping[str, Table],
+) -> dict[str, tuple[ExpectationChange, ...]]:
+    """What becomes of the expectations that changed tables can break, with rows that do: each told
+    once, with the first of its tables that changed."""
+    found: dict[str, list[ExpectationChange]] = {name: [] for name in names}
+    for place, standing in enumerate(after.standings):
+        changed = [name for name in standing.expectation.tables if name in found]
+        if changed:
+            each = ExpectationChange(before.standings[place], standing)
+            if each.breaks:
+                each = replace(each, groups=tuple(groups(run, after, place, tables)))
+            found[changed[0]].append(each)
+    return {name: tuple(each) for name, each in found.items()}
 
 
 def _digest(intakes: Mapping[str, BatchIntake]) -> str:

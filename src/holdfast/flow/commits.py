@@ -13,6 +13,7 @@ from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.known import Known
 from holdfast.model.commits import Commit, TableRecord
+from holdfast.store import Lease, Store
 from holdfast.store.files import is_kept
 from holdfast.store.run import Run
 from holdfast.table.witnesses import rows_as_text
@@ -26,17 +27,16 @@ def commit(
     version = version or Commit()
     tables = {**version.tables, **{name: _record(run, each) for name, each in known.items()}}
     inclusion = None if values is None else storage.record(values)
-    files = [file for table in tables.values() for file in table.data_files]
-    files += inclusion.data_files if inclusion else []
-    version = replace(
-        version,
-        options=run.options,
-        tables=tables,
-        inclusion=inclusion,
-        files=tuple(files),
-        keep=tuple(file for file in files if is_kept(file)),
-    )
-    return run.store.publish(version, run.lease)
+    version = replace(version, options=run.options, tables=tables, inclusion=inclusion)
+    return publish(run.store, run.lease, version)
+
+
+def publish(store: Store, lease: Lease, version: Commit) -> int:
+    """Commit a version with the files that it names."""
+    parts = [*version.tables.values(), version.inclusion, version.tuples]
+    files = [file for each in parts if each is not None for file in each.data_files]
+    keep = tuple(file for file in files if is_kept(file))
+    return store.publish(replace(version, files=tuple(files), keep=keep), lease)
 
 
 def _record(run: Run, known: Known) -> TableRecord:

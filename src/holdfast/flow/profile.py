@@ -86,7 +86,8 @@ def extend(
             held = _with_values(run, known)
         else:
             held = storage.load(store, before.inclusion)
-        version = commit(run, known, held, Commit(tables=before.tables))
+        kept = Commit(tables=before.tables, expectations=before.expectations, tuples=before.tuples)
+        version = commit(run, known, held, kept)
     store.clean()
     return version
 

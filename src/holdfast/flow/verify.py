@@ -12,6 +12,8 @@ from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import pairs
 from holdfast.evidence.pairs import PairEvidence
+from holdfast.expectations import state as expectations
+from holdfast.expectations.state import Expected
 from holdfast.families.inclusion_dependencies import storage, values
 from holdfast.families.known import Known
 from holdfast.kernels import bitsets
@@ -54,6 +56,12 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
             held = storage.load(store, version.inclusion)
             tables = {name: each.table for name, each in kept.items()}
             for name, sentence in values.differences(run, held, tables):
+                differences[name].append(sentence)
+        if version.expectations and not any(differences.values()):
+            run = Run(runner, store, options, lease, progress)
+            tables = {name: each.table for name, each in kept.items()}
+            expected = Expected.stored(version, tables)
+            for name, sentence in expectations.differences(run, expected, tables):
                 differences[name].append(sentence)
     found = {name: tuple(sentences) for name, sentences in differences.items()}
     return Verification(version.version, found)

@@ -15,13 +15,20 @@ from holdfast.model.errors import InputError
 _MOST_BYTES = 1 << 20
 
 
-def read_yaml(file: Path) -> Any:
-    """What a file says."""
+def read_yaml(file: Path, *, aliases: bool = True) -> Any:
+    """What a file says. Without aliases that is no larger than the file: a few lines of them make
+    more values than could ever be shown."""
     # Imported here, because most commands read none.
     import yaml
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]  # it comes without types
-        """A safe loader that refuses keys that are there twice."""
+        """A safe loader that refuses keys that are there twice, and perhaps aliases."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if not aliases and self.check_event(yaml.AliasEvent):
+                line = self.peek_event().start_mark.line + 1
+                raise InputError(f"{file}, line {line}: aliases are not taken; write it out")
+            return super().compose_node(parent, index)
 
     def mapping(loader: Any, node: Any) -> dict[Any, Any]:
         seen = set()

@@ -129,6 +129,16 @@ def sides(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool) -> S
     return Sides(t, s, *groups, low, high, *_stacked(differ, len(t), len(s)))
 
 
+def within_rows(
+    codes: Sequence[Codes], asked: Iterable[Term], nulls_equal: bool
+) -> NDArray[np.bool_]:
+    """Which rows satisfy all terms, each about two cells of one row."""
+    kept = np.ones(len(codes[0]), np.bool_)
+    for each, op in asked:
+        kept &= _holds(codes[each.left], op, codes[each.right], nulls_equal)
+    return kept
+
+
 def find(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool, most: int) -> I64:
     """Up to ``most`` pairs of rows (t, s), as row numbers, that satisfy all terms; none only if
     there is none."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.model import markup
 from holdfast.model.constraints import Constraint, Row
+from holdfast.model.expectations import ExpectationChange, Quarantine
 from holdfast.model.results import Results, Tabular
 
 SHOWN = 100
@@ -168,6 +169,12 @@ class Changes(Tabular):
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     applied_before: bool = False  # a batch with this id was; the rest is what it did then
     skipped: int = 0  # deletes of rows that were not there
+    refused: bool = False  # it would break what it should not, and was to be strict
+    expectations: tuple[ExpectationChange, ...] | None = None
+    """What happened to the rules that people rely on and the table's rows can break; None where
+    the profile has no expectations at all."""
+
+    quarantined: Quarantine | None = None  # rows that were not applied; None: none were
 
     def __getitem__(self, kind: str) -> KindChanges:
         return self.kinds[kind]
@@ -209,6 +216,11 @@ class Changes(Tabular):
         return tuple(broken for each in self.kinds.values() for broken in each.broken)
 
     @property
+    def stops(self) -> bool:
+        """Whether an expectation breaks whose severity is an error."""
+        return any(each.stops for each in self.expectations or ())
+
+    @property
     def constraints(self) -> Results[ConstraintChange]:
         """All that is listed, of all kinds, one by one; the rows of :meth:`to_arrow`,
         :meth:`to_pandas` and :meth:`to_spark`."""
@@ -243,6 +255,7 @@ class Changes(Tabular):
             "batch_id": self.batch_id,
             "applied": self.applied,
             "applied_before": self.applied_before,
+            "refused": self.refused,
             "inserted": self.inserted,
             "deleted": self.deleted,
             "updated": self.updated,
@@ -251,6 +264,12 @@ class Changes(Tabular):
             "duplicates": self.duplicates,
             "duplicates_before": self.duplicates_before,
             "duplicated": list(self.duplicated),
+            "expectations": (
+                None
+                if self.expectations is None
+                else [each.to_dict() for each in self.expectations]
+            ),
+            "quarantined": None if self.quarantined is None else self.quarantined.to_dict(),
             "changes": {kind: each.to_dict() for kind, each in self.kinds.items()},
             "seconds": self.seconds,
         }
@@ -264,7 +283,14 @@ class Changes(Tabular):
             kind: KindChanges.from_dict(table, each, made[kind])
             for kind, each in form["changes"].items()
         }
-        return Changes(**{**known, "duplicated": tuple(form["duplicated"])}, kinds=kinds)
+        told = form.get("expectations")
+        known["duplicated"] = tuple(form["duplicated"])
+        known["expectations"] = (
+            None if told is None else tuple(map(ExpectationChange.from_dict, told))
+        )
+        left = form.get("quarantined")
+        known["quarantined"] = None if left is None else Quarantine.from_dict(left)
+        return Changes(**known, kinds=kinds)
 
 
 def _html(nouns: str, changes: KindChanges) -> str:
@@ -343,6 +369,24 @@ class BatchChanges(Tabular):
         return self._first.applied_before
 
     @property
+    def refused(self) -> bool:
+        """Whether it would break what it should not, and was to be strict."""
+        return self._first.refused
+
+    @property
+    def expectations(self) -> tuple[ExpectationChange, ...] | None:
+        """What happened to the rules that people rely on, of all tables; None where there are no
+        expectations at all."""
+        if self._first.expectations is None:
+            return None
+        return tuple(one for each in self.tables.values() for one in each.expectations or ())
+
+    @property
+    def stops(self) -> bool:
+        """Whether an expectation breaks whose severity is an error."""
+        return any(each.stops for each in self.tables.values())
+
+    @property
     def broken(self) -> tuple[Broken, ...]:
         """Everything that rows violate now, of all tables and kinds."""
         return tuple(broken for each in self.tables.values() for broken in each.broken)
@@ -363,6 +407,7 @@ class BatchChanges(Tabular):
             "batch_id": self.batch_id,
             "applied": self.applied,
             "applied_before": self.applied_before,
+            "refused": self.refused,
             "tables": {name: each.to_dict() for name, each in self.tables.items()},
             "seconds": self.seconds,
         }
@@ -398,6 +443,7 @@ class Entry:
     tables: dict[str, int]  # rows per table
     counts: dict[str, dict[str, int]]  # constraints per table and kind, by its JSON name
     duplicates: dict[str, int]  # rows that repeat another one, per table
+    event: str | None = None  # what made it, where no batch did
 
     @property
     def keys(self) -> dict[str, int]:
@@ -412,7 +458,7 @@ class Entry:
     @property
     def without_batch(self) -> str:
         """What it is where no batch made it."""
-        return "first profile" if self.version == 1 else "kinds added"
+        return self.event or ("first profile" if self.version == 1 else "kinds added")
 
     def __repr__(self) -> str:
         what = self.without_batch if self.changes is None else repr(self.changes)
@@ -427,6 +473,7 @@ class Entry:
                 name: {"rows": rows, **self.counts[name], "duplicates": self.duplicates[name]}
                 for name, rows in self.tables.items()
             },
+            "event": None if self.changes else self.without_batch,
             "changes": self.changes.to_dict() if self.changes else None,
         }
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from holdfast.model.constraints import Row
 from holdfast.model.errors import UnknownTableError
+from holdfast.model.expectations import Standing
 from holdfast.model.limits import Limits
 from holdfast.model.options import Options
 from holdfast.model.records import ADDED
@@ -168,6 +169,45 @@ class InclusionRecord:
 
 
 @dataclass(frozen=True)
+class SideRecord:
+    """Columns of a table whose tuples are counted for expectations."""
+
+    number: int  # of its entries in the runs; none has it twice
+    table: str
+    columns: tuple[str, ...]
+    nulls: bool  # whether a null is a value; else a tuple with one is left out
+    of: str | None  # the rule whose left side it is, of an inclusion; None: shared among rules
+    distinct: int = 0  # tuples
+    rows: int = 0  # that have one
+    pairs: int = 0  # of rows that have the same
+
+
+@dataclass(frozen=True)
+class ReferenceRecord:
+    """How much of one side is found in another, by their numbers."""
+
+    left: int
+    right: int
+    distinct: int = 0  # tuples of the left side that the right side has
+    rows: int = 0  # of the left side that have one
+
+
+@dataclass(frozen=True)
+class TuplesRecord:
+    """Tuples that are counted for expectations: runs of them, and sums over them."""
+
+    sides: tuple[SideRecord, ...] = ()
+    references: tuple[ReferenceRecord, ...] = ()
+    runs: tuple[ValueRun, ...] = ()
+    next_number: int = 0  # of a side: none is given twice, as runs may have entries of an old one
+
+    @property
+    def data_files(self) -> list[str]:
+        """Every file of the tuples."""
+        return [file for run in self.runs for file in run.files]
+
+
+@dataclass(frozen=True)
 class BatchRecord:
     """The batch that a version applied."""
 
@@ -214,6 +254,9 @@ class Commit(Header):
     changes: Form | None = None  # what the batch changed, in the form that ``apply`` prints
     seconds: dict[str, dict[str, float]] = field(default_factory=dict)  # by table, by stage
     values_seconds: dict[str, float] = field(default_factory=dict)
+    expectations: tuple[Standing, ...] = field(default=(), metadata=ADDED)
+    tuples: TuplesRecord | None = field(default=None, metadata=ADDED)  # counted for expectations
+    event: str | None = field(default=None, metadata=ADDED)  # what made it, where no batch did
 
     def table(self, name: str) -> TableRecord:
         """One of the tables; an unknown one is an error that says what there is."""
@@ -240,6 +283,7 @@ class Summary:
     batch: BatchRecord | None
     changes: Form | None
     tables: dict[str, TableSummary]
+    event: str | None = field(default=None, metadata=ADDED)
 
 
 def unknown_table(name: str, tables: Iterable[str]) -> UnknownTableError:

@@ -366,6 +366,16 @@ class DenialConstraint(Written):
         rule = self.order_rule
         return None if rule is None else rule.sentence
 
+    @property
+    def is_within_a_row(self) -> bool:
+        """Whether it compares cells of one row alone.
+
+        >>> late = Predicate(("t", "ordered"), ">", ("t", "shipped"))
+        >>> DenialConstraint("orders", (late,)).is_within_a_row
+        True
+        """
+        return len({row for each in self.predicates for row, _ in (each.left, each.right)}) == 1
+
     def _of_columns(self) -> dict[str, str] | None:
         """The operator by which each column of t is compared with that of s; None: there are other
         comparisons, or no cells can satisfy all of them."""

@@ -17,6 +17,7 @@ from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.parts import Form, Forms, complete_up_to
 from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff
 from holdfast.model.constraints import AgreeSet
+from holdfast.model.expectations import Expectation, ExpectationChange, Standing
 from holdfast.model.records import to_form
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 
@@ -54,22 +55,22 @@ def show(
 
 def check(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> Form:
     """What a batch would do, and whether that breaks something."""
-    return {**outcome.to_dict(), "breaks": breaks(outcome, kinds)}
+    return {**outcome.to_dict(), "breaks": families.breaks(outcome, kinds)}
 
 
-def breaks(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> bool:
-    """Whether rows violate what held before, of the given kinds (by their JSON names), or of those
-    that gate; not if the batch was applied before."""
-    if outcome.applied_before:
-        return False
-    if kinds is None:
-        kinds = [kind.field for kind in families.REGISTRY.values() if kind.gates]
-    return any(
-        each.counts["broken"]
-        for table in outcome.by_table.values()
-        for kind, each in table.kinds.items()
-        if kind in kinds
-    )
+def expected(found: Iterable[ExpectationChange]) -> Form:
+    """Rules that were declared, and how they stand."""
+    return {"expectations": [each.to_dict() for each in found]}
+
+
+def expectations(found: Iterable[Standing]) -> Form:
+    """The rules that are expected, and how they stand."""
+    return {"expectations": [each.to_dict() for each in found]}
+
+
+def forgotten(gone: Expectation) -> Form:
+    """The rule that is expected no more."""
+    return {"forgotten": to_form(gone)}
 
 
 def predicates(chosen: Mapping[str, Predicates]) -> Form:

@@ -25,6 +25,7 @@ _STAGES = {
     "count": "counting pairs of rows",
     "cover": "finding dependencies",
     "values": "counting values",
+    "expectations": "counting for expected rules",
     "tuples": "comparing tuples",
     "verify": "profiling anew",
     "report": "writing the report",

@@ -19,7 +19,26 @@ from holdfast.model.changes import (
     TableDiff,
     Verification,
 )
-from holdfast.model.constraints import AgreeSet, Constraint, Row
+from holdfast.model.constraints import (
+    AgreeSet,
+    Constraint,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    Row,
+    Rule,
+)
+from holdfast.model.expectations import (
+    ERROR,
+    SEVERITIES,
+    WARN,
+    Expectation,
+    ExpectationChange,
+    Quarantine,
+    Standing,
+    involved,
+    is_of_rows,
+)
 from holdfast.model.explanation import Example, Explanation, Past
 from holdfast.model.names import listed
 from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -269,15 +288,148 @@ def changes(
 
 
 def _table_changes(page: Page, outcome: Changes, *, check: bool, verbose: bool) -> None:
+    check = check or outcome.refused
     what = f"checked against version {outcome.version}" if check else f"version {outcome.version}"
     rows = count(outcome.rows, "row")
     after = f"{rows} then" if check else f"{rows} now"
     page.line(f"{plain(outcome.table)}, {what}: {_batch(outcome)}; {after}", "bold")
+    if outcome.quarantined is not None:
+        _quarantined(page, outcome.quarantined)
+    if outcome.refused:
+        page.line("Nothing was applied: it would break what it should not.", "red", 2)
+    if outcome.expectations is not None:
+        _expectation_changes(page, outcome.expectations, check=check)
+        if not verbose:
+            _briefly(page, outcome, check=check)
+            return
     _duplicates_changed(page, outcome, check)
     for kind in families.named_in(outcome.kinds):
         _kind_changes(page, kind, outcome.kinds[kind.field], check=check, verbose=verbose)
     if not outcome.duplicates and not any(each.any for each in outcome.kinds.values()):
         page.line("Nothing would change." if check else "Nothing gained, nothing broken.", "", 2)
+
+
+def _quarantined(page: Page, left: Quarantine) -> None:
+    """The rows that were not applied."""
+    page.line(f"{count(left.rows, 'row')} quarantined, not applied", "yellow", 2)
+    for rule, number in left.rules.items():
+        page.line(f"{number:,} by {plain(rule)}", "", 4)
+    for name in left.files[: page.limit]:
+        page.line(plain(name), "dim", 4)
+    page.more(len(left.files), 4)
+
+
+def _expectation_changes(page: Page, found: Sequence[ExpectationChange], *, check: bool) -> None:
+    """What happens to the rules that people rely on: what breaks first, with rows that show it."""
+    breaking = [each for each in found if each.breaks]
+    verb = "would break" if check else "broken"
+    for severity in SEVERITIES:
+        mine = [each for each in breaking if each.after.expectation.severity == severity]
+        if not mine:
+            continue
+        note = "" if severity == ERROR else ", only a warning"
+        style = _STYLES[severity]
+        page.line(f"{count(len(mine), 'expected rule')} {verb}{note}", style, 2)
+        for each in mine[: page.limit]:
+            _violated(page, each, 4)
+        page.more(len(mine), 4)
+    others = [each for each in found if not each.breaks]
+    broken = sum(not each.after.holds for each in others)
+    if broken:
+        more = "; this batch adds nothing to that"
+        page.line(f"{count(broken, 'expected rule')} did not hold before{more}", "yellow", 2)
+    if holding := len(others) - broken:
+        verb = "would hold" if check else "holds" if holding == 1 else "hold"
+        page.line(f"{count(holding, 'expected rule')} {verb}", "green", 2)
+    if not found:
+        page.line("no expected rule is about this table", "dim", 2)
+
+
+_STYLES = {ERROR: "red", WARN: "yellow"}
+
+
+def _violated(page: Page, each: ExpectationChange, indent: int) -> None:
+    """A rule that does not hold: how far from it the rows are, and some of them."""
+    kept = each.after.expectation
+    style = _STYLES[kept.severity]
+    page.line(_called(kept), style, indent)
+    rule = kept.constraint
+    page.line(_how_far(rule, each.after), "", indent + 2)
+    together = isinstance(rule, Key | FunctionalDependency)
+    for group in each.groups[: page.limit]:
+        if together:
+            page.line(_shared(rule, group.number), "dim", indent + 2)
+        page.rows(group.rows, involved(rule), indent + 2)
+        if group.number > len(group.rows):
+            page.line(f"… and {group.number - len(group.rows):,} more", "dim", indent + 2)
+
+
+def _called(kept: Expectation) -> str:
+    """A rule with its name."""
+    return plain(kept.rule if kept.name is None else f"{kept.rule}  ({kept.name})")
+
+
+def _shared(rule: Rule, number: int) -> str:
+    return f"{count(number, 'row')} {'share it' if isinstance(rule, Key) else 'agree on the left'}"
+
+
+def _how_far(rule: Rule, standing: Standing) -> str:
+    """The violations of a rule in words."""
+    tally, bound = standing.tally, standing.expectation.max_error
+    if tally.violations is None or tally.wrong is None:
+        return "violated by pairs of rows, too many to count"
+    allowed = f"; {share(bound)} may be" if bound else ""
+    number = tally.violations
+    if isinstance(rule, InclusionDependency):
+        values = f"{tally.wrong:,} of {count(tally.total, 'value')} missing"
+        said = f"{count(number, 'row')} without a match: {values}"
+    elif tally.total and is_of_rows(rule):
+        said = f"{count(number, 'row')} of {tally.total:,}"
+    else:
+        said = f"{count(number, 'pair')} of rows"
+    return f"{said}{allowed}"
+
+
+def _briefly(page: Page, outcome: Changes, *, check: bool) -> None:
+    """What else happens, in a line for each kind: with expectations it is information."""
+    said = []
+    for kind in families.named_in(outcome.kinds):
+        counts = outcome.kinds[kind.field].counts
+        verbs = {"broken": "would break", "gained": "would be gained"} if check else {}
+        numbers = [f"{counts[w]:,} {verbs.get(w, w)}" for w in ("broken", "gained") if counts[w]]
+        if numbers:
+            said.append(f"{kind.nouns[1]}: {', '.join(numbers)}")
+    if outcome.duplicates and outcome.duplicates != outcome.duplicates_before:
+        said.insert(0, _repeating(outcome.duplicates, would=check))
+    if said:
+        page.line("besides, not expected (--verbose tells more):", "dim", 2)
+    for line in said:
+        page.line(line, "dim", 4)
+
+
+def expected(page: Page, found: Sequence[ExpectationChange]) -> None:
+    """Rules that were declared, and rows that violate those which do not hold."""
+    for each in found:
+        if each.after.holds:
+            page.line(f"expected, and holds: {_called(each.after.expectation)}", "green")
+            continue
+        page.line("expected, and does not hold:", _STYLES[each.after.expectation.severity])
+        _violated(page, each, 2)
+
+
+def expectations(page: Page, found: Sequence[Standing]) -> None:
+    """The rules that are expected, with their states."""
+    if not found:
+        page.line("no rule is expected; holdfast expect declares one")
+        return
+    for each in found:
+        kept = each.expectation
+        state = "holds" if each.holds else f"does not hold ({_how_far(kept.constraint, each)})"
+        if each.holds and each.tally.wrong:
+            state = f"holds ({_how_far(kept.constraint, each)})"
+        severity = "" if kept.severity == ERROR else ", only a warning"
+        page.line(_called(kept), "" if each.holds else _STYLES[kept.severity])
+        page.line(f"{state}{severity}", "dim" if each.holds else "", 2)
 
 
 def _kind_changes(
@@ -401,6 +553,8 @@ def _batch(outcome: Changes) -> str:
         "updated": outcome.updated,
         "skipped (not there)": outcome.skipped,
     }
+    if outcome.quarantined is not None:
+        counts["quarantined"] = outcome.quarantined.rows
     said = [f"{number:,} {verb}" for verb, number in counts.items() if number]
     return ", ".join(said) or "no rows changed"
 
@@ -434,6 +588,8 @@ def history(page: Page, entries: Sequence[Entry]) -> None:
 
 def _events(entry: Entry, kinds: Sequence[Kind]) -> list[list[str]]:
     """What a version did: a batch to some tables, or the first profile to each."""
+    if entry.event is not None:
+        return [["", "", entry.event, "", *("" for _ in kinds)]]
     if entry.changes is None:
         return [
             [plain(table), "", entry.without_batch, f"{rows:,}"]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from holdfast.input.reading import read
-from holdfast.input.row_input import RowInput, fitted
+from holdfast.input.row_input import Columns, RowInput, fitted
 from holdfast.model import thresholds
 from holdfast.model.commits import ColumnRecord
+from holdfast.model.records import from_form
 from holdfast.store.run import Run
 from holdfast.table import columns
 from holdfast.table.change import RowChange, RowCounts
@@ -20,10 +23,16 @@ from holdfast.table.matching import Found, Requests, Sought, find_rows, indexed,
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
-from holdfast.tasks.columns import Facts
+from holdfast.tasks.columns import Facts, Whole
+from holdfast.tasks.columns import facts as column_facts
+from holdfast.tasks.encode import layout
 from holdfast.tasks.result import TaskResult
-from holdfast.tasks.segments import ROWS, Segment
+from holdfast.tasks.runner import Call
+from holdfast.tasks.segments import ROWS, Segment, with_dead
 from holdfast.tasks.view import View
+
+Ids = Mapping[int, NDArray[np.int64]]
+"""Positions of rows by the numbers of their segments."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,7 @@ class BatchIntake:
     requests: tuple[Requests, ...]
     digest: str
     facts: tuple[Facts, ...]  # of the columns of the added rows
+    numbers: int  # of segments that it may have, whatever is left of them
 
     def counts(self, matched: tuple[int, ...]) -> RowCounts:
         """How many rows change in which way, when so many of each request were found."""
@@ -70,9 +80,11 @@ class BatchIntake:
         )
 
 
-def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
-    """Write the batch's rows beside the table's; nothing refers to them before the commit."""
+def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) -> BatchIntake:
+    """Write the batch's rows beside the table's; nothing refers to them before the commit. Raw rows
+    are kept where the profile keeps them, or where they are needed until then."""
     run.progress("read")
+    place = replace(run.destination, keep_rows=keep_rows or run.destination.keep_rows)
     number = table.next_number
     key_names = dict.fromkeys(batch.row_key)
     key = tuple(table.columns.position(name, table.name) for name in key_names)
@@ -84,7 +96,7 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
     written: list[TaskResult] = []
     if batch.inserts is not None:
         row_input = fitted(batch.inserts, table.name, table.columns)
-        intake = read(run.runner, row_input, run.destination, number, run.progress, table.indexed)
+        intake = read(run.runner, row_input, place, number, run.progress, table.indexed)
         added = intake.segments
         written += intake.task_results
         digests.append(f"inserts={intake.fingerprint}")
@@ -93,9 +105,7 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
             continue
         row_input = fitted(given, table.name, table.columns)
         names = tuple(dict.fromkeys([*table.indexed, *([] if index == ROWS else [index])]))
-        intake = read(
-            run.runner, row_input, run.destination, number + len(added), run.progress, names
-        )
+        intake = read(run.runner, row_input, place, number + len(added), run.progress, names)
         added += tuple(_with_indexes_of(table, segment) for segment in intake.segments)
         written += intake.task_results
         optional = what == "upsert"
@@ -122,7 +132,8 @@ def read_batch(run: Run, table: Table, batch: Batch) -> BatchIntake:
     if batch.row_key:
         digests.append(f"key={json.dumps(batch.row_key)}")
     facts = columns.collected(table.columns, written)
-    return BatchIntake(added, tuple(requests), " ".join(digests), facts)
+    numbers = len(added) + sum(len(each.segments) for each in requests)
+    return BatchIntake(added, tuple(requests), " ".join(digests), facts, numbers)
 
 
 def _look_up_by(table: Table, key: tuple[int, ...]) -> str:
@@ -196,11 +207,57 @@ def _changed(
         after,
         facts=facts,
         segments=after.segments + intake.added,
-        next_number=after.next_number
-        + sum(len(r.segments) for r in intake.requests)
-        + len(intake.added),
+        next_number=after.next_number + intake.numbers,
     )
     return RowChange(before, after, intake.added, gone, intake.counts(matched))
+
+
+def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> BatchIntake:
+    """The batch without some of its rows, by the numbers of their segments and their positions:
+    the segments are written anew, under the same numbers."""
+    if not left_out:
+        return intake
+    calls: list[Call] = []
+    numbers = []
+    for own, segment in _segments(table, intake).values():
+        positions = left_out.get(segment.number)
+        if positions is not None and len(positions) < segment.rows:
+            path = run.lease.new_path("dead", "arrow")
+            fewer = with_dead(Path(run.store.path), segment, positions, path)
+            view = View(run.store.path, (fewer,), layout(own.schema).widths, True)
+            names = tuple(segment.indexes)
+            none = np.empty(0, np.int64)
+            item = tasks.Merge(view, run.destination.prefix, segment.number, names, none)
+            calls.append((tasks.merge, item))
+            numbers.append(segment.number)
+    results = run.runner.run(calls) if calls else []
+    anew = {
+        number: from_form(Segment, result[0].facts["segment"])
+        for number, result in zip(numbers, results, strict=True)
+    }
+
+    def kept(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        whole = [s for s in segments if s.number in anew or s.number not in left_out]
+        return tuple(anew.get(s.number, s) for s in whole)
+
+    added = tuple(_with_indexes_of(table, each) for each in kept(intake.added))
+    requests = tuple(replace(each, segments=kept(each.segments)) for each in intake.requests)
+    view = table.view(run.store.path, run.options, added)
+    schema = table.columns.schema
+    described = run.runner.run(
+        [(column_facts, Whole(share, schema)) for share in shares(view, run.runner.tasks)]
+    )
+    facts = columns.collected(table.columns, [each for result in described for each in result])
+    return replace(intake, added=added, requests=requests, facts=facts)
+
+
+def _segments(table: Table, intake: BatchIntake) -> dict[int, tuple[Columns, Segment]]:
+    """Every segment of a batch by its number, with its columns, and with the index that requests
+    are looked up by."""
+    found = {segment.number: (table.columns, segment) for segment in intake.added}
+    for request in intake.requests:
+        found |= {segment.number: (request.own, segment) for segment in request.segments}
+    return found
 
 
 def estimated(run: Run, table: Table) -> Table:

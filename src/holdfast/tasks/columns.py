@@ -203,6 +203,21 @@ class Scan:
     columns: tuple[int, ...]
 
 
+@dataclass(frozen=True)
+class Whole:
+    """All columns of some segments."""
+
+    view: View
+    schema: pa.Schema
+
+
+def facts(item: Whole) -> Iterator[TaskResult]:
+    """The facts of the columns, as those who write rows tell them."""
+    numbers = range(len(item.schema))
+    forms = [column_facts(item.view, item.schema, column).to_form() for column in numbers]
+    yield TaskResult({"columns": forms})
+
+
 def scan(item: Scan) -> Iterator[TaskResult]:
     """The ends of the columns."""
     yield TaskResult({"ends": [column_ends(item.view, item.schema, c) for c in item.columns]})

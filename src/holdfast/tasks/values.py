@@ -120,6 +120,14 @@ class Cells:
             codes, kept = self._all_codes(rows, positions, self.columns[place])
             yield segment, positions[kept], codes[kept]
 
+    def aligned(self) -> Iterator[tuple[Segment, I64, U64, NDArray[np.bool_]]]:
+        """The codes of the first attribute, segment by segment, for all positions, and which of
+        them are values."""
+        for segment in self.view.segments:
+            positions = self.positions(segment)
+            rows = map_words(self.view.path, segment)
+            yield segment, positions, *self._all_codes(rows, positions, self.columns[0])
+
     def _codes(self, rows: U64, positions: I64, columns: list[values.Column]) -> U64:
         codes, kept = self._all_codes(rows, positions, columns)
         return codes[kept]
@@ -281,25 +289,25 @@ def count(item: Count) -> Iterator[TaskResult]:
     for block in item.cells.blocks():
         held.append(block)
         if sum(map(len, held)) > thresholds.current.task_entries:
-            yield _written(root, item.prefix, values.merged(held))
+            yield written(root, item.prefix, values.merged(held))
             held = []
     if any(map(len, held)):
-        yield _written(root, item.prefix, values.merged(held))
+        yield written(root, item.prefix, values.merged(held))
 
 
 def move(item: Move) -> Iterator[TaskResult]:
     """Write what changed, and tell how many values move between clusters."""
     root = Path(item.root)
     blocks = [block for cells in item.cells for block in cells.blocks()]
-    blocks += _slices(root, item.changed, item.low, item.high)
+    blocks += slices(root, item.changed, item.low, item.high)
     delta = values.merged(blocks)
-    old = _same_codes(root, item.before, item.low, item.high, values.distinct_codes(delta))
+    old = same_codes(root, item.before, item.low, item.high, values.distinct_codes(delta))
     with np.errstate(over="ignore"):
         masks, counts, wrong = values.transitions(delta, old, item.words)
     if not item.frequencies:
         delta = delta[values.arrivals(delta, old)]
         delta[:, 3] = 1
-    task_result = _written(root, item.prefix, delta, item.frequencies)
+    task_result = written(root, item.prefix, delta, item.frequencies)
     task_result.facts["wrong"] = bool(wrong)
     yield TaskResult(task_result.facts, {"masks": masks, "counts": counts})
 
@@ -307,17 +315,17 @@ def move(item: Move) -> Iterator[TaskResult]:
 def merge(item: Merge) -> Iterator[TaskResult]:
     """Write the merged part."""
     root = Path(item.root)
-    entries = values.merged(_slices(root, item.runs, item.low, item.high))
-    yield _written(root, item.prefix, entries, item.frequencies)
+    entries = values.merged(slices(root, item.runs, item.low, item.high))
+    yield written(root, item.prefix, entries, item.frequencies)
 
 
 def compare(item: Compare) -> Iterator[TaskResult]:
     """How many values of which attributes differ."""
     root = Path(item.root)
-    two = _slices(root, item.two, item.low, item.high)
+    two = slices(root, item.two, item.low, item.high)
     for block in two:
         block[:, 3] = np.uint64(0) - block[:, 3]
-    left = values.merged([*_slices(root, item.one, item.low, item.high), *two])
+    left = values.merged([*slices(root, item.one, item.low, item.high), *two])
     attributes, counts = np.unique(left[:, 2], return_counts=True)
     wrong = dict(zip(map(str, attributes.tolist()), counts.tolist(), strict=True))
     yield TaskResult({"wrong": wrong})
@@ -326,7 +334,7 @@ def compare(item: Compare) -> Iterator[TaskResult]:
 def missing(item: Missing) -> Iterator[TaskResult]:
     """The codes of the values."""
     wanted = (item.dependent, item.referenced)
-    found = _slices(Path(item.root), item.runs, item.low, item.high)
+    found = slices(Path(item.root), item.runs, item.low, item.high)
     entries = values.merged([block[np.isin(block[:, 2], wanted)] for block in found])
     # A code has one entry here, or two: the one of each attribute.
     same = (entries[1:, :2] == entries[:-1, :2]).all(axis=1)
@@ -338,13 +346,13 @@ def missing(item: Missing) -> Iterator[TaskResult]:
 def find(item: Find) -> Iterator[TaskResult]:
     """The ids of rows, and which codes they have; each code at most once a segment."""
     for segment, positions, codes in item.cells.codes(0):
-        at = _found_at(codes, item.codes)
+        at = found_at(codes, item.codes)
         found, first = np.unique(at, return_index=True)
         ids = positions[first[found >= 0]] + segment.base
         yield TaskResult({}, {"codes": found[found >= 0], "ids": ids})
 
 
-def _found_at(codes: U64, among: U64) -> I64:
+def found_at(codes: U64, among: U64) -> I64:
     """Where each code is among some, which are sorted by first words; -1: nowhere."""
     at = np.full(len(codes), -1, np.int64)
     if len(among):
@@ -365,7 +373,7 @@ def trial(item: Trial) -> Iterator[TaskResult]:
     how many rows of the left side have it."""
     root = Path(item.root)
     blocks = [block for cells in item.cells for block in cells.blocks()]
-    blocks += _slices(root, item.runs, item.low, item.high)
+    blocks += slices(root, item.runs, item.low, item.high)
     entries = values.merged(blocks)
     left, right = np.array(item.left, np.int64), np.array(item.right, np.int64)
     seen = np.zeros(left.size, np.bool_)
@@ -392,12 +400,12 @@ def look(item: Look) -> Iterator[TaskResult]:
     rows = np.zeros(len(wanted), np.int64)
     for cells in item.among:
         for _, _, codes in cells.codes(0):
-            at = _found_at(codes, wanted)
+            at = found_at(codes, wanted)
             rows += np.bincount(at[at >= 0], minlength=len(wanted))
     yield TaskResult({}, {"codes": wanted, "rows": rows})
 
 
-def _written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> TaskResult:
+def written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> TaskResult:
     if not len(entries):
         return TaskResult({"part": None, "entries": 0})
     arrays: dict[str, NDArray[Any]] = {
@@ -421,7 +429,7 @@ def _between(run: ValueRun, low: int, high: int) -> list[str]:
     ]
 
 
-def _slices(root: Path, runs: tuple[ValueRun, ...], low: int, high: int) -> list[U64]:
+def slices(root: Path, runs: tuple[ValueRun, ...], low: int, high: int) -> list[U64]:
     """The entries of runs in a range of codes."""
     found = []
     for run in runs:
@@ -435,7 +443,7 @@ def _slices(root: Path, runs: tuple[ValueRun, ...], low: int, high: int) -> list
     return found
 
 
-def _same_codes(root: Path, runs: tuple[ValueRun, ...], low: int, high: int, codes: U64) -> U64:
+def same_codes(root: Path, runs: tuple[ValueRun, ...], low: int, high: int, codes: U64) -> U64:
     """The entries of runs that have one of the codes."""
     found = []
     needles = np.ascontiguousarray(codes[:, 0])

@@ -37,9 +37,22 @@ def merged(
     runner: Runner, state: Inclusion, destination: Destination, options: Options, progress: Progress
 ) -> Inclusion:
     """Merge runs where a tier is full."""
-    limits, groups = thresholds.current, due(state.runs)
+    frequencies = not options.insert_only
+    runs = merged_runs(runner, state.runs, destination, frequencies, progress)
+    return state if runs is state.runs else replace(state, runs=runs)
+
+
+def merged_runs(
+    runner: Runner,
+    runs: tuple[ValueRun, ...],
+    destination: Destination,
+    frequencies: bool,
+    progress: Progress,
+) -> tuple[ValueRun, ...]:
+    """Runs, merged where a tier is full."""
+    limits, groups = thresholds.current, due(runs)
     if not groups:
-        return state
+        return runs
     progress("merge", runs=sum(map(len, groups)))
     calls: list[Call] = []
     owners: list[int] = []
@@ -51,7 +64,7 @@ def merged(
         for k in range(parts):
             item = tasks.Merge(
                 destination.root, destination.prefix, cut(k, parts), cut(k + 1, parts), group,
-                not options.insert_only,
+                frequencies,
             )  # fmt: skip
             calls.append((tasks.merge, item))
             owners.append(number)
@@ -61,5 +74,5 @@ def merged(
         mine = [r for owner, r in zip(owners, results, strict=True) if owner == number]
         made.append(run_of([task_result for result in mine for task_result in result]))
     gone = {id(run) for group in groups for run in group}
-    kept = [run for run in state.runs if id(run) not in gone]
-    return replace(state, runs=tuple(run for run in [*kept, *made] if run.entries))
+    kept = [run for run in runs if id(run) not in gone]
+    return tuple(run for run in [*kept, *made] if run.entries)

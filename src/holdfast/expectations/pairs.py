@@ -1,0 +1,85 @@
+"""Denial constraints: ordered pairs of rows that violate them.
+
+A batch changes their number by the pairs of its new rows with all rows, less those of its deleted
+ones. Where that would be too many pairs to compare, a search tells whether there is any violating
+pair; their number is then known only where it is 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.evidence import completion, counting, devices, strategy, tiles
+from holdfast.expectations.rules import OfPairs
+from holdfast.model.errors import InputError
+from holdfast.store.run import Run
+from holdfast.table.change import RowChange, RowCounts
+from holdfast.table.state import Table
+
+I64 = NDArray[np.int64]
+
+Counts = list[int | None]
+"""Violating pairs of each rule; None: some, and nobody knows how many."""
+
+_MOST = 60.0
+"""Seconds that comparing pairs may take before they are searched for instead."""
+
+
+def declared(run: Run, table: Table, rules: Sequence[OfPairs]) -> Counts:
+    """In all rows of a table."""
+    return changed(run, _all_rows(table), rules, [0] * len(rules))
+
+
+def changed(run: Run, change: RowChange, rules: Sequence[OfPairs], before: Counts) -> Counts:
+    """After rows came and went."""
+    if not rules:
+        return []
+    counted = [k for k, number in enumerate(before) if number is not None]
+    found = list(before)
+    if counted and _quick(run, change, [rules[k] for k in counted]):
+        asked = [(rules[k].space, rules[k].atoms) for k in counted]
+        for k, more in zip(counted, counting.change_of(run, change, asked), strict=True):
+            found[k] = (before[k] or 0) + more
+    else:
+        counted = []
+    for k in range(len(rules)):
+        if k not in counted:
+            found[k] = None if len(some(run, change.after, rules[k], 1)) else 0
+    return found
+
+
+def _quick(run: Run, change: RowChange, rules: Sequence[OfPairs]) -> bool:
+    pairs = tiles.pairs_of(*counting.lines_of(change))
+    comparisons = sum(len(each.space.comparisons) for each in rules)
+    seconds = strategy.seconds_on_cpu(pairs, comparisons, run.runner.tasks)
+    if seconds > _MOST:
+        rate = devices.gpu_rate(run)(comparisons)
+        seconds = min(seconds, pairs / rate) if rate else seconds
+    return seconds <= _MOST
+
+
+def expect_countable(table: Table, rule: str, counts: int | None) -> None:
+    """See that an error can be told, which a bound on it needs."""
+    if counts is None:
+        raise InputError(
+            f"{rule}: table {table.name!r} has {table.rows:,} rows, too many to count the pairs "
+            "that violate it, which --max-error needs; expect it without"
+        )
+
+
+def some(run: Run, table: Table, rule: OfPairs, most: int) -> I64:
+    """A few violating pairs, by the ids of their rows: t, then s."""
+    if table.rows < 2:
+        return np.empty((0, 2), np.int64)
+    view = table.view(run.store.path, run.options)
+    schema, prefix = table.columns.schema, run.destination.prefix
+    scope = completion.Scope(run.runner, view, schema, rule.space, prefix, run.progress)
+    return completion.violating(scope, rule.atoms, most)
+
+
+def _all_rows(table: Table) -> RowChange:
+    """A table as a batch that brought all its rows."""
+    return RowChange(table, table, table.segments, np.empty(0, np.int64), RowCounts())

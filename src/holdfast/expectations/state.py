@@ -1,0 +1,215 @@
+"""All expectations of a profile in a version: declared, changed by a batch, verified."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.expectations import pairs, tuples
+from holdfast.expectations.rules import Contained, Measure, OfPairs, OfRows, measure
+from holdfast.expectations.tuples import Rows, Tuples
+from holdfast.model.commits import Commit, TuplesRecord
+from holdfast.model.expectations import Expectation, Standing, Tally
+from holdfast.model.options import Options
+from holdfast.store.run import Run
+from holdfast.table.change import RowChange
+from holdfast.table.placement import shares
+from holdfast.table.state import Table
+from holdfast.tasks import tuples as tasks
+from holdfast.tasks.runner import Call
+
+I64 = NDArray[np.int64]
+
+SHOWN = tuples.SHOWN
+
+_NOTHING = Tuples(TuplesRecord())
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The expectations of a version, each with what it is measured by."""
+
+    standings: tuple[Standing, ...] = ()
+    measures: tuple[Measure, ...] = ()
+    tuples: Tuples = _NOTHING
+
+    def __bool__(self) -> bool:
+        return bool(self.standings)
+
+    @staticmethod
+    def stored(version: Commit, tables: Mapping[str, Table]) -> Expected:
+        """Those that a commit stored."""
+        expectations = [each.expectation for each in version.expectations]
+        measures = _measures(expectations, tables, version.options)
+        counted = Tuples(version.tuples) if version.tuples else _NOTHING
+        return Expected(version.expectations, measures, counted)
+
+    @property
+    def record(self) -> TuplesRecord | None:
+        """What a commit stores beside the standings."""
+        return self.tuples.record if self.tuples.record.sides else None
+
+    def concern(self, table: str) -> list[int]:
+        """Which of them a table's rows can break."""
+        places = enumerate(self.standings)
+        return [place for place, each in places if table in each.expectation.tables]
+
+
+def declared(
+    run: Run, before: Expected, wanted: Sequence[Expectation], tables: Mapping[str, Table]
+) -> Expected:
+    """Exactly these expectations: those that were expected before keep their counts."""
+    known = {each.rule: each.tally for each in before.standings}
+    measures = _measures(wanted, tables, run.options)
+    counted = tuples.declared(run, before.tuples, measures, tables)
+    numbers = {
+        place: known[each.rule].violations
+        for place, each in enumerate(wanted)
+        if each.rule in known
+    }
+    new = [place for place in range(len(wanted)) if place not in numbers]
+    numbers |= _of_rows(run, measures, new, [Rows(t, t.segments) for t in tables.values()])
+    for name, table in tables.items():
+        mine = _about_pairs(measures, name, new)
+        found = pairs.declared(run, table, [rule for _, rule in mine])
+        numbers |= {place: number for (place, _), number in zip(mine, found, strict=True)}
+    for place, each in enumerate(wanted):
+        if isinstance(measures[place], OfPairs) and each.max_error:
+            table = tables[each.tables[0]]
+            pairs.expect_countable(table, each.rule, numbers[place])
+    return _expected(wanted, measures, counted, numbers, tables)
+
+
+def without(before: Expected, rule: str) -> Expected:
+    """The same without one rule."""
+    kept = [place for place, each in enumerate(before.standings) if each.rule != rule]
+    measures = tuple(before.measures[place] for place in kept)
+    standings = tuple(before.standings[place] for place in kept)
+    return Expected(standings, measures, tuples.only(before.tuples, measures))
+
+
+def changed(
+    run: Run, before: Expected, changes: Sequence[RowChange], tables: Mapping[str, Table]
+) -> Expected:
+    """After batches; ``tables`` are all of them, as they are afterwards."""
+    rows = []
+    for change in changes:
+        of_gone = set((change.gone >> 32).tolist())
+        touched = tuple(s for s in change.before.segments if s.number in of_gone)
+        rows += [Rows(change.after, change.added), Rows(change.before, touched, change.gone)]
+    counted = tuples.changed(run, before.tuples, rows)
+    numbers = {place: each.tally.violations for place, each in enumerate(before.standings)}
+    for place, more in _of_rows(run, before.measures, [*numbers], rows).items():
+        numbers[place] = (numbers[place] or 0) + more
+    for change in changes:
+        mine = _about_pairs(before.measures, change.after.name, [*numbers])
+        old = [numbers[place] for place, _ in mine]
+        found = pairs.changed(run, change, [rule for _, rule in mine], old)
+        numbers |= {place: number for (place, _), number in zip(mine, found, strict=True)}
+    wanted = [each.expectation for each in before.standings]
+    return _expected(wanted, before.measures, counted, numbers, tables)
+
+
+def compacted(run: Run, expected: Expected) -> Expected:
+    """With runs of tuples merged where there are many."""
+    counted = Tuples(tuples.compacted(run, expected.tuples.record))
+    return replace(expected, tuples=counted)
+
+
+def differences(run: Run, kept: Expected, tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
+    """Where the kept counts are not those of the rows: the table, and a sentence about it."""
+    wanted = [each.expectation for each in kept.standings]
+    fresh = declared(run, Expected(), wanted, tables)
+    for mine, theirs in zip(kept.standings, fresh.standings, strict=True):
+        if mine != theirs:
+            yield (
+                mine.expectation.tables[0],
+                f"the profile counts {_said(mine)} of the expected rule {mine.rule}, "
+                f"but the rows have {_said(theirs)}",
+            )
+
+
+def _said(standing: Standing) -> str:
+    number = standing.violations
+    return "some violations" if number is None else f"{number:,} violations"
+
+
+def _measures(
+    wanted: Sequence[Expectation], tables: Mapping[str, Table], options: Options
+) -> tuple[Measure, ...]:
+    columns = {name: table.columns for name, table in tables.items()}
+    return tuple(measure(each.constraint, columns, options) for each in wanted)
+
+
+def _of_rows(
+    run: Run, measures: Sequence[Measure], places: Sequence[int], rows: Sequence[Rows]
+) -> dict[int, int]:
+    """By how many rows more some rules about rows are violated, in one job."""
+    asked = [(p, each) for p in places if isinstance(each := measures[p], OfRows)]
+    numbers = {place: 0 for place, _ in asked}
+    calls: list[Call] = []
+    owners: list[list[int]] = []
+    for some in rows:
+        mine = [(place, rule) for place, rule in asked if rule.table == some.table.name]
+        if mine and some.count:
+            rules = tuple(rule.rule for _, rule in mine)
+            calls += tested(run, some, rules, 0)
+            owners += [[place for place, _ in mine]] * (len(calls) - len(owners))
+    for places_of, result in zip(owners, run.runner.run(calls) if calls else [], strict=True):
+        for task_result in result:
+            for place, more in zip(places_of, task_result.arrays["number"], strict=True):
+                numbers[place] += int(more)
+    return numbers
+
+
+def tested(run: Run, rows: Rows, rules: tuple[tasks.RowRule, ...], most: int) -> list[Call]:
+    """Calls that test single rows."""
+    table = rows.table
+    view = table.view(run.store.path, run.options, rows.segments)
+    weight = 1 if rows.ids is None else -1
+    schema = table.columns.schema
+    return [
+        (tasks.check_rows, tasks.Tested(share, schema, rules, most, rows.ids, weight))
+        for share in shares(view, run.runner.tasks)
+    ]
+
+
+def _about_pairs(
+    measures: Sequence[Measure], table: str, places: Sequence[int]
+) -> list[tuple[int, OfPairs]]:
+    found = [(place, measures[place]) for place in places]
+    return [(p, each) for p, each in found if isinstance(each, OfPairs) and each.table == table]
+
+
+def _expected(
+    wanted: Sequence[Expectation],
+    measures: tuple[Measure, ...],
+    counted: Tuples,
+    numbers: Mapping[int, int | None],
+    tables: Mapping[str, Table],
+) -> Expected:
+    rows = {name: table.rows for name, table in tables.items()}
+    standings = tuple(
+        Standing(each, _tally(measures[place], counted, numbers.get(place), rows))
+        for place, each in enumerate(wanted)
+    )
+    return Expected(standings, measures, counted)
+
+
+def _tally(rule: Measure, counted: Tuples, number: int | None, rows: Mapping[str, int]) -> Tally:
+    if isinstance(rule, Contained):
+        left, found = counted.side(rule.left), counted.reference(rule)
+        return Tally(left.rows - found.rows, left.distinct - found.distinct, left.distinct)
+    size = rows[rule.table]
+    if isinstance(rule, OfRows):
+        return Tally(number, number, size)
+    if isinstance(rule, OfPairs):
+        return Tally(number, number, size * (size - 1))
+    everything = size * (size - 1) // 2
+    lhs = counted.side(rule.lhs).pairs if rule.lhs.columns else everything
+    both = 0 if rule.both is None else counted.side(rule.both).pairs
+    times = 2 if rule.ordered else 1
+    return Tally(times * (lhs - both), times * (lhs - both), times * everything)

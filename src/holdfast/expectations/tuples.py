@@ -1,0 +1,226 @@
+"""Counted tuples, kept under batches: what a batch contains is looked up, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.expectations.rules import Agreeing, Contained, Measure, Side
+from holdfast.families.inclusion_dependencies.changes import run_of
+from holdfast.families.inclusion_dependencies.compaction import merged_runs
+from holdfast.model import thresholds
+from holdfast.model.commits import ReferenceRecord, SideRecord, TuplesRecord, ValueRun
+from holdfast.model.errors import StoreError
+from holdfast.store.run import Run
+from holdfast.table.placement import shares
+from holdfast.table.state import Table
+from holdfast.tasks import tuples as tasks
+from holdfast.tasks import values
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.runner import Call
+from holdfast.tasks.segments import Segment
+from holdfast.tasks.values import Attribute, Cells, cut, family
+
+I64 = NDArray[np.int64]
+U64 = NDArray[np.uint64]
+
+SHOWN = 8
+"""Tuples that violate a rule and are remembered, to show their rows."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a table that came (``ids`` is None: all that live in the segments) or that went."""
+
+    table: Table
+    segments: tuple[Segment, ...]
+    ids: I64 | None = None
+
+    @property
+    def count(self) -> int:
+        """How many."""
+        return sum(s.live for s in self.segments) if self.ids is None else self.ids.size
+
+
+@dataclass(frozen=True)
+class Tuples:
+    """The counted tuples of a version, and codes of some that violate rules."""
+
+    record: TuplesRecord
+    shared: dict[int, U64] = field(default_factory=dict)  # by side: that several rows have
+    lacking: dict[tuple[int, int], U64] = field(default_factory=dict)  # by reference
+
+    def side(self, side: Side) -> SideRecord:
+        """The counts of a side."""
+        return next(each for each in self.record.sides if _is(each, side))
+
+    def reference(self, rule: Contained) -> ReferenceRecord:
+        """How much of the left side is found."""
+        pair = self.side(rule.left).number, self.side(rule.right).number
+        return next(each for each in self.record.references if (each.left, each.right) == pair)
+
+
+def _is(record: SideRecord, side: Side) -> bool:
+    mine = record.table, record.columns, record.nulls, record.of
+    return mine == (side.table, side.columns, side.nulls, side.of)
+
+
+def declared(
+    run: Run, before: Tuples, measures: Sequence[Measure], tables: Mapping[str, Table]
+) -> Tuples:
+    """With the sides of these rules, all that are expected: the new ones are counted in all
+    rows."""
+    known = {each.number for each in before.record.sides}
+    after = only(before, measures)
+    fresh = [each for each in after.record.sides if each.number not in known]
+    rows = [Rows(table, table.segments) for table in tables.values()]
+    return _counted(run, after.record, fresh, rows)
+
+
+def only(before: Tuples, measures: Sequence[Measure]) -> Tuples:
+    """With the sides of these rules, new ones without counts; entries of sides that nobody asks for
+    any more stay in the runs until no others are left."""
+    asked = _sides(measures)
+    kept = [each for each in before.record.sides if any(_is(each, side) for side in asked)]
+    new = [side for side in asked if not any(_is(each, side) for each in kept)]
+    if not asked:
+        return Tuples(TuplesRecord())
+    number = before.record.next_number
+    fresh = [
+        SideRecord(number + k, side.table, side.columns, side.nulls, side.of)
+        for k, side in enumerate(new)
+    ]
+    record = replace(before.record, sides=(*kept, *fresh), next_number=number + len(fresh))
+    pairs = []
+    for rule in measures:
+        if isinstance(rule, Contained):
+            left, right = (Tuples(record).side(side).number for side in rule.sides)
+            pairs.append((left, right))
+    known = {(each.left, each.right): each for each in record.references}
+    references = tuple(known.get(pair, ReferenceRecord(*pair)) for pair in dict.fromkeys(pairs))
+    return Tuples(replace(record, references=references, runs=record.runs if kept else ()))
+
+
+def changed(run: Run, before: Tuples, rows: Iterable[Rows]) -> Tuples:
+    """After rows came and went."""
+    return _counted(run, before.record, before.record.sides, rows)
+
+
+def _sides(measures: Sequence[Measure]) -> list[Side]:
+    asked = [s for each in measures if isinstance(each, Agreeing | Contained) for s in each.sides]
+    return list(dict.fromkeys(asked))
+
+
+def _counted(
+    run: Run, record: TuplesRecord, sides: Sequence[SideRecord], rows: Iterable[Rows]
+) -> Tuples:
+    """Count the tuples of some sides in rows, in one job, or two where there are many."""
+    parts_of = [(each, cells) for each in rows if each.count for cells in _cells(run, each, sides)]
+    size = sum(each.count * len(cells.attributes) for each, cells in parts_of)
+    if not size:
+        return Tuples(record)
+    run.progress("expectations", cells=size)
+    cells = tuple(each for _, each in parts_of)
+    runs: tuple[ValueRun, ...] = ()
+    parts = 1
+    if size > thresholds.current.task_cells:
+        runs, cells = _runs_of(run, cells), ()
+        entries = sum(each.entries for each in runs)
+        parts = max(run.runner.tasks, -(-entries // thresholds.current.task_entries))
+    references = tuple((each.left, each.right) for each in record.references)
+    destination = run.destination
+    calls: list[Call] = [
+        (
+            tasks.recount,
+            tasks.Recount(
+                destination.root, destination.prefix, cut(k, parts), cut(k + 1, parts),
+                runs, cells, record.runs, record.next_number, references, SHOWN,
+            ),
+        )
+        for k in range(parts)
+    ]  # fmt: skip
+    results = [each for result in run.runner.run(calls) for each in result]
+    if any(each.facts["wrong"] for each in results):
+        raise StoreError("a batch takes away tuples that the profile does not have")
+    return _added(record, results, references)
+
+
+def _added(
+    record: TuplesRecord, results: list[TaskResult], references: tuple[tuple[int, int], ...]
+) -> Tuples:
+    sums, found = (
+        np.sum([each.arrays[name] for each in results], axis=0) for name in ("sides", "references")
+    )
+    sides = []
+    for side in record.sides:
+        distinct, rows, pairs = (int(each) for each in sums[side.number])
+        sides.append(
+            replace(
+                side,
+                distinct=side.distinct + distinct,
+                rows=side.rows + rows,
+                pairs=side.pairs + pairs,
+            )
+        )
+    kept = tuple(
+        replace(each, distinct=each.distinct + int(more[0]), rows=each.rows + int(more[1]))
+        for each, more in zip(record.references, found, strict=True)
+    )
+    run = run_of(results)
+    runs = (*record.runs, *([run] if run.entries else []))
+    shared, lacking = (
+        np.concatenate([each.arrays[name] for each in results]) for name in ("shared", "lacking")
+    )
+    return Tuples(
+        replace(record, sides=tuple(sides), references=kept, runs=runs),
+        {side.number: shared[shared[:, 2] == side.number][:SHOWN, :2] for side in sides},
+        {
+            pair: lacking[lacking[:, 2] == number][:SHOWN, :2]
+            for number, pair in enumerate(references)
+        },
+    )
+
+
+def _cells(run: Run, rows: Rows, sides: Iterable[SideRecord]) -> list[Cells]:
+    """The rows as tuples of the sides that are of their table; a null is a value in some."""
+    mine = [each for each in sides if each.table == rows.table.name]
+    return [
+        cells_of(run, rows, [each for each in mine if each.nulls == nulls])
+        for nulls in sorted({each.nulls for each in mine})
+    ]
+
+
+def cells_of(run: Run, rows: Rows, sides: Sequence[SideRecord]) -> Cells:
+    """Rows as tuples of sides that see nulls alike."""
+    table = rows.table
+    columns, schema = table.columns, table.columns.schema
+    attributes = []
+    for side in sides:
+        places = tuple(columns.names.index(name) for name in side.columns)
+        kinds = tuple(family(columns.types[c], schema.field(c).type) for c in places)
+        attributes.append(Attribute(side.number, places, kinds))
+    view = table.view(run.store.path, run.options, rows.segments)
+    weight = 1 if rows.ids is None else -1
+    return Cells(view, schema, tuple(attributes), sides[0].nulls, weight, rows.ids)
+
+
+def _runs_of(run: Run, cells: Iterable[Cells]) -> tuple[ValueRun, ...]:
+    """Runs of the tuples of many rows."""
+    calls: list[Call] = []
+    for each in cells:
+        for share in shares(each.view, run.runner.tasks):
+            ids = each.ids
+            if ids is not None:
+                ids = ids[np.isin(ids >> 32, [s.number for s in share.segments])]
+            item = values.Count(replace(each, view=share, ids=ids), run.destination.prefix)
+            calls.append((values.count, item))
+    return tuple(run_of([each]) for result in run.runner.run(calls) for each in result)
+
+
+def compacted(run: Run, record: TuplesRecord) -> TuplesRecord:
+    """With runs merged where there are many."""
+    runs = merged_runs(run.runner, record.runs, run.destination, True, run.progress)
+    return replace(record, runs=runs)

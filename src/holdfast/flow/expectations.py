@@ -1,0 +1,131 @@
+"""Declaring what is expected of the rows, and forgetting it: a version without a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from holdfast.expectations import state
+from holdfast.expectations.rules import canonical
+from holdfast.expectations.state import Expected
+from holdfast.expectations.violating import groups
+from holdfast.flow.commits import publish
+from holdfast.input.row_input import Columns
+from holdfast.model.commits import Commit
+from holdfast.model.errors import HoldfastError, InputError
+from holdfast.model.expectations import Expectation, ExpectationChange, Standing, named
+from holdfast.model.progress import Progress
+from holdfast.screen.text import count
+from holdfast.store import Lease, Store
+from holdfast.store.run import Run, watched
+from holdfast.table.state import Table
+from holdfast.tasks.runner import Runner
+
+
+def canonicals(
+    version: Commit, wanted: Sequence[Expectation], where: Sequence[str] = ()
+) -> list[Expectation]:
+    """Expectations whose rules are written in one way; what the tables cannot have, and a rule that
+    is there twice, is an error that names ``where`` it comes from, if that is told."""
+    columns = {name: Columns.stored(each.columns) for name, each in version.tables.items()}
+    found: dict[str, Expectation] = {}
+    for place, each in enumerate(wanted):
+        label = f"{where[place]}: " if where else ""
+        try:
+            rule = canonical(each.rule, columns)
+        except HoldfastError as error:
+            raise type(error)(f"{label}{error}") from error
+        if rule in found:
+            raise InputError(f"{label}{rule}: this rule is declared twice")
+        found[rule] = replace(each, rule=rule)
+    return list(found.values())
+
+
+def joined(kept: Sequence[Standing], wanted: Sequence[Expectation]) -> list[Expectation]:
+    """What is expected with more, or with other settings of the same rules."""
+    found = {each.rule: each.expectation for each in kept}
+    found |= {each.rule: each for each in wanted}
+    names: dict[str, str] = {}
+    for each in found.values():
+        if each.name is not None and names.setdefault(each.name, each.rule) != each.rule:
+            raise InputError(
+                f"the name {each.name!r} is given to two rules: {names[each.name]} and {each.rule}"
+            )
+    return list(found.values())
+
+
+def expected(
+    store: Store, wanted: Sequence[Expectation], where: Sequence[str] = ()
+) -> list[Expectation]:
+    """What would be expected with these rules, too: what is wrong with them is told without a
+    runner."""
+    version = store.read()
+    return joined(version.expectations, canonicals(version, wanted, where))
+
+
+def expect(
+    runner: Runner, store: Store, wanted: Sequence[Expectation], progress: Progress
+) -> list[ExpectationChange]:
+    """Expect these rules from now on, too; how they stand, with rows that violate them."""
+    with (
+        store.writing() as lease,
+        watched(runner, store, lease, progress) as (runner, progress),
+    ):
+        version = store.read(lease.version)
+        wanted = canonicals(version, wanted)
+        every = joined(version.expectations, wanted)
+        tables = {name: Table.stored(name, each) for name, each in version.tables.items()}
+        run = Run(runner, store, version.options, lease, progress)
+        before = Expected.stored(version, tables)
+        after = state.declared(run, before, every, tables)
+        rules = {each.rule for each in wanted}
+        found = [
+            ExpectationChange(
+                None, each, () if each.holds else tuple(groups(run, after, place, tables))
+            )
+            for place, each in enumerate(after.standings)
+            if each.rule in rules
+        ]
+        if [each.expectation for each in before.standings] != every:
+            _commit(store, lease, version, after, f"{count(len(wanted), 'rule')} expected")
+    store.clean()
+    return found
+
+
+def forget(store: Store, asked: str) -> Expectation:
+    """Expect a rule no more, by its name or by itself; which it was. Its tuples stay in the files
+    until nothing else is counted."""
+    with store.writing() as lease:
+        version = store.read(lease.version)
+        gone = named(version.expectations, asked, _rule(version, asked))
+        tables = {name: Table.stored(name, each) for name, each in version.tables.items()}
+        before = Expected.stored(version, tables)
+        after = state.without(before, gone.rule)
+        _commit(store, lease, version, after, "1 rule forgotten")
+    store.clean()
+    return gone.expectation
+
+
+def _rule(version: Commit, asked: str) -> str | None:
+    """A text as a rule in its one form; None: it is a name, or nothing."""
+    try:
+        return canonicals(version, [Expectation(asked)])[0].rule
+    except HoldfastError:
+        return None
+
+
+def _commit(store: Store, lease: Lease, version: Commit, after: Expected, event: str) -> None:
+    publish(
+        store,
+        lease,
+        replace(
+            version,
+            batch=None,
+            changes=None,
+            seconds={},
+            values_seconds={},
+            expectations=after.standings,
+            tuples=after.record,
+            event=event,
+        ),
+    )

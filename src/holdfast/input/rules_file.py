@@ -1,0 +1,81 @@
+"""Files of expectations, for version control: YAML with nothing in it but rules.
+
+::
+
+    version: 1
+    rules:
+      - rule: 'orders: key(id)'
+        name: one row per order
+      - rule: 'orders(customer) in customers(id)'
+        severity: warn
+        max_error: 0.01
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from holdfast.input.yaml_file import read_yaml
+from holdfast.model.errors import HoldfastError, InputError
+from holdfast.model.expectations import Expectation
+from holdfast.model.grammar import parse
+
+_FIELDS: dict[str, tuple[tuple[type, ...], str]] = {
+    "rule": ((str,), "text, such as 'orders: key(id)'"),
+    "severity": ((str,), "error or warn"),
+    "max_error": ((int, float), "a number, such as 0.01"),
+    "name": ((str,), "text"),
+}
+
+Entry = tuple[str, Expectation]
+"""Where in the file a rule is, and the rule."""
+
+
+def read(path: str | os.PathLike[str]) -> list[Entry]:
+    """The expectations of a file, each with where it is, for messages."""
+    file = os.fspath(path)
+    content = read_yaml(Path(file), aliases=False)
+    if not isinstance(content, dict):
+        raise InputError(f"{file}: expected 'version: 1' and 'rules:', not {_shown(content)}")
+    for key in content:
+        if key not in ("version", "rules"):
+            raise InputError(f"{file}: unknown key {_shown(key)}; there are version and rules")
+    if type(content.get("version")) is not int or content["version"] != 1:
+        raise InputError(f"{file}: version is {_shown(content.get('version'))}, expected 1")
+    rules = content.get("rules")
+    if not isinstance(rules, list):
+        raise InputError(f"{file}: rules is {_shown(rules)}, expected a list of rules")
+    entries = [_entry(f"{file}: rule {number}", each) for number, each in enumerate(rules, start=1)]
+    names: dict[str, str] = {}
+    for where, each in entries:
+        if each.name is not None and names.setdefault(each.name, where) != where:
+            raise InputError(
+                f"{where}: the name {each.name!r} is that of another one, {names[each.name]}"
+            )
+    return entries
+
+
+def _entry(where: str, form: Any) -> Entry:
+    if not isinstance(form, dict):
+        raise InputError(f"{where}: is {_shown(form)}, expected a rule with its settings")
+    for key, value in form.items():
+        if key not in _FIELDS:
+            known = ", ".join(_FIELDS)
+            raise InputError(f"{where}: unknown key {_shown(key)}; there are {known}")
+        types, expected = _FIELDS[key]
+        if not isinstance(value, types) or isinstance(value, bool):
+            raise InputError(f"{where}: {key} is {_shown(value)}, expected {expected}")
+    if "rule" not in form:
+        raise InputError(f"{where}: rule is missing, expected {_FIELDS['rule'][1]}")
+    try:
+        parse(form["rule"])
+        return where, Expectation(**form)
+    except HoldfastError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return "missing" if value is None else shown[:60] + "…" if len(shown) > 60 else shown

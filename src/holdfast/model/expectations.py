@@ -1,0 +1,283 @@
+"""Expectations: rules that people rely on, and how far the rows are from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+from holdfast.model.constraints import (
+    DenialConstraint,
+    FunctionalDependency,
+    InclusionDependency,
+    Key,
+    NotNull,
+    Row,
+    Rule,
+)
+from holdfast.model.errors import InputError
+from holdfast.model.grammar import parse
+
+ERROR, WARN = "error", "warn"
+SEVERITIES = (ERROR, WARN)
+"""What a rule that breaks does: stops a load, or is only told."""
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """A rule of the grammar that is expected to hold, perhaps up to an error.
+
+    >>> Expectation("orders: key(id)", name="one row per order").label
+    'one row per order'
+    """
+
+    rule: str  # as Holdfast writes it: two texts of one rule are one
+    severity: str = ERROR
+    max_error: float = 0.0  # the share of pairs, rows or values that may violate it
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.severity not in SEVERITIES:
+            raise InputError(
+                f"{self.rule}: the severity is one of {', '.join(SEVERITIES)}, "
+                f"not {self.severity!r}"
+            )
+        if isinstance(self.max_error, bool) or not 0 <= self.max_error < 1:
+            raise InputError(
+                f"{self.rule}: max_error is a share from 0 to below 1, not {self.max_error!r}"
+            )
+        if self.name is not None and not self.name.strip():
+            raise InputError(f"{self.rule}: a name has at least one letter; leave it out instead")
+
+    @property
+    def constraint(self) -> Rule:
+        """What the rule says."""
+        return parse(self.rule)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it is about."""
+        rule = self.constraint
+        if isinstance(rule, InclusionDependency):
+            return tuple(dict.fromkeys([rule.dependent[0].table, rule.referenced[0].table]))
+        return (rule.table,)
+
+    @property
+    def label(self) -> str:
+        """What it is called: its name, or the rule."""
+        return self.name or self.rule
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How far rows are from a rule: the pairs, or the rows, that violate it, and the share that
+    its error is. Of an inclusion that is the share of the distinct values that are missing.
+
+    >>> Tally(3, 3, 10).error
+    0.3
+    """
+
+    violations: int | None  # None: it is violated, and by more pairs than can be counted
+    wrong: int | None
+    total: int
+
+    @property
+    def error(self) -> float | None:
+        """The share; None: not known, but above 0."""
+        if self.wrong is None:
+            return None
+        return self.wrong / self.total if self.total else 0.0
+
+    def within(self, max_error: float) -> bool:
+        """Whether that is no more than what is allowed, as the decimal says it."""
+        if self.wrong is None:
+            return False
+        return self.wrong == 0 or Fraction(self.wrong, self.total) <= Fraction(str(max_error))
+
+
+NONE = Tally(0, 0, 0)
+"""Of a table without rows."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """An expectation in a version: whether it holds, and how far from it the rows are."""
+
+    expectation: Expectation
+    tally: Tally = NONE
+
+    @property
+    def rule(self) -> str:
+        """The rule, as Holdfast writes it."""
+        return self.expectation.rule
+
+    @property
+    def holds(self) -> bool:
+        """Whether rows violate it no more than they may."""
+        return self.tally.within(self.expectation.max_error)
+
+    @property
+    def violations(self) -> int | None:
+        """The pairs of rows, or the rows, that violate it; None: more than can be counted."""
+        return self.tally.violations
+
+    @property
+    def error(self) -> float | None:
+        """The share of pairs, rows or values; None: not known, but above 0."""
+        return self.tally.error
+
+    def __str__(self) -> str:
+        return self.rule
+
+    def __repr__(self) -> str:
+        state = "holds" if self.holds else "does not hold"
+        return f"<Standing {self.rule}, {self.expectation.severity}, {state}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        kept = self.expectation
+        return {
+            "rule": kept.rule,
+            "name": kept.name,
+            "severity": kept.severity,
+            "max_error": kept.max_error,
+            **self.state,
+        }
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """How far the rows are from it, in the JSON form."""
+        tally = self.tally
+        return {
+            "holds": self.holds,
+            "violations": tally.violations,
+            "error": tally.error,
+            "wrong": tally.wrong,
+            "total": tally.total,
+        }
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows that violate a rule together, some of them, and how many there are: those that share a
+    key, or agree on a left side; a pair; or rows each of which does so by itself."""
+
+    rows: tuple[Row, ...]
+    number: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"number": self.number, "rows": list(self.rows)}
+
+
+@dataclass(frozen=True)
+class ExpectationChange:
+    """What a batch did, or would do, to an expectation; ``before`` is None where it was declared
+    only then."""
+
+    before: Standing | None
+    after: Standing
+    groups: tuple[Group, ...] = field(default=(), compare=False)  # rows that violate it, some
+
+    @property
+    def rule(self) -> str:
+        """The rule, as Holdfast writes it."""
+        return self.after.rule
+
+    @property
+    def breaks(self) -> bool:
+        """Whether it held and does not any more, or more violates it than before."""
+        if self.after.holds or self.before is None:
+            return False
+        was, now = self.before.violations, self.after.violations
+        return self.before.holds or (was is not None and (now is None or now > was))
+
+    @property
+    def stops(self) -> bool:
+        """Whether that is an error."""
+        return self.breaks and self.after.expectation.severity == ERROR
+
+    def __repr__(self) -> str:
+        what = "breaks" if self.breaks else "holds" if self.after.holds else "does not hold"
+        return f"<ExpectationChange {self.rule}, {what}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            **self.after.to_dict(),
+            "breaks": self.breaks,
+            "before": None if self.before is None else self.before.state,
+            "groups": [each.to_dict() for each in self.groups],
+        }
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> ExpectationChange:
+        """The value of a JSON form."""
+        kept = Expectation(form["rule"], form["severity"], form["max_error"], form["name"])
+        before = form["before"]
+        return ExpectationChange(
+            None if before is None else Standing(kept, _tally(before)),
+            Standing(kept, _tally(form)),
+            tuple(Group(tuple(each["rows"]), each["number"]) for each in form["groups"]),
+        )
+
+
+def _tally(form: dict[str, Any]) -> Tally:
+    return Tally(form["violations"], form["wrong"], form["total"])
+
+
+@dataclass(frozen=True)
+class Quarantine:
+    """Rows of a batch that were not applied, because they break rules: how many of each kind of
+    change and by which rule, and the files that have them."""
+
+    rows: int
+    kinds: dict[str, int]
+    rules: dict[str, int]
+    files: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "rows": self.rows,
+            "kinds": self.kinds,
+            "rules": self.rules,
+            "files": list(self.files),
+        }
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Quarantine:
+        """The value of a JSON form."""
+        return Quarantine(form["rows"], form["kinds"], form["rules"], tuple(form["files"]))
+
+
+def named(standings: Iterable[Standing], asked: str, rule: str | None) -> Standing:
+    """The expectation that has this name, or this rule."""
+    kept = list(standings)
+    for each in kept:
+        if asked == each.expectation.name or rule == each.rule:
+            return each
+    has = ", ".join(repr(each.expectation.label) for each in kept) or "none"
+    raise InputError(f"the profile expects no rule {asked!r}; expected are: {has}")
+
+
+def involved(rule: Rule) -> tuple[str, ...]:
+    """The columns that a rule is about, for rows that show it: first those that have to agree."""
+    if isinstance(rule, Key):
+        return rule.columns
+    if isinstance(rule, FunctionalDependency):
+        return (*rule.lhs, rule.rhs)
+    if isinstance(rule, NotNull):
+        return (rule.column,)
+    if isinstance(rule, InclusionDependency):
+        return tuple(each.column for each in rule.dependent)
+    cells = [cell for each in rule.predicates for cell in (each.left, each.right)]
+    return tuple(dict.fromkeys(column for _, column in cells))
+
+
+def is_of_rows(rule: Rule) -> bool:
+    """Whether single rows violate it, not pairs of them."""
+    if isinstance(rule, DenialConstraint):
+        return rule.is_within_a_row
+    return isinstance(rule, InclusionDependency | NotNull)

@@ -1,0 +1,74 @@
+"""Rows to show: the few raw rows that witness something, as JSON text."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from datetime import date, datetime, time
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.tasks.segments import Segment, read_raw
+
+
+def rows_as_text(
+    root: str, segments: tuple[Segment, ...], names: tuple[str, ...], ids: NDArray[np.int64]
+) -> dict[int, str]:
+    """The rows with these ids, each as a JSON object; by id alone where raw rows are not kept."""
+    shown: dict[int, str] = {}
+    for segment in segments:
+        mine = np.unique(ids[ids >> 32 == segment.number])
+        if not mine.size:
+            continue
+        if segment.raw is None:
+            shown.update((int(id_), json.dumps({"row": int(id_)})) for id_ in mine)
+            continue
+        table = read_raw(Path(root), segment, mine - segment.base)
+        columns = [_cells(column) for column in table.columns]
+        for id_, cells in zip(mine.tolist(), zip(*columns, strict=True), strict=True):
+            row = {name: plain(cell) for name, cell in zip(names, cells, strict=True)}
+            shown[id_] = json.dumps(row, ensure_ascii=False)
+    return shown
+
+
+def _cells(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column. Spark's texts may hold bytes that are no UTF-8: shown as U+FFFD."""
+    try:
+        return column.to_pylist()  # type: ignore[no-any-return]
+    except UnicodeDecodeError:
+        return [_cell(cell) for cell in column]
+
+
+def _cell(cell: pa.Scalar) -> Any:
+    try:
+        return cell.as_py()
+    except UnicodeDecodeError:
+        whole = isinstance(cell, pa.StringScalar)
+        return str(cell.as_buffer(), "utf-8", "replace") if whole else "\ufffd"
+
+
+def plain(value: Any) -> Any:
+    """A cell as JSON can hold it."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, datetime | date | time):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, dict):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return [plain(each) for each in value]
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if isinstance(value, Decimal):
+        return format(value, "f")
+    return str(value)

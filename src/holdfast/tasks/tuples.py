@@ -1,0 +1,212 @@
+"""Counted tuples: how often rows have which values together, and what follows from that.
+
+A *side* is some columns of a table; its tuples are entries in runs, like the values of inclusion
+dependencies (:mod:`holdfast.tasks.values`). Rows that come and go change the counts of their own
+tuples alone, so the sums over all tuples (how many there are, how many pairs of rows have the
+same one, how much of a side is found in another) change by what these tuples add to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from holdfast.kernels import values, violations
+from holdfast.kernels.violations import Term
+from holdfast.model.commits import ValueRun
+from holdfast.tasks.coding import Coding
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.segments import live_positions
+from holdfast.tasks.values import Cells, found_at, same_codes, slices, written
+from holdfast.tasks.view import View
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+
+_CHUNK = 1 << 16
+"""Rows whose cells are compared at a time."""
+
+
+@dataclass(frozen=True)
+class Recount:
+    """Change the counts of tuples whose codes are in a range.
+
+    What changed is in runs, or in rows that are counted here.
+    """
+
+    root: str
+    prefix: str
+    low: int
+    high: int
+    changed: tuple[ValueRun, ...]
+    cells: tuple[Cells, ...]
+    before: tuple[ValueRun, ...]
+    sides: int  # their numbers are below
+    references: tuple[tuple[int, int], ...]
+    shown: int  # codes of each side and reference that are told, of tuples that violate something
+
+
+@dataclass(frozen=True)
+class Lacking:
+    """Tuples of one side that another lacks, in a range of codes; at most so many."""
+
+    root: str
+    low: int
+    high: int
+    runs: tuple[ValueRun, ...]
+    reference: tuple[int, int]
+    most: int
+
+
+@dataclass(frozen=True)
+class Gather:
+    """Rows that have some tuples of the first attribute: how many, and a few of them."""
+
+    cells: Cells
+    codes: U64
+    most: int
+
+
+@dataclass(frozen=True)
+class RowRule:
+    """What a row must not be: null in a column, or such that its cells satisfy some terms."""
+
+    column: int | None
+    terms: tuple[Term, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Rows that violate rules about single rows: the living ones, or those with the given ids."""
+
+    view: View
+    schema: pa.Schema
+    rules: tuple[RowRule, ...]
+    most: int  # ids that are told of each rule
+    ids: I64 | None = None
+    weight: int = 1  # -1: the rows are gone
+
+
+def recount(item: Recount) -> Iterator[TaskResult]:
+    """Write what changed, and tell by how much the sums changed."""
+    root = Path(item.root)
+    blocks = [block for cells in item.cells for block in cells.blocks()]
+    blocks += slices(root, item.changed, item.low, item.high)
+    delta = values.merged(blocks)
+    old = same_codes(root, item.before, item.low, item.high, values.distinct_codes(delta))
+    new = values.merged([old, delta])
+    task_result = written(root, item.prefix, delta)
+    task_result.facts["wrong"] = bool((new[:, 3].view(np.int64) < 0).any())
+    before, after = (_sums(entries, item) for entries in (old, new))
+    arrays = {name: after[name] - before[name] for name in after}
+    yield TaskResult(task_result.facts, {**arrays, **_violating(new, delta, item)})
+
+
+def lacking(item: Lacking) -> Iterator[TaskResult]:
+    """The codes of the tuples."""
+    found = slices(Path(item.root), item.runs, item.low, item.high)
+    entries = values.merged([each[np.isin(each[:, 2], item.reference)] for each in found])
+    ((of_left, is_found),) = _references(entries, (item.reference,))
+    yield TaskResult({}, {"codes": entries[of_left[~is_found][: item.most], :2]})
+
+
+def _sums(entries: U64, item: Recount) -> dict[str, I64]:
+    """Sums over some tuples, by side and by reference."""
+    side, count = entries[:, 2].astype(np.int64), entries[:, 3].view(np.int64)
+    sums = np.zeros((item.sides, 3), np.int64)
+    for place, each in enumerate((np.ones_like(count), count, count * (count - 1) // 2)):
+        np.add.at(sums[:, place], side, each)
+    found = np.zeros((len(item.references), 2), np.int64)
+    for place, (of_left, is_found) in enumerate(_references(entries, item.references)):
+        found[place] = is_found.sum(), count[of_left][is_found].sum()
+    return {"sides": sums, "references": found}
+
+
+def _references(entries: U64, references: Iterable[tuple[int, int]]) -> Iterator[tuple[I64, Flags]]:
+    """Of each reference the entries of its left side, and whether the right side has the tuple."""
+    first = np.ones(len(entries), np.bool_)
+    first[1:] = (entries[1:, :2] != entries[:-1, :2]).any(axis=1)
+    group = np.cumsum(first) - 1
+    for left, right in references:
+        has = np.zeros(len(entries), np.bool_)
+        has[group[entries[:, 2] == right]] = True
+        of_left = np.flatnonzero(entries[:, 2] == left)
+        yield of_left, has[group[of_left]]
+
+
+def _violating(new: U64, delta: U64, item: Recount) -> dict[str, U64]:
+    """Some codes of tuples that more rows than one have, by side, of those that changed; and of
+    tuples that a right side lacks, by reference."""
+    if not item.shown:
+        return {}
+    none = np.empty((0, 3), np.uint64)
+    shared, lacking = [none], [none]
+    several = new[(new[:, 3].view(np.int64) > 1) & _is_member(new, delta)]
+    shared += [several[several[:, 2] == s][: item.shown, :3] for s in np.unique(several[:, 2])]
+    for number, (of_left, is_found) in enumerate(_references(new, item.references)):
+        codes = new[of_left[~is_found][: item.shown], :3].copy()
+        codes[:, 2] = number
+        lacking.append(codes)
+    return {"shared": np.concatenate(shared), "lacking": np.concatenate(lacking)}
+
+
+def _is_member(entries: U64, among: U64) -> Flags:
+    """Which entries have a code and a side that others have."""
+    out = np.ones(len(entries), np.bool_)
+    out[values.arrivals(entries, among)] = False
+    return out
+
+
+def gather(item: Gather) -> Iterator[TaskResult]:
+    """How many rows of each segment have which code, and the ids of a few of them."""
+    for segment, positions, codes in item.cells.codes(0):
+        at = found_at(codes, item.codes)
+        number = np.bincount(at[at >= 0], minlength=len(item.codes))
+        order = np.argsort(at, kind="stable")
+        order = order[at[order] >= 0]
+        rank = np.arange(len(order)) - np.searchsorted(at[order], at[order])
+        kept = order[rank < item.most]
+        ids = positions[kept] + segment.base
+        yield TaskResult({}, {"number": number, "codes": at[kept], "ids": ids})
+
+
+def check_rows(item: Tested) -> Iterator[TaskResult]:
+    """How many rows violate each rule, and the ids of a few of them."""
+    number = np.zeros(len(item.rules), np.int64)
+    shown: list[tuple[I64, I64]] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
+    for rule, ids in violating_rows(item):
+        room = item.most - int(number[rule])
+        number[rule] += len(ids)
+        if room > 0:
+            shown.append((np.full(len(ids[:room]), rule), ids[:room]))
+    rules, ids = (np.concatenate(each) for each in zip(*shown, strict=True))
+    yield TaskResult({}, {"number": item.weight * number, "rules": rules, "ids": ids})
+
+
+def violating_rows(item: Tested) -> Iterator[tuple[int, I64]]:
+    """The ids of rows that violate a rule, by its place, a chunk of rows at a time."""
+    view = item.view
+    compared = [each for rule in item.rules for each, _ in rule.terms]
+    coding = Coding.of(item.schema, compared)
+    for segment in view.segments:
+        positions = live_positions(view.path, segment)
+        if item.ids is not None:
+            positions = item.ids[item.ids >> 32 == segment.number] - segment.base
+        for start in range(0, len(positions), _CHUNK):
+            chosen = positions[start : start + _CHUNK]
+            rows = view.rows(segment, chosen)
+            codes = coding.codes(rows, view.shape.first) if compared else None
+            for place, rule in enumerate(item.rules):
+                if rule.column is not None:
+                    word = rows[:, view.shape.owner.size + rule.column // 64]
+                    wrong = word >> np.uint64(rule.column % 64) & np.uint64(1) == 1
+                else:
+                    assert codes is not None
+                    wrong = violations.within_rows([*codes], rule.terms, view.nulls_equal)
+                yield place, chosen[wrong] + segment.base

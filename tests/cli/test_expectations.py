@@ -1,0 +1,179 @@
+"""Expectations on the command line: gates, messages, and files of rules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from holdfast.input import rules_file
+from holdfast.model.errors import InputError
+from tests.cli.conftest import Run, write
+
+TWICE = "id,customer,day,first name,note\n2,9,2026-01-05,Eve,\n5,9,2026-01-06,Eve,\n"
+NEW = "id,customer,day,first name,note\n5,9,2026-01-06,Eve,\n"
+
+
+@pytest.fixture
+def twice(tmp_path: Path) -> Path:
+    return write(tmp_path, "twice", TWICE)
+
+
+def test_check_is_about_what_is_expected(shop: Path, run: Run, tmp_path: Path, twice: Path) -> None:
+    # Without expectations an accidental key that breaks stops a load.
+    new = write(tmp_path, "new", "id,customer,day,first name,note\n5,7,2026-01-01,Eve,\n")
+    assert run("check", shop, "--table", "orders", "--inserts", new).code == 1
+
+    told = run("expect", shop, "orders: key(id)", "--name", "ids")
+    assert (told.code, told.out) == (0, "expected, and holds: orders: key(id)  (ids)\n")
+    checked = run("check", shop, "--table", "orders", "--inserts", new)
+    assert checked.code == 0
+    assert "1 expected rule would hold" in checked.out
+    assert "besides, not expected" in checked.out
+
+    checked = run("check", shop, "--table", "orders", "--inserts", twice)
+    assert checked.code == 1
+    assert "1 expected rule would break\n    orders: key(id)  (ids)" in checked.out
+    assert "2 rows share it" in checked.out
+    form = json.loads(
+        run("check", shop, "--table", "orders", "--inserts", twice, "--format", "json").out
+    )
+    assert form["breaks"]
+    (rule,) = form["expectations"]
+    assert (rule["rule"], rule["breaks"], rule["violations"]) == ("orders: key(id)", True, 1)
+    assert [row["id"] for row in rule["groups"][0]["rows"]] == [2, 2]
+
+
+def test_strict_applies_nothing_and_a_warning_exits_with_0(
+    shop: Path, run: Run, twice: Path
+) -> None:
+    run("expect", shop, "orders: key(id)")
+    batch = ("--table", "orders", "--inserts", twice)
+    strict = run("apply", shop, *batch, "--strict")
+    assert strict.code == 1
+    assert "Nothing was applied" in strict.out
+    assert "2 rules" not in run("history", shop).out
+    run("expect", shop, "orders: key(id)", "--severity", "warn")
+    strict = run("apply", shop, *batch, "--strict")
+    assert strict.code == 0
+    assert "1 expected rule broken, only a warning" in strict.out
+    listed = run("expectations", shop)
+    assert listed.out == "orders: key(id)\n  does not hold (1 pair of rows), only a warning\n"
+    assert "1 rule expected" in run("history", shop).out
+
+
+def test_apply_that_breaks_an_expected_rule_says_so(shop: Path, run: Run, twice: Path) -> None:
+    run("expect", shop, "orders: key(id)")
+    batch = ("--table", "orders", "--inserts", twice, "--batch-id", "b")
+    told = run("apply", shop, *batch)
+    assert told.code == 1
+    assert "1 expected rule broken" in told.out
+    again = run("apply", shop, *batch)  # it was applied, and a retry has nothing to do
+    assert again.code == 0
+
+
+def test_strict_without_expectations_is_about_what_held(shop: Path, run: Run, twice: Path) -> None:
+    strict = run("apply", shop, "--table", "orders", "--inserts", twice, "--strict")
+    assert strict.code == 1
+    assert json.loads(run("history", shop, "--format", "json").out)["versions"][-1]["version"] == 1
+
+
+def test_a_rule_that_does_not_hold_is_told_with_its_rows(shop: Path, run: Run) -> None:
+    told = run("expect", shop, "orders: key(`first name`)")
+    assert told.code == 0
+    assert "expected, and does not hold:" in told.out
+    assert "3 rows share it" in told.out
+    assert told.out.count("Ann") == 3
+
+
+def test_forget(shop: Path, run: Run) -> None:
+    run("expect", shop, "orders: key(id)", "--name", "ids")
+    run("expect", shop, "orders: note not null", "--max-error", "0.5")
+    assert "holds (2 rows of 4; 50% may be)" in run("expectations", shop).out
+    assert run("forget", shop, "ids").out == "orders: key(id): not expected any more\n"
+    assert run("forget", shop, "orders: note  not null").code == 0
+    gone = run("forget", shop, "ids")
+    assert (gone.code, gone.err) == (
+        2, "error: the profile expects no rule 'ids'; expected are: none\n"
+    )  # fmt: skip
+    assert "no rule is expected" in run("expectations", shop).out
+    assert json.loads(run("expectations", shop, "--format", "json").out) == {"expectations": []}
+
+
+GOOD = """\
+version: 1
+rules:
+  - rule: "orders: key(id)"
+    name: ids
+  - {rule: "orders: note not null", severity: warn, max_error: 0.75}
+"""
+
+
+def test_rules_in_a_file(shop: Path, run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "rules.yml"
+    path.write_text(GOOD)
+    assert run("expect", shop, "--from", path).code == 0
+    form = json.loads(run("expectations", shop, "--format", "json").out)["expectations"]
+    assert [(each["rule"], each["name"], each["severity"], each["max_error"]) for each in form] == [
+        ("orders: key(id)", "ids", "error", 0.0),
+        ("orders: note not null", None, "warn", 0.75),
+    ]
+    versions = json.loads(run("history", shop, "--format", "json").out)["versions"]
+    assert [each["event"] for each in versions] == ["first profile", "2 rules expected"]
+    assert run("expect", shop, "--from", path).code == 0  # the same again is no version
+    assert len(json.loads(run("history", shop, "--format", "json").out)["versions"]) == 2
+    both = run("expect", shop, "--from", path, "--severity", "warn")
+    assert both.code == 2
+    path.write_text(GOOD.replace("orders: note", "orders: nota"))
+    wrong = run("expect", shop, "--from", path)
+    assert wrong.code == 2
+    assert f"{path}: rule 2: table 'orders' has no column 'nota'" in wrong.err
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"\xff\xfe", "expected a YAML file in UTF-8"),
+        (b"a" * (1 << 20) + b"a", "at most 1,048,576 bytes"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"- 1", "expected 'version: 1' and 'rules:'"),
+        (b"", "expected 'version: 1' and 'rules:'"),
+        (b"rules: []", "version is missing, expected 1"),
+        (b"version: true\nrules: []", "version is True, expected 1"),
+        (b"version: 2\nrules: []", "version is 2, expected 1"),
+        (b"version: 1", "rules is missing"),
+        (b"version: 1\nrules: {}", "rules is {}, expected a list"),
+        (b"version: 1\nrules: []\nowner: me", "unknown key 'owner'"),
+        (b"version: 1\nrules: [x]", "rule 1: is 'x'"),
+        (b"version: 1\nrules: [{name: x}]", "rule 1: rule is missing"),
+        (b"version: 1\nrules: [{rule: 'o: key(a)', level: 1}]", "rule 1: unknown key 'level'"),
+        (b"version: 1\nrules: [{rule: 'o: key(a)', max_error: high}]", "max_error is 'high'"),
+        (b"version: 1\nrules: [{rule: 'o: key(a)', max_error: true}]", "max_error is True"),
+        (b"version: 1\nrules: [{rule: 'o: key(a)', max_error: .nan}]", "from 0 to below 1"),
+        (b"version: 1\nrules: [{rule: 'o: key(a)', severity: bad}]", "one of error, warn"),
+        (b"version: 1\nrules: [{rule: 'o: key(a)', name: 7}]", "name is 7, expected text"),
+        (b"version: 1\nrules: [{rule: 'o: key(a)', name: ' '}]", "at least one letter"),
+        (b"version: 1\nrules: [{rule: 'o key a'}]", "rule 1: this is not a constraint"),
+        (b"version: 1\nversion: 1\nrules: []", "line 2: 'version' is there twice"),
+        (b"version: 1\nrules: [&a {rule: 'o: key(a)'}, *a]", "aliases are not taken"),
+        (b"version: 1\nrules: !!python/object/apply:os.system [ls]", "could not determine"),
+        (b"version: 1\nrules: [", "line 2"),
+        (b"version: 1\nrules: []\n\x00", "not a YAML file"),
+        (
+            b"version: 1\nrules: [{rule: 'o: key(a)', name: x}, {rule: 'o: key(b)', name: x}]",
+            "rule 2: the name 'x' is that of another one",
+        ),
+    ],
+)
+def test_a_hostile_file_is_an_error_that_names_it(
+    tmp_path: Path, content: bytes, said: str
+) -> None:
+    path = tmp_path / "rules.yml"
+    path.write_bytes(content)
+    with pytest.raises(InputError) as error:
+        rules_file.read(path)
+    assert str(error.value).startswith(str(path))
+    assert said in str(error.value)
+    with pytest.raises(InputError, match="cannot be read"):
+        rules_file.read(tmp_path / "none.yml")
