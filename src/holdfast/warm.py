@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from holdfast import flow
 from holdfast.input.row_input import Columns, RowInput
+from holdfast.model.expectations import Expectation
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
@@ -37,6 +38,12 @@ def main() -> None:
             ):
                 flow.apply(runner, store, table, batch, no_progress)
             flow.error(lambda: runner, store, "rows", ("name",), "share")
+            rules = ("key(id)", "name -> share", "not (t.id < s.id and t.sum > s.sum)")
+            wanted = [Expectation(f"rows: {rule}") for rule in rules]
+            flow.expect(runner, store, wanted, no_progress)
+            again = flow.Batch(inserts=_rows(65, 75))
+            shelf = str(Path(folder) / "quarantine")
+            flow.apply(runner, store, "rows", again, no_progress, quarantine=shelf)
 
 
 def _rows(start: int, end: int) -> RowInput:

@@ -87,6 +87,22 @@ def test_a_rule_that_does_not_hold_is_told_with_its_rows(shop: Path, run: Run) -
     assert told.out.count("Ann") == 3
 
 
+def test_a_quarantine_leaves_the_rest(shop: Path, run: Run, tmp_path: Path, twice: Path) -> None:
+    batch = ("--table", "orders", "--inserts", twice)
+    none = run("apply", shop, *batch, "--quarantine", tmp_path / "q")
+    assert (none.code, "none is expected" in none.err) == (2, True)
+    run("expect", shop, "orders: key(id)")
+    told = run("apply", shop, *batch, "--quarantine", tmp_path / "q")
+    assert told.code == 0
+    assert "orders, version 3: 1 inserted, 1 quarantined; 5 rows now" in told.out
+    assert "1 by orders: key(id)" in told.out
+    (file,) = (tmp_path / "q").iterdir()
+    assert file.name in told.out
+    assert "quarantined" in run("history", shop).out
+    away = run("apply", shop, *batch, "--quarantine", "s3://bucket/q")
+    assert (away.code, "quarantined rows are written to a folder" in away.err) == (2, True)
+
+
 def test_forget(shop: Path, run: Run) -> None:
     run("expect", shop, "orders: key(id)", "--name", "ids")
     run("expect", shop, "orders: note not null", "--max-error", "0.5")

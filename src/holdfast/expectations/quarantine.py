@@ -23,6 +23,7 @@ from holdfast.expectations import state
 from holdfast.expectations.rules import Agreeing, Contained, Measure, OfPairs, OfRows
 from holdfast.expectations.state import Expected
 from holdfast.expectations.tuples import Rows, cells_of
+from holdfast.expectations.violating import cells_in, sides_of, taking_part
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import violations
 from holdfast.model.commits import SideRecord
@@ -38,8 +39,6 @@ from holdfast.tasks import tuples as tuple_tasks
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.values import Cells
-from holdfast.tasks.view import View
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
@@ -241,31 +240,17 @@ def _pairs(run: Run, rule: OfPairs, change: RowChange) -> tuple[I64, I64]:
 
 def _agreeing(run: Run, after: Expected, rule: Agreeing, change: RowChange) -> tuple[I64, I64]:
     """Rows that share a tuple with others which differ, and one of those each."""
-    table, new = change.after, Rows(change.after, change.added)
-    lhs = after.tuples.side(rule.lhs) if rule.lhs.columns else None
-    both = after.tuples.side(rule.both) if rule.both is not None else None
-
-    def cells(rows: Rows, side: SideRecord | None, view: View) -> Cells | None:
-        return None if side is None else replace(cells_of(run, rows, [side]), view=view)
-
-    calls: list[Call] = []
-    for view in shares(table.view(run.store.path, run.options, change.added), run.runner.tasks):
-        asked = tasks.Agreeing(view, cells(new, lhs, view), cells(new, both, view), table.rows)
-        item = tasks.Involved(run.store.path, after.tuples.record.runs, asked)
-        calls.append((tasks.involved, item))
-    results = [each for result in run.runner.run(calls) for each in result]
-    if not any(len(each.arrays["ids"]) for each in results):
+    table = change.after
+    ids, codes, others = taking_part(run, after, rule, table, change.added)
+    if not len(ids):
         return _NOBODY, _NOBODY
-    ids, codes, others = (
-        np.concatenate([each.arrays[name] for each in results])
-        for name in ("ids", "codes", "others")
-    )
+    lhs, both = sides_of(after, rule)
     wanted, at = np.unique(codes, axis=0, return_inverse=True)
     everybody = Rows(table, table.segments)
     calls = []
     for view in shares(table.view(run.store.path, run.options), run.runner.tasks):
-        mine = cells(everybody, lhs, view), cells(everybody, both, view)
-        calls.append((tasks.clashing, tasks.Clashing(view, *mine, wanted)))
+        one, two = (cells_in(run, everybody, each, view) for each in (lhs, both))
+        calls.append((tasks.clashing, tasks.Clashing(view, one, two, wanted)))
     candidates: list[list[tuple[int, tuple[int, int]]]] = [[] for _ in wanted]
     for result in run.runner.run(calls):
         for each in result:

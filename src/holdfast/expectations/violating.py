@@ -22,9 +22,12 @@ from holdfast.store.run import Run
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
+from holdfast.tasks import quarantine as parts
 from holdfast.tasks import tuples as tasks
 from holdfast.tasks.runner import Call
-from holdfast.tasks.values import cut
+from holdfast.tasks.segments import Segment
+from holdfast.tasks.values import Cells, cut
+from holdfast.tasks.view import View
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
@@ -33,16 +36,26 @@ ROWS = 10
 """Rows of a group that are shown; their number is told beside."""
 
 _NO_CODES = np.empty((0, 2), np.uint64)
+_NOBODY = np.empty(0, np.int64)
 
 
-def groups(run: Run, expected: Expected, place: int, tables: Mapping[str, Table]) -> list[Group]:
-    """Some rows that violate an expectation: for a key all rows that share it, as far as
-    :data:`ROWS` go; for a dependency those that agree on its left side; pairs for other rules about
-    two rows; and orphans, or other rows that violate it by themselves, in one group."""
+New = Mapping[str, tuple[Segment, ...]]
+"""The segments that a batch brought, by table."""
+
+
+def groups(
+    run: Run, expected: Expected, place: int, tables: Mapping[str, Table], new: New | None = None
+) -> list[Group]:
+    """Some rows that violate an expectation, of those that are ``new`` where a batch brought some:
+    for a key all rows that share it, as far as :data:`ROWS` go; for a dependency those that agree
+    on its left side; pairs for other rules about two rows; and orphans, or other rows that violate
+    it by themselves, in one group."""
     rule = expected.measures[place]
     number = expected.standings[place].violations or 0
     if isinstance(rule, OfRows):
-        return _single(run, tables[rule.table], rule, number)
+        table = tables[rule.table]
+        segments = table.segments if new is None else new[rule.table]
+        return _single(run, Rows(table, segments), rule, number)
     if isinstance(rule, Contained):
         left, right = (expected.tuples.side(side) for side in rule.sides)
         codes = _lacking(run, expected, (left.number, right.number))
@@ -52,7 +65,7 @@ def groups(run: Run, expected: Expected, place: int, tables: Mapping[str, Table]
     table = tables[rule.table]
     if isinstance(rule, OfPairs):
         return _shown(run, table, [(2, pair) for pair in pairs.some(run, table, rule, SHOWN)])
-    return _sharing(run, expected, rule, table)
+    return _sharing(run, expected, rule, table, None if new is None else new[rule.table])
 
 
 def _lacking(run: Run, expected: Expected, reference: tuple[int, int]) -> U64:
@@ -61,36 +74,72 @@ def _lacking(run: Run, expected: Expected, reference: tuple[int, int]) -> U64:
     if len(codes):
         return codes
     runs = expected.tuples.record.runs
-    parts = max([1, *(len(each.parts) for each in runs)])
+    count = max([1, *(len(each.parts) for each in runs)])
     calls: list[Call] = [
         (
             tasks.lacking,
-            tasks.Lacking(run.store.path, cut(k, parts), cut(k + 1, parts), runs, reference, SHOWN),
+            tasks.Lacking(run.store.path, cut(k, count), cut(k + 1, count), runs, reference, SHOWN),
         )
-        for k in range(parts)
+        for k in range(count)
     ]
     found = [each.arrays["codes"] for result in run.runner.run(calls) for each in result]
     return np.concatenate(found)[:SHOWN]
 
 
-def _single(run: Run, table: Table, rule: OfRows, number: int) -> list[Group]:
-    calls = tested(run, Rows(table, table.segments), (rule.rule,), ROWS)
+def _single(run: Run, rows: Rows, rule: OfRows, number: int) -> list[Group]:
+    calls = tested(run, rows, (rule.rule,), ROWS) if rows.count else []
     ids = [each.arrays["ids"] for result in run.runner.run(calls) for each in result]
-    return _shown(run, table, [(number, np.concatenate(ids)[:ROWS])])
+    return _shown(run, rows.table, [(number, np.concatenate([_NOBODY, *ids])[:ROWS])])
 
 
-def _sharing(run: Run, expected: Expected, rule: Agreeing, table: Table) -> list[Group]:
+def _sharing(
+    run: Run, expected: Expected, rule: Agreeing, table: Table, new: tuple[Segment, ...] | None
+) -> list[Group]:
     """Rows that share a key, or agree on the left side of a dependency and not on the right."""
     if not rule.lhs.columns:
         return _shown(run, table, [(2, pair) for pair in _pairs(run, rule, table)])
     side = expected.tuples.side(rule.lhs)
     codes = expected.tuples.shared.get(side.number, _NO_CODES)
-    if rule.both is not None or not len(codes):
+    if rule.both is not None and new:
+        _, codes, _ = taking_part(run, expected, rule, table, new)
+        codes = np.unique(codes, axis=0)[:SHOWN]
+    elif rule.both is not None or not len(codes):
         # Not every tuple that rows share has different right sides; and those of a side that was
         # counted before are not at hand.
         seen = _pairs(run, rule, table)
         codes = _codes(run, table, side, seen[:, 0]) if len(seen) else _NO_CODES
     return _shown(run, table, _gathered(run, table, side, codes))
+
+
+def taking_part(
+    run: Run, expected: Expected, rule: Agreeing, table: Table, new: tuple[Segment, ...]
+) -> tuple[I64, U64, U64]:
+    """The ids of new rows that agree with others on one side and not on the other, and their codes
+    in both: by their counts, at the cost of the batch."""
+    rows = Rows(table, new)
+    calls: list[Call] = []
+    for view in shares(table.view(run.store.path, run.options, new), run.runner.tasks):
+        lhs, both = (cells_in(run, rows, each, view) for each in sides_of(expected, rule))
+        asked = parts.Agreeing(view, lhs, both, table.rows)
+        item = parts.Involved(run.store.path, expected.tuples.record.runs, asked)
+        calls.append((parts.involved, item))
+    results = [each.arrays for result in run.runner.run(calls) for each in result]
+    return (
+        np.concatenate([_NOBODY, *(each["ids"] for each in results)]),
+        np.concatenate([_NO_CODES, *(each["codes"] for each in results)]),
+        np.concatenate([_NO_CODES, *(each["others"] for each in results)]),
+    )
+
+
+def sides_of(expected: Expected, rule: Agreeing) -> tuple[SideRecord | None, SideRecord | None]:
+    """The two sides of a rule, as they are counted; None: no columns, or no such side."""
+    lhs = expected.tuples.side(rule.lhs) if rule.lhs.columns else None
+    return lhs, None if rule.both is None else expected.tuples.side(rule.both)
+
+
+def cells_in(run: Run, rows: Rows, side: SideRecord | None, view: View) -> Cells | None:
+    """Some of the rows as tuples of a side."""
+    return None if side is None else replace(cells_of(run, rows, [side]), view=view)
 
 
 def _pairs(run: Run, rule: Agreeing, table: Table) -> I64:

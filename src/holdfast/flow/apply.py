@@ -4,7 +4,7 @@ the commit."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -30,6 +30,7 @@ from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.runner import Runner
+from holdfast.tasks.segments import Segment
 
 
 def apply(
@@ -116,7 +117,8 @@ def apply_together(
             }
             if expected:
                 now = {**tables, **{name: step.after.table for name, step in steps.items()}}
-                rules = _expectations(run, expected, left.expected, told, now)
+                new = {each.after.name: each.added for each in left.changes}
+                rules = _expectations(run, expected, left.expected, new, now)
                 told = {n: replace(each, expectations=rules[n]) for n, each in told.items()}
         if strict and families.breaks(BatchChanges(told)):
             told = {n: replace(each, applied=False, refused=True) for n, each in told.items()}
@@ -201,18 +203,18 @@ def _expectations(
     run: Run,
     before: Expected,
     after: Expected,
-    names: Iterable[str],
+    new: Mapping[str, tuple[Segment, ...]],
     tables: Mapping[str, Table],
 ) -> dict[str, tuple[ExpectationChange, ...]]:
     """What becomes of the expectations that changed tables can break, with rows that do: each told
     once, with the first of its tables that changed."""
-    found: dict[str, list[ExpectationChange]] = {name: [] for name in names}
+    found: dict[str, list[ExpectationChange]] = {name: [] for name in new}
     for place, standing in enumerate(after.standings):
         changed = [name for name in standing.expectation.tables if name in found]
         if changed:
             each = ExpectationChange(before.standings[place], standing)
             if each.breaks:
-                each = replace(each, groups=tuple(groups(run, after, place, tables)))
+                each = replace(each, groups=tuple(groups(run, after, place, tables, new)))
             found[changed[0]].append(each)
     return {name: tuple(each) for name, each in found.items()}
 

@@ -347,6 +347,9 @@ def _expectation_changes(page: Page, found: Sequence[ExpectationChange], *, chec
 
 _STYLES = {ERROR: "red", WARN: "yellow"}
 
+_GROUPS = 3
+"""So many groups of rows that violate a rule are shown, of those that are told."""
+
 
 def _violated(page: Page, each: ExpectationChange, indent: int) -> None:
     """A rule that does not hold: how far from it the rows are, and some of them."""
@@ -356,7 +359,7 @@ def _violated(page: Page, each: ExpectationChange, indent: int) -> None:
     rule = kept.constraint
     page.line(_how_far(rule, each.after), "", indent + 2)
     together = isinstance(rule, Key | FunctionalDependency)
-    for group in each.groups[: page.limit]:
+    for group in each.groups[: None if page.limit is None else _GROUPS]:
         if together:
             page.line(_shared(rule, group.number), "dim", indent + 2)
         page.rows(group.rows, involved(rule), indent + 2)
