@@ -19,7 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-SPARK_COMMANDS = ("profile", "apply", "check", "expect", "verify", "predicates", "add")
+SPARK_COMMANDS = (
+    "profile", "apply", "check", "expect", "explain", "verify", "predicates", "add"
+)  # fmt: skip
 """The commands that run Spark; the others answer at once by themselves."""
 
 INTERRUPT = b"interrupt\n"
