@@ -53,7 +53,7 @@ def odd(
               for each in predicates.values()),
     )  # fmt: skip
     reference = ForeignKey((Attribute(table, ODD[3]),), (Attribute(other, "select"),), 0.9)
-    return Contract("odd", 1, "", nulls, "ignored", (child, parent), (reference,))
+    return Contract("odd", 1, nulls, "ignored", (child, parent), (reference,))
 
 
 ODD_ROWS: dict[str, list[tuple[Any, ...]]] = {
@@ -138,7 +138,7 @@ def shop() -> Contract:
     references = tuple(
         ForeignKey((Attribute(a, b),), (Attribute(c, d),), 1.0) for a, b, c, d in _REFERENCES
     )
-    return Contract("shop", 1, "", "equal", "ignored", tuple(tables), references)
+    return Contract("shop", 1, "equal", "ignored", tuple(tables), references)
 
 
 def shop_rows(table: str) -> list[list[str | None]]:

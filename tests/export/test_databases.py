@@ -58,7 +58,7 @@ def test_tables_that_refer_to_each_other_are_made() -> None:
         ForeignKey((Attribute(one, "other"),), (Attribute(two, "id"),), 1.0)
         for one, two in (("a", "b"), ("b", "a"))
     )
-    circle = Contract("c", 1, "", "equal", "ignored", tables, references)
+    circle = Contract("c", 1, "equal", "ignored", tables, references)
     made = script(circle, "postgresql")
     assert made.index('ALTER TABLE "a"') > made.index('CREATE TABLE "b"')
     assert made.count("FOREIGN KEY") == 2
@@ -104,12 +104,12 @@ def test_no_name_ends_a_comment(dialect: str) -> None:
 def test_a_name_that_cannot_be_written_is_refused(dialect: str, name: str, words: str) -> None:
     table = TableContract("t", (Column(name, "bigint"),), 0, (Key("t", (name,)),))
     with pytest.raises(SchemaError, match=words):
-        script(Contract("c", 1, "", "equal", "ignored", (table,)), dialect)
+        script(Contract("c", 1, "equal", "ignored", (table,)), dialect)
 
 
 def test_columns_that_are_the_same_to_a_database_are_refused() -> None:
     table = TableContract("t", (Column("a", "bigint"), Column("A", "bigint")))
-    contract = Contract("c", 1, "", "equal", "ignored", (table,))
+    contract = Contract("c", 1, "equal", "ignored", (table,))
     with pytest.raises(SchemaError, match="the same to spark"):
         script(contract, "spark")
     assert '"A" bigint' in script(contract, "postgresql")

@@ -76,7 +76,7 @@ def test_dbt_keeps_odd_names() -> None:
 def test_a_name_that_is_a_template_is_refused(form: str, name: str) -> None:
     table = TableContract("t", (Column(name, "bigint"),), 0, (Key("t", (name,)),))
     with pytest.raises(SchemaError, match="takes a part of the name"):
-        exported(Contract("c", 1, "", "equal", "ignored", (table,)), form)
+        exported(Contract("c", 1, "equal", "ignored", (table,)), form)
 
 
 def test_a_suite_for_each_table() -> None:
@@ -170,7 +170,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
     columns = (Column("id", "bigint", True), Column("city", "string"))
     orders = TableContract("orders", columns, 1000, (Key("orders", ("id",)),))
     reference = ForeignKey((Attribute("orders", "city"),), (Attribute("places", "city"),), 0.8)
-    contract = Contract("shop", 3, "", "equal", "ignored", (orders,), (reference,))
+    contract = Contract("shop", 3, "equal", "ignored", (orders,), (reference,))
     assert json.loads(block) == json.loads(str(exported(contract, "json")))
 
 
@@ -204,7 +204,7 @@ def test_one_file_or_a_folder(tmp_path: Path) -> None:
 def test_a_hostile_table_name_stays_in_its_folder(tmp_path: Path) -> None:
     name = "../../etc/passwd"
     table = TableContract(name, (Column("a", "bigint"),), 0, (Key(name, ("a",)),))
-    contract = Contract("c", 1, "", "equal", "ignored", (table,))
+    contract = Contract("c", 1, "equal", "ignored", (table,))
     for form in ("gx", "soda"):
         for each in exported(contract, form):
             assert "/" not in each

@@ -59,7 +59,7 @@ def contract(rows: Rows, columns: int, nulls: str, inclusion_nulls: str = "ignor
     present = [all(row[c] is not None for row in rows) for c in range(columns)]
     described = tuple(Column(NAMES[c], "bigint", present[c]) for c in range(columns))
     table = TableContract("t", described)
-    return Contract("any", 1, "", nulls, inclusion_nulls, (table,))
+    return Contract("any", 1, nulls, inclusion_nulls, (table,))
 
 
 @settings(max_examples=examples(150))

@@ -64,7 +64,7 @@ def test_queries_find_what_violates_a_rule(
 ) -> None:
     frame(SCHEMA, *ROWS).createOrReplaceTempView("t")
     table = TableContract("t", tuple(map(Column, NAMES, TYPES)))
-    queries = Queries(SPARK, Contract("p", 1, "", nulls, "ignored", (table,)))
+    queries = Queries(SPARK, Contract("p", 1, nulls, "ignored", (table,)))
     # All of them in one job, each row as text.
     asked = " UNION ALL ".join(
         f"SELECT {place} AS place, to_json(struct(*)) AS row FROM ({queries.of(parse(text))})"

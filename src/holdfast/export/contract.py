@@ -94,7 +94,6 @@ class Contract:
 
     name: str
     version: int
-    created: str
     nulls: str  # equal or unequal: how two nulls compare
     inclusion_nulls: str  # ignored or values: nulls on the left side of an inclusion
     tables: tuple[TableContract, ...]
@@ -146,7 +145,6 @@ def contract_of(
     return Contract(
         name,
         snapshot.version,
-        snapshot.created,
         snapshot.options["nulls"],
         snapshot.options["inclusion_nulls"],
         tuple(_table(snapshot, each, references, everything) for each in chosen.values()),

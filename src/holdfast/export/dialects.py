@@ -30,9 +30,7 @@ class Dialect:
     longest: int | None = None  # name, in bytes or characters
     in_bytes: bool = False
     folds_case: bool = True  # whether two columns whose names differ only in case are the same
-    alters: bool = True  # whether constraints can be added to a table that is there
-    indexes: bool = False  # whether a key can be added as a unique index
-    checks: bool = True  # whether a table that is there can get a check
+    alters: bool = True  # whether constraints can be added to a table that is there; else indexes
     unique: str | None = "UNIQUE"  # a key whose nulls differ; None: it has no such constraint
     unique_nulls: str | None = None  # a key whose nulls are equal; None: it has no such constraint
     sets_not_null: bool = True  # whether a column that is there can be told to have no nulls
@@ -75,14 +73,17 @@ class Dialect:
         ('timestamp', 'varchar(255)')
         >>> DUCKDB.type_of("decimal(12,2)"), POSTGRESQL.type_of("array<int>")
         ('decimal(12,2)', 'jsonb')
+        >>> POSTGRESQL.type_of("varchar(10)"), SQLITE.type_of("interval day to second")
+        ('text', 'text')
         """
         if self.quote == "`" and not self.types:
             return spark
         base, _, parameters = spark.partition("(")
+        base = {"char": "string", "varchar": "string"}.get(base, base.partition(" ")[0])
         if in_key and self.key_text is not None and base in ("string", "binary"):
             return self.key_text if base == "string" else "varbinary(255)"
         if "<" in spark or base not in self.types:
-            return self.types.get("text", self.other) if base in ("char", "varchar") else self.other
+            return self.other
         known = self.types[base]
         return f"{known}({parameters}" if parameters and base == "decimal" else known
 
@@ -120,7 +121,7 @@ _TYPES = {
     "boolean": "boolean", "tinyint": "smallint", "smallint": "smallint", "int": "integer",
     "bigint": "bigint", "float": "real", "double": "double precision", "decimal": "decimal",
     "string": "text", "date": "date", "timestamp": "timestamptz", "timestamp_ntz": "timestamp",
-    "time": "time", "binary": "bytea",
+    "time": "time", "binary": "bytea", "interval": "interval",
 }  # fmt: skip
 
 POSTGRESQL = Dialect(
@@ -128,23 +129,23 @@ POSTGRESQL = Dialect(
     unique_nulls="UNIQUE NULLS NOT DISTINCT", types=_TYPES, other="jsonb",
 )  # fmt: skip
 DUCKDB = Dialect(
-    "duckdb", "DuckDB 1.2", alters=False, indexes=True, checks=False,
+    "duckdb", "DuckDB 1.2", alters=False,
     types={**_TYPES, "float": "real", "double": "double", "tinyint": "tinyint", "binary": "blob"},
     other="json",
 )  # fmt: skip
 SQLITE = Dialect(
     "sqlite", "SQLite 3.37", same="{} IS {}", different="{} IS NOT {}", sets_not_null=False,
-    alters=False, indexes=True, checks=False,
+    alters=False,
     types={**_TYPES, "float": "real", "double": "real", "boolean": "integer", "decimal": "numeric",
         "binary": "blob", "timestamp": "text", "timestamp_ntz": "text", "date": "text",
-        "time": "text"},
+        "time": "text", "interval": "text"},
 )  # fmt: skip
 MYSQL = Dialect(
     "mysql", "MySQL 8.0.19", quote="`", same="{} <=> {}", different="NOT ({} <=> {})", longest=64,
     sets_not_null=False,  # only together with the type of the column, which is not known
     types={**_TYPES, "double": "double", "float": "float", "tinyint": "tinyint",
         "binary": "longblob", "timestamp": "datetime(6)", "timestamp_ntz": "datetime(6)",
-        "time": "time(6)", "string": "longtext"},
+        "time": "time(6)", "string": "longtext", "interval": "longtext"},
     key_text="varchar(255)", other="json",
     table_options=" CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin",
 )  # fmt: skip
