@@ -14,7 +14,7 @@ from tests.cli.conftest import Run
 def test_export_prints_or_writes(shop: Path, run: Run, tmp_path: Path) -> None:
     printed = run("export", shop, "--to", "sql", "--dialect", "postgresql")
     assert printed.code == 0, printed.err
-    assert 'ALTER TABLE "orders" ADD CONSTRAINT "orders__id__key"' in printed.out
+    assert 'ALTER TABLE "orders" ADD CONSTRAINT "orders__pk" PRIMARY KEY ("id");' in printed.out
     made = run("export", shop, "--to", "sql", "--dialect", "sqlite", "--tables")
     assert made.out.startswith("-- Constraints of shop, version 1, for SQLite")
     assert '"first name" text' in made.out

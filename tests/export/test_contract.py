@@ -12,6 +12,7 @@ from holdfast.export import contract_of
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
 from holdfast.families.inclusion_dependencies.reading import Inclusions
 from holdfast.families.keys.reading import FoundKeys
+from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import Attribute, DenialConstraint, FunctionalDependency, Key
 from holdfast.model.errors import UnknownTableError
 from holdfast.model.grammar import parse
@@ -117,6 +118,19 @@ def test_repeated_rows_have_no_key() -> None:
     twice = replace(found, tables={"orders": replace(ORDERS, duplicates=1)})
     (orders,) = contract_of(twice, "shop").tables
     assert orders.keys == ()
+
+
+def test_columns_that_are_never_null() -> None:
+    """A primary key needs them; a profile that has no rows, or does not know, has none."""
+    facts = tuple(
+        ColumnFacts("orders", name, "bigint", nulls=int(name == "zip")) for name in COLUMNS
+    )
+    known = replace(ORDERS, facts=facts)
+    for table, primary in ((known, ("id",)), (replace(known, rows=0), None), (ORDERS, None)):
+        (orders,) = contract_of(replace(snapshot(), tables={"orders": table}), "shop").tables
+        assert (orders.primary and orders.primary.columns) == primary
+    (orders,) = contract_of(replace(snapshot(), tables={"orders": known}), "shop").tables
+    assert orders.required == {*COLUMNS} - {"zip"}
 
 
 def test_some_tables() -> None:

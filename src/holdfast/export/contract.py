@@ -204,9 +204,16 @@ def _table(
         dependencies, rules = dependencies[:_RULES], rules[:_RULES]
     return TableContract(
         table.name,
-        tuple(map(Column, table.columns, table.types)),
+        _columns(table),
         table.rows,
         tuple(keys),
         tuple(dependencies),
         tuple(rules),
     )
+
+
+def _columns(table: TableSnapshot) -> tuple[Column, ...]:
+    """The columns, with those that are never null; without a row that says nothing."""
+    present = {each.name for each in table.facts if each.nulls == 0} if table.rows else set()
+    pairs = zip(table.columns, table.types, strict=True)
+    return tuple(Column(name, kind, name in present) for name, kind in pairs)

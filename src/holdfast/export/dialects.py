@@ -87,23 +87,23 @@ class Dialect:
         known = self.types[base]
         return f"{known}({parameters}" if parameters and base == "decimal" else known
 
-    def satisfied(self, left: str, op: str, right: str, *, nulls: str, nullable: bool) -> str:
+    def satisfied(self, left: str, op: str, right: str, nulls: str) -> str:
         """A predicate of denial constraints: true where two cells satisfy it, else false or null.
 
-        >>> POSTGRESQL.satisfied("a", "<=", "b", nulls="equal", nullable=True)
+        >>> POSTGRESQL.satisfied("a", "<=", "b", "equal")
         '(a <= b OR (a IS NULL AND b IS NULL))'
-        >>> SPARK.satisfied("a", "!=", "b", nulls="equal", nullable=True)
+        >>> SPARK.satisfied("a", "!=", "b", "equal")
         'NOT (a <=> b)'
         """
-        if nullable and op == "=" and nulls == "equal":
-            return self.same.format(left, right)
-        if nullable and op == "!=":
-            if nulls == "equal":
-                return self.different.format(left, right)
+        if op == "!=" and nulls == "unequal":
             return f"({left} <> {right} OR {left} IS NULL OR {right} IS NULL)"
-        if nullable and op in ("<=", ">=") and nulls == "equal":
+        if op == "!=":
+            return self.different.format(left, right)
+        if op == "=" and nulls == "equal":
+            return self.same.format(left, right)
+        if op in ("<=", ">=") and nulls == "equal":
             return f"({left} {op} {right} OR ({left} IS NULL AND {right} IS NULL))"
-        return f"{left} {'<>' if op == '!=' else op} {right}"
+        return f"{left} {op} {right}"
 
     def expect_columns(self, table: TableContract) -> None:
         """See that the columns of a table are not the same to the database."""

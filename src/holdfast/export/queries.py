@@ -1,4 +1,5 @@
-"""Queries that find what violates a constraint, exactly as Holdfast compares: nulls, too.
+"""Queries that find what violates a constraint, exactly as Holdfast compares: nulls, too, also in
+columns that have none today.
 
 A query has no rows where the constraint holds. That of a key or a functional dependency has a row
 for each group of rows that violates it, that of an inclusion a row for each missing value, and that
@@ -56,18 +57,13 @@ class Queries:
             raise InputError(f"table {name!r} is not among those that are exported")
         return table
 
-    def _present(self, table: str, columns: Iterable[str], row: str = "") -> list[str]:
-        """Conditions that cells are not null, of the columns that can be."""
-        required = self._known(table).required
-        return [
-            f"{row}{self.dialect.name_of(each)} IS NOT NULL"
-            for each in columns
-            if each not in required
-        ]
+    def _present(self, columns: Iterable[str], row: str = "") -> list[str]:
+        """Conditions that cells are not null."""
+        return [f"{row}{self.dialect.name_of(each)} IS NOT NULL" for each in columns]
 
-    def _agreeing(self, table: str, columns: tuple[str, ...]) -> list[str]:
+    def _agreeing(self, columns: tuple[str, ...]) -> list[str]:
         """Conditions on rows that can agree with others on columns."""
-        return self._present(table, columns) if self.contract.nulls == "unequal" else []
+        return self._present(columns) if self.contract.nulls == "unequal" else []
 
     def _key(self, key: Key) -> str:
         names = self.dialect.names(key.columns)
@@ -76,7 +72,7 @@ class Queries:
         inner = [
             f"  SELECT {names + ', ' if names else ''}count(*) AS {number}",
             f"  FROM {self._rows(key.table)}",
-            *_where(self._agreeing(key.table, key.columns), "  "),
+            *_where(self._agreeing(key.columns), "  "),
             *([f"  GROUP BY {names}"] if names else []),
         ]
         return _outer(["*"], inner, f"{number} > 1", self.dialect)
@@ -92,7 +88,7 @@ class Queries:
             f"count({rhs}) AS {present},",
             f"    count(DISTINCT {rhs}) AS {different}",
             f"  FROM {self._rows(rule.table)}",
-            *_where(self._agreeing(rule.table, rule.lhs), "  "),
+            *_where(self._agreeing(rule.lhs), "  "),
             *([f"  GROUP BY {names}"] if names else []),
         ]
         if self.contract.nulls == "equal":
@@ -113,7 +109,7 @@ class Queries:
         ]
         same = [self.dialect.same.format(*pair) if values else "{} = {}".format(*pair)
                 for pair in pairs]  # fmt: skip
-        present = [] if values else self._present(rule.dependent[0].table, dependent, f"{d}.")
+        present = [] if values else self._present(dependent, f"{d}.")
         table, other = rule.dependent[0].table, rule.referenced[0].table
         return "\n".join(
             [
@@ -138,7 +134,7 @@ class Queries:
                 [
                     "SELECT *",
                     f"FROM {self._rows(rule.table)}",
-                    *_where([self.predicate(rule.table, each) for each in rule.predicates]),
+                    *_where([self.predicate(each) for each in rule.predicates]),
                 ]
             )
         cells = [cell for each in rule.predicates for cell in (each.left, each.right)]
@@ -154,8 +150,7 @@ class Queries:
             for each in columns
         ]
         conditions = [
-            self.predicate(rule.table, each, {"t": f"{t}.", "s": f"{s}."})
-            for each in rule.predicates
+            self.predicate(each, {"t": f"{t}.", "s": f"{s}."}) for each in rule.predicates
         ]
         if self._pairs_with_itself(rule):
             # A row is no pair with itself, but with its like.
@@ -180,29 +175,19 @@ class Queries:
 
     def _pairs_with_itself(self, rule: DenialConstraint) -> bool:
         """Whether a row beside itself can satisfy all predicates."""
-        required = self._known(rule.table).required
         never = {"<", ">"} | ({"!="} if self.contract.nulls == "equal" else set())
         return not any(
-            each.left[1] == each.right[1]
-            and (each.op in never or (each.op == "!=" and each.left[1] in required))
-            for each in rule.predicates
+            each.left[1] == each.right[1] and each.op in never for each in rule.predicates
         )
 
-    def predicate(
-        self, table: str, predicate: Predicate, rows: Mapping[str, str] | None = None
-    ) -> str:
+    def predicate(self, predicate: Predicate, rows: Mapping[str, str] | None = None) -> str:
         """A condition that two cells satisfy a predicate; ``rows`` says what stands before the
         columns of each row."""
-        required = self._known(table).required
         (row, column), (other_row, other) = predicate.left, predicate.right
         before = rows or {"t": "", "s": ""}
-        return self.dialect.satisfied(
-            before[row] + self.dialect.name_of(column),
-            predicate.op,
-            before[other_row] + self.dialect.name_of(other),
-            nulls=self.contract.nulls,
-            nullable=not {column, other} <= required,
-        )
+        left = before[row] + self.dialect.name_of(column)
+        right = before[other_row] + self.dialect.name_of(other)
+        return self.dialect.satisfied(left, predicate.op, right, self.contract.nulls)
 
 
 def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]:

@@ -169,7 +169,7 @@ def check(contract: Contract, dialect: Dialect, rule: DenialConstraint) -> Claus
     if len(rows) != 1:
         return Clause(str(rule))
     queries = Queries(dialect, contract)
-    conditions = [queries.predicate(rule.table, each) for each in rule.predicates]
+    conditions = [queries.predicate(each) for each in rule.predicates]
     words = [word for p in rule.predicates for word in (p.left[1], p.op, p.right[1])]
     name = identifier([rule.table, *words], "check")
     return Clause(str(rule), name, f"CHECK (NOT ({' AND '.join(conditions)}))")
