@@ -70,7 +70,7 @@ def test_tables_that_refer_to_each_other_are_made() -> None:
 def test_what_a_database_lacks_is_said() -> None:
     text = script(shop(), "databricks", create=False)
     assert "PRIMARY KEY (`order_id`, `line_no`);" in text
-    assert "--   customers: key(email) (only the first key can be one" in text
+    assert "--   customers: key(email) (databricks has one key per table, of" in text
     assert "--   customers: city -> country\n" in text
     assert "ALTER COLUMN `order_id` SET NOT NULL;" in text
     assert "--   orders: order_id not null\n" in script(shop(), "mysql", create=False)

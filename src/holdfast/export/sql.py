@@ -153,7 +153,7 @@ def _key(contract: Contract, dialect: Dialect, table: TableContract, key: Key) -
         text = f"PRIMARY KEY ({columns}){dialect.informational}"
         return Clause(str(key), name, text, unique=columns)
     if dialect.unique is None:
-        why = "only the first key can be one, if its columns are never null"
+        why = f"{dialect.name} has one key per table, of columns that are never null"
         return Clause(str(key), why=why)
     word = dialect.unique
     if contract.nulls == "equal" and not table.required.issuperset(key.columns):
