@@ -94,6 +94,21 @@ def test_show_columns(run: Run, shop: Path) -> None:
     assert facts.to_pandas()["minimum"].tolist()[:2] == ["1", "7"]
 
 
+def test_columns_on_a_narrow_screen(
+    run: Run, in_process: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names and numbers are whole, values as far as they fit."""
+    path = write(tmp_path, "t", f"a_rather_long_name,b\n{'x' * 90},1\n{'y' * 90},2\n")
+    assert run("profile", path, "--into", tmp_path / "new").code == 0
+    monkeypatch.setenv("COLUMNS", "64")
+    lines = run("show", tmp_path / "new", "columns").out.splitlines()
+    assert len(lines) == 4
+    assert max(map(len, lines)) <= 64
+    cells = lines[2].split()
+    assert cells[:4] == ["a_rather_long_name", "string", "0", "2"]
+    assert [cell.strip("xy") for cell in cells[4:]] == ["…", "…"]
+
+
 def test_keys_are_shown_with_their_nulls(run: Run, in_process: None, tmp_path: Path) -> None:
     path = write(tmp_path, "t", "a,b,note\n1,1,\n2,2,x\n2,3,\n")
     told = run("profile", path, "--into", tmp_path / "new", "--nulls", "unequal").out

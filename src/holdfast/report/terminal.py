@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.cells import cell_len
 from rich.table import Table
 
 from holdfast import families
@@ -19,6 +20,7 @@ from holdfast.model.changes import (
     TableDiff,
     Verification,
 )
+from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import (
     AgreeSet,
     Constraint,
@@ -45,6 +47,9 @@ from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.screen.page import GAP, WIDEST_CELL, figures
 from holdfast.screen.page import Page as Page
 from holdfast.screen.text import count, moment, plain, share, size, value_text
+
+_NARROWEST = 6
+"""How much of a value is shown at least where there is little room."""
 
 _NULLS = {
     "equal": "Two nulls count as equal.",
@@ -112,21 +117,34 @@ def columns(page: Page, snapshot: Snapshot) -> None:
         if place:
             page.line()
         page.line(f"{plain(table.name)}: {count(table.rows, 'row')}", "bold")
+        rows = [_column_cells(each) for each in table.facts[: page.limit]]
+        heading = ("column", "type", "nulls", "distinct", "minimum", "maximum")
+        widths = [max(map(cell_len, cells)) for cells in zip(heading, *rows, strict=True)]
+        # Names and numbers are shown whole, values as far as they fit.
+        room = page.console.width - GAP - sum(widths[:4]) - 5 * GAP
         grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-        for name in ("column", "type"):
-            grid.add_column(name, overflow="fold")
-        for name in ("nulls", "distinct"):
-            grid.add_column(name, justify="right", no_wrap=True)
-        for name in ("minimum", "maximum"):
-            grid.add_column(name, no_wrap=True, max_width=WIDEST_CELL)
-        for each in table.facts[: page.limit]:
-            nulls = "" if each.nulls is None else f"{each.nulls:,}"
-            about = "about " if each.estimated else ""
-            distinct = "" if each.distinct is None else f"{about}{each.distinct:,}"
-            ends = ["" if e is None else value_text(e) for e in (each.minimum, each.maximum)]
-            grid.add_row(plain(listed([each.name])), plain(each.type), nulls, distinct, *ends)
+        for place, name in enumerate(heading):
+            numbers, values = name in heading[2:4], name in heading[4:]
+            grid.add_column(
+                name,
+                justify="right" if numbers else "left",
+                overflow="ellipsis" if values else "fold",
+                no_wrap=numbers or values or room > 2 * _NARROWEST,
+                max_width=min(WIDEST_CELL, max(_NARROWEST, room // 2)) if values else None,
+                min_width=None if values or room < 2 * _NARROWEST else widths[place],
+            )
+        for cells in rows:
+            grid.add_row(*cells)
         page.table(grid, 2)
         page.more(len(table.facts))
+
+
+def _column_cells(facts: ColumnFacts) -> tuple[str, ...]:
+    nulls = "" if facts.nulls is None else f"{facts.nulls:,}"
+    about = "about " if facts.estimated else ""
+    distinct = "" if facts.distinct is None else f"{about}{facts.distinct:,}"
+    ends = ["" if end is None else value_text(end) for end in (facts.minimum, facts.maximum)]
+    return plain(listed([facts.name])), plain(facts.type), nulls, distinct, *ends
 
 
 def agree_sets(page: Page, counted: dict[str, list[AgreeSet] | None]) -> None:
