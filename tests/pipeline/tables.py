@@ -266,7 +266,7 @@ class Shop:
             assert one != two
             assert np.array_equal(rows[one], rows[two])
         for segment in kept.segments:
-            assert {*kept.indexed, "rows"} == set(segment.indexes)
+            assert {*kept.index_names, "rows"} == set(segment.indexes)
 
 
 def living_words(view: View) -> dict[int, Any]:

@@ -1,12 +1,15 @@
 """Witnessed evidence of any space of comparisons: completed instead of counted.
 
-What a batch brings is compared with all rows; what it takes away loses its witnesses, and the sets
-that this brings into question are searched for again.
+What a batch brings is looked up in indexes, or compared with all rows where that is cheaper. What
+it takes away loses its witnesses, and the sets that this brings into question are searched for
+again: those that held once among the rows that have come since, and all others in all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,58 +18,228 @@ from holdfast.cover.cover import Cover
 from holdfast.cover.deepening import OutOfTime
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import completion
+from holdfast.evidence import completion, lookups
 from holdfast.evidence.completion import Completed, Scope
 from holdfast.evidence.counted import groups_of
+from holdfast.evidence.regions import Sampled
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import TooMany
+from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits, Time
+from holdfast.model.lookups import LookUp
 from holdfast.store.run import Run
+from holdfast.table import indexing
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
+from holdfast.tasks.segments import Segment
 
 U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
 
-Found = tuple[Evidence, Covers]
+
+@dataclass(frozen=True)
+class Past:
+    """Sets that are violated, and held once: no two living rows of segments before some number
+    satisfy them. Rows that are merged get into segments of higher numbers, which is not wrong."""
+
+    masks: U64
+    before: I64
+
+    @staticmethod
+    def none(atoms: int) -> Past:
+        """Nothing that is over."""
+        return Past(bitsets.empty(atoms), np.empty(0, np.int64))
+
+    def after(self, held: U64, before: int, covers: Covers) -> Past:
+        """With the sets that held before a batch, and are violated now; without those that hold
+        again. The latest ones where there are too many."""
+        now = covers.keys
+        lost = held[bitsets.any_superset(held, now.evidence)]
+        masks = np.concatenate([self.masks, lost])
+        numbers = np.concatenate([self.before, np.full(len(lost), before)])
+        kept = np.flatnonzero(~bitsets.any_subset(masks, now.minimal))
+        kept = kept[-thresholds.current.past_sets :]
+        return Past(masks[kept], numbers[kept])
+
+    def inside(self, sets: U64) -> Past:
+        """For each of some sets that contain one the latest that it contains."""
+        found: dict[int, None] = {}
+        for mask in sets:
+            within = np.flatnonzero(((self.masks & ~mask) == 0).all(axis=1))
+            if len(within):
+                found[int(within[np.argmax(self.before[within])])] = None
+        places = np.array([*found], np.int64)
+        return Past(self.masks[places], self.before[places])
 
 
-def discovered(run: Run, table: Table, space: Space, limits: Limits) -> Found:
-    """From nothing but the rows."""
+@dataclass(frozen=True)
+class Upkeep:
+    """What is kept of a table so that a batch costs little."""
+
+    lookups: tuple[LookUp, ...]
+    chosen_at: int  # the number of rows when look-ups were chosen
+    past: Past
+
+    @staticmethod
+    def none(atoms: int) -> Upkeep:
+        """Nothing yet."""
+        return Upkeep((), 0, Past.none(atoms))
+
+
+def discovered(
+    run: Run, table: Table, space: Space, limits: Limits
+) -> tuple[Evidence, Covers, Upkeep, Table]:
+    """From nothing but the rows; the table then has the indexes that look-ups go by."""
     with run.stage("search"):
-        return _completed(run, table, space, limits, None, None)
+        evidence, covers, sampled = _completed(run, table, space, limits, None, None)
+    upkeep, table = _indexed(run, table, space, covers, Upkeep.none(space.atoms), sampled)
+    return evidence, covers, upkeep, table
 
 
 def changed(
-    run: Run, change: RowChange, space: Space, limits: Limits, before: Evidence, covers: Covers
-) -> Found:
+    run: Run,
+    change: RowChange,
+    space: Space,
+    limits: Limits,
+    before: Evidence,
+    covers: Covers,
+    upkeep: Upkeep,
+) -> tuple[Evidence, Covers, Upkeep, Table]:
     """After a batch. A set that held before it holds on all pairs without a new row, and all pairs
-    with one are compared; so only sets that contain none which held are looked for in the rows."""
-    held = covers.keys.minimal
-    known, vanished = before.without(change.gone)
+    with one that violate it are found; so only sets that contain none which held are looked for in
+    the rows."""
+    table, minimal = change.after, covers.keys.minimal
+    sampled: Sampled | None = None
     with run.stage("validate"):
+        state = _Batch(run, change, space, before, covers, upkeep)
         if change.added:
-            scope = _scope(run, change.after, space)
-            known = known.joined([completion.beside(scope, change.added)])
-        appeared = known.masks[~bitsets.is_member(known.masks, before.masks)]
+            state.look_at_added()
+        if len(unsure := state.unsure):
+            state.look_at_recent(unsure)
+        if len(state.unsure):
+            evidence, after, sampled = _completed(
+                run, table, space, limits, state.known, state.held
+            )
+        else:
+            evidence, after = state.known.only(state.covers.evidence), state.covers
+    past = upkeep.past.after(minimal, change.before.next_number, after)
+    upkeep, table = _indexed(run, table, space, after, replace(upkeep, past=past), sampled)
+    return evidence, after, upkeep, table
+
+
+class _Batch:
+    """What is known while a batch is taken in."""
+
+    def __init__(
+        self,
+        run: Run,
+        change: RowChange,
+        space: Space,
+        before: Evidence,
+        covers: Covers,
+        upkeep: Upkeep,
+    ) -> None:
+        self._run, self._change, self._space = run, change, space
+        self._before, self._covers_before, self._upkeep = before, covers, upkeep
+        self.held = covers.keys.minimal  # sets that are violated by nothing but what is known
+        self.known, self._vanished = before.without(change.gone)
+
+    @cached_property
+    def covers(self) -> Covers:
+        """The covers of what is known."""
+        known = self.known.masks
+        appeared = known[~bitsets.is_member(known, self._before.masks)]
         # What deleted rows showed a new row may show again.
-        vanished = vanished[~bitsets.is_member(vanished, known.masks)]
-        after = covers.changed(appeared, vanished, known.masks)
-        minimal = after.keys.minimal
-        unsure = minimal[~bitsets.any_subset(minimal, held)]
-        if not bitsets.any_subset(unsure, completion.unsatisfiable(space)).all():
-            return _completed(run, change.after, space, limits, known, held)
-        return known.only(after.evidence), after
+        vanished = self._vanished[~bitsets.is_member(self._vanished, known)]
+        return self._covers_before.changed(appeared, vanished, known)
+
+    @property
+    def unsure(self) -> U64:
+        """The minimal sets that pairs may violate which nobody has looked at."""
+        minimal = self.covers.keys.minimal
+        unsure = minimal[~bitsets.any_subset(minimal, self.held)]
+        return unsure[~bitsets.any_subset(unsure, completion.unsatisfiable(self._space))]
+
+    def look_at_added(self) -> None:
+        """All pairs with a new row that violate what held. Where deleted rows were the last to show
+        something, all pairs with a new row, which may show it again, unless these are many."""
+        costs = thresholds.current.costs
+        rows = sum(segment.live for segment in self._change.added)
+        few = rows < costs.completion_seconds_a_row * costs.pairs_a_second
+        used = None if len(self._vanished) and few else self._lookups(self.held)
+        self._look_at(self._change.added, used)
+
+    def _look_at(self, segments: tuple[Segment, ...], used: tuple[LookUp, ...] | None) -> None:
+        scope, table = _scope(self._run, self._change.after, self._space), self._change.after
+        if used is not None and lookups.is_cheaper(used, table.rows, len(table.segments)):
+            found = completion.looked_up(scope, segments, used)
+        else:
+            found = completion.beside(scope, segments)
+        self.known = self.known.joined([found])
+        self.__dict__.pop("covers", None)
+
+    def look_at_recent(self, unsure: U64) -> None:
+        """Where sets held once: all pairs with a row that has come since, if these are few."""
+        past = self._upkeep.past.inside(unsure)
+        if not len(past.masks):
+            return
+        table, costs = self._change.after, thresholds.current.costs
+        first = int(past.before.min())
+        recent = tuple(s for s in table.segments if s.number >= first and s.live)
+        rows = sum(segment.live for segment in recent)
+        each = table.rows / costs.pairs_a_second
+        used = self._lookups(past.masks)
+        if used is not None:
+            each = min(each, lookups.seconds(used, table.rows, len(table.segments)))
+        if rows * each > costs.completion_seconds_a_row * table.rows:
+            return
+        if recent:
+            self._look_at(recent, used)
+        self.held = np.concatenate([self.held, past.masks])
+
+    def _lookups(self, sets: U64) -> tuple[LookUp, ...] | None:
+        """Look-ups that serve some sets, by the indexes that there are."""
+        indexed = {"", *self._change.after.index_names}
+        there = [each for each in self._upkeep.lookups if each.index in indexed]
+        return lookups.plan(sets, self._space, there) if there else None
+
+
+def _indexed(
+    run: Run, table: Table, space: Space, covers: Covers, upkeep: Upkeep, sampled: Sampled | None
+) -> tuple[Upkeep, Table]:
+    """With look-ups for all minimal sets of a long table, and their indexes. They are chosen anew
+    where the table has become another size."""
+    minimal, rows = covers.keys.minimal, table.rows
+    if rows < max(2, thresholds.current.lookup_table_rows):
+        return upkeep, table
+    there = [each for each in upkeep.lookups if each.index in {"", *table.index_names}]
+    grown = not upkeep.chosen_at <= rows <= 2 * upkeep.chosen_at if upkeep.chosen_at else True
+    if not grown and (sampled is None or lookups.plan(minimal, space, there) is not None):
+        return upkeep, table
+    with run.stage("index"):
+        if sampled is None or not len(sampled.masks):
+            sampled = completion.sampled(_scope(run, table, space))
+        schema, distinct = table.columns.schema, table.distinct
+        kept = () if grown else tuple(there)
+        sets = np.concatenate([minimal, upkeep.past.masks])  # those may hold again
+        chosen = lookups.choose(sets, space, schema, sampled, distinct, kept)
+        mine = {each.index for each in upkeep.lookups}
+        names = [name for name in table.looked_up if name not in mine]
+        names += [each.index for each in chosen if each.index]
+        table = indexing.look_up_by(run, table, names)
+    return Upkeep(chosen, rows if grown else upkeep.chosen_at, upkeep.past), table
 
 
 def _completed(
     run: Run, table: Table, space: Space, limits: Limits, known: Evidence | None, held: U64 | None
-) -> Found:
-    """Complete evidence; where the time is bounded, complete up to a number of comparisons."""
+) -> tuple[Evidence, Covers, Sampled | None]:
+    """Complete evidence; where the time is bounded, complete up to a number of comparisons. With
+    the pairs that were sampled."""
     if table.rows < 2:
         none = Cover.build(space.atoms, bitsets.empty(space.atoms), limits.keys, groups_of(space))
-        nothing = Completed(Evidence.none(space.atoms), none, 0)
-        return nothing.evidence, _covers(space, nothing, limits.keys)
+        nothing = Evidence.none(space.atoms)
+        return nothing, _covers(space, none, limits.keys), None
     done: tuple[Completed, int | None] | None = None
     for most, time in _depths(run.time, limits.keys, len(space.comparisons)):
         try:
@@ -81,7 +254,8 @@ def _completed(
         if most == limits.keys:
             break
     assert done is not None
-    return done[0].evidence, _covers(space, *done)
+    found, most = done
+    return found.evidence, _covers(space, found.cover, most), found.sampled
 
 
 def _depths(time: Time, wanted: int | None, comparisons: int) -> Iterator[tuple[int | None, Time]]:
@@ -104,11 +278,11 @@ def _scope(run: Run, table: Table, space: Space, time: Time | None = None) -> Sc
     return Scope(run.runner, view, schema, space, prefix, progress)
 
 
-def _covers(space: Space, done: Completed, most: int | None) -> Covers:
+def _covers(space: Space, cover: Cover, most: int | None) -> Covers:
     """The covers of completed evidence."""
-    masks = done.cover.evidence
+    masks = cover.evidence
     maximal_for = np.zeros((len(masks), bitsets.words_for(space.atoms + 1)), np.uint64)
     maximal_for |= bitsets.from_columns([[space.atoms]], space.atoms + 1)
-    minimal = {KEY: done.cover.minimal}
+    minimal = {KEY: cover.minimal}
     limits = Limits(keys=most)
     return Covers.restored(space.atoms, masks, maximal_for, minimal, limits, groups_of(space))

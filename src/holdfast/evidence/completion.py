@@ -27,9 +27,11 @@ from holdfast.evidence.regions import Region, Sampled
 from holdfast.kernels import bitsets
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
+from holdfast.model.lookups import LookUp
 from holdfast.model.progress import Progress, no_progress
 from holdfast.tasks import completion as tasks
 from holdfast.tasks import examine
+from holdfast.tasks import lookups as lookup_tasks
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.completion import Planes
 from holdfast.tasks.result import TaskResult
@@ -72,6 +74,7 @@ class Completed:
     evidence: Evidence
     cover: Cover
     rounds: int
+    sampled: Sampled
 
 
 def complete(
@@ -95,7 +98,15 @@ def complete(
         while len(candidates := state.candidates()):
             state.round += 1
             state.validate(candidates)
-    return Completed(state.evidence, state.cover, state.round)
+    return Completed(state.evidence, state.cover, state.round, state.sampled)
+
+
+def sampled(scope: Scope) -> Sampled:
+    """Random pairs of rows."""
+    with _coded(scope) as planes:
+        state = _State(scope, planes, None)
+        state.sample(with_neighbours=False)
+    return state.sampled
 
 
 def validate(scope: Scope, candidates: U64) -> tuple[Evidence, Flags]:
@@ -158,6 +169,20 @@ def examined(scope: Scope, atoms: tuple[int, ...], most: int, count: bool = True
     )
 
 
+def looked_up(scope: Scope, batch: Iterable[Segment], lookups: tuple[LookUp, ...]) -> Evidence:
+    """The evidence of all pairs of two rows of a batch, and of all pairs with one that satisfy the
+    atoms of a look-up, seen from that row; and of others."""
+    runner, batch = scope.runner, tuple(batch)
+    most = thresholds.current.whole_share
+    rows = sum(segment.live for segment in batch)
+    parts = max(1, min(runner.tasks, rows))
+    how = (scope.view, batch, scope.schema, scope.space, lookups, most)
+    calls: list[Call] = [
+        (lookup_tasks.looked_up, lookup_tasks.LookedUp(*how, part, parts)) for part in range(parts)
+    ]
+    return Evidence.none(scope.space.atoms).joined(_evidence(runner.run(calls)))
+
+
 def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:
     """The evidence of all pairs with at least one row of a batch, which is some of the segments."""
     runner, batch = scope.runner, tuple(batch)
@@ -206,13 +231,19 @@ class _State:
     def begin(self, sample: bool) -> None:
         """Sample pairs, or compare all where there are few; pairs of every selectivity are needed
         for the cost of groups in any case."""
-        scope, limits = self.scope, thresholds.current
-        if scope.pairs <= max(0, limits.all_pairs):
+        if self.scope.pairs <= max(0, thresholds.current.all_pairs):
             self.compare_all()
-            return
+        else:
+            self.sample(sample)
+
+    def sample(self, with_neighbours: bool) -> None:
+        """Compare random pairs; with the neighbours in the order of every column many of them."""
+        scope, limits = self.scope, thresholds.current
         count = scope.runner.tasks
-        columns = sorted(self.planes.files) if sample else []
-        number = limits.sample_pairs_a_row * scope.rows if sample else limits.sample_tile_rows**2
+        columns = sorted(self.planes.files) if with_neighbours else []
+        number = limits.sample_tile_rows**2
+        if with_neighbours:
+            number = limits.sample_pairs_a_row * scope.rows
         number = min(number, scope.pairs) // count
         scope.progress("sample")
         calls: list[Call] = [

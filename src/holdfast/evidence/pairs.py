@@ -268,7 +268,7 @@ def _discovered(
         if rhs and plan.space.agreement:
             witnessed[name], table = search(run, table, rhs, plan.limits, plan.depth(run))
         elif rhs:
-            witnessed[name] = Witnessed.compared(run, table, plan.space, plan.limits)
+            witnessed[name], table = Witnessed.compared(run, table, plan.space, plan.limits)
     counted, failed = _counted(run, table, plans)
     return _together(run, table, plans, witnessed, counted, failed)
 

@@ -7,6 +7,7 @@ cover     evidence that is maximal for some rhs, and for which
 evidence  the same with witnesses, and the rows that non-keys are shown with
 agree     all agree-sets with their numbers of pairs, where they are counted
 recount   what a version changed of those; stays readable
+past      sets that held once, and on which rows they still do
 ========  =====================================================================================
 
 A role has a file of its kind and differences to it; those of ``agree`` are of the kind ``recount``.
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
+from holdfast.evidence.compared import Past, Upkeep
 from holdfast.evidence.counted import Counted, groups_of
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.witnessed import Witnessed
@@ -48,12 +50,17 @@ I64 = NDArray[np.int64]
 AGREE = "agree"
 """The role of counted agree-sets."""
 
+PAST = "past"
+"""The role of sets that held once."""
+
 
 def record(pairs: PairEvidence) -> EvidenceRecord:
     """What a commit stores."""
     choice = replace(pairs.choice, seconds=round(pairs.choice.seconds, 3))
     space = None if pairs.space.agreement else pairs.space.to_dict()
-    return EvidenceRecord(choice, pairs.limits, pairs.files, space)
+    kept = pairs.witnessed.upkeep if pairs.witnessed else None
+    chosen = (kept.lookups, kept.chosen_at) if kept else ((), 0)
+    return EvidenceRecord(choice, pairs.limits, pairs.files, space, *chosen)
 
 
 def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
@@ -82,7 +89,8 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
         evidence = Evidence(
             matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
         )
-        witnessed = Witnessed(evidence, covers if counted is None else covers.only([KEY]))
+        upkeep = None if space.agreement else _upkeep(store, record, atoms)
+        witnessed = Witnessed(evidence, covers if counted is None else covers.only([KEY]), upkeep)
     return PairEvidence(space, choice, limits, witnessed, counted, files)
 
 
@@ -93,6 +101,20 @@ def load_counts(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCou
     sets = EvidenceCounts(matrix_of(base.column("mask"), words), base.column("pairs").to_numpy())
     masks = [matrix_of(each.column("mask"), words) for each in changes]
     return sets.changed(masks, [each.column("change").to_numpy() for each in changes])[0]
+
+
+def _upkeep(store: Store, record: EvidenceRecord, atoms: int) -> Upkeep:
+    past = Past.none(atoms)
+    if PAST in record.files:
+        kept = stored(store, record.files[PAST])
+        masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
+        past = Past(masks, kept.column("before").to_numpy())
+    return Upkeep(record.lookups, record.lookups_at, past)
+
+
+def _past(pairs: PairEvidence) -> Past | None:
+    kept = pairs.witnessed.upkeep if pairs.witnessed else None
+    return kept.past if kept else None
 
 
 def by_rhs(kept: pa.Table, rhs: list[int], words: int) -> dict[int, U64]:
@@ -114,7 +136,7 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
         files[role] = saved(run.store, run.lease, role, content, files.get(role, ()))
     files.pop(AGREE, None)
     if pairs.witnessed is None:
-        for role in ("evidence", "non_keys"):
+        for role in ("evidence", "non_keys", PAST):
             files.pop(role, None)
     if pairs.counted is not None:
         files[AGREE] = _saved_counts(run, pairs.counted.sets, before)
@@ -158,6 +180,9 @@ def _contents(
         yield "cover", pa.table({"mask": masks_of(masks), "maximal_for": masks_of(maximal_for)})
     if pairs.witnessed is not None and (before is None or not _same_evidence(before, pairs)):
         yield "evidence", _evidence(run, table, pairs, before)
+    past = _past(pairs)
+    if past is not None and (len(past.masks) or (before and PAST in before.files)):
+        yield PAST, pa.table({"mask": masks_of(past.masks), "before": past.before})
 
 
 def sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:

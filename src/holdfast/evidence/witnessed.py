@@ -16,6 +16,7 @@ from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import compared
+from holdfast.evidence.compared import Upkeep
 from holdfast.evidence.looks import Scope, sample_calls
 from holdfast.evidence.validate import Validation, validate
 from holdfast.kernels.cover import Tick
@@ -42,6 +43,7 @@ class Witnessed:
 
     evidence: Evidence
     covers: Covers
+    upkeep: Upkeep | None = None  # of a space of comparisons
 
     @staticmethod
     def none(atoms: int, rhs: tuple[int, ...], limits: Limits) -> Witnessed:
@@ -96,17 +98,22 @@ class Witnessed:
             return found, found.indexed(run, table)
 
     @staticmethod
-    def compared(run: Run, table: Table, space: Space, limits: Limits) -> Witnessed:
-        """From nothing but the rows, in any space of comparisons."""
-        return Witnessed(*compared.discovered(run, table, space, limits))
+    def compared(run: Run, table: Table, space: Space, limits: Limits) -> tuple[Witnessed, Table]:
+        """From nothing but the rows, in any space of comparisons; the table then has the indexes
+        that batches are looked up in."""
+        evidence, covers, upkeep, table = compared.discovered(run, table, space, limits)
+        return Witnessed(evidence, covers, upkeep), table
 
     def after(
         self, run: Run, change: RowChange, space: Space, rhs: tuple[int, ...], depth: Deepening
     ) -> tuple[Witnessed, Table]:
         """After a batch: deletes first, then what the new rows bring."""
         if not space.agreement:
-            now = compared.changed(run, change, space, depth.wanted, self.evidence, self.covers)
-            return Witnessed(*now), change.after
+            kept = (self.evidence, self.covers, self.upkeep or Upkeep.none(space.atoms))
+            evidence, covers, upkeep, table = compared.changed(
+                run, change, space, depth.wanted, *kept
+            )
+            return Witnessed(evidence, covers, upkeep), table
         left = self.without(change.gone, depth) if len(change.gone) else self
         found, table = left.only(rhs).validated(run, change.after, self.covers, change.added, depth)
         with run.stage("index"):

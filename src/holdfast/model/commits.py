@@ -14,6 +14,7 @@ from holdfast.model.constraints import Row
 from holdfast.model.errors import UnknownTableError
 from holdfast.model.expectations import Standing
 from holdfast.model.limits import Limits
+from holdfast.model.lookups import LookUp
 from holdfast.model.options import Options
 from holdfast.model.records import ADDED
 
@@ -93,6 +94,8 @@ class EvidenceRecord:
     limits: Limits = field(default_factory=Limits)  # up to which it is complete, and kept
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by role
     space: Form | None = None  # None: that the columns agree
+    lookups: tuple[LookUp, ...] = field(default=(), metadata=ADDED)  # for batches
+    lookups_at: int = field(default=0, metadata=ADDED)  # the rows when they were chosen
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,7 @@ class TableRecord:
     evidence: dict[str, EvidenceRecord] = field(default_factory=dict)  # by space of comparisons
     counts: dict[str, int] = field(default_factory=dict)  # of constraints, by kind
     facts: tuple[ColumnRecord, ...] = field(default=(), metadata=ADDED)  # per column; or not known
+    looked_up: tuple[str, ...] = field(default=(), metadata=ADDED)  # the indexes of look-ups
 
     @property
     def data_files(self) -> list[str]:

@@ -43,6 +43,15 @@ class Costs:
     options: int = 256
     """Regions of each kind that are considered in a round."""
 
+    completion_seconds_a_row: float = 4e-6
+    """Searching all pairs of rows for sets that have not held before."""
+
+    lookup_seconds: float = 4e-6
+    """Looking one row up in an index of one segment."""
+
+    fetched_seconds_a_pair: float = 1e-6
+    """Comparing a row with one that a look-up returned."""
+
 
 @dataclass(frozen=True)
 class Thresholds:
@@ -182,7 +191,33 @@ class Thresholds:
     """Rows of a table that are coded together with those of a batch."""
 
     costs: Costs = field(default_factory=Costs)
-    """What things cost, for the choice between regions and searches."""
+    """What things cost, for the choices between regions and searches, and between look-ups and
+    comparisons with all rows."""
+
+    # Looking the rows of a batch up for denial constraints.
+
+    lookup_table_rows: int = 1 << 18
+    """Rows of a table from which on it gets indexes for look-ups: a batch is compared with all
+    rows of a shorter one in no time."""
+
+    returned_rows: int = 256
+    """Rows that a look-up by equal columns may return; where none returns so few, inequalities
+    join in."""
+
+    index_rows: int = 64
+    """Rows that look-ups return whose comparison is worth as much as having an index less."""
+
+    lookup_indexes: int = 32
+    """The most indexes that a table has for look-ups."""
+
+    whole_share: float = 0.0025
+    """Of a segment's rows, from which on a row that so many go with is compared with all."""
+
+    fetched_pairs: int = 1 << 18
+    """Pairs that look-ups returned which are compared at once."""
+
+    past_sets: int = 1 << 16
+    """The most sets of which it is remembered up to which row they hold."""
 
     examined_pairs: int = 1 << 34
     """Pairs of rows that are compared to tell what violates one rule: within some minutes."""

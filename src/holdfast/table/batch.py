@@ -96,7 +96,7 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
     written: list[TaskResult] = []
     if batch.inserts is not None:
         row_input = fitted(batch.inserts, table.name, table.columns)
-        intake = read(run.runner, row_input, place, number, run.progress, table.indexed)
+        intake = read(run.runner, row_input, place, number, run.progress, table.index_names)
         added = intake.segments
         written += intake.task_results
         digests.append(f"inserts={intake.fingerprint}")
@@ -104,7 +104,7 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
         if given is None:
             continue
         row_input = fitted(given, table.name, table.columns)
-        names = tuple(dict.fromkeys([*table.indexed, *([] if index == ROWS else [index])]))
+        names = tuple(dict.fromkeys([*table.index_names, *([] if index == ROWS else [index])]))
         intake = read(run.runner, row_input, place, number + len(added), run.progress, names)
         added += tuple(_with_indexes_of(table, segment) for segment in intake.segments)
         written += intake.task_results
@@ -141,12 +141,14 @@ def _look_up_by(table: Table, key: tuple[int, ...]) -> str:
     tells most rows apart, among those that have one, if any."""
     if not key or key == tuple(range(len(table.columns.names))):
         return ROWS
-    return str(max(key, key=lambda column: (str(column) in table.indexed, table.distinct[column])))
+    return str(
+        max(key, key=lambda column: (str(column) in table.index_names, table.distinct[column]))
+    )
 
 
 def _with_indexes_of(table: Table, segment: Segment) -> Segment:
     """A segment that has the indexes of the table's others, and no more."""
-    names = {ROWS, *table.indexed}
+    names = {ROWS, *table.index_names}
     return replace(segment, indexes={n: path for n, path in segment.indexes.items() if n in names})
 
 

@@ -44,7 +44,7 @@ def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, Moves]:
     calls: list[Call] = []
     for number, group in enumerate(groups, table.next_number):
         mine = ids[np.isin(ids >> 32, [segment.number for segment in group])]
-        names = (ROWS, *table.indexed)
+        names = (ROWS, *table.index_names)
         view = table.view(run.store.path, run.options, group)
         calls.append((tasks.merge, tasks.Merge(view, run.destination.prefix, number, names, mine)))
     merged = []

@@ -30,15 +30,25 @@ def index(run: Run, table: Table, minimal: NDArray[np.uint64], columns: int) -> 
     chosen = tuple(name for name in table.indexed if indexes.is_used(name, lhs))
     if not chosen or not indexes.is_reached(lhs, chosen, table.distinct, table.rows).all():
         chosen = _chosen(lhs, replace(table, indexed=chosen), run.options)
-    names = (ROWS, *chosen)
+    return _built(run, replace(table, indexed=chosen))
+
+
+def look_up_by(run: Run, table: Table, names: Iterable[str]) -> Table:
+    """The table with the indexes that look-ups go by, and no others of theirs."""
+    return _built(run, replace(table, looked_up=tuple(dict.fromkeys(names))))
+
+
+def _built(run: Run, table: Table) -> Table:
+    """With all indexes that are named, in every segment, and only these."""
+    names = (ROWS, *table.index_names)
     if any(name not in segment.indexes for segment in table.segments for name in names):
-        run.progress("index", columns=len(chosen))
+        run.progress("index", columns=len(table.index_names))
     view = table.view(run.store.path, run.options)
     view = with_indexes(run.runner, view, run.destination.prefix, names)
     segments = tuple(
         replace(s, indexes={name: s.indexes[name] for name in names}) for s in view.segments
     )
-    return replace(table, indexed=chosen, segments=segments)
+    return replace(table, segments=segments)
 
 
 def _chosen(lhs: indexes.Sets, table: Table, options: Options) -> tuple[str, ...]:

@@ -32,11 +32,17 @@ class Table:
     duplicates: int = 0  # rows that repeat an earlier one
     repeated: list[list[int]] = field(default_factory=list)  # a few pairs of such rows
     facts: tuple[ColumnRecord, ...] = ()  # of each column; nothing where they are not known
+    looked_up: tuple[str, ...] = ()  # the names of the indexes that look-ups go by
 
     @property
     def rows(self) -> int:
         """The number of living rows."""
         return sum(segment.live for segment in self.segments)
+
+    @property
+    def index_names(self) -> tuple[str, ...]:
+        """All indexes that every segment has, apart from that of whole rows."""
+        return tuple(dict.fromkeys((*self.indexed, *self.looked_up)))
 
     def view(
         self, root: str, options: Options, segments: tuple[Segment, ...] | None = None
@@ -66,6 +72,7 @@ class Table:
             self.duplicates,
             tuple((one, two) for one, two in self.repeated),
             facts=self.facts,
+            looked_up=self.looked_up,
         )
 
     @staticmethod
@@ -83,4 +90,5 @@ class Table:
             record.duplicates,
             [list(pair) for pair in record.repeated],
             record.facts,
+            record.looked_up,
         )

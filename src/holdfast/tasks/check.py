@@ -18,9 +18,12 @@ from holdfast.tasks.result import TaskResult, told
 from holdfast.tasks.sealed import damage
 from holdfast.tasks.segments import (
     Segment,
+    chain_numbers,
     index_codes,
+    is_chained,
     live_positions,
     map_arrays,
+    map_chains,
     map_words,
     open_raw,
 )
@@ -75,6 +78,10 @@ def check(item: Check) -> Iterator[TaskResult]:
             if len(live_positions(item.view.path, segment)) != segment.live:
                 wrong.append(f"{segment.dead}: does not leave {segment.live} living rows")
             for name, path in segment.indexes.items():
+                if is_chained(name):
+                    if not _chains(item.view, segment, name, words):
+                        wrong.append(f"{path}: is not the index {name} of {segment.words}")
+                    continue
                 codes = index_codes(words, name, item.view.shape).view(np.int64)
                 if not _sorts(item.view.path / path, codes):
                     wrong.append(f"{path}: is not the sorted column {name} of {segment.words}")
@@ -124,3 +131,19 @@ def _sorts(path: Path, codes: NDArray[np.int64]) -> bool:
     held, positions = arrays["codes"], arrays["positions"]
     whole = np.array_equal(np.sort(positions), np.arange(len(codes)))
     return whole and bool((held[1:] >= held[:-1]).all()) and np.array_equal(held, codes[positions])
+
+
+def _chains(view: View, segment: Segment, name: str, words: NDArray[np.uint64]) -> bool:
+    held, _ = map_chains(view.path, segment, name)
+    codes, first, second = chain_numbers(words, name, view.shape)
+    places = np.arange(len(words))
+    if not np.array_equal(np.sort(held.positions), places) or (held.ends <= places).any():
+        return False
+    of_rows = zip((codes, first, second), (held.codes, held.first, held.second), strict=True)
+    same = all(np.array_equal(each[held.positions], kept) for each, kept in of_rows)
+    inside = held.ends[1:] == held.ends[:-1]
+    rises = (held.first[1:] >= held.first[:-1]) & (held.second[1:] >= held.second[:-1])
+    rises &= held.codes[1:] == held.codes[:-1]
+    ends = inside | (held.ends[:-1] == places[1:])
+    in_order = (held.codes[1:] >= held.codes[:-1]).all() and ends.all()
+    return bool(same and in_order and rises[inside].all())

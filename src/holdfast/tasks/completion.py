@@ -253,42 +253,73 @@ def shown(item: Violating) -> Iterator[TaskResult]:
 
 def beside(item: Beside) -> Iterator[TaskResult]:
     """Evidence of all pairs with a row of the batch and, in one part of the others, any other."""
-    view, space = item.view, item.space
-    layout = comparisons.layout_of(space.comparisons)
-    coding = Coding.of(item.schema, space.comparisons)
+    view = item.view
+    met = Met(view, item.schema, item.space)
     numbers = {segment.number for segment in item.batch}
-    batch_words, batch_ids = _rows(view, item.batch)
-    size = len(batch_ids)
-    found = [(np.empty((0, layout.width), np.uint64), np.empty((0, 2), np.int64))]
-    none = np.empty((0, layout.width), np.uint64)
-
-    def compare(words: U64, ids: I64, first: int) -> None:
-        """Rows of the batch, which stand before the others, with rows from ``first`` on."""
-        codes = coding.codes(words, view.shape.first)
-        ones, others = groups.tile(layout, codes, view.nulls_equal)
-        t = pairs.Rows(codes[:, :size], None if ones.own is None else ones.own[:size])
-        s = pairs.Rows(codes[:, first:], None if others.own is None else others.own[first:])
-        ends = None if first else np.arange(size)
-        counted = pairs.count(layout, t, s, view.nulls_equal, ends, none)
-        rows = counted.pairs + np.array([0, first])
-        found.append((counted.words[counted.fresh], ids[rows]))
-
+    batch = rows_of(view, item.batch)
     if item.part == 0:
-        compare(batch_words, batch_ids, 0)
+        met.with_each_other(*batch)
     others = [segment for segment in view.segments if segment.number not in numbers]
     chunk = thresholds.current.coded_rows
     chunks = [(s, at) for s in others for at in range(0, s.live, chunk)]
     for segment, at in chunks[item.part :: item.parts]:
         positions = live_positions(view.path, segment)[at : at + chunk]
-        words = np.concatenate([batch_words, view.rows(segment, positions)])
-        ids = np.concatenate([batch_ids, positions + segment.base])
-        compare(words, ids, size)
-    words, shown = (np.concatenate(each) for each in zip(*found, strict=True))
-    masks, shown = _both_orders(layout, space, *first_of_each(words, shown))
-    yield TaskResult({}, {"masks": masks, "pairs": shown})
+        met.with_others(*batch, view.rows(segment, positions), positions + segment.base)
+    yield TaskResult({}, met.arrays())
 
 
-def _rows(view: View, segments: Sequence[Segment]) -> tuple[U64, I64]:
+class Met:
+    """Distinct words of rows that were compared as they are stored, each with the ids of two."""
+
+    def __init__(self, view: View, schema: pa.Schema, space: Space) -> None:
+        self._view, self._space = view, space
+        self._layout = comparisons.layout_of(space.comparisons)
+        self._coding = Coding.of(schema, space.comparisons)
+        self._found = [(np.empty((0, self._layout.width), np.uint64), np.empty((0, 2), np.int64))]
+
+    def with_each_other(self, words: U64, ids: I64) -> None:
+        """Compare all pairs of some rows."""
+        self._tile(words, ids, len(ids), 0)
+
+    def with_others(self, words: U64, ids: I64, other_words: U64, other_ids: I64) -> None:
+        """Compare some rows with all of some others."""
+        both = np.concatenate([words, other_words]), np.concatenate([ids, other_ids])
+        self._tile(*both, len(ids), len(ids))
+
+    def in_pairs(self, words: U64, ids: I64, shown: I64) -> None:
+        """Compare some pairs of some rows, by their places among them."""
+        codes = self._coding.codes(words, self._view.shape.first)
+        found = comparisons.words_of([*codes], self._layout, shown, self._view.nulls_equal)
+        self._found.append(first_of_each(found, ids[shown]))
+
+    def own_evidence(self, words: U64) -> U64:
+        """What holds in every pair that has one of these rows as t: the atoms of row t alone."""
+        codes = self._coding.codes(words, self._view.shape.first)
+        own, _ = comparisons.own_words(codes, self._layout, self._view.nulls_equal)
+        return comparisons.evidence(own, self._layout, self._space)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Evidence of both orders of the pairs, with their row ids."""
+        words, shown = (np.concatenate(each) for each in zip(*self._found, strict=True))
+        distinct = first_of_each(words, shown)
+        masks, shown = _both_orders(self._layout, self._space, *distinct)
+        return {"masks": masks, "pairs": shown}
+
+    def _tile(self, words: U64, ids: I64, size: int, first: int) -> None:
+        """Rows up to ``size`` with rows from ``first`` on."""
+        layout, equal = self._layout, self._view.nulls_equal
+        codes = self._coding.codes(words, self._view.shape.first)
+        ones, others = groups.tile(layout, codes, equal)
+        t = pairs.Rows(codes[:, :size], None if ones.own is None else ones.own[:size])
+        s = pairs.Rows(codes[:, first:], None if others.own is None else others.own[first:])
+        ends = None if first else np.arange(size)
+        none = np.empty((0, layout.width), np.uint64)
+        counted = pairs.count(layout, t, s, equal, ends, none)
+        rows = counted.pairs + np.array([0, first])
+        self._found.append((counted.words[counted.fresh], ids[rows]))
+
+
+def rows_of(view: View, segments: Sequence[Segment]) -> tuple[U64, I64]:
     """All living rows of some segments, and their ids."""
     width = view.shape.owner.size + view.shape.full.size
     words, ids = [np.empty((0, width), np.uint64)], [np.empty(0, np.int64)]

@@ -20,8 +20,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.kernels import encode
+from holdfast.kernels import chains, encode
 from holdfast.kernels import index as kernels
+from holdfast.kernels.chains import Chains
 from holdfast.kernels.evidence import Shape
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
@@ -29,6 +30,7 @@ from holdfast.model.commits import Segment as Segment
 from holdfast.tasks.sealed import Sink, mapped, stamp
 
 U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
 
 ROWS = "rows"
 """The name of the index over whole rows, which finds duplicates and rows to delete."""
@@ -136,7 +138,10 @@ def build_indexes(
     built = {}
     for name in names:
         path = unique(prefix, "index")
-        built[name] = write_index(root, path, index_codes(words, name, shape))
+        if is_chained(name):
+            built[name] = write_chains(root, path, words, name, shape)
+        else:
+            built[name] = write_index(root, path, index_codes(words, name, shape))
     return built
 
 
@@ -148,6 +153,66 @@ def index_name(columns: Iterable[int]) -> str:
 def index_columns(name: str) -> tuple[int, ...]:
     """The columns of an index."""
     return tuple(map(int, name.split("+")))
+
+
+def chain_name(groups: Iterable[int], order: Iterable[int], falling: bool = False) -> str:
+    """The name of the index of rows in chains: in groups by some columns, ordered by one or two, of
+    which the second falls or rises along the chains.
+
+    >>> chain_name([3, 5], [7]), chain_name([], [7, 8], falling=True)
+    ('3+5/7', '/7-8')
+    """
+    return f"{index_name(groups)}/{('-' if falling else '+').join(map(str, order))}"
+
+
+def is_chained(name: str) -> bool:
+    """Whether an index has its rows in chains."""
+    return "/" in name
+
+
+def chain_columns(name: str) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
+    """The columns of groups and of order of an index, and whether the second falls."""
+    groups, _, order = name.partition("/")
+    columns = tuple(map(int, order.replace("-", "+").split("+")))
+    return index_columns(groups) if groups else (), columns, "-" in order
+
+
+def chain_numbers(words: U64, name: str, shape: Shape) -> tuple[I64, I64, I64]:
+    """What orders the rows of an index in chains: the code of their group, and two numbers."""
+    groups, order, falling = chain_columns(name)
+    numbers = [np.ascontiguousarray(words[:, shape.first[c]]).view(np.int64) for c in order]
+    none = np.zeros(len(words), np.int64)
+    codes = index_codes(words, index_name(groups), shape).view(np.int64) if groups else none
+    second = numbers[1] if len(numbers) > 1 else none
+    return codes, numbers[0], ~second if falling else second
+
+
+def write_chains(root: Path, path: str, words: U64, name: str, shape: Shape) -> str:
+    """Write rows in chains; with the columns of which it says that rows with equal first words are
+    equal."""
+    groups, order, _ = chain_columns(name)
+    index = chains.build(*chain_numbers(words, name, shape))
+    single = {*order, *(groups if len(groups) == 1 else ())}
+    uniform = [column for column in sorted(single) if _is_uniform(words, column, shape)]
+    return write_arrays(root, path, index._asdict(), uniform=uniform, rank=index.rank)
+
+
+def map_chains(root: Path, segment: Segment, name: str) -> tuple[Chains, dict[str, Any]]:
+    """An index of rows in chains, and its facts."""
+    arrays, facts = map_arrays(root / segment.indexes[name])
+    return Chains(**arrays), facts
+
+
+def _is_uniform(words: U64, column: int, shape: Shape) -> bool:
+    """Whether all cells of a column that have the same first word are the same."""
+    place, end = shape.first[column], shape.first[column + 1]
+    nulls = words[:, shape.owner.size + column // 64] >> np.uint64(column % 64) & np.uint64(1)
+    if end - place == 1 and not nulls.any():
+        return True
+    cells = np.column_stack([words[:, place:end], nulls])
+    cells = cells[np.argsort(cells[:, 0], kind="stable")]
+    same = cells[1:, 0] == cells[:-1, 0]
+    return bool((cells[1:][same] == cells[:-1][same]).all())
 
 
 def index_codes(words: U64, name: str, shape: Shape) -> U64:
