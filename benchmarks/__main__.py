@@ -10,7 +10,10 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-STAGES = ("encode", "evidence", "keys", "agree", "dependencies", "denials", "values", "session")
+STAGES = (
+    "encode", "evidence", "keys", "agree", "dependencies", "denials", "lookups", "values",
+    "session",
+)  # fmt: skip
 ASKED = ("gpu",)
 """Stages that run only when named: they need what few machines have."""
 

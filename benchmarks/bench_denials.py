@@ -9,14 +9,17 @@ import statistics
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchmarks.batches import verdict
 from benchmarks.peers import fastadc
 from holdfast import Options, Profile, Source
+from holdfast.model import thresholds
 from holdfast.sample import tax
 from tests.data import MISSING, data_dir
 
@@ -77,7 +80,9 @@ def long() -> None:
     session = open_session()
     folder = Path(tempfile.mkdtemp(prefix="holdfast-bench-"))
     try:
-        rates, batches = {}, {}
+        rates, batches, looked_up = {}, {}, {}
+        # Both tables get indexes, so that they can be compared.
+        thresholds.current = replace(thresholds.current, lookup_table_rows=100_000)
         for rows in (100_000, 1_000_000):
             path = folder / f"tax-{rows}.parquet"
             tax.write(path, rows)
@@ -88,11 +93,16 @@ def long() -> None:
             print(f"  {rows:,} tax records: {found:,} constraints in {taken:,.1f} s")
             print(f"    {_told(profile._store.read().seconds[table])}")
             batches[rows] = _tax_batches(profile, table, folder, rows)
+            looked_up[rows] = _looked_up_batches(profile, table, folder, rows)
         verdict("a million tax records", rates[1_000_000] * 1_000_000, 300, "s")
         verdict("  per row, times that of 100,000", rates[1_000_000] / rates[100_000], 1.3)
         for (what, seconds), most in zip(batches[1_000_000].items(), (3, 5), strict=True):
             verdict(f"  1,000 rows {what}", seconds, most, "s")
             print(f"    {seconds / batches[100_000][what]:.2f} times that of 100,000 rows")
+        for what, seconds in looked_up[1_000_000].items():
+            share = seconds / looked_up[100_000][what]
+            print(f"  1,000 further rows {what}, through indexes alone: {seconds:.2f} s")
+            verdict("    times that of 100,000 rows", share, 1.5)
         path = folder / "tax-1000000.parquet"
         taken, profile = _first(session, folder / "counted", path, evidence="counted")
         found = len(profile.denial_constraints(profile.tables[0]))
@@ -102,12 +112,33 @@ def long() -> None:
         session.stop()
 
 
+def _looked_up_batches(profile: Profile, table: str, folder: Path, rows: int) -> dict[str, float]:
+    """The rows that a longer table goes on with, which keep to its rules."""
+    longer = tax.rows(rows + 1_000 * REPEATS)
+    now = thresholds.current
+    # Whatever it costs to compare all rows, it is too much.
+    thresholds.current = replace(now, costs=replace(now.costs, pairs_a_second=1.0))
+    try:
+        batches = [longer.slice(rows + 1_000 * k, 1_000) for k in range(REPEATS)]
+        return _in_and_out(profile, table, folder, batches)
+    finally:
+        thresholds.current = now
+
+
 def _tax_batches(profile: Profile, table: str, folder: Path, rows: int) -> dict[str, float]:
-    """Rows that are not there yet in, and out again: medians."""
+    """Rows of another table, which break most of its rules."""
+    batches = [tax.rows(1_000, seed=rows + k) for k in range(REPEATS)]
+    return _in_and_out(profile, table, folder, batches)
+
+
+def _in_and_out(
+    profile: Profile, table: str, folder: Path, batches: list[pa.Table]
+) -> dict[str, float]:
+    """Batches of rows that are not there yet in, and out again: medians."""
     times: dict[str, list[float]] = {"inserted": [], "deleted": []}
-    for k in range(REPEATS):
+    for rows in batches:
         batch = folder / "more.parquet"
-        pq.write_table(tax.rows(1_000, seed=rows + k), batch)
+        pq.write_table(rows, batch)
         start = time.perf_counter()
         profile.apply(table, inserts=batch)
         middle = time.perf_counter()

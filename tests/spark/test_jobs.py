@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from decimal import Decimal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
+from holdfast.model.thresholds import Costs
 from tests.limits import varied
 
 pytestmark = pytest.mark.spark
@@ -112,6 +114,34 @@ def test_a_merge_is_one_job_more(
         shop.apply("t", inserts=frame(SCHEMA, (100, "d1", 50, "n1")).coalesce(1))
     assert shop.snapshot().tables["t"].segments == 1
     assert jobs.number == 3
+
+
+def test_a_batch_is_looked_up_for_denial_constraints_in_one_job(
+    spark: SparkSession,
+    frame: Callable[..., DataFrame],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And what held before it needs none once its rows are gone."""
+    costs = Costs(lookup_seconds=0.0, fetched_seconds_a_pair=0.0, pairs_a_second=1.0)
+    costs = replace(costs, completion_seconds_a_row=1e9)
+    varied(monkeypatch, lookup_table_rows=0, all_pairs=-1, costs=costs, index_rows=1)
+    rows = [(i, f"d{i % 7}", i // 7, f"n{i % 7}") for i in range(60)]
+    options = Options(kinds="dcs", evidence="witnessed", cross_columns=None)
+    kept = Profile.create(
+        tmp_path / "p", {"t": frame(SCHEMA, *rows)}, options=options, session=spark
+    )
+    assert kept._store.read().tables["t"].looked_up
+    wrong = frame(SCHEMA, (100, "d1", 0, "n2"))
+    with counted(spark) as jobs:
+        told = kept.apply("t", inserts=wrong)
+    assert any("day" in str(broken.constraint) for broken in told["denial_constraints"].broken)
+    assert jobs.number <= 2, "an insert is read and looked up"
+    with counted(spark) as jobs:
+        told = kept.apply("t", deletes=wrong)
+    assert told["denial_constraints"].gained
+    assert jobs.number <= 2, "a delete is read and located"
+    assert kept.verify().equal
 
 
 def test_rows_of_a_caller_are_evaluated_once(

@@ -112,10 +112,12 @@ def _fetch(chains: Any, boxes: Any, room: Any) -> int:
     """How many stretches there are, and as many as there is room for."""
     first, second, ends = chains.first, chains.second, chains.ends
     count = 0
+    touched = np.zeros(1, np.int64)
     for box in range(boxes.lo.size):
         start, stop = boxes.lo[box], boxes.hi[box]
         low, high = boxes.first[box, 0], boxes.first[box, 1]
         low_second, high_second = boxes.second[box, 0], boxes.second[box, 1]
+        touched[0] ^= _touch(first, second, ends, start, stop, low if low > LOWEST else high)
         while start < stop:
             end = np.int64(ends[start])
             a, b = start, end
@@ -139,6 +141,20 @@ def _fetch(chains: Any, boxes: Any, room: Any) -> int:
                 count += 1
             start = end
     return count
+
+
+@kernel
+def _touch(first: Any, second: Any, ends: Any, start: int, stop: int, number: int) -> int:
+    """Read where a number may stand in each chain: the memory brings all of these at once, where
+    the search of one chain after the other would wait for each."""
+    met = 0
+    while start < stop:
+        end = np.int64(ends[start])
+        if first[start] < number < first[end - 1]:
+            near = _guess(first, start, end, number)
+            met ^= first[near] ^ second[near]
+        start = end
+    return met
 
 
 @kernel
