@@ -30,7 +30,7 @@ from holdfast.tasks import agree
 from holdfast.tasks.runner import InProcess
 from tests import oracle
 from tests.data import MISSING, data_dir, read_table
-from tests.limits import varied
+from tests.limits import LOOKED_UP, varied
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import BIGINT, KINDS, Shop, folder, small_limits
 from tests.pipeline.test_law import LIMITS, law
@@ -118,6 +118,7 @@ def test_kept_equals_fresh(data: st.DataObject, options: Options) -> None:
     with folder() as path, small_limits(**data.draw(LIMITS)) as patch:
         # Without it all pairs of so small a table are compared.
         varied(patch, all_pairs=data.draw(st.sampled_from([-1, 1 << 31])))
+        varied(patch, **data.draw(st.sampled_from([{}, LOOKED_UP])))
         # Where nobody asks for a way, a table moves between them as it grows and shrinks.
         patch.setattr(strategy, "expected_seconds", lambda rows, *_: float(rows))
         patch.setattr(strategy, "_QUICK", 3.0)

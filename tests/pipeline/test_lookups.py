@@ -27,15 +27,12 @@ from holdfast.tasks import compaction
 from holdfast.tasks.segments import is_chained
 from tests import oracle
 from tests.kernels.test_chains import TAX
+from tests.limits import LOOKED_UP
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import BIGINT, KINDS, Shop, folder, rewrite, small_limits
 from tests.pipeline.test_denials import as_oracle, cells, space_of
 from tests.pipeline.test_law import LIMITS, law
 from tests.strategies import Rows, rows_of
-
-COSTS = Costs(lookup_seconds=0.0, fetched_seconds_a_pair=0.0, pairs_a_second=1.0)
-FORCED = {"all_pairs": -1, "lookup_table_rows": 0, "costs": COSTS}
-"""Every table gets indexes, and nothing costs as much as comparing all rows."""
 
 COMPLETED = st.sampled_from([0.0, 1e9])
 """What a search of all pairs costs: nothing, or more than all else."""
@@ -52,7 +49,7 @@ OPTIONS = st.builds(
 
 @contextmanager
 def looked_up(**changed: Any) -> Iterator[pytest.MonkeyPatch]:
-    with small_limits(**{**FORCED, **changed}) as patch:
+    with small_limits(**{**LOOKED_UP, **changed}) as patch:
         yield patch
 
 
@@ -94,6 +91,7 @@ def test_kept_equals_fresh(data: st.DataObject, options: Options) -> None:
         **data.draw(LIMITS),
         "costs": costs,
         "returned_rows": data.draw(st.sampled_from([0, 1, 256])),
+        "index_rows": data.draw(st.sampled_from([0, 0, 64])),
         "whole_share": data.draw(st.sampled_from([0.3, 1.0])),
         "fetched_pairs": data.draw(st.sampled_from([1, 1 << 18])),
         "past_sets": data.draw(st.sampled_from([2, 1 << 16])),
@@ -170,7 +168,7 @@ def test_what_held_before_rows_came_holds_once_they_are_gone(tmp_path: Path) -> 
     """Without a look at any row; and with a look at those that came since, where some stay."""
     rows = orders(0, 40)
     wrong: Rows = [(100, 1, 2, 3, 0), (101, 2, 1, 3, 1)]
-    with looked_up(costs=replace(COSTS, completion_seconds_a_row=1e9)) as patch:
+    with looked_up(costs=replace(LOOKED_UP["costs"], completion_seconds_a_row=1e9)) as patch:
         shop = Shop(tmp_path / "p", 5, rows, DENIALS)
         before = minimal(shop)
         shop.apply(inserts=wrong)

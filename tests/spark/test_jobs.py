@@ -15,8 +15,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
-from holdfast.model.thresholds import Costs
-from tests.limits import varied
+from tests.limits import LOOKED_UP, varied
 
 pytestmark = pytest.mark.spark
 
@@ -123,9 +122,8 @@ def test_a_batch_is_looked_up_for_denial_constraints_in_one_job(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """And what held before it needs none once its rows are gone."""
-    costs = Costs(lookup_seconds=0.0, fetched_seconds_a_pair=0.0, pairs_a_second=1.0)
-    costs = replace(costs, completion_seconds_a_row=1e9)
-    varied(monkeypatch, lookup_table_rows=0, all_pairs=-1, costs=costs, index_rows=1)
+    costs = replace(LOOKED_UP["costs"], completion_seconds_a_row=1e9)
+    varied(monkeypatch, **{**LOOKED_UP, "costs": costs})
     rows = [(i, f"d{i % 7}", i // 7, f"n{i % 7}") for i in range(60)]
     options = Options(kinds="dcs", evidence="witnessed", cross_columns=None)
     kept = Profile.create(
