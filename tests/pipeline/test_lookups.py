@@ -82,7 +82,7 @@ def test_kept_equals_fresh(data: st.DataObject, options: Options) -> None:
     columns = data.draw(st.lists(kinds, min_size=1, max_size=3))
     rows = data.draw(rows_of(len(columns), 9))
     costs = Costs(
-        lookup_seconds=0.0,
+        lookup_seconds=data.draw(st.sampled_from([0.0, 0.0, 0.5])),
         fetched_seconds_a_pair=data.draw(st.sampled_from([0.0, 0.0, 1.0])),
         pairs_a_second=1.0,
         completion_seconds_a_row=data.draw(COMPLETED),

@@ -171,8 +171,9 @@ class _Batch:
         self._look_at(self._change.added, used)
 
     def _look_at(self, segments: tuple[Segment, ...], used: tuple[LookUp, ...] | None) -> None:
-        scope, table = _scope(self._run, self._change.after, self._space), self._change.after
-        if used is not None and lookups.is_cheaper(used, table.rows, len(table.segments)):
+        table = self._change.after
+        scope = _scope(self._run, table, self._space)
+        if used is not None and self._seconds(used) < self._seconds(None):
             found = completion.looked_up(scope, segments, used)
         else:
             found = completion.beside(scope, segments)
@@ -184,19 +185,24 @@ class _Batch:
         past = self._upkeep.past.inside(unsure)
         if not len(past.masks):
             return
-        table, costs = self._change.after, thresholds.current.costs
+        table = self._change.after
         first = int(past.before.min())
         recent = tuple(s for s in table.segments if s.number >= first and s.live)
         rows = sum(segment.live for segment in recent)
-        each = table.rows / costs.pairs_a_second
         used = self._lookups(past.masks)
-        if used is not None:
-            each = min(each, lookups.seconds(used, table.rows, len(table.segments)))
-        if rows * each > costs.completion_seconds_a_row * table.rows:
+        each = min(self._seconds(used), self._seconds(None))
+        if rows * each > thresholds.current.costs.completion_seconds_a_row * table.rows:
             return
         if recent:
             self._look_at(recent, used)
         self.held = np.concatenate([self.held, past.masks])
+
+    def _seconds(self, used: tuple[LookUp, ...] | None) -> float:
+        """What a row costs that is looked up, or compared with all rows."""
+        table = self._change.after
+        if used is None:
+            return table.rows / thresholds.current.costs.pairs_a_second
+        return lookups.seconds(used, [segment.live for segment in table.segments])
 
     def _lookups(self, sets: U64) -> tuple[LookUp, ...] | None:
         """Look-ups that serve some sets, by the indexes that there are."""

@@ -23,6 +23,7 @@ from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import regions
 from holdfast.evidence.counted import groups_of
+from holdfast.evidence.lookups import short_segment
 from holdfast.evidence.regions import Region, Sampled
 from holdfast.kernels import bitsets
 from holdfast.model import thresholds
@@ -173,10 +174,10 @@ def looked_up(scope: Scope, batch: Iterable[Segment], lookups: tuple[LookUp, ...
     """The evidence of all pairs of two rows of a batch, and of all pairs with one that satisfy the
     atoms of a look-up, seen from that row; and of others."""
     runner, batch = scope.runner, tuple(batch)
-    most = thresholds.current.whole_share
+    how_much = thresholds.current.whole_share, short_segment(lookups)
     rows = sum(segment.live for segment in batch)
     parts = max(1, min(runner.tasks, rows))
-    how = (scope.view, batch, scope.schema, scope.space, lookups, most)
+    how = (scope.view, batch, scope.schema, scope.space, lookups, *how_much)
     calls: list[Call] = [
         (lookup_tasks.looked_up, lookup_tasks.LookedUp(*how, part, parts)) for part in range(parts)
     ]

@@ -86,16 +86,22 @@ def plan(sets: U64, space: Space, lookups: Iterable[LookUp]) -> tuple[LookUp, ..
     return None if len(flags) else tuple(used)
 
 
-def is_cheaper(used: tuple[LookUp, ...], rows: int, segments: int) -> bool:
-    """Whether look-ups of a row cost less than comparing it with all rows."""
-    return seconds(used, rows, segments) < rows / thresholds.current.costs.pairs_a_second
-
-
-def seconds(used: tuple[LookUp, ...], rows: int, segments: int) -> float:
-    """About what looking one row up costs."""
+def short_segment(used: tuple[LookUp, ...]) -> int:
+    """Rows of a segment up to which a row is compared with all of them at less than looking it up
+    costs."""
     costs = thresholds.current.costs
-    returned = sum(each.share for each in used) * rows
-    return costs.lookup_seconds * len(used) * segments + costs.fetched_seconds_a_pair * returned
+    return int(costs.lookup_seconds * len(used) * costs.pairs_a_second)
+
+
+def seconds(used: tuple[LookUp, ...], segments: Iterable[int]) -> float:
+    """About what looking one row up costs in segments of so many rows."""
+    costs, short = thresholds.current.costs, short_segment(used)
+    returned = costs.fetched_seconds_a_pair * sum(each.share for each in used)
+    each_long = costs.lookup_seconds * len(used)
+    return sum(
+        rows / costs.pairs_a_second if rows <= short else each_long + returned * rows
+        for rows in segments
+    )
 
 
 def _served_somehow(sets: U64, space: Space) -> Flags:

@@ -51,6 +51,7 @@ class LookedUp:
     space: Space
     lookups: tuple[LookUp, ...]
     most: float  # of a segment's rows, beyond which a row is compared with all of them
+    short: int  # rows of a segment that every row is compared with
     part: int
     parts: int
 
@@ -77,6 +78,10 @@ def looked_up(item: LookedUp) -> Iterator[TaskResult]:
     looked_at = 0
     for segment in view.segments:
         if segment.number in numbers or not segment.live or not len(ids):
+            continue
+        if segment.live <= item.short:
+            looked_at += len(ids) * segment.live
+            _compare_whole(view, segment, met, words, ids)
             continue
         found = [_stretches(item, segment, each, words) for each in item.lookups if each.index]
         sizes = sum(
