@@ -88,12 +88,15 @@ class Upkeep:
 
 
 def discovered(
-    run: Run, table: Table, space: Space, limits: Limits
+    run: Run, table: Table, space: Space, limits: Limits, *, for_batches: bool
 ) -> tuple[Evidence, Covers, Upkeep, Table]:
-    """From nothing but the rows; the table then has the indexes that look-ups go by."""
+    """From nothing but the rows; ready for batches, the table then has the indexes that these are
+    looked up in."""
     with run.stage("search"):
         evidence, covers, sampled = _completed(run, table, space, limits, None, None)
-    upkeep, table = _indexed(run, table, space, covers, Upkeep.none(space.atoms), sampled)
+    upkeep = Upkeep.none(space.atoms)
+    if for_batches:
+        upkeep, table = _indexed(run, table, space, covers, upkeep, sampled)
     return evidence, covers, upkeep, table
 
 
@@ -220,21 +223,21 @@ def _indexed(
     if rows < max(2, thresholds.current.lookup_table_rows):
         return upkeep, table
     there = [each for each in upkeep.lookups if each.index in {"", *table.index_names}]
-    grown = not upkeep.chosen_at <= rows <= 2 * upkeep.chosen_at if upkeep.chosen_at else True
-    if not grown and (sampled is None or lookups.plan(minimal, space, there) is not None):
+    same_size = upkeep.chosen_at / 2 <= rows <= 2 * upkeep.chosen_at
+    if same_size and (sampled is None or lookups.plan(minimal, space, there) is not None):
         return upkeep, table
     with run.stage("index"):
         if sampled is None or not len(sampled.masks):
             sampled = completion.sampled(_scope(run, table, space))
         schema, distinct = table.columns.schema, table.distinct
-        kept = () if grown else tuple(there)
+        kept = tuple(there) if same_size else ()
         sets = np.concatenate([minimal, upkeep.past.masks])  # those may hold again
         chosen = lookups.choose(sets, space, schema, sampled, distinct, kept)
         mine = {each.index for each in upkeep.lookups}
         names = [name for name in table.looked_up if name not in mine]
         names += [each.index for each in chosen if each.index]
         table = indexing.look_up_by(run, table, names)
-    return Upkeep(chosen, rows if grown else upkeep.chosen_at, upkeep.past), table
+    return Upkeep(chosen, upkeep.chosen_at if same_size else rows, upkeep.past), table
 
 
 def _completed(

@@ -161,7 +161,7 @@ def discover(run: Run, table: Table, needs: Sequence[Need]) -> tuple[ByName, Tab
 def anew(run: Run, table: Table, kept: Mapping[str, PairEvidence]) -> tuple[ByName, Table]:
     """The same way, to the same limits, from nothing but the rows."""
     plans = [_Plan(e.space, tuple(e.covers.by_rhs), e.limits, e.choice) for e in kept.values()]
-    return _discovered(run, table, plans)
+    return _discovered(run, table, plans, for_batches=False)
 
 
 def changed(
@@ -259,7 +259,11 @@ def _chosen(run: Run, table: Table, space: Space, now: Choice | None) -> Choice:
 
 
 def _discovered(
-    run: Run, table: Table, plans: Sequence[_Plan], sample: bool = False
+    run: Run,
+    table: Table,
+    plans: Sequence[_Plan],
+    sample: bool = False,
+    for_batches: bool = True,
 ) -> tuple[ByName, Table]:
     witnessed: dict[str, Witnessed] = {}
     search = Witnessed.discover_from_sample if sample else Witnessed.discover
@@ -268,7 +272,9 @@ def _discovered(
         if rhs and plan.space.agreement:
             witnessed[name], table = search(run, table, rhs, plan.limits, plan.depth(run))
         elif rhs:
-            witnessed[name], table = Witnessed.compared(run, table, plan.space, plan.limits)
+            witnessed[name], table = Witnessed.compared(
+                run, table, plan.space, plan.limits, for_batches=for_batches
+            )
     counted, failed = _counted(run, table, plans)
     return _together(run, table, plans, witnessed, counted, failed)
 

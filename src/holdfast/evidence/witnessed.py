@@ -98,10 +98,13 @@ class Witnessed:
             return found, found.indexed(run, table)
 
     @staticmethod
-    def compared(run: Run, table: Table, space: Space, limits: Limits) -> tuple[Witnessed, Table]:
-        """From nothing but the rows, in any space of comparisons; the table then has the indexes
-        that batches are looked up in."""
-        evidence, covers, upkeep, table = compared.discovered(run, table, space, limits)
+    def compared(
+        run: Run, table: Table, space: Space, limits: Limits, *, for_batches: bool
+    ) -> tuple[Witnessed, Table]:
+        """From nothing but the rows, in any space of comparisons."""
+        evidence, covers, upkeep, table = compared.discovered(
+            run, table, space, limits, for_batches=for_batches
+        )
         return Witnessed(evidence, covers, upkeep), table
 
     def after(
