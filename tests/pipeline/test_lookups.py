@@ -75,7 +75,7 @@ def expected(shop: Shop, rows: Rows) -> set[tuple[int, ...]]:
 
 
 @given(st.data(), OPTIONS)
-@law(40)
+@law(20)
 def test_kept_equals_fresh(data: st.DataObject, options: Options) -> None:
     """Also with batches that replace all rows, which every row may be deleted by."""
     kinds = st.sampled_from([BIGINT, BIGINT, BIGINT, *KINDS])
