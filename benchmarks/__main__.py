@@ -12,7 +12,7 @@ from importlib import import_module
 
 STAGES = (
     "encode", "evidence", "keys", "agree", "dependencies", "denials", "lookups", "values",
-    "session",
+    "rank", "session",
 )  # fmt: skip
 ASKED = ("gpu",)
 """Stages that run only when named: they need what few machines have."""

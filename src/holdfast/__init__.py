@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from holdfast.families.functional_dependencies.reading import Dependencies
     from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
     from holdfast.families.inclusion_dependencies.reading import Inclusions
+    from holdfast.families.ranking import TableRanking
     from holdfast.input.batch_files import batch_files
     from holdfast.input.sources import Source
     from holdfast.model.changes import (
@@ -141,6 +142,7 @@ _PLACES = {
     "Quarantine": "model.expectations",
     "Standing": "model.expectations",
     "Tally": "model.expectations",
+    "TableRanking": "families.ranking",
     "Limits": "model.limits",
     "Options": "model.options",
     "Results": "model.results",
@@ -229,6 +231,7 @@ __all__ = [
     "Stretch",
     "Superseded",
     "TableDiff",
+    "TableRanking",
     "TableSnapshot",
     "Tally",
     "UnknownTableError",

@@ -17,6 +17,7 @@ from holdfast.families.denial_constraints.reading import Denials
 from holdfast.families.functional_dependencies.reading import Dependencies
 from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.families.keys.reading import keys_of
+from holdfast.families.ranking import TableRanking, pasts_in, ranked
 from holdfast.input.batch_files import CHANGES
 from holdfast.input.frames import InMemory, as_arrow, is_table
 from holdfast.input.sources import Source
@@ -42,6 +43,7 @@ from holdfast.model.expectations import Expectation, ExpectationChange, Standing
 from holdfast.model.explanation import EXAMPLES, Explanation
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options, expect_device
+from holdfast.model.ranking import Grain, Ranked
 from holdfast.model.results import Results
 from holdfast.report.document import LIMIT, document, ordered_columns
 from holdfast.report.snapshot import (
@@ -434,6 +436,26 @@ class Profile:
     def columns(self, table: str) -> Results[ColumnFacts]:
         """What is known of each column's values: nulls, distinct values, minimum and maximum."""
         return Results(ColumnFacts, self._table(table).facts)
+
+    def rank(self, table: str) -> dict[str, Results[Ranked]]:
+        """The constraints about a table by their kind, those that matter most first, each with its
+        score."""
+        self._store.read().table(table)
+        found = self._ranking(table)
+        return {kind: Results(Ranked, some) for kind, some in found.kinds.items()}
+
+    def grain(self, table: str) -> Grain:
+        """What one row of a table stands for, and why."""
+        self._store.read().table(table)
+        return self._ranking(table).grain
+
+    def _ranking(self, table: str) -> TableRanking:
+        now = self.snapshot()
+        return ranked(now, [table], pasts_in(self._store, now.version))[table]
+
+    def ranking_of(self, snapshot: Snapshot) -> dict[str, TableRanking]:
+        """What matters first in every table of a snapshot."""
+        return ranked(snapshot, snapshot.tables, pasts_in(self._store, snapshot.version))
 
     def keys(self, table: str, max_error: float = 0.0) -> Results[Key]:
         """The minimal keys of a table, shortest first.

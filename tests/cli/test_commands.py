@@ -48,7 +48,7 @@ def test_profile_as_json_is_what_show_prints(run: Run, in_process: None, tmp_pat
         "tables": json.loads(told)["tables"]
     }
     shown = json.loads(run("show", tmp_path / "new", "--format", "json").out)["tables"]["orders"]
-    del shown["non_keys"], shown["column_facts"]
+    del shown["non_keys"], shown["column_facts"], shown["grain"], shown["first"]
     assert json.loads(told)["tables"]["orders"] == shown
 
 
@@ -64,7 +64,9 @@ def test_show_json(run: Run, shop: Path) -> None:
     assert orders["keys"][:2] == [{"columns": ["id"]}, {"columns": ["customer", "day"]}]
     assert orders["duplicates"] == 0
     lists = {"keys", "non_keys", "functional_dependencies", "column_facts"}
-    assert set(orders) == {"rows", "columns", "duplicates", *lists}
+    assert set(orders) == {"rows", "columns", "duplicates", "grain", "first", *lists}
+    assert orders["grain"]["columns"] == ["id"]
+    assert orders["first"]["keys"][0]["columns"] == ["id"]
     assert {"lhs": ["id"], "rhs": "day", "error": 0.0} in orders["functional_dependencies"]
     for non_key in orders["non_keys"]:
         one, two = non_key["witness"]
@@ -420,3 +422,38 @@ def test_options_reach_the_profile_and_the_session(
     assert (b.all_text, b.multi_line, b.delimiter, b.header) == (True, True, ";", False)
     assert (options.nulls, options.start, options.keep_rows) == ("unequal", "sample", False)
     assert (options.index_quota, options.max_columns) == (3, 4)
+
+
+PEOPLE = "id,city,land\n7,Rome,IT\n8,Rome,IT\n9,Oslo,NO\n10,Oslo,NO\n"
+
+
+def test_show_begins_with_what_matters(in_process: None, run: Run, tmp_path: Path) -> None:
+    paths = [write(tmp_path, "orders", ORDERS), write(tmp_path, "customers", PEOPLE)]
+    assert run("profile", *paths, "--into", tmp_path / "p").code == 0
+    moment, *lines = run("show", tmp_path / "p").out.splitlines()
+    assert moment.startswith(f"{tmp_path / 'p'}, version 1 of 20")
+    assert lines[:10] == [
+        "Two nulls count as equal.",
+        "",
+        "customers: 4 rows, 3 columns",
+        "  one row per id: one column, called like an identifier, referenced by orders",
+        "  1 key",
+        "    id",
+        "  4 functional dependencies; those that matter:",
+        "    city -> land",
+        "    land -> city",
+        "    … and 2 more (--all shows them)",
+    ]
+    assert lines[12] == "  one row per id: one column, called like an identifier"
+    assert lines[-4:] == [
+        "  1 parent",
+        "    orders(customer) in customers(id)",
+        "",
+        "1 inclusion dependency, 1 of them into a key",
+    ]
+    whole = run("show", tmp_path / "p", "--all").out
+    assert "maximal non-keys" in whole
+    assert "one row per" not in whole
+    assert "maximal non-keys" in run("show", tmp_path / "p", "--limit", 3).out
+    implied = run("show", tmp_path / "p", "fds", "--all", "--verbose").out
+    assert "    id -> city  (implied by key(id))\n" in implied

@@ -16,6 +16,7 @@ from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
 from holdfast.families.inclusion_dependencies.reading import Inclusions
 from holdfast.families.keys.reading import FoundKeys
+from holdfast.families.ranking import TableRanking
 from holdfast.model.changes import (
     BatchChanges,
     Broken,
@@ -59,6 +60,7 @@ from holdfast.model.explanation import (
     Violations,
 )
 from holdfast.model.limits import Limits
+from holdfast.model.ranking import Grain, Ranked, Stability
 from holdfast.report import forms
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 
@@ -208,10 +210,15 @@ def test_the_json_page_shows_what_is_printed() -> None:
     parents = Expectation(
         "orders(customer) in customers(id)", "warn", 0.01, "every order has its customer"
     )
+    reasons = ("one column", "called like an identifier")
     page = sections("json.md")
     expected = {
         "show": [
             forms.show(shown),
+            TableRanking(
+                Grain("orders", key, ", ".join(reasons)),
+                {"keys": [Ranked(key, 0.778, reasons, stability=Stability(2, 12, 0))]},
+            ).to_dict(),
             forms.show(Snapshot(3, created, options, {"orders": depending})),
             forms.show(ruled),
             forms.columns(Snapshot(3, created, options, {"orders": replace(orders, facts=facts)})),

@@ -12,17 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast import Options, families, flow, sample
+from holdfast import Options, Profile, families, flow, sample
+from holdfast.families.denial_constraints.rank import coverages
 from holdfast.families.functional_dependencies.rank import covered
-from holdfast.families.ranking import grain, ranked, sentence
+from holdfast.families.keys.rank import ranked as rank_keys
+from holdfast.families.keys.reading import FoundKeys
+from holdfast.families.ranking import sentence
 from holdfast.input.row_input import Columns, RowInput
-from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.model.constraints import DenialConstraint, FunctionalDependency, Key
+from holdfast.model.errors import UnknownTableError
 from holdfast.model.grammar import parse
 from holdfast.model.progress import no_progress
 from holdfast.model.ranking import Ranked
-from holdfast.report.snapshot import Snapshot, snapshot
+from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
+from tests.pipeline.tables import Shop
+from tests.strategies import Rows
 
 SHOP = Path(sample.__file__).with_name("shop")
 TABLES = ("customers", "products", "orders", "order_items")
@@ -33,29 +39,6 @@ TYPES = {
     pa.string(): "string",
 }
 
-DESIGNED = (
-    "customers: key(customer_id)",
-    "customers: key(email)",
-    "customers: city -> country",
-    "products: key(product_id)",
-    "products: key(name, size)",
-    "orders: key(order_id)",
-    "orders: key(customer_id, ordered_on)",
-    "orders: not (t.ordered_on > t.shipped_on)",
-    "orders: not (t.order_id <= s.order_id and t.ordered_on > s.ordered_on)",
-    "orders(customer_id) in customers(customer_id)",
-    "order_items: key(order_id, line_no)",
-    "order_items: key(order_id, product_id)",
-    "order_items: product_id -> unit_price",
-    "order_items: quantity, unit_price -> total",
-    "order_items: not (t.quantity <= s.quantity and t.discount > s.discount)",
-    "order_items: not (t.product_id = s.product_id and t.quantity <= s.quantity"
-    " and t.total > s.total)",
-    "order_items(order_id) in orders(order_id)",
-    "order_items(product_id) in products(product_id)",
-)
-"""What ``sample/make.py`` says that holds by design."""
-
 
 def rows_of(path: Path) -> RowInput:
     table = pa.csv.read_csv(path)
@@ -65,33 +48,119 @@ def rows_of(path: Path) -> RowInput:
 
 
 @pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     """The sample shop, with all kinds."""
     store = Store.create(tmp_path_factory.mktemp("ranking") / "shop")
     options = families.completed(Options(kinds="keys,fds,inds,dcs"))
     rows = {name: rows_of(SHOP / f"{name}.csv") for name in TABLES}
     flow.profile(InProcess(), store, rows, options, no_progress)
-    return snapshot(store)
+    return Profile(store)
 
 
-def test_every_designed_rule_of_the_shop_is_among_the_first_ten(shop: Snapshot) -> None:
-    by_table = {name: ranked(shop, name) for name in TABLES}
+def test_every_designed_rule_of_the_shop_is_among_the_first_ten(shop: Profile) -> None:
     first = {
-        str(each) for kinds in by_table.values() for found in kinds.values() for each in found[:10]
+        str(each) for name in TABLES for found in shop.rank(name).values() for each in found[:10]
     }
-    assert {str(parse(rule)) for rule in DESIGNED} <= first
+    assert {str(parse(rule)) for rule in sample.DESIGNED} <= first
 
 
-def test_the_grain_of_the_shops_tables(shop: Snapshot) -> None:
-    assert {name: sentence(grain(shop, name)).partition(" (")[0] for name in TABLES} == {
+def test_the_grain_of_the_shops_tables(shop: Profile) -> None:
+    assert {name: sentence(shop.grain(name)).partition(":")[0] for name in TABLES} == {
         "customers": "one row per customer_id",
         "products": "one row per product_id",
         "orders": "one row per order_id",
         "order_items": "one row per order_id, line_no",
     }
-    assert grain(shop, "orders").reason == (
+    assert shop.grain("orders").reason == (
         "one column, called like an identifier, referenced by order_items"
     )
+
+
+def test_rules_come_with_their_reasons(shop: Profile) -> None:
+    first = shop.rank("order_items")["denial_constraints"][0]
+    assert str(first) == "order_items: not (t.quantity <= s.quantity and t.discount > s.discount)"
+    assert first.reasons[:2] == ("an order rule", "2 comparisons")
+    assert first.reasons[2].startswith("coverage 9")
+    table = shop.rank("order_items")["functional_dependencies"].to_arrow()
+    rows = {row["constraint"]: row["implied_by"] for row in table.to_pylist()}
+    assert rows["order_items: product_id, quantity -> total"] == [
+        "order_items: product_id -> unit_price",
+        "order_items: quantity, unit_price -> total",
+    ]
+    with pytest.raises(UnknownTableError, match="no table 'nobody'"):
+        shop.rank("nobody")
+
+
+def test_what_survives_batches_comes_before_what_broke(tmp_path: Path) -> None:
+    rows: Rows = [(1, 1, 1), (2, 2, 2), (3, 3, 3)]
+    shop = Shop(tmp_path / "p", 3, rows, Options(kinds=("keys",)))
+    profile = Profile(shop.store)
+    assert [str(e) for e in profile.rank("t")["keys"]] == ["t: key(c0)", "t: key(c1)", "t: key(c2)"]
+    shop.apply(inserts=[(1, 4, 4)])
+    shop.apply(deletes=[(1, 4, 4)])
+    shop.apply(inserts=[(4, 5, 5), (5, 6, 6)])
+    ranked = profile.rank("t")["keys"]
+    assert [str(e) for e in ranked] == ["t: key(c1)", "t: key(c2)", "t: key(c0)"]
+    first, last = ranked[0].stability, ranked[-1].stability
+    assert first is not None
+    assert last is not None
+    assert (first.batches, first.rows, first.broke) == (3, 4, 0)
+    assert (last.batches, last.rows, last.broke, last.since) == (1, 2, 1, 3)
+    assert first.confidence == pytest.approx(0.8)
+    assert last.confidence == pytest.approx(0.5)
+    assert profile.grain("t").reason == "one column, held through 3 batches with 4 changed rows"
+
+
+def test_a_table_without_a_grain(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 3, [(1, 1, 1), (1, 1, 1)])
+    found = Profile(shop.store).grain("t")
+    assert found.key is None
+    assert sentence(found) == "no grain: 1 row repeats another one"
+    one = Shop(tmp_path / "q", 3, [(1, 1, 1)])
+    assert sentence(Profile(one.store).grain("t")) == "there is at most one row"
+
+
+@pytest.mark.parametrize(
+    ("likely", "unlikely"),
+    [
+        (("id", "bigint"), ("price", "double")),
+        (("id", "bigint"), ("comment", "string")),
+        (("o_orderkey", "bigint"), ("o_totalprice", "decimal(15,2)")),
+        (("email", "string"), ("created", "timestamp")),
+        (("sku", "string"), ("name", "string")),
+        (("lineNo", "int"), ("quantity", "int")),
+    ],
+)
+def test_keys_that_somebody_would_declare(
+    likely: tuple[str, str], unlikely: tuple[str, str]
+) -> None:
+    columns = (unlikely, likely)
+    keys = tuple(Key("t", (name,)) for name, _ in columns)
+    table = TableSnapshot(
+        "t", 9, tuple(n for n, _ in columns), tuple(t for _, t in columns), 0, (),
+        {"keys": FoundKeys(keys)},
+    )  # fmt: skip
+    ranked = rank_keys(Snapshot(1, "", {"kinds": ["keys"]}, {"t": table}), "t")
+    assert [each.constraint for each in ranked] == [keys[1], keys[0]]
+
+
+def test_coverage_is_the_share_of_predicates_that_pairs_satisfy(tmp_path: Path) -> None:
+    rows: Rows = [(1, 10, 0), (2, 20, 0), (3, 30, 0)]
+    options = Options(kinds=("dcs",), cross_columns=None, evidence="counted")
+    shop = Shop(tmp_path / "p", 3, rows, options)
+    found = shop.now.found["dcs"]
+    rule = parse("t: not (t.c0 <= s.c0 and t.c1 >= s.c1)")
+    assert isinstance(rule, DenialConstraint)
+    shares, estimated = coverages([rule], found.space, shop.now.columns, found.counts)
+    # Half of the ordered pairs satisfy the first predicate, the others the second.
+    assert shares == [pytest.approx(1.0)]
+    assert not estimated
+    never = parse("t: not (t.c0 != s.c0 and t.c2 != s.c2)")
+    assert isinstance(never, DenialConstraint)
+    assert coverages([never], found.space, shop.now.columns, found.counts)[0] == [1.0]
+    both = parse("t: not (t.c0 = s.c0 and t.c2 != s.c2)")
+    assert isinstance(both, DenialConstraint)
+    assert coverages([both], found.space, shop.now.columns, found.counts)[0] == [0.5]
 
 
 # Covers of dependencies, against closures by brute force

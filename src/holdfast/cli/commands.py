@@ -1021,10 +1021,14 @@ def _show(
     from holdfast.report import forms, terminal
 
     sizes = opened.sizes() if verbose else None
+    ranking = opened.ranking_of(found) if parts is None else None
+    page = terminal.Page(sys.stdout, everything=everything, limit=limit)
     if output == Output.JSON:
-        _print_json(forms.show(found, parts, verbose=verbose, sizes=sizes, limit=limit))
+        form = forms.show(found, parts, verbose=verbose, sizes=sizes, limit=limit, ranking=ranking)
+        _print_json(form)
+    elif ranking is not None and not (everything or verbose or limit is not None):
+        terminal.overview(page, _shown(directory), found, ranking)
     else:
-        page = terminal.Page(sys.stdout, everything=everything, limit=limit)
         terminal.show(page, _shown(directory), found, parts, verbose=verbose, sizes=sizes)
 
 

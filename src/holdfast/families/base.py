@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from holdfast.families.parts import Part
+from holdfast.families.parts import Part, ProfilePart, TablePart
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
@@ -152,6 +152,24 @@ class Kind(ABC):
         raise NotImplementedError(f"{self.nouns[1]} have no rule in the grammar")
 
     # On the terminal
+
+    def overview(
+        self,
+        page: Page,
+        snapshot: Snapshot,
+        table: TableSnapshot,
+        ranking: Sequence[Ranked],  # noqa: ARG002  without ranks everything is shown
+    ) -> None:
+        """Its lines in what is shown of a table first: the few that matter."""
+        for part in self.parts:
+            if isinstance(part, TablePart) and part.brief and self.name in table.found:
+                part.show(page, table, snapshot.options, verbose=False)
+
+    def overview_of_profile(self, page: Page, snapshot: Snapshot) -> None:
+        """Its lines below those of all tables."""
+        for part in self.parts:
+            if isinstance(part, ProfilePart) and part.brief and self.name in snapshot.found:
+                part.show(page, snapshot, asked=False)
 
     def body(self, constraint: Any) -> str:
         """A constraint that a change tells of, under its table's heading."""

@@ -6,35 +6,96 @@ table; a score of a key says nothing beside that of a dependency.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from holdfast import families
-from holdfast.model.constraints import Key
+from holdfast.model.constraints import Constraint, ForeignKey, Key
+from holdfast.model.explanation import Past
 from holdfast.model.names import listed
-from holdfast.model.ranking import Grain, Ranked
+from holdfast.model.ranking import STABILITY, UNTRIED, Grain, Ranked
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot
+    from holdfast.store import Store
+
+ASKED = 20
+"""Of so many of each kind and table the past is looked at: those that come first without it."""
+
+LOOKED_BACK = 100
+"""So many versions are looked back at, because what matters first is asked for often."""
+
+Pasts = Callable[[Sequence[Constraint]], list[Past]]
+"""Constraints in, the past of each out."""
 
 
-def ranked(snapshot: Snapshot, table: str) -> dict[str, list[Ranked]]:
-    """The constraints about a table, by the JSON name of their kind, those that matter most first.
+@dataclass(frozen=True)
+class TableRanking:
+    """What matters first in a table: its grain, and its constraints by the JSON name of their
+    kind."""
 
-    >>> from holdfast.report.snapshot import Snapshot
-    >>> ranked(Snapshot(1, "", {"kinds": []}, {}), "orders")
-    {}
-    """
+    grain: Grain
+    kinds: dict[str, list[Ranked]]
+
+    def __getitem__(self, kind: str) -> list[Ranked]:
+        return self.kinds[kind]
+
+    def to_dict(self, most: int | None = None) -> dict[str, Any]:
+        """The JSON form, with the first so many of each kind."""
+        kinds = {
+            kind: [each.to_dict() for each in some[:most]] for kind, some in self.kinds.items()
+        }
+        return {"grain": self.grain.to_dict(), "first": kinds}
+
+
+def ranked(snapshot: Snapshot, tables: Iterable[str], past: Pasts) -> dict[str, TableRanking]:
+    """What matters first in some tables."""
     kinds = families.named(snapshot.options["kinds"])
-    return {kind.field: kind.rank(snapshot, table) for kind in kinds}
+    found = {(name, kind.field): kind.rank(snapshot, name) for name in tables for kind in kinds}
+    first = [each for some in found.values() for each in some[:ASKED]]
+    known = iter(past([each.constraint for each in first]))
+    out: dict[str, dict[str, list[Ranked]]] = {}
+    for (name, field), some in found.items():
+        tried = [_with(each, next(known)) for each in some[:ASKED]]
+        tried += [_with(each, None) for each in some[ASKED:]]
+        # What others imply stays behind them.
+        tried.sort(key=lambda each: (bool(each.implied_by), -each.score))
+        out.setdefault(name, {})[field] = tried
+    return {name: TableRanking(grain(snapshot, name, each), each) for name, each in out.items()}
 
 
-def grain(snapshot: Snapshot, table: str, by_kind: dict[str, list[Ranked]] | None = None) -> Grain:
+def pasts_in(store: Store, version: int) -> Pasts:
+    """The pasts of constraints as a profile has them."""
+    from holdfast.families.past import pasts
+
+    def find(constraints: Sequence[Constraint]) -> list[Past]:
+        rules: list[Any] = [
+            each.inclusion if isinstance(each, ForeignKey) else each for each in constraints
+        ]
+        asked = [(families.examiner(rule), rule) for rule in rules]
+        return pasts(store, version, asked, LOOKED_BACK)
+
+    return find
+
+
+def _with(each: Ranked, past: Past | None) -> Ranked:
+    """With what batches say of it."""
+    stability = None if past is None else past.stability
+    confidence = UNTRIED if stability is None else stability.confidence
+    score = (1 - STABILITY) * each.score + STABILITY * confidence
+    return replace(each, score=round(score, 4), stability=stability)
+
+
+def grain(snapshot: Snapshot, table: str, kinds: dict[str, list[Ranked]]) -> Grain:
     """What one row of a table stands for, and why."""
-    found = ranked(snapshot, table) if by_kind is None else by_kind
     now = snapshot.tables[table]
-    best = next((e for some in found.values() for e in some if isinstance(e.constraint, Key)), None)
+    best = next((e for some in kinds.values() for e in some if isinstance(e.constraint, Key)), None)
     if best is not None and isinstance(best.constraint, Key):
-        return Grain(table, best.constraint, ", ".join(best.reasons))
+        reasons = [*best.reasons]
+        if best.stability is not None and best.stability.batches:
+            reasons.append(best.stability.sentence)
+        return Grain(table, best.constraint, ", ".join(reasons))
     if now.duplicates:
         number = now.duplicates
         why = f"{number:,} row{' repeats' if number == 1 else 's repeat'} another one"
@@ -47,5 +108,5 @@ def sentence(grain: Grain) -> str:
     if grain.key is None:
         return f"no grain: {grain.reason}"
     if not grain.key.columns:
-        return "at most one row"
-    return f"one row per {listed(grain.key.columns)} ({grain.reason})"
+        return "there is at most one row"
+    return f"one row per {listed(grain.key.columns)}: {grain.reason}"

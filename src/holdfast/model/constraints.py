@@ -602,6 +602,11 @@ class ForeignKey(Written):
         return [f"score {self.score:.3g}"]
 
     @property
+    def inclusion(self) -> InclusionDependency:
+        """The dependency alone, which can be asked for."""
+        return InclusionDependency(self.dependent, self.referenced, self.coverage)
+
+    @property
     def body(self) -> str:
         """The same as the whole: it names its tables itself."""
         return str(self)

@@ -7,7 +7,7 @@ from typing import Any
 
 from holdfast.model.constraints import Constraint, Key
 
-STABILITY = 0.1
+STABILITY = 0.15
 """The weight of the confidence in a score; the rest is what the kind itself says."""
 
 UNTRIED = 0.5
@@ -91,3 +91,9 @@ class Grain:
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {"columns": list(self.key.columns) if self.key else None, "reason": self.reason}
+
+
+def broke(ranked: Ranked) -> str:
+    """A note that a constraint broke before, where it did."""
+    stability = ranked.stability
+    return f"  ({stability.sentence})" if stability is not None and stability.broke else ""

@@ -16,6 +16,7 @@ from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
 from holdfast.model import markup
+from holdfast.model.constraints import Constraint
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,11 +117,17 @@ def _column(name: str, hint: Any) -> _Column:
         (hint,) = [each for each in get_args(hint) if each is not NoneType]
     if hint in _SCALARS:
         return _Column(name, _SCALARS[hint], lambda value: getattr(value, name))
+    if hint is Constraint:
+        return _Column(name, "string", lambda value: str(getattr(value, name)))
     of = get_args(hint)[0] if get_origin(hint) is tuple else None
-    if of is str or is_dataclass(of):
+    if of in (str, Constraint) or is_dataclass(of):
         return _Column(name, _TEXTS, lambda value: [str(each) for each in getattr(value, name)])
     return _Column(name, "string", lambda value: _json(getattr(value, name)))
 
 
 def _json(value: Any) -> str | None:
-    return None if value is None else json.dumps(value, ensure_ascii=False, default=str)
+    return None if value is None else json.dumps(value, ensure_ascii=False, default=_form)
+
+
+def _form(value: Any) -> Any:
+    return value.to_dict() if hasattr(value, "to_dict") else str(value)

@@ -15,11 +15,15 @@ from typing import Any
 from holdfast import families
 from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.parts import Form, Forms, complete_up_to
+from holdfast.families.ranking import TableRanking
 from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.expectations import Expectation, ExpectationChange, Standing
 from holdfast.model.records import to_form
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+
+_RANKED = 10
+"""So many of each kind are told as those that matter first."""
 
 _TOKENS = 10_000
 """So many tokens of JSON are printed at a time."""
@@ -32,9 +36,10 @@ def show(
     verbose: bool = False,
     sizes: dict[str, int] | None = None,
     limit: int | None = None,
+    ranking: Mapping[str, TableRanking] | None = None,
 ) -> Form:
     """A version: of each table the asked-for parts (None: all), whole or, with a limit, the first
-    of each list beside how many there are."""
+    of each list beside how many there are; and what matters first."""
     form: Form = {
         "version": snapshot.version,
         "nulls": snapshot.options["nulls"],
@@ -48,6 +53,8 @@ def show(
         for part in asked if kind.name in snapshot.found else ():
             lists |= part.form(snapshot)
     form |= _cut(lists, limit)
+    for name, each in (ranking or {}).items():
+        form["tables"][name] |= each.to_dict(_RANKED if limit is None else limit)
     if verbose:
         form |= {"created": snapshot.created, "options": snapshot.options, "bytes": sizes or {}}
     return form

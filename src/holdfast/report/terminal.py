@@ -11,6 +11,7 @@ from rich.table import Table
 from holdfast import families
 from holdfast.families.base import Kind
 from holdfast.families.denial_constraints.chosen import Predicates
+from holdfast.families.ranking import TableRanking, sentence
 from holdfast.model.changes import (
     BatchChanges,
     Changes,
@@ -91,6 +92,31 @@ def show(
             each.show(page, snapshot, asked=parts is not None and len(parts) == 1)
     if verbose:
         _settings(page, options, sizes or {})
+
+
+def overview(
+    page: Page, path: str, snapshot: Snapshot, ranking: Mapping[str, TableRanking]
+) -> None:
+    """What matters first in each table of a version."""
+    page.line(f"{path}, version {snapshot.version} of {moment(snapshot.created)} UTC")
+    kinds = families.named(snapshot.options["kinds"])
+    if families.compare_pairs(snapshot.options["kinds"]):
+        page.line(_NULLS[snapshot.options["nulls"]], "dim")
+    for name, table in snapshot.tables.items():
+        page.line()
+        rows, columns = count(table.rows, "row"), count(len(table.columns), "column")
+        page.line(f"{plain(name)}: {rows}, {columns}", "bold")
+        if table.duplicates:
+            _duplicates(page, table.duplicates, table.duplicated)
+        elif ranking[name].grain.key is not None:
+            page.line(plain(sentence(ranking[name].grain)), "", 2)
+        for kind in kinds:
+            if why := kind.left_out(table) if kind.name not in table.found else "":
+                page.line(f"{kind.nouns[1]} were not searched for: {why} (--kinds)", "", 2)
+            else:
+                kind.overview(page, snapshot, table, ranking[name][kind.field])
+    for kind in kinds:
+        kind.overview_of_profile(page, snapshot)
 
 
 def predicates(page: Page, chosen: Mapping[str, Predicates]) -> None:

@@ -15,6 +15,9 @@ from rich.text import Text
 from holdfast.model.constraints import Row
 from holdfast.screen.text import count, plain, value_text
 
+FEW = 5
+"""How many of a list are shown where only those that matter are."""
+
 SHOWN = 20
 """How many of a list are shown unless all are asked for."""
 
@@ -87,6 +90,11 @@ class Page:
             for text, style in _without_filling(line):
                 printed.append(text, style)
             self.console.print(printed, soft_wrap=True)
+
+    def rest(self, number: int, indent: int = 4) -> None:
+        """Say how many others there are of a list whose first alone matter."""
+        if number > 0:
+            self.line(f"… and {number:,} more (--all shows them)", "dim", indent)
 
     def more(self, total: int, indent: int = 2) -> None:
         """Say how many of a list were left out."""

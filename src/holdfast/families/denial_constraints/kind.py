@@ -13,9 +13,11 @@ from holdfast.model.constraints import DenialConstraint
 from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 from holdfast.model.names import listed
-from holdfast.model.ranking import Ranked
+from holdfast.model.ranking import Ranked, broke
+from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:
+    from holdfast.cover.counts import EvidenceCounts
     from holdfast.evidence.pairs import Need
     from holdfast.families.denial_constraints.examine import DenialExaminer
     from holdfast.families.denial_constraints.reading import Denials
@@ -81,7 +83,16 @@ class DenialConstraints(Kind):
         if record is None or record.space is None:
             return None
         space = Space.from_dict(record.space)
-        return Denials(stored.file("sets", SPACE), space, stored.name, stored.columns)
+        files = record.files.get("agree") if stored.current else None
+
+        def counts() -> EvidenceCounts:
+            from holdfast.evidence.storage import load_counts
+
+            assert files is not None
+            return load_counts(stored.store, files, space.atoms)
+
+        sets = stored.file("sets", SPACE)
+        return Denials(sets, space, stored.name, stored.columns, counts if files else None)
 
     def constraint(self, table: str, form: dict[str, Any]) -> DenialConstraint:
         """The constraint of a JSON form."""
@@ -131,6 +142,20 @@ class DenialConstraints(Kind):
         from holdfast.families.denial_constraints.rank import ranked
 
         return ranked(snapshot, table)
+
+    def overview(
+        self, page: Page, snapshot: Snapshot, table: TableSnapshot, ranking: Sequence[Ranked]
+    ) -> None:
+        """The first rules."""
+        found: Denials | None = table.found.get(self.name)
+        if found is None:
+            return
+        part = DenialList()
+        heading = part.heading(len(found)) + ("; those that matter:" if ranking else "")
+        page.line(heading + part.limited(table, snapshot.options), "", 2)
+        for each in ranking[:FEW]:
+            part.line(page, each.constraint, broke(each))  # type: ignore[arg-type]
+        page.rest(len(found) - len(ranking[:FEW]))
 
     def explain(self, page: Page, table: TableSnapshot) -> None:
         """By which strategy, and why."""

@@ -1,22 +1,46 @@
 """Which denial constraints matter: order rules and conditional ones, short ones, and those that
-pairs of rows nearly break."""
+pairs of rows nearly break (succinctness and coverage: Chu, Ilyas, Papotti, "Discovering Denial
+Constraints", PVLDB 2013, section 5)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.families.denial_constraints.predicates import atoms_of
+from holdfast.kernels import bitsets
 from holdfast.model.constraints import DenialConstraint
 from holdfast.model.ranking import Ranked
+from holdfast.screen.text import share
 
 if TYPE_CHECKING:
+    from holdfast.cover.counts import EvidenceCounts
     from holdfast.families.denial_constraints.reading import Denials
+    from holdfast.model.comparisons import Space
     from holdfast.report.snapshot import Snapshot
 
 MOST = 500
 """So many are ranked, the first of those that are shown."""
 
-FORMS = {"order": 1.0, "conditional": 0.8, "other": 0.6}
-"""How much a form matters."""
+EVIDENCES = 20_000
+"""Of more distinct evidences, those that most pairs show are looked at, and that is said."""
+
+FORMS = {"order": 1.0, "conditional": 0.9, "one row": 0.7, "other": 0.4}
+"""How much a form matters; one row: it compares cells of single rows."""
+
+WEIGHTS = {"form": 0.5, "succinctness": 0.25, "coverage": 0.25}
+
+_WORDS = {
+    "order": "an order rule",
+    "conditional": "an order rule among rows that agree",
+    "one row": "about single rows",
+}
+
+_UNKNOWN = 0.5
+"""The coverage where pairs are not counted."""
 
 _ELSEWHERE = {"keys": "key", "fds": "fd"}
 """Kinds that rank constraints of a form themselves."""
@@ -29,15 +53,55 @@ def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
     if found is None:
         return []
     others = found.besides([form for kind, form in _ELSEWHERE.items() if kind in table.found])
-    scored = [_scored(each) for each in others[:MOST] if not each.error]
+    rules = [each for each in others[:MOST] if not each.error]
+    shares, estimated = coverages(rules, found.space, table.columns, found.counts)
+    scored = [_scored(each, near, estimated) for each, near in zip(rules, shares, strict=True)]
     return sorted(scored, key=lambda each: -each.score)
 
 
-def _scored(rule: DenialConstraint) -> Ranked:
+def _scored(rule: DenialConstraint, coverage: float | None, estimated: bool) -> Ranked:
     number = len(rule.predicates)
-    form = FORMS.get(rule.form, FORMS["other"])
-    score = 0.5 * form + 0.5 / max(1, number)
-    what = {"order": "an order rule", "conditional": "an order rule among rows that agree"}
-    reasons = [what[rule.form]] if rule.form in what else []
+    rows = {row for each in rule.predicates for row, _ in (each.left, each.right)}
+    form = "one row" if len(rows) == 1 else rule.form
+    parts = {
+        "form": FORMS.get(form, FORMS["other"]),
+        "succinctness": 1 / max(1, number),
+        "coverage": _UNKNOWN if coverage is None else coverage,
+    }
+    score = sum(WEIGHTS[part] * value for part, value in parts.items())
+    reasons = [_WORDS[form]] if form in _WORDS else []
     reasons.append(f"{number} comparison{'' if number == 1 else 's'}")
+    if coverage is not None:
+        label = ", estimated" if estimated else ""
+        reasons.append(f"coverage {share(round(coverage, 3))}{label}")
     return Ranked(rule, round(score, 4), tuple(reasons))
+
+
+def coverages(
+    rules: Sequence[DenialConstraint],
+    space: Space,
+    columns: Sequence[str],
+    counts: EvidenceCounts | None,
+) -> tuple[list[float | None], bool]:
+    """How near pairs come to breaking each rule, from 0 to 1: a pair that satisfies k of n
+    predicates counts (k + 1) / n. And whether not all evidence was looked at."""
+    if counts is None or not counts.pairs:
+        return [None] * len(rules), False
+    masks, numbers = counts.masks, counts.counts
+    estimated = len(masks) > EVIDENCES
+    if estimated:
+        most = np.argsort(-numbers, kind="stable")[:EVIDENCES]
+        masks, numbers = masks[most], numbers[most]
+    found: list[float | None] = []
+    known: dict[object, NDArray[np.bool_]] = {}
+    for rule in rules:
+        satisfied = np.zeros(len(masks), np.int64)
+        for predicate in rule.predicates:
+            if predicate not in known:
+                atoms = atoms_of(DenialConstraint(rule.table, (predicate,)), space, columns)
+                [mask] = bitsets.from_columns([atoms], space.atoms)
+                known[predicate] = ((mask & ~masks) == 0).all(axis=1)
+            satisfied += known[predicate]
+        weights = (satisfied + 1) / max(1, len(rule.predicates))
+        found.append(float((weights * numbers).sum() / numbers.sum()))
+    return found, estimated

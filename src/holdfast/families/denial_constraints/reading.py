@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from holdfast.model.comparisons import Space
 from holdfast.model.constraints import FORMS, DenialConstraint
+from holdfast.model.errors import MissingFileError
 from holdfast.model.results import Tabular
 
 if TYPE_CHECKING:
+    from holdfast.cover.counts import EvidenceCounts
     from holdfast.kernels.bitsets import Masks
 
 _REPR_SHOWN = 3
@@ -28,8 +30,29 @@ class Denials(Sequence[DenialConstraint], Tabular):
     """The denial constraints that are reported, order rules first, made into values one by one:
     there may be a million of them."""
 
-    def __init__(self, kept: pa.Table, space: Space, table: str, names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        kept: pa.Table,
+        space: Space,
+        table: str,
+        names: Sequence[str],
+        counts: Callable[[], EvidenceCounts] | None = None,
+    ) -> None:
         self._kept, self._space, self._table, self._names = kept, space, table, names
+        self._counts = counts
+
+    @property
+    def space(self) -> Space:
+        """The predicates that they are made of."""
+        return self._space
+
+    @cached_property
+    def counts(self) -> EvidenceCounts | None:
+        """How many pairs of rows show each evidence, where that is counted and still there."""
+        try:
+            return None if self._counts is None else self._counts()
+        except MissingFileError:
+            return None
 
     @cached_property
     def _reported(self) -> tuple[Masks, NDArray[np.float64]]:
@@ -108,7 +131,7 @@ class _Some(Denials):
     """Some of the constraints."""
 
     def __init__(self, whole: Denials, masks: Masks, errors: NDArray[np.float64]) -> None:
-        super().__init__(whole._kept, whole._space, whole._table, whole._names)
+        super().__init__(whole._kept, whole._space, whole._table, whole._names, whole._counts)
         self._some = masks, errors
 
     @property

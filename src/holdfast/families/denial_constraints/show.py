@@ -78,19 +78,18 @@ class DenialList(TablePart):
                 heading += f" (--all shows {'it' if len(found) == 1 else 'them'})"
         page.line(heading + self.limited(table, options), "", 2)
         for each in shown[: page.limit]:
-            _line(page, each)
+            self.line(page, each)
         page.more(len(shown), 4)
 
-
-def _line(page: Page, each: DenialConstraint) -> None:
-    """A rule in words, where there are some, above how it is written."""
-    style = "" if each.error else "green"
-    body = plain(each.body)
-    if each.error:
-        body += f"  (violated by {each.error:.3g} of the ordered row pairs)"
-    words = each.sentence if each.predicates else "there are no two rows"
-    if words is None:
-        page.line(body, style, 4, breaks=BREAKS)
-    else:
-        page.line(plain(words), style, 4)
-        page.line(body, "dim", 6, breaks=BREAKS)
+    def line(self, page: Page, each: DenialConstraint, note: str = "") -> None:
+        """A rule in words, where there are some, above how it is written."""
+        style = "" if each.error else "green"
+        body = plain(each.body)
+        if each.error:
+            body += f"  (violated by {each.error:.3g} of the ordered row pairs)"
+        words = each.sentence if each.predicates else "there are no two rows"
+        if words is None:
+            page.line(body + note, style, 4, breaks=BREAKS)
+        else:
+            page.line(plain(words) + note, style, 4)
+            page.line(body, "dim", 6, breaks=BREAKS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.families.base import Kind
@@ -11,7 +12,8 @@ from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.limits import Limits
-from holdfast.model.ranking import Ranked
+from holdfast.model.ranking import Ranked, broke
+from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
@@ -119,7 +121,28 @@ class FunctionalDependencies(Kind):
         """A cover of them first, by the redundancy that it explains."""
         from holdfast.families.functional_dependencies.rank import ranked
 
-        return ranked(snapshot, table)
+        return ranked(snapshot.tables[table])
+
+    def overview(
+        self, page: Page, snapshot: Snapshot, table: TableSnapshot, ranking: Sequence[Ranked]
+    ) -> None:
+        """Those of the cover that explain redundancy."""
+        from holdfast.families.functional_dependencies.rank import WORTHWHILE
+
+        found = table.functional_dependencies
+        if found is None:
+            return
+        cover = [each for each in ranking if not each.implied_by]
+        first = [each for each in cover if each.score >= WORTHWHILE][:FEW]
+        part = DependencyList()
+        heading = part.heading(len(found))
+        if ranking:
+            heading += "; those that matter:" if first else ", none of which explains redundancy"
+        page.line(heading + part.limited(table, snapshot.options), indent=2)
+        for each in first:
+            page.line(self.body(each.constraint) + broke(each), "green", 4)
+        if first:
+            page.rest(len(found) - len(first))
 
     def explain(self, page: Page, table: TableSnapshot) -> None:
         """By which strategy, and why."""

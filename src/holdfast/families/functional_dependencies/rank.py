@@ -18,15 +18,17 @@ from holdfast.model.ranking import Ranked
 from holdfast.screen.text import share
 
 if TYPE_CHECKING:
-    from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.report.snapshot import TableSnapshot
+
+WORTHWHILE = 0.15
+"""The score from which on a dependency is shown among those that matter."""
 
 MOST = 5_000
 """So many dependencies are ranked, the shortest."""
 
 
-def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
+def ranked(table: TableSnapshot) -> list[Ranked]:
     """The dependencies of a table: a cover of them first, by score, then those that it implies."""
-    table = snapshot.tables[name]
     found = table.functional_dependencies
     if found is None:
         return []

@@ -29,8 +29,8 @@ class DependencyList(TablePart):
         """Shortest first."""
         return table.functional_dependencies or ()
 
-    def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:  # noqa: ARG002
-        """Those that a key implies are counted unless all are shown."""
+    def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:
+        """Those that a key implies are counted unless all are shown; with what implies each."""
         found = self.listed(table)
         heading = self.heading(len(found))
         shown = found
@@ -48,7 +48,20 @@ class DependencyList(TablePart):
                     heading += " (--all shows them)"
                     shown = others
         page.line(heading + self.limited(table, options), "", 2)
+        follows = _implied(table) if verbose and len(found) <= _FEW else {}
         for each in shown[: page.limit]:
             error = f"  (violated by {each.error:.3g} of the row pairs)" if each.error else ""
-            page.line(plain(each.body) + error, "green" if not each.error else "", 4)
+            note = f"  (implied by {follows[each]})" if each in follows else error
+            page.line(plain(each.body) + note, "green" if not each.error else "", 4)
         page.more(len(shown), 4)
+
+
+def _implied(table: TableSnapshot) -> dict[FunctionalDependency, str]:
+    """What the dependencies outside of a cover follow from."""
+    from holdfast.families.functional_dependencies.rank import ranked
+
+    return {
+        each.constraint: plain("; ".join(by.body for by in each.implied_by))
+        for each in ranked(table)
+        if each.implied_by and isinstance(each.constraint, FunctionalDependency)
+    }

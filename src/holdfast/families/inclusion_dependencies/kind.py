@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +11,22 @@ from holdfast.families.inclusion_dependencies.show import ForeignKeyList, Inclus
 from holdfast.model.changes import SHOWN, Broken, KindChanges, KindDiff
 from holdfast.model.constraints import InclusionDependency
 from holdfast.model.options import expect_coverage
-from holdfast.model.ranking import Ranked
+from holdfast.model.ranking import Ranked, broke
+from holdfast.screen.page import FEW
+from holdfast.screen.text import count
 
 if TYPE_CHECKING:
     from holdfast.families.inclusion_dependencies.examine import InclusionExaminer
     from holdfast.families.inclusion_dependencies.reading import Inclusions
     from holdfast.families.known import Step
     from holdfast.families.stored import StoredProfile
-    from holdfast.report.snapshot import Snapshot
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.screen.page import Page
     from holdfast.store.run import Run
+
+
+LIKELY = 0.6
+"""The score from which on a foreign key is shown as a parent."""
 
 
 class InclusionDependencies(Kind):
@@ -113,6 +120,32 @@ class InclusionDependencies(Kind):
         """The foreign keys of a table as they are scored: what its rows belong to."""
         found = [] if snapshot.inclusions is None else snapshot.inclusions.foreign_keys(1.0)
         return [Ranked(each, each.score) for each in found if each.dependent[0].table == table]
+
+    def overview(
+        self,
+        page: Page,
+        snapshot: Snapshot,  # noqa: ARG002  the ranking has it all
+        table: TableSnapshot,  # noqa: ARG002
+        ranking: Sequence[Ranked],
+    ) -> None:
+        """What the rows of a table belong to."""
+        likely = [each for each in ranking if each.score >= LIKELY]
+        if likely:
+            page.line(count(len(likely), "parent"), indent=2)
+        for each in likely[:FEW]:
+            page.line(super().body(each.constraint) + broke(each), "green", 4)
+        page.rest(len(likely) - FEW)
+
+    def overview_of_profile(self, page: Page, snapshot: Snapshot) -> None:
+        """How many there are."""
+        found = snapshot.inclusions
+        if found is None:
+            return
+        number, keys = len(InclusionList().listed(snapshot)), len(ForeignKeyList().listed(snapshot))
+        if number:
+            page.line()
+            foreign = f", {keys:,} of them into a key" if keys else ""
+            page.line(count(number, *self.nouns) + foreign)
 
     def body(self, constraint: InclusionDependency) -> str:
         """With what is left of one that broke."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.families.base import Kind
@@ -10,7 +11,8 @@ from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import Key
 from holdfast.model.limits import Limits
-from holdfast.model.ranking import Ranked
+from holdfast.model.ranking import Ranked, broke
+from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.families.known import Known, Step
     from holdfast.families.stored import StoredTable
     from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.screen.page import Page
     from holdfast.store.run import Run
     from holdfast.table.state import Table
 
@@ -106,6 +109,19 @@ class Keys(Kind):
         """Keys that hold in one version alone."""
         old, new = before.tables[table], after.tables[table]
         return KindDiff(_more(new, old), _more(old, new))
+
+    def overview(
+        self, page: Page, snapshot: Snapshot, table: TableSnapshot, ranking: Sequence[Ranked]
+    ) -> None:
+        """Those that somebody would declare."""
+        if not ranking:
+            super().overview(page, snapshot, table, ranking)
+            return
+        part = KeyList()
+        page.line(part.heading(len(table.keys)) + part.limited(table, snapshot.options), indent=2)
+        for each in ranking[:FEW]:
+            page.line(self.body(each.constraint) + broke(each), "green", 4)  # type: ignore[arg-type]
+        page.rest(len(table.keys) - FEW)
 
     def body(self, constraint: Key) -> str:
         """Its columns alone: the heading says that it is a key."""
