@@ -217,7 +217,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(shown),
             TableRanking(
                 Grain("orders", key, ", ".join(reasons)),
-                {"keys": [Ranked(key, 0.778, reasons, stability=Stability(2, 12, 0))]},
+                {"keys": [Ranked(key, 0.778, reasons, stability=Stability(2, 12, 2))]},
             ).to_dict(),
             forms.show(Snapshot(3, created, options, {"orders": depending})),
             forms.show(ruled),

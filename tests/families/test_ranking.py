@@ -106,6 +106,7 @@ def test_what_survives_batches_comes_before_what_broke(tmp_path: Path) -> None:
     assert last is not None
     assert (first.batches, first.rows, first.broke) == (3, 4, 0)
     assert (last.batches, last.rows, last.broke, last.since) == (1, 2, 1, 3)
+    assert last.sentence == "held through 1 batch with 2 changed rows, broke once before"
     assert first.confidence == pytest.approx(0.8)
     assert last.confidence == pytest.approx(0.5)
     assert profile.grain("t").reason == "one column, held through 3 batches with 4 changed rows"

@@ -67,11 +67,20 @@ def _past(found: Sequence[tuple[Commit, bool | None]], tables: Sequence[str]) ->
     at_least = before is None and last.first > 1
     stability = None
     if last.holds:
-        batches = [_event(by_version[each]) for each in range(last.first + 1, last.last + 1)]
-        tried = [each for each in batches if each.table in tables]
-        rows = sum(each.inserted + each.deleted + each.updated for each in tried)
+        tried = {
+            each.first: [
+                event
+                for version in range(each.first + 1, each.last + 1)
+                if (event := _event(by_version[version])).table in tables
+            ]
+            for each in stretches
+            if each.holds
+        }
+        now = tried[last.first]
+        rows = sum(each.inserted + each.deleted + each.updated for each in now)
+        survived = sum(map(len, tried.values()))
         known_from = next(each.first for each in stretches if each.holds is not None)
-        stability = Stability(len(tried), rows, broke, last.first, known_from)
+        stability = Stability(len(now), rows, survived, broke, last.first, known_from)
     return Past(tuple(stretches), _event(by_version[last.first]), at_least, broke, stability)
 
 

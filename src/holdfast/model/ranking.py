@@ -18,30 +18,34 @@ UNTRIED = 0.5
 class Stability:
     """How a constraint stood up to the batches of its tables.
 
-    >>> Stability(batches=0, rows=0, broke=0).confidence
+    >>> Stability(batches=0, rows=0).confidence
     0.5
-    >>> Stability(batches=8, rows=500, broke=0).confidence
+    >>> Stability(batches=8, rows=500, survived=8).confidence
     0.9
     """
 
     batches: int  # that it has survived since it came, or since the history begins
     rows: int  # that those batches inserted, deleted or updated
-    broke: int  # how often it broke in the history
+    survived: int = 0  # batches in all of the history
+    broke: int = 0  # how often it did
     since: int = 1  # the version from which on it has held
     known_from: int = 1  # the version with which the history of it begins
 
     @property
     def confidence(self) -> float:
         """From 0 to 1: the share of batches that it survives, by the rule of succession."""
-        return (self.batches + 1) / (self.batches + self.broke + 2)
+        return (self.survived + 1) / (self.survived + self.broke + 2)
 
     @property
     def sentence(self) -> str:
         """For how long it has held."""
         batches = f"{self.batches:,} batch{'' if self.batches == 1 else 'es'}"
         rows = f"{self.rows:,} changed row{'' if self.rows == 1 else 's'}"
-        held = f"held through {batches} with {rows}" if self.batches else "not tried by a batch yet"
         often = "once" if self.broke == 1 else f"{self.broke:,} times"
+        if self.batches:
+            held = f"held through {batches} with {rows}"
+        else:
+            held = f"back since version {self.since}" if self.broke else "not tried by a batch yet"
         return held + (f", broke {often} before" if self.broke else "")
 
     def to_dict(self) -> dict[str, Any]:
@@ -49,6 +53,7 @@ class Stability:
         return {
             "batches": self.batches,
             "rows": self.rows,
+            "survived": self.survived,
             "broke": self.broke,
             "since": self.since,
             "known_from": self.known_from,
