@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         Tally,
     )
     from holdfast.model.explanation import (
+        ChangedRows,
         Event,
         Example,
         Explanation,
@@ -125,6 +126,7 @@ _PLACES = {
     "SourceError": "model.errors",
     "StoreError": "model.errors",
     "UnknownTableError": "model.errors",
+    "ChangedRows": "model.explanation",
     "Event": "model.explanation",
     "Example": "model.explanation",
     "Explanation": "model.explanation",
@@ -170,6 +172,7 @@ __all__ = [
     "BatchChanges",
     "BatchError",
     "Broken",
+    "ChangedRows",
     "Changes",
     "Choice",
     "Cluster",

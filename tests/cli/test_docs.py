@@ -50,6 +50,7 @@ from holdfast.model.expectations import (
     Tally,
 )
 from holdfast.model.explanation import (
+    ChangedRows,
     Event,
     Example,
     Explanation,
@@ -194,7 +195,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
         Violations(2, 1, 1, 499_500, Removal(1, 1), (Example(2, pair),), 499_500),
         Past(
             (Stretch(1, 2, True), Stretch(3, 3, False)),
-            Event(3, created, "orders", "monday", 10), broke=1,
+            Event(3, created, "monday", (ChangedRows("orders", 10),)), broke=1,
         ),
         Nearby((Key("orders", columns),)), ("city", "day"),
     )  # fmt: skip

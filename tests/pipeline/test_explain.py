@@ -352,6 +352,27 @@ def test_when_and_by_which_batch_it_broke(tmp_path: Path) -> None:
     assert longer.past.stability.batches == 4
 
 
+def test_a_batch_of_several_tables(tmp_path: Path) -> None:
+    store, runner = Store.create(tmp_path / "p"), InProcess(2)
+    inputs = {name: row_input(1, [(1,), (2,)]) for name in ("a", "b")}
+    flow.profile(runner, store, inputs, families.completed(Options()), no_progress)
+    batches = {
+        "a": flow.Batch(inserts=row_input(1, [(3,), (4,)]), batch_id="monday"),
+        "b": flow.Batch(inserts=row_input(1, [(3,)]), batch_id="monday"),
+    }
+    flow.apply_together(runner, store, batches, no_progress)
+    profile = Profile(store)
+    profile._runner = runner
+    told = profile.explain("a(c0) in b(c0)").past
+    assert told.since is not None
+    assert told.since.batch_id == "monday"
+    assert [(e.table, e.inserted) for e in told.since.tables] == [("a", 2), ("b", 1)]
+    kept = profile.explain("b(c0) in a(c0)").past.stability
+    assert kept is not None
+    assert (kept.batches, kept.rows) == (1, 3)
+    assert profile.rank("a")["keys"][0].stability is not None
+
+
 def test_what_was_before_a_kind_was_looked_for_is_not_known(tmp_path: Path) -> None:
     shop = Shop(tmp_path / "p", 3, [(1, 1, 1), (2, 1, 1)], Options(kinds=("inds",)))
     profile = profile_of(shop)

@@ -10,7 +10,7 @@ from holdfast.families.examine import Examiner, Version
 from holdfast.model.commits import Commit
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import MissingFileError
-from holdfast.model.explanation import Event, Past, Stretch
+from holdfast.model.explanation import ChangedRows, Event, Past, Stretch
 from holdfast.model.ranking import Stability
 from holdfast.store import Store
 
@@ -69,31 +69,34 @@ def _past(found: Sequence[tuple[Commit, bool | None]], tables: Sequence[str]) ->
     if last.holds:
         tried = {
             each.first: [
-                event
+                rows
                 for version in range(each.first + 1, each.last + 1)
-                if (event := _event(by_version[version])).table in tables
+                if (rows := _changed(by_version[version], tables)) is not None
             ]
             for each in stretches
             if each.holds
         }
         now = tried[last.first]
-        rows = sum(each.inserted + each.deleted + each.updated for each in now)
         survived = sum(map(len, tried.values()))
         known_from = next(each.first for each in stretches if each.holds is not None)
-        stability = Stability(len(now), rows, survived, broke, last.first, known_from)
+        stability = Stability(len(now), sum(now), survived, broke, last.first, known_from)
     return Past(tuple(stretches), _event(by_version[last.first]), at_least, broke, stability)
+
+
+def _changed(commit: Commit, tables: Sequence[str]) -> int | None:
+    """How many rows of some tables a batch changed; None: it was about others."""
+    mine = [each.number for each in _event(commit).tables if each.table in tables]
+    return sum(mine) if mine else None
 
 
 def _event(commit: Commit) -> Event:
     changes = commit.changes
     if changes is None:
         return Event(commit.version, commit.created)
-    return Event(
-        commit.version,
-        commit.created,
-        changes["table"],
-        changes["batch_id"],
-        changes["inserted"],
-        changes["deleted"],
-        changes["updated"],
+    # The changes of one table stand for themselves.
+    by_table = changes["tables"] if "tables" in changes else {changes["table"]: changes}
+    rows = tuple(
+        ChangedRows(name, each["inserted"], each["deleted"], each["updated"])
+        for name, each in by_table.items()
     )
+    return Event(commit.version, commit.created, changes["batch_id"], rows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from holdfast.model.constraints import Constraint, Row
@@ -120,27 +120,40 @@ class Stretch:
 
 
 @dataclass(frozen=True)
+class ChangedRows:
+    """How many rows of a table a batch changed."""
+
+    table: str
+    inserted: int = 0
+    deleted: int = 0
+    updated: int = 0
+
+    @property
+    def number(self) -> int:
+        """All of them."""
+        return self.inserted + self.deleted + self.updated
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class Event:
     """The version in which something happened to a rule, and the batch that did it."""
 
     version: int
     created: str
-    table: str | None = None  # None: no batch, but the first profile, or kinds that were added
     batch_id: str | None = None
-    inserted: int = 0
-    deleted: int = 0
-    updated: int = 0
+    tables: tuple[ChangedRows, ...] = ()  # none: the first profile, or kinds that were added
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {
             "version": self.version,
             "created": self.created,
-            "table": self.table,
             "batch_id": self.batch_id,
-            "inserted": self.inserted,
-            "deleted": self.deleted,
-            "updated": self.updated,
+            "tables": [each.to_dict() for each in self.tables],
         }
 
 

@@ -42,7 +42,7 @@ from holdfast.model.expectations import (
     involved,
     is_of_rows,
 )
-from holdfast.model.explanation import Example, Explanation, Past
+from holdfast.model.explanation import ChangedRows, Example, Explanation, Past
 from holdfast.model.names import listed
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.screen.page import GAP, WIDEST_CELL, figures
@@ -235,13 +235,17 @@ def _standing(told: Explanation) -> str:
     when = f"version {since.version} of {moment(since.created)} UTC"
     if since.version == 1:
         return f"{verb}, since the first version"
-    if since.table is None:
+    if not since.tables:
         return f"{verb}, {least}since {when}"
     batch = f"batch {plain(since.batch_id)!r}" if since.batch_id else "a batch"
-    sizes = {"inserted": since.inserted, "deleted": since.deleted, "updated": since.updated}
-    rows = ", ".join(f"{number:,} {what}" for what, number in sizes.items() if number)
-    did = f"{batch} for {plain(since.table)} ({rows or 'no rows changed'})"
-    return f"{verb}, {least}since {when}: {did}"
+    did = ", ".join(f"{plain(each.table)} ({_sizes(each)})" for each in since.tables)
+    return f"{verb}, {least}since {when}: {batch} for {did}"
+
+
+def _sizes(rows: ChangedRows) -> str:
+    sizes = {"inserted": rows.inserted, "deleted": rows.deleted, "updated": rows.updated}
+    told = ", ".join(f"{number:,} {what}" for what, number in sizes.items() if number)
+    return told or "no rows changed"
 
 
 def _course(past: Past) -> Iterator[str]:
