@@ -598,10 +598,11 @@ class Profile:
                 lambda: flow.violations(runner, self._store, parsed, limit, self._progress)
             )
 
-    def explain(self, rule: str, limit: int = EXAMPLES) -> Explanation:
+    def explain(self, rule: str, limit: int = EXAMPLES, mask: bool = False) -> Explanation:
         """All that can be said of a rule, as in ``"orders: key(customer, day)"``: whether it holds
         and since when, which rows violate it (``limit`` examples) and how many would have to go,
-        what holds instead of it, and which part of it is enough."""
+        what holds instead of it, and which part of it is enough. With ``mask`` the rows of examples
+        have numbers in place of values."""
         parsed = parse(rule)
         if limit < 0:
             raise InputError(f"limit cannot be negative, but is {limit}")
@@ -609,7 +610,9 @@ class Profile:
 
         with _plain_interrupts():
             return self._store.retried(
-                lambda: flow.explain(self._running, self._store, parsed, limit, self._progress)
+                lambda: flow.explain(
+                    self._running, self._store, parsed, limit, self._progress, mask
+                )
             )
 
     def agree_sets(

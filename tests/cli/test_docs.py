@@ -192,7 +192,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
     chosen = Predicates(wide, space, Space("denial", 4, compared))
     explained = Explanation(
         Key("orders", ("city", "day")), "keys", "orders", 3, False, 1000,
-        Violations(2, 1, 1, 499_500, Removal(1, 1), (Example(2, pair),), 499_500),
+        Violations(2, 1, 1, 499_500, Removal(1, 1), (Example(2, pair),)),
         Past(
             (Stretch(1, 2, True), Stretch(3, 3, False)),
             Event(3, created, "monday", (ChangedRows("orders", 10),)), broke=1,

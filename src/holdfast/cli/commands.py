@@ -611,6 +611,7 @@ def explain(
     limit: Annotated[
         int | None, _flag("--limit", "Show so many examples of what violates it.", "N")
     ] = None,
+    mask: Annotated[bool, _flag("--mask", "Show numbers in place of values.")] = False,
     output: OutputFormat = Output.TEXT,
     master: Master = None,
     remote: Remote = None,
@@ -627,7 +628,7 @@ def explain(
     spark = _spark(master, remote, conf)
     with _progress(quiet) as progress:
         opened = _open(directory, spark, progress)
-        told = opened.explain(rule, EXAMPLES if limit is None else limit)
+        told = opened.explain(rule, EXAMPLES if limit is None else limit, mask)
     if output == Output.JSON:
         _print_json(told.to_dict())
     else:

@@ -11,7 +11,7 @@ it (Hydra, PVLDB 2017, theorem 2).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -182,6 +182,22 @@ def looked_up(scope: Scope, batch: Iterable[Segment], lookups: tuple[LookUp, ...
         (lookup_tasks.looked_up, lookup_tasks.LookedUp(*how, part, parts)) for part in range(parts)
     ]
     return Evidence.none(scope.space.atoms).joined(_evidence(runner.run(calls)))
+
+
+def satisfying(scope: Scope, sets: Sequence[tuple[int, ...]]) -> int | None:
+    """How many ordered pairs of rows satisfy each of some sets of atoms, added up; None: too many
+    would have to be compared."""
+    with _coded(scope) as planes:
+        parts = scope.runner.tasks if scope.pairs > thresholds.current.share_pairs else 1
+        calls: list[Call] = [
+            (examine.opposed_pairs, examine.Opposed(planes, atoms, part, parts))
+            for atoms in sets
+            for part in range(parts)
+        ]
+        told = [each.facts for some in scope.runner.run(calls) for each in some]
+    if any("too_many" in facts for facts in told):
+        return None
+    return int(sum(facts["pairs"] for facts in told))
 
 
 def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:

@@ -74,6 +74,11 @@ class Examiner(ABC, Generic[R]):
     def violations(self, question: Question, rule: R) -> Violations:
         """What violates it now."""
 
+    def tested(self, question: Question, rule: R, found: Violations) -> int | None:  # noqa: ARG002
+        """How many pairs of rows nearly violate a rule that holds: all but one of its conditions
+        are met. For a dependency, those that agree on the left; for an inclusion, rows."""
+        return found.tested
+
     def nearby(self, question: Question, rule: R, holds: bool) -> Nearby:  # noqa: ARG002
         """The rules near it."""
         return Nearby()

@@ -96,5 +96,5 @@ def agreeing(
         orders * every,
         Removal(removed, removed),
         question.examples(table, results),
-        orders * (every if rhs is None else agreeing),
+        None if rhs is None else orders * agreeing,
     )

@@ -10,7 +10,7 @@ from holdfast.families.examine import Version
 from holdfast.families.past import pasts
 from holdfast.families.question import Question
 from holdfast.model.constraints import Rule
-from holdfast.model.explanation import EXAMPLE_ROWS, Explanation
+from holdfast.model.explanation import EXAMPLE_ROWS, Explanation, masked
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run
@@ -19,9 +19,14 @@ from holdfast.tasks.runner import Runner
 
 
 def explain(
-    running: Callable[[], Runner], store: Store, rule: Rule, limit: int, progress: Progress
+    running: Callable[[], Runner],
+    store: Store,
+    rule: Rule,
+    limit: int,
+    progress: Progress,
+    mask: bool = False,
 ) -> Explanation:
-    """Everything about a rule, in the current version."""
+    """Everything about a rule, in the current version; with ``mask``, without values."""
     examiner = families.examiner(rule)
     with store.reading() as lease:
         commit = store.read(lease.version)
@@ -33,7 +38,10 @@ def explain(
         progress("search", table=tables[0])
         violations = examiner.violations(question, rule)
         holds = not (violations.examples or violations.rows or violations.pairs)
-        violations = replace(violations, examples=violations.examples[:limit])
+        tested = examiner.tested(question, rule, violations) if holds else None
+        examples = violations.examples[:limit]
+        examples = masked(examples) if mask else examples
+        violations = replace(violations, examples=examples, tested=tested)
         nearby = examiner.nearby(question, rule, holds)
         [past] = pasts(store, lease.version, [(examiner, rule)])
         same, apart = examiner.cells(rule)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from holdfast.model.constraints import Constraint, Row
@@ -58,7 +61,7 @@ class Violations:
     of_pairs: int | None = None  # all there are
     removal: Removal | None = None
     examples: tuple[Example, ...] = ()
-    tested: int | None = None  # pairs (for an inclusion, rows) that could have violated it
+    tested: int | None = None  # of a rule that holds: pairs (of an inclusion, rows) that try it
     coverage: float | None = None  # of an inclusion
 
     @property
@@ -176,6 +179,49 @@ class Past:
             "stretches": [each.to_dict() for each in self.stretches],
             "stability": self.stability.to_dict() if self.stability else None,
         }
+
+
+def masked(examples: Iterable[Example]) -> tuple[Example, ...]:
+    """The same without their values: in each column numbers stand for them, the same for equal
+    ones and in their order where they have one. A null stays one.
+
+    >>> rows = ({"city": "Rome", "age": 31}, {"city": "Oslo", "age": None})
+    >>> masked([Example(2, rows)])[0].shown
+    ({'city': 'value 2', 'age': 'value 1'}, {'city': 'value 1', 'age': None})
+    """
+    examples = tuple(examples)
+    values: dict[str, set[str]] = {}
+    for example in examples:
+        for row in example.shown:
+            for name, value in row.items():
+                values.setdefault(name, set()).update([] if value is None else [_plain(value)])
+    numbers = {
+        name: {text: f"value {at}" for at, text in enumerate(sorted(some, key=_order), 1)}
+        for name, some in values.items()
+    }
+    return tuple(
+        Example(
+            example.rows,
+            tuple(
+                {name: None if v is None else numbers[name][_plain(v)] for name, v in row.items()}
+                for row in example.shown
+            ),
+        )
+        for example in examples
+    )
+
+
+def _plain(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+def _order(text: str) -> tuple[int, Any]:
+    """Numbers by their size, decimals that are text too; everything else as text."""
+    value = json.loads(text)
+    try:
+        return 0, Decimal(str(value)) + 0
+    except InvalidOperation:
+        return 1, text
 
 
 @dataclass(frozen=True)

@@ -267,8 +267,9 @@ def _numbers(told: Explanation) -> Iterator[str]:
     found, rows = told.violations, count(told.rows, "row")
     if told.holds:
         if found.tested is not None:
-            what = "row pairs" if found.of_pairs is not None else "rows"
-            yield f"{found.tested:,} {what} could have violated it"
+            what = "row pair" if found.of_pairs is not None else "row"
+            nearly = "come near to violating it" if found.of_pairs is not None else "try it"
+            yield f"tested by {count(found.tested, what)} that {nearly}"
         return
     if found.rows is None:
         yield "too many pairs would have to be compared to count what violates it"

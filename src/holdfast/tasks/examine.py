@@ -266,6 +266,20 @@ def opposed_rows(item: Opposed) -> Iterator[TaskResult]:
     yield TaskResult(facts)
 
 
+def opposed_pairs(item: Opposed) -> Iterator[TaskResult]:
+    """The number of pairs alone."""
+    form = _form(item.planes, item.atoms)
+    if form is None:
+        yield TaskResult({"pairs": 0})
+    elif form.work > thresholds.current.examined_pairs:
+        yield TaskResult({"too_many": form.work})
+    else:
+        rows = item.planes.rows
+        low, high = rows * item.part // item.parts, rows * (item.part + 1) // item.parts
+        mine = form.of_t((form.t >= low) & (form.t < high))
+        yield TaskResult({"pairs": int(opposed.partners(mine, form.s_side, rows).sum())})
+
+
 def matched(item: Matched) -> Iterator[TaskResult]:
     """How many rows can be t, and s, by what they are themselves; and how many pairs were paired
     off: as many rows have to go at least. Every violating pair has a row among them, and of these

@@ -94,6 +94,19 @@ class DenialExaminer(Examiner[DenialConstraint]):
         groups = found.groups if grouped else None
         return Violations(found.rows, groups, found.pairs, every, removal, examples)
 
+    def tested(self, question: Question, rule: DenialConstraint, found: Violations) -> int | None:
+        """The ordered pairs that satisfy all predicates but one; of single rows nothing is told."""
+        table = question.table(rule.table)
+        if rule.plain is not None or _single_rows(rule) or table.rows < 2:
+            return found.tested
+        space = space_of(rule, table.columns)
+        names = table.columns.names
+        some = [
+            atoms_of(DenialConstraint(rule.table, fewer), space, names)
+            for fewer in combinations(rule.predicates, len(rule.predicates) - 1)
+        ]
+        return completion.satisfying(_scope(question, rule, space), some)
+
     def nearby(self, question: Question, rule: DenialConstraint, holds: bool) -> Nearby:
         """Constraints with more predicates, or with fewer or weaker ones."""
         known = _Stored.of(question.version, rule)
