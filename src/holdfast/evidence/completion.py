@@ -89,7 +89,7 @@ def complete(
     ``known`` is evidence that pairs of living rows show, of which nothing is sampled then; ``held``
     are sets that no pair satisfies.
     """
-    with _coded(scope) as planes:
+    with coded(scope) as planes:
         state = _State(scope, planes, max_comparisons)
         if held is not None:
             state.hold(held)
@@ -112,15 +112,20 @@ def sampled(scope: Scope) -> Sampled:
 
 def validate(scope: Scope, candidates: U64) -> tuple[Evidence, Flags]:
     """Which of some sets are satisfied by a pair of rows, and evidence that shows it."""
-    with _coded(scope) as planes:
+    with coded(scope) as planes:
         results = scope.runner.run(_searching(scope, planes, candidates))
     found = Evidence.none(scope.space.atoms).joined(_evidence(results))
     return found, _refuted(results, len(candidates))
 
 
+def refuted(scope: Scope, planes: Planes, candidates: U64) -> Flags:
+    """Which of some sets are satisfied by a pair of rows."""
+    return _refuted(scope.runner.run(_searching(scope, planes, candidates)), len(candidates))
+
+
 def violating(scope: Scope, atoms: tuple[int, ...], most: int) -> I64:
     """Pairs of rows that satisfy a set of atoms, at most so many, by their ids: row t first."""
-    with _coded(scope) as planes:
+    with coded(scope) as planes:
         call: Call = (tasks.shown, tasks.Violating(planes, (atoms,), most))
         found = [each.arrays["pairs"] for each in scope.runner.run([call])[0]]
     return np.concatenate([np.empty((0, 2), np.int64), *found])[:most]
@@ -139,22 +144,19 @@ class Examined:
     shown: I64  # pairs of row ids, t first
 
 
-def examined(scope: Scope, atoms: tuple[int, ...], most: int, count: bool = True) -> Examined:
+def examined(
+    scope: Scope, planes: Planes, atoms: tuple[int, ...], most: int, count: bool = True
+) -> Examined:
     """What violates a set of atoms, in numbers and a few pairs; without ``count`` only the pairs,
     and the rows that fit by themselves."""
-    with _coded(scope) as planes:
-        parts = scope.runner.tasks if scope.pairs > thresholds.current.share_pairs else 1
-        calls: list[Call] = [
-            (tasks.shown, tasks.Violating(planes, (atoms,), most)),
-            (examine.matched, examine.Matched(planes, atoms, count)),
-        ]
-        if count:
-            calls += [
-                (examine.opposed_rows, examine.Opposed(planes, atoms, part, parts))
-                for part in range(parts)
-            ]
-        scope.progress("search")
-        shown, [paired], *opposed = scope.runner.run(calls)
+    calls: list[Call] = [
+        (tasks.shown, tasks.Violating(planes, (atoms,), most)),
+        (examine.matched, examine.Matched(planes, atoms, count)),
+    ]
+    if count:
+        calls += [(examine.opposed_rows, each) for each in _parted(scope, planes, atoms)]
+    scope.progress("search")
+    shown, [paired], *opposed = scope.runner.run(calls)
     none = np.empty((0, 2), np.int64)
     pairs = np.concatenate([none, *(each.arrays["pairs"] for each in shown)])[:most]
     told = [each.facts for some in opposed for each in some]
@@ -184,20 +186,22 @@ def looked_up(scope: Scope, batch: Iterable[Segment], lookups: tuple[LookUp, ...
     return Evidence.none(scope.space.atoms).joined(_evidence(runner.run(calls)))
 
 
-def satisfying(scope: Scope, sets: Sequence[tuple[int, ...]]) -> int | None:
+def satisfying(scope: Scope, planes: Planes, sets: Sequence[tuple[int, ...]]) -> int | None:
     """How many ordered pairs of rows satisfy each of some sets of atoms, added up; None: too many
     would have to be compared."""
-    with _coded(scope) as planes:
-        parts = scope.runner.tasks if scope.pairs > thresholds.current.share_pairs else 1
-        calls: list[Call] = [
-            (examine.opposed_pairs, examine.Opposed(planes, atoms, part, parts))
-            for atoms in sets
-            for part in range(parts)
-        ]
-        told = [each.facts for some in scope.runner.run(calls) for each in some]
+    calls: list[Call] = [
+        (examine.opposed_pairs, each) for atoms in sets for each in _parted(scope, planes, atoms)
+    ]
+    told = [each.facts for some in scope.runner.run(calls) for each in some]
     if any("too_many" in facts for facts in told):
         return None
     return int(sum(facts["pairs"] for facts in told))
+
+
+def _parted(scope: Scope, planes: Planes, atoms: tuple[int, ...]) -> list[examine.Opposed]:
+    """One part of the rows for each task, where there are enough pairs."""
+    parts = scope.runner.tasks if scope.pairs > thresholds.current.share_pairs else 1
+    return [examine.Opposed(planes, atoms, part, parts) for part in range(parts)]
 
 
 def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:
@@ -212,7 +216,7 @@ def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:
 
 
 @contextmanager
-def _coded(scope: Scope) -> Iterator[Planes]:
+def coded(scope: Scope) -> Iterator[Planes]:
     """The table in planes of codes, in files that are removed afterwards."""
     if not scope.space.comparisons:
         raise ValueError(f"the space {scope.space.name!r} has nothing to compare rows in")

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from holdfast.evidence import completion
+from holdfast.evidence.completion import Scope
 from holdfast.families.examine import Version
 from holdfast.model.commits import Commit
+from holdfast.model.comparisons import Space
 from holdfast.model.explanation import Example, Removal, Violations
 from holdfast.store.run import Run
 from holdfast.table.placement import parts
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks import examine as tasks
+from holdfast.tasks.completion import Planes
 from holdfast.tasks.examine import Shown
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call
@@ -30,11 +35,19 @@ class Question:
     run: Run
     commit: Commit
     shown: Shown
+    held: ExitStack  # what is needed until all is answered
+    _planes: dict[Space, Planes] = field(default_factory=dict)
 
     @cached_property
     def version(self) -> Version:
         """What the version says itself."""
         return Version(self.run.store, self.commit)
+
+    def coded(self, scope: Scope) -> Planes:
+        """A table in planes of codes, which are made once."""
+        if scope.space not in self._planes:
+            self._planes[scope.space] = self.held.enter_context(completion.coded(scope))
+        return self._planes[scope.space]
 
     def table(self, name: str) -> Table:
         """A table's rows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 
 from holdfast import families
@@ -28,13 +29,13 @@ def explain(
 ) -> Explanation:
     """Everything about a rule, in the current version; with ``mask``, without values."""
     examiner = families.examiner(rule)
-    with store.reading() as lease:
+    with store.reading() as lease, ExitStack() as held:
         commit = store.read(lease.version)
         rule = examiner.expected(Version(store, commit), rule)
         tables = examiner.tables(rule)
         run = Run(running(), store, commit.options, lease, progress)
         # Where pairs are too many to be counted, an example is what shows that there are any.
-        question = Question(run, commit, Shown(max(1, limit), EXAMPLE_ROWS))
+        question = Question(run, commit, Shown(max(1, limit), EXAMPLE_ROWS), held)
         progress("search", table=tables[0])
         violations = examiner.violations(question, rule)
         holds = not (violations.examples or violations.rows or violations.pairs)

@@ -76,7 +76,9 @@ class DenialExaminer(Examiner[DenialConstraint]):
         scope = _scope(question, rule, space)
         atoms = atoms_of(rule, space, table.columns.names)
         alone = _single_rows(rule)
-        found = completion.examined(scope, atoms, question.shown.groups, count=not alone)
+        found = completion.examined(
+            scope, question.coded(scope), atoms, question.shown.groups, count=not alone
+        )
         rows = question.rows(table, list(found.shown))
         examples = tuple(Example(2, each) for each in rows)
         if alone:
@@ -105,7 +107,8 @@ class DenialExaminer(Examiner[DenialConstraint]):
             atoms_of(DenialConstraint(rule.table, fewer), space, names)
             for fewer in combinations(rule.predicates, len(rule.predicates) - 1)
         ]
-        return completion.satisfying(_scope(question, rule, space), some)
+        scope = _scope(question, rule, space)
+        return completion.satisfying(scope, question.coded(scope), some)
 
     def nearby(self, question: Question, rule: DenialConstraint, holds: bool) -> Nearby:
         """Constraints with more predicates, or with fewer or weaker ones."""
@@ -126,8 +129,8 @@ class DenialExaminer(Examiner[DenialConstraint]):
             return Nearby(notes=(why,))
         some = [each for size in range(len(atoms)) for each in combinations(atoms, size)]
         masks = bitsets.from_columns(some, space.atoms)
-        _, refuted = completion.validate(_scope(question, rule, space), masks)
-        held = masks[~refuted]
+        scope = _scope(question, rule, space)
+        held = masks[~completion.refuted(scope, question.coded(scope), masks)]
         least = [k for k in range(len(held)) if not _contains_other(held, k)]
         parts = constraints(held[least], space, rule.table, names)
         return Nearby((), tuple(parts[:NEAREST]), not len(held))
