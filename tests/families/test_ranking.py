@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import Options, Profile, families, flow, sample
+from holdfast.families import ranking
 from holdfast.families.denial_constraints.rank import coverages
 from holdfast.families.functional_dependencies.rank import covered
 from holdfast.families.keys.rank import ranked as rank_keys
@@ -110,6 +111,19 @@ def test_what_survives_batches_comes_before_what_broke(tmp_path: Path) -> None:
     assert first.confidence == pytest.approx(0.8)
     assert last.confidence == pytest.approx(0.5)
     assert profile.grain("t").reason == "one column, held through 3 batches with 4 changed rows"
+
+
+def test_not_more_is_read_than_is_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shop = Shop(tmp_path / "p", 3, [(1, 1, 1), (2, 2, 2)], Options(kinds=("keys",)))
+    for number in range(3, 6):
+        shop.apply(inserts=[(number, 1, number)])
+    whole = Profile(shop.store).rank("t")["keys"][0].stability
+    monkeypatch.setattr(ranking, "READ", 1)
+    part = Profile(shop.store).rank("t")["keys"][0].stability
+    assert whole is not None
+    assert part is not None
+    assert (whole.batches, whole.known_from) == (3, 1)
+    assert part.known_from > 1
 
 
 def test_a_table_without_a_grain(tmp_path: Path) -> None:

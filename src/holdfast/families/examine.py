@@ -12,16 +12,51 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from holdfast.families.stored import StoredTable
 from holdfast.model.commits import Commit
 from holdfast.model.constraints import Constraint
 from holdfast.model.explanation import Nearby, Violations
 from holdfast.store import Store
+from holdfast.store.codecs import matrix_of
 
 if TYPE_CHECKING:
     from holdfast.families.question import Question
 
+U64 = NDArray[np.uint64]
 R = TypeVar("R", bound=Constraint)
+
+
+@dataclass(frozen=True)
+class ExactSets:
+    """Minimal sets that no pair violates, with the rhs of each."""
+
+    masks: U64
+    rhs: NDArray[np.int32]
+
+    @staticmethod
+    def of(kept: pa.Table, atoms: int) -> ExactSets:
+        """Those of a file, through its buffers: pyarrow's own ways would import pandas."""
+        rhs, error = _numbers(kept, "rhs", np.int32), _numbers(kept, "error", np.float64)
+        masks = matrix_of(kept.column("mask"), max(1, -(-atoms // 64)))
+        return ExactSets(masks[error == 0], rhs[error == 0])
+
+    def of_rhs(self, rhs: int) -> U64:
+        """The sets of one rhs."""
+        found: U64 = self.masks[self.rhs == rhs]
+        return found
+
+
+def _numbers(kept: pa.Table, name: str, dtype: type) -> NDArray[Any]:
+    parts: list[NDArray[Any]] = [np.empty(0, dtype)]
+    for chunk in kept.column(name).chunks:
+        if len(chunk):
+            data = np.frombuffer(chunk.buffers()[1], dtype)
+            parts.append(data[chunk.offset : chunk.offset + len(chunk)])
+    return np.concatenate(parts)
 
 
 @dataclass(frozen=True)
@@ -31,11 +66,24 @@ class Version:
     store: Store
     commit: Commit
     _tables: dict[str, StoredTable] = field(default_factory=dict)
+    _sets: dict[tuple[str, str], ExactSets] = field(default_factory=dict)
 
     @cached_property
     def options(self) -> dict[str, Any]:
         """The options of the profile."""
         return self.commit.options.to_dict()
+
+    @property
+    def read(self) -> int:
+        """How many minimal sets were read so far."""
+        return sum(len(each.masks) for each in self._sets.values())
+
+    def sets(self, name: str, space: str, atoms: int) -> ExactSets:
+        """The minimal sets of a table that no pair violates."""
+        if (name, space) not in self._sets:
+            table = self.table(name)
+            self._sets[name, space] = ExactSets.of(table.file("sets", space), atoms)
+        return self._sets[name, space]
 
     def table(self, name: str) -> StoredTable:
         """A table's part of it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -21,25 +21,29 @@ Asked = tuple[Examiner[Any], Constraint]
 
 
 def pasts(
-    store: Store, version: int, asked: Sequence[Asked], looked_back: int = LOOKED_BACK
+    store: Store,
+    version: int,
+    asked: Sequence[Asked],
+    looked_back: int = LOOKED_BACK,
+    most: int | None = None,
 ) -> list[Past]:
-    """The past of each rule up to a version."""
+    """The past of each rule up to a version: of so many versions, and with ``most`` of no more
+    than that number of minimal sets, because a table may have a million in each."""
     found: list[list[tuple[Commit, bool | None]]] = [[] for _ in asked]
     known: dict[Any, bool | None] = {}
-    for commit in _commits(store, version, looked_back):
-        at = Version(store, commit)
-        for number, (examiner, rule) in enumerate(asked):
-            source = (number, examiner.source(at, rule))
+    read = 0
+    for number in range(version, max(0, version - looked_back), -1):
+        at = Version(store, store.read(number))
+        if most is not None and read > most:
+            break
+        for place, (examiner, rule) in enumerate(asked):
+            source = (place, examiner.source(at, rule))
             if source not in known:
                 known[source] = _held(examiner, at, rule)
-            found[number].append((commit, known[source]))
+            found[place].append((at.commit, known[source]))
+        read += at.read
     tables = [examiner.tables(rule) for examiner, rule in asked]
-    return [_past(each, of) for each, of in zip(found, tables, strict=True)]
-
-
-def _commits(store: Store, version: int, looked_back: int) -> Iterator[Commit]:
-    for number in range(max(1, version - looked_back + 1), version + 1):
-        yield store.read(number)
+    return [_past(each[::-1], of) for each, of in zip(found, tables, strict=True)]
 
 
 def _held(examiner: Examiner[Any], version: Version, rule: Constraint) -> bool | None:

@@ -26,6 +26,9 @@ ASKED = 20
 LOOKED_BACK = 100
 """So many versions are looked back at, because what matters first is asked for often."""
 
+READ = 2_000_000
+"""So many minimal sets are read for that, of all tables and versions."""
+
 Pasts = Callable[[Sequence[Constraint]], list[Past]]
 """Constraints in, the past of each out."""
 
@@ -74,7 +77,7 @@ def pasts_in(store: Store, version: int) -> Pasts:
             each.inclusion if isinstance(each, ForeignKey) else each for each in constraints
         ]
         asked = [(families.examiner(rule), rule) for rule in rules]
-        return pasts(store, version, asked, LOOKED_BACK)
+        return pasts(store, version, asked, LOOKED_BACK, READ)
 
     return find
 

@@ -13,7 +13,6 @@ from holdfast.families.stored import KEY_RHS
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Constraint
 from holdfast.model.explanation import NEAREST, Nearby
-from holdfast.store.codecs import matrix_of
 
 U64 = NDArray[np.uint64]
 
@@ -31,7 +30,7 @@ class MinimalSets:
         if record is None or (rhs != KEY_RHS and record.choice.strategy is None):
             return
         self.limit = record.limits.keys if rhs == KEY_RHS else record.limits.dependencies
-        self.masks = exact_sets(table.file("sets"), rhs, len(self.names))
+        self.masks = version.sets(name, AGREEMENTS, len(self.names)).of_rhs(rhs)
 
     def inside(self, columns: Sequence[str]) -> U64 | None:
         """Those that have no other columns."""
@@ -90,15 +89,6 @@ class MinimalSets:
         less = [each for each in inside if len(each) < len({*columns})]
         minimal = None if not inside else not less
         return Nearby((), tuple(make(each) for each in less[:NEAREST]), minimal, tuple(notes))
-
-
-def exact_sets(sets: Any, rhs: int, atoms: int) -> U64:
-    """The minimal sets of one rhs in a file that no pair violates."""
-    right = np.array(sets.column("rhs").to_pylist(), np.int64)
-    error: NDArray[np.float64] = np.array(sets.column("error").to_pylist(), np.float64)
-    masks = matrix_of(sets.column("mask"), -(-atoms // 64))
-    found: U64 = masks[(right == rhs) & (error == 0)]
-    return found
 
 
 def _flags(masks: U64) -> NDArray[np.uint8]:

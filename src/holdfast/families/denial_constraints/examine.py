@@ -20,7 +20,6 @@ from holdfast.families.denial_constraints.reported import closed, is_trivial, mi
 from holdfast.families.denial_constraints.show import SPACE
 from holdfast.families.examine import Examiner, Version
 from holdfast.families.question import Question, agreeing
-from holdfast.families.sides import exact_sets
 from holdfast.families.stored import KEY_RHS
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
@@ -164,7 +163,7 @@ class _Stored:
         space = Space.from_dict(record.space)
         if not is_said(rule, space, table.columns):
             return None
-        sets = exact_sets(table.file("sets", SPACE), KEY_RHS, space.atoms)
+        sets = version.sets(rule.table, SPACE, space.atoms).of_rhs(KEY_RHS)
         found = _Stored(rule, space, table.columns, sets)
         found.limit = record.limits.keys
         return found

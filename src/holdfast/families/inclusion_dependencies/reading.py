@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,9 @@ class Inclusions:
     min_coverage: float = 1.0
     empty_columns: bool = False
     within_tables: bool = False
+    _foreign_keys: dict[float, list[ForeignKey]] = field(
+        default_factory=dict, compare=False, repr=False
+    )  # by the coverage that was asked for: every table asks for those of all
 
     def __repr__(self) -> str:
         return f"<Inclusions: columns {len(self.shared.attributes):,}, tables {len(self.tables)}>"
@@ -52,7 +55,11 @@ class Inclusions:
 
     def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
         """The foreign keys, the likeliest first."""
-        return foreign_keys(self.dependencies(min_coverage), self.tables, self.shared)
+        least = self.min_coverage if min_coverage is None else min_coverage
+        if least not in self._foreign_keys:
+            found = foreign_keys(self.dependencies(least), self.tables, self.shared)
+            self._foreign_keys[least] = found
+        return list(self._foreign_keys[least])
 
 
 def inclusions(profile: StoredProfile) -> Inclusions | None:
