@@ -54,7 +54,7 @@ def _numbers(kept: pa.Table, name: str, dtype: type) -> NDArray[Any]:
     parts: list[NDArray[Any]] = [np.empty(0, dtype)]
     for chunk in kept.column(name).chunks:
         if len(chunk):
-            data = np.frombuffer(chunk.buffers()[1], dtype)
+            data: NDArray[Any] = np.frombuffer(chunk.buffers()[1], dtype)
             parts.append(data[chunk.offset : chunk.offset + len(chunk)])
     return np.concatenate(parts)
 
