@@ -129,6 +129,8 @@ def check_violations(shop: Shop, rows: Rows, rule: Any, told: Explanation) -> No
         lhs = rule.columns if isinstance(rule, Key) else rule.lhs
         groups = {tuple(cell(rows[t], column) for column in lhs) for t, _ in pairs}
         assert found.groups == len(groups)
+    if isinstance(rule, DenialConstraint) and rule.order_rule is not None:
+        assert found.removal.exact
     if len(named) == 1:
         place = 0 if named == {"t"} else 1
         assert found.rows == len({pair[place] for pair in pairs})
@@ -432,11 +434,16 @@ def test_so_many_pairs_that_they_are_not_counted(
     rows: Rows = [(1, 4, 1), (2, 3, 1), (3, 1, 1)]
     shop = Shop(tmp_path / "p", 3, rows, Options(kinds=("keys",)))
     varied(monkeypatch, examined_pairs=2)
-    told = profile_of(shop).explain("t: not (t.c0 < s.c0 and t.c1 > s.c1)", limit=0)
+    rule = "t: not (t.c0 < s.c0 and t.c1 > s.c1 and t.c2 {} s.c2)"
+    told = profile_of(shop).explain(rule.format("<="), limit=0)
     assert not told.holds
     assert (told.violations.pairs, told.violations.rows, told.violations.removal) == (None,) * 3
     assert told.violations.examples == ()
-    assert profile_of(shop).explain("t: not (t.c0 < s.c0 and t.c1 < s.c1)").holds
+    assert profile_of(shop).explain(rule.format("<")).holds
+    ordered = profile_of(shop).explain("t: not (t.c0 < s.c0 and t.c1 > s.c1)").violations
+    assert (ordered.pairs, ordered.rows) == (3, 3)
+    assert ordered.removal is not None
+    assert (ordered.removal.at_least, ordered.removal.exact) == (2, True)
 
 
 def test_rules_that_cannot_be_asked(tmp_path: Path) -> None:

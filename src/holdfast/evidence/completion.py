@@ -166,7 +166,7 @@ def examined(
         return sum(facts[what] for facts in told) if known else None
 
     fitting = paired.facts["t"], paired.facts["s"]
-    matched, covering = (paired.facts[e] if known else None for e in ("matched", "covering"))
+    matched, covering = paired.facts["matched"], paired.facts["covering"]
     return Examined(
         total("pairs"), total("rows"), total("groups"), matched, covering, fitting, pairs
     )

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels import bitsets, opposed, violations
+from holdfast.kernels import bitsets, dominance, opposed, violations
+from holdfast.kernels.violations import Sides
 from holdfast.model import thresholds
 from holdfast.tasks.completion import Planes
 from holdfast.tasks.result import TaskResult
@@ -241,16 +242,25 @@ def nulls(item: Nulls) -> Iterator[TaskResult]:
 def opposed_rows(item: Opposed) -> Iterator[TaskResult]:
     """The numbers of pairs, of rows in them and, where rows have to be equal in something, of
     groups; or how many pairs would have to be compared, where that is too many."""
-    form = _form(item.planes, item.atoms)
-    if form is None:
+    sides = _sides(item.planes, item.atoms)
+    if sides is None or (dominance.is_countable(sides) and item.part):
+        # One task counts all where it need not compare pairs.
         yield TaskResult({"pairs": 0, "rows": 0, "groups": 0})
         return
+    rows = item.planes.rows
+    taking_part = np.zeros(rows, np.bool_)
+    if dominance.is_countable(sides):
+        of_t, of_s = dominance.partners(sides)
+        taking_part[sides.t[of_t > 0]] = True
+        taking_part[sides.s[of_s > 0]] = True
+        pairs, groups = int(of_t.sum()), len(np.unique(sides.t_key[of_t > 0]))
+        yield TaskResult({"pairs": pairs, "rows": int(taking_part.sum()), "groups": groups})
+        return
+    form = opposed.form(sides)
     if form.work > thresholds.current.examined_pairs:
         yield TaskResult({"too_many": form.work})
         return
-    rows = item.planes.rows
     low, high = rows * item.part // item.parts, rows * (item.part + 1) // item.parts
-    taking_part = np.zeros(rows, np.bool_)
     mine = form.of_t((form.t >= low) & (form.t < high))
     partners = opposed.partners(mine, form.s_side, rows)
     taking_part[mine.rows[partners > 0]] = True
@@ -268,38 +278,51 @@ def opposed_rows(item: Opposed) -> Iterator[TaskResult]:
 
 def opposed_pairs(item: Opposed) -> Iterator[TaskResult]:
     """The number of pairs alone."""
-    form = _form(item.planes, item.atoms)
-    if form is None:
+    sides = _sides(item.planes, item.atoms)
+    if sides is None or (dominance.is_countable(sides) and item.part):
         yield TaskResult({"pairs": 0})
-    elif form.work > thresholds.current.examined_pairs:
+        return
+    if dominance.is_countable(sides):
+        yield TaskResult({"pairs": int(dominance.partners(sides)[0].sum())})
+        return
+    form = opposed.form(sides)
+    if form.work > thresholds.current.examined_pairs:
         yield TaskResult({"too_many": form.work})
-    else:
-        rows = item.planes.rows
-        low, high = rows * item.part // item.parts, rows * (item.part + 1) // item.parts
-        mine = form.of_t((form.t >= low) & (form.t < high))
-        yield TaskResult({"pairs": int(opposed.partners(mine, form.s_side, rows).sum())})
+        return
+    rows = item.planes.rows
+    low, high = rows * item.part // item.parts, rows * (item.part + 1) // item.parts
+    mine = form.of_t((form.t >= low) & (form.t < high))
+    yield TaskResult({"pairs": int(opposed.partners(mine, form.s_side, rows).sum())})
 
 
 def matched(item: Matched) -> Iterator[TaskResult]:
-    """How many rows can be t, and s, by what they are themselves; and how many pairs were paired
-    off: as many rows have to go at least. Every violating pair has a row among them, and of these
-    rows, those that are needed for that are told, too: as many have to go at most."""
-    form = _form(item.planes, item.atoms)
-    if form is None:
+    """How many rows can be t, and s, by what they are themselves; and how many would have to go, at
+    least and at most: of an order rule, all but the most that go together. Otherwise, rows are
+    paired off: as many have to go at least as there are pairs. Every violating pair has a row among
+    them, and of these rows, those that are needed for that are told: as many have to go at most.
+    None, where too many pairs would have to be compared."""
+    sides = _sides(item.planes, item.atoms)
+    if sides is None:
         yield TaskResult({"matched": 0, "covering": 0, "t": 0, "s": 0})
         return
-    found = covering = 0
-    if item.match and form.work <= thresholds.current.examined_pairs:
-        free = np.ones(item.planes.rows, np.bool_)
-        found = int(opposed.match(form.t_side, form.s_side, free))
-        covering = opposed.pruned(form, ~free)
-    facts = {"matched": found, "covering": covering, "t": len(form.t), "s": len(form.s)}
-    yield TaskResult(facts)
+    fitting = {"t": len(sides.t), "s": len(sides.s)}
+    most = dominance.most_compatible(sides) if item.match else None
+    if most is not None:
+        fewest = len(sides.t) - most
+        yield TaskResult({"matched": fewest, "covering": fewest, **fitting})
+        return
+    form = opposed.form(sides)
+    if not item.match or form.work > thresholds.current.examined_pairs:
+        yield TaskResult({"matched": None, "covering": None, **fitting})
+        return
+    free = np.ones(item.planes.rows, np.bool_)
+    found = int(opposed.match(form.t_side, form.s_side, free))
+    yield TaskResult({"matched": found, "covering": opposed.pruned(form, ~free), **fitting})
 
 
-def _form(planes: Planes, atoms: tuple[int, ...]) -> opposed.Form | None:
+def _sides(planes: Planes, atoms: tuple[int, ...]) -> Sides | None:
     """What is asked of pairs; None: no pair satisfies it."""
     asked = violations.terms(planes.space, atoms)
     if asked is None:
         return None
-    return opposed.form(violations.sides(planes.codes(), asked, planes.view.nulls_equal))
+    return violations.sides(planes.codes(), asked, planes.view.nulls_equal)
