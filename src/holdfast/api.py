@@ -769,7 +769,15 @@ class Profile:
             # A few rows of files that the driver sees: that is no work for a cluster.
             points = flow.points(InProcess(), self._store, columns, now.version)
         name = Path(self.path).name or self.path
-        return document(name, now, entries, limit=limit, points=points, values=values)
+        return document(
+            name,
+            now,
+            entries,
+            limit=limit,
+            points=points,
+            values=values,
+            ranking=self.ranking_of(now),
+        )
 
     def report(
         self,

@@ -6,7 +6,7 @@ table; a score of a key says nothing beside that of a dependency.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -52,12 +52,14 @@ class TableRanking:
         return {"grain": self.grain.to_dict(), "first": kinds}
 
 
-def ranked(snapshot: Snapshot, tables: Iterable[str], past: Pasts) -> dict[str, TableRanking]:
-    """What matters first in some tables."""
+def ranked(
+    snapshot: Snapshot, tables: Iterable[str], past: Pasts | None = None
+) -> dict[str, TableRanking]:
+    """What matters first in some tables; without their ``past``, as if no batch had tried them."""
     kinds = families.named(snapshot.options["kinds"])
     found = {(name, kind.field): kind.rank(snapshot, name) for name in tables for kind in kinds}
-    first = [each for some in found.values() for each in some[:ASKED]]
-    known = iter(past([each.constraint for each in first]))
+    first = [each.constraint for some in found.values() for each in some[:ASKED]]
+    known: Iterator[Past | None] = iter(past(first) if past is not None else [None] * len(first))
     out: dict[str, dict[str, list[Ranked]]] = {}
     for (name, field), some in found.items():
         tried = [_with(each, next(known)) for each in some[:ASKED]]

@@ -13,7 +13,7 @@ from typing import Any
 
 from holdfast import families
 from holdfast.families.parts import Form, Part, TablePart
-from holdfast.families.ranking import grain, ranked
+from holdfast.families.ranking import TableRanking, ranked
 from holdfast.model.changes import Changes, Entry, KindChanges
 from holdfast.model.constraints import Row
 from holdfast.model.ranking import Ranked
@@ -52,11 +52,21 @@ def document(
     limit: int | None = LIMIT,
     points: Mapping[str, Points] | None = None,
     values: bool = True,
+    ranking: Mapping[str, TableRanking] | None = None,
 ) -> Form:
     """The document of a version. ``values``: whether cells of the data are in it: rows that show
-    something, and ``points`` for plots."""
+    something, and ``points`` for plots. ``ranking``: what matters first; None: whatever batches say
+    of it."""
+    first_of = ranked(snapshot, snapshot.tables) if ranking is None else ranking
     tables = [
-        _table(table, snapshot, limit, (points or {}).get(table.name) if values else None, values)
+        _table(
+            table,
+            snapshot,
+            limit,
+            (points or {}).get(table.name) if values else None,
+            values,
+            first_of[table.name],
+        )
         for table in snapshot.tables.values()
     ]
     across = [
@@ -119,9 +129,9 @@ def _table(
     limit: int | None,
     points: Points | None,
     values: bool,
+    ranking: TableRanking,
 ) -> Form:
-    options = snapshot.options
-    by_kind = ranked(snapshot, table.name)
+    options, by_kind = snapshot.options, ranking.kinds
     lists = [
         {
             **_list(part, part.whole(table), limit, values, by_kind.get(part.field, ())),
@@ -140,7 +150,7 @@ def _table(
         "duplicates": table.duplicates,
         "duplicated": list(table.duplicated) if values else [],
         "columns": _columns(table),
-        "grain": grain(snapshot, table.name, by_kind).to_dict(),
+        "grain": ranking.grain.to_dict(),
         "lists": lists,
         "left_out": {nouns: why for nouns, why in left_out.items() if why},
         "points": None if points is None else points.to_dict(),

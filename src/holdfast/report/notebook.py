@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast import families
-from holdfast.families.ranking import grain
+from holdfast.families.ranking import ranked
 from holdfast.model import markup
 from holdfast.model.names import listed
 from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -20,8 +20,9 @@ def overview(name: str, snapshot: Snapshot) -> str:
     ]
     heads = ["table", "rows", "columns", "one row per", *(part.nouns[1] for part in found)]
     lines = []
+    ranking = ranked(snapshot, snapshot.tables)
     for table in snapshot.tables.values():
-        told, numbers = grain(snapshot, table.name), _numbers(table)
+        told, numbers = ranking[table.name].grain, _numbers(table)
         key = markup.soft(told.reason)
         if told.key is not None:
             key = markup.code(listed(told.key.columns))
