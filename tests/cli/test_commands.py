@@ -436,15 +436,15 @@ def test_show_begins_with_what_matters(in_process: None, run: Run, tmp_path: Pat
         "Two nulls count as equal.",
         "",
         "customers: 4 rows, 3 columns",
-        "  one row per id: one column, called like an identifier, referenced by orders",
+        "  one row per id: one column, never null, called like an identifier, referenced by orders",
         "  1 key",
-        "    id",
+        "    id, never null",
         "  4 functional dependencies; those that matter:",
         "    city -> land",
         "    land -> city",
         "    … and 2 more (--all shows them)",
     ]
-    assert lines[12] == "  one row per id: one column, called like an identifier"
+    assert lines[12] == "  one row per id: one column, never null, called like an identifier"
     assert lines[-4:] == [
         "  1 parent",
         "    orders(customer) in customers(id)",

@@ -40,6 +40,8 @@ def dc(text: str, error: float = 0.0) -> DenialConstraint:
 class Rules(list[DenialConstraint]):
     """Denial constraints as a version's files have them."""
 
+    space = counts = None  # of pairs, none of which are counted
+
     def besides(self, forms: Sequence[str]) -> list[DenialConstraint]:
         """Those that have none of these forms."""
         return [each for each in self if each.form not in forms]

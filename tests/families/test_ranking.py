@@ -73,7 +73,7 @@ def test_the_grain_of_the_shops_tables(shop: Profile) -> None:
         "order_items": "one row per order_id, line_no",
     }
     assert shop.grain("orders").reason == (
-        "one column, called like an identifier, referenced by order_items"
+        "one column, never null, called like an identifier, referenced by order_items"
     )
 
 
@@ -110,7 +110,16 @@ def test_what_survives_batches_comes_before_what_broke(tmp_path: Path) -> None:
     assert last.sentence == "held through 1 batch with 2 changed rows, broke once before"
     assert first.confidence == pytest.approx(0.8)
     assert last.confidence == pytest.approx(0.5)
-    assert profile.grain("t").reason == "one column, held through 3 batches with 4 changed rows"
+    assert profile.grain("t").reason == (
+        "one column, never null, held through 3 batches with 4 changed rows"
+    )
+
+
+def test_a_key_without_nulls_comes_first(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 2, [(None, 1), (1, 2), (2, 3)], Options(kinds=("keys",)))
+    ranked = Profile(shop.store).rank("t")["keys"]
+    assert [str(each) for each in ranked] == ["t: key(c1)", "t: key(c0)"]
+    assert [each.reasons[1] for each in ranked] == ["never null", "1 null"]
 
 
 def test_not_more_is_read_than_is_worth_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

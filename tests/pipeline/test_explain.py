@@ -277,6 +277,7 @@ def test_a_column_that_is_to_have_values(
     empty = [row for row in rows if cell(row, column) is None]
     assert told.holds == (not empty)
     assert told.violations.rows == len(empty)
+    assert [each.holds for each in told.past.stretches] == [told.holds]
     shown = [row for each in told.violations.examples for row in each.shown]
     assert len(shown) == min(4, len(empty))
     assert all(row[column] is None for row in shown)

@@ -183,7 +183,8 @@ def _table(
 ) -> TableContract:
     from holdfast.families.ranking import ranked
 
-    best = [each for kind in ranked(snapshot, table.name).values() for each in kind]
+    by_kind = ranked(snapshot, [table.name])[table.name].kinds
+    best = [each for kind in by_kind.values() for each in kind]
     # One that follows from others says nothing beside them.
     keys = [each.constraint for each in best if isinstance(each.constraint, Key)]
     cover = [each.constraint for each in best if not each.implied_by]

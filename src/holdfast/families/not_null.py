@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.families.examine import Examiner, Version
 from holdfast.input.row_input import Columns
@@ -32,6 +32,21 @@ class NotNullExaminer(Examiner[NotNull]):
     def cells(self, rule: NotNull) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The null."""
         return (), (rule.column,)
+
+    def source(self, version: Version, rule: NotNull) -> Any:
+        """The nulls that are counted."""
+        return self._nulls(version, rule)
+
+    def held(self, version: Version, rule: NotNull) -> bool | None:
+        """Whether there were none."""
+        number = self._nulls(version, rule)
+        return None if number is None else not number
+
+    def _nulls(self, version: Version, rule: NotNull) -> int | None:
+        record = version.commit.table(rule.table)
+        if not record.facts:
+            return None
+        return record.facts[record.columns.names.index(rule.column)].nulls
 
     def violations(self, question: Question, rule: NotNull) -> Violations:
         """The rows that have a null there: all of them would have to go."""

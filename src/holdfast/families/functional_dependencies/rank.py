@@ -38,20 +38,33 @@ def ranked(table: TableSnapshot) -> list[Ranked]:
 
 
 def _scored(dependency: FunctionalDependency, table: TableSnapshot) -> Ranked:
-    redundancy = _redundancy(dependency, table)
+    redundancy, estimated = _redundancy(dependency, table)
     score = redundancy / math.sqrt(max(1, len(dependency.lhs)))
-    reasons = [f"{share(round(redundancy, 3))} of its values are redundant (estimated)"]
+    label = " (estimated)" if estimated else ""
+    reasons = [f"{share(round(redundancy, 3))} of its values are redundant{label}"]
     if not dependency.lhs:
         reasons = ["constant"]
     return Ranked(dependency, round(score, 4), tuple(reasons))
 
 
-def _redundancy(dependency: FunctionalDependency, table: TableSnapshot) -> float:
+def _redundancy(dependency: FunctionalDependency, table: TableSnapshot) -> tuple[float, bool]:
     """The share of the values on the right that could be told from other rows: one minus the
-    combinations of values on the left per row. 0 where the left side is nearly a key."""
-    distinct = dict(zip(table.columns, table.distinct, strict=False))
-    combinations = math.prod(max(1.0, distinct.get(column, 1.0)) for column in dependency.lhs)
-    return max(0.0, 1.0 - combinations / table.rows) if table.rows else 0.0
+    combinations of values on the left per row, 0 where the left side is nearly a key; and whether
+    that is an estimate."""
+    if not table.rows:
+        return 0.0, False
+    guess = dict(zip(table.columns, table.distinct, strict=False))
+    known = {each.name: each for each in table.facts}
+    sizes, estimated = [], len(dependency.lhs) > 1
+    for column in dependency.lhs:
+        facts = known.get(column)
+        if facts is None or facts.distinct is None:
+            sizes.append(max(1.0, guess.get(column, 1.0)))
+            estimated = True
+        else:
+            sizes.append(max(1.0, facts.distinct + bool(facts.nulls)))
+            estimated |= facts.estimated
+    return max(0.0, 1.0 - math.prod(sizes) / table.rows), estimated
 
 
 def covered(scored: Sequence[Ranked], keys: Sequence[Key], columns: Sequence[str]) -> list[Ranked]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.families.base import Kind
-from holdfast.families.keys.show import KeyList, NonKeyList, column_names
+from holdfast.families.keys.show import KeyList, NonKeyList, column_names, nulls_of
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import Key
@@ -120,7 +120,9 @@ class Keys(Kind):
         part = KeyList()
         page.line(part.heading(len(table.keys)) + part.limited(table, snapshot.options), indent=2)
         for each in ranking[:FEW]:
-            page.line(self.body(each.constraint) + broke(each), "green", 4)  # type: ignore[arg-type]
+            assert isinstance(each.constraint, Key)
+            nulls = nulls_of(each.constraint, table)
+            page.line(self.body(each.constraint) + nulls + broke(each), "green", 4)
         page.rest(len(table.keys) - FEW)
 
     def body(self, constraint: Key) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.model.constraints import ForeignKey, Key, shortest_first
 from holdfast.model.names import words_of
 from holdfast.model.ranking import Ranked
+from holdfast.screen.text import count
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -65,23 +66,33 @@ def _ranked(key: Key, table: TableSnapshot, references: Sequence[ForeignKey]) ->
     place = {column: at for at, column in enumerate(table.columns)}
     types = [_type(column, table.types[place[column]]) for column in key.columns]
     names = [_name(column, table.name) for column in key.columns]
+    nulls = _nulls(key, table)
     by = sorted({e.dependent[0].table for e in references if _refers(e, key.columns)})
     early = [1 - place[column] / len(table.columns) for column in key.columns]
     parts = {
         "columns": 1 / max(1, len(key.columns)),
         "types": min(types, default=1.0),
         "names": _mean(names),
-        "never null": 0.5,
+        "never null": 0.5 if nulls is None else float(not nulls),
         "referenced": 1.0 if by else 0.0,
         "first columns": _mean(early),
     }
     score = sum(WEIGHTS[part] * value for part, value in parts.items())
-    return Ranked(key, round(score, 4), tuple(_reasons(key, names, by)))
+    return Ranked(key, round(score, 4), tuple(_reasons(key, names, nulls, by)))
 
 
-def _reasons(key: Key, names: Sequence[float], by: Collection[str]) -> list[str]:
+def _nulls(key: Key, table: TableSnapshot) -> int | None:
+    """The nulls in its columns; None: they are not counted."""
+    known = {each.name: each.nulls for each in table.facts}
+    numbers = [known.get(column) for column in key.columns]
+    return None if None in numbers else sum(number or 0 for number in numbers)
+
+
+def _reasons(key: Key, names: Sequence[float], nulls: int | None, by: Collection[str]) -> list[str]:
     number = len(key.columns)
     reasons = ["one column" if number == 1 else f"{number} columns"]
+    if key.columns and nulls is not None:
+        reasons.append("never null" if not nulls else count(nulls, "null"))
     if key.columns and min(names) == 1:
         reasons.append("called like an identifier" if number == 1 else "called like identifiers")
     if by:

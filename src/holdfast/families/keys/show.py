@@ -52,7 +52,7 @@ class KeyList(TablePart):
             heading += " if the duplicated rows were removed"
         page.line(heading + self.limited(table, options), indent=2)
         for key in keys[: page.limit]:
-            page.line(column_names(key) + _nulls(key, table), "green", 4)
+            page.line(column_names(key) + nulls_of(key, table), "green", 4)
         page.more(len(keys), 4)
         if near := table.approximate_keys:
             page.line(count(len(near), "approximate key"), indent=2)
@@ -93,7 +93,7 @@ class NonKeyList(TablePart):
         page.more(len(non_keys), 4)
 
 
-def _nulls(key: Key, table: TableSnapshot) -> str:
+def nulls_of(key: Key, table: TableSnapshot) -> str:
     """How many nulls the columns of a key have, as far as that is known.
 
     A reader who wants to make it a primary key has to know."""
