@@ -815,11 +815,15 @@ class Profile:
         from holdfast.report import forms
         from holdfast.report.serve import Answers, Server
 
+        def shown(most: int | None) -> dict[str, Any]:
+            now = self.snapshot()
+            return forms.show(now, limit=most, ranking=self.ranking_of(now))
+
         answers = Answers(
             version=self._store.head,
             document=lambda: self.document(limit=limit, values=values),
             diff=lambda one, two: forms.diff(one, two, self.diff(one, two)),
-            show=(lambda most: forms.show(self.snapshot(), limit=most)) if values else None,
+            show=shown if values else None,
             history=(lambda: forms.history(self.history())) if values else None,
         )
         return Server(answers, host, port)

@@ -84,7 +84,8 @@ def test_what_can_be_asked(shop: Profile) -> None:
         assert ask(server, "/api/version").form == {"version": 6}
         document = json.loads(json.dumps(shop.document()))
         assert ask(server, "/api/document").form == document
-        shown = json.loads(forms.dumps(forms.show(shop.snapshot())))
+        now = shop.snapshot()
+        shown = json.loads(forms.dumps(forms.show(now, ranking=shop.ranking_of(now))))
         assert ask(server, "/api/show").form == shown
         assert ask(server, "/api/show?limit=1").form["tables"]["orders"]["counts"]["keys"] == 2
         told = json.loads(forms.dumps(forms.history(shop.history())))
