@@ -104,7 +104,7 @@ def complete(
 
 def sampled(scope: Scope) -> Sampled:
     """Random pairs of rows."""
-    with _coded(scope) as planes:
+    with coded(scope) as planes:
         state = _State(scope, planes, None)
         state.sample(with_neighbours=False)
     return state.sampled
