@@ -78,8 +78,8 @@ def minimal_within(
     minimal, but not all there is.
 
     >>> evidence = bitsets.from_columns([(0, 1), (1, 2), (2,)], 3)
-    >>> found = minimal_within(evidence, np.array([5, 1, 7]), Atoms(3), most=1)
-    >>> bitsets.to_columns(found.masks), found.violations.tolist()
+    >>> minimal = minimal_within(evidence, np.array([5, 1, 7]), Atoms(3), most=1)
+    >>> bitsets.to_columns(minimal.masks), minimal.violations.tolist()
     ([(0, 2), (1, 2)], [0, 1])
     """
     if most < 0 or (limit is not None and limit < 0):
@@ -98,13 +98,13 @@ def minimal_within(
     # An atom that all evidences hold is never needed.
     kept = usable[~few & (alone < total)]
     search = _Search(kept, groups[kept], atoms, most, limit)
-    found = [search.nontrivial(singles, alone[few])]
+    blocks = [search.nontrivial(singles, alone[few])]
     complete = True
     if len(kept):
         more, complete = search.run(kernels.confined(shown, kept), total, threads, stop)
-        found += more
-    answers = np.concatenate([block for block, _ in found])
-    violations = np.concatenate([block for _, block in found])
+        blocks += more
+    answers = np.concatenate([masks for masks, _ in blocks])
+    violations = np.concatenate([weights for _, weights in blocks])
     order = bitsets.canonical_order(answers)
     return Approximate(answers[order], violations[order], complete)
 
@@ -119,17 +119,17 @@ class _Search:
         last = limit - 1 if (sizes == 1).all() else len(kept)
         self.bound = kernels.Bound(most, limit, last)
         self.together = bitsets.from_flags(group[:, None] == group[None, :])
-        self.found: list[tuple[U64, I64]] = []
+        self.blocks: list[tuple[U64, I64]] = []
         self.total = 0
         self.halted = False  # an error or an interrupt in one thread ends the others
 
     def run(
         self, shown: kernels.Evidence, weight: int, threads: int, stop: Callable[[], bool]
     ) -> tuple[list[tuple[U64, I64]], bool]:
-        """All that is found, and whether the search came to its end."""
+        """Blocks of minimal sets with their weights, and whether the search came to its end."""
         whole = kernels.start(shown, len(self.kept), weight)
         if threads == 1:
-            return self.found, self._finish(whole, stop)
+            return self.blocks, self._finish(whole, stop)
         # The branches at the empty set share nothing, and kernels leave the interpreter free.
         whole = self._step(whole, steps=1)
         waiting, lock = kernels.split(whole), threading.Lock()
@@ -140,7 +140,7 @@ class _Search:
         with ThreadPoolExecutor(threads) as pool:
             ends = [pool.submit(work) for _ in range(threads)]
             try:
-                return self.found, all(end.result() for end in ends)
+                return self.blocks, all(end.result() for end in ends)
             finally:
                 self.halted = True
 
@@ -154,7 +154,7 @@ class _Search:
     def _step(self, stack: kernels.Stack, steps: int = kernels.STEPS) -> kernels.Stack:
         stack, masks, weights = kernels.search(stack, self.together, self.bound, steps)
         if len(masks):
-            self.found.append(self.nontrivial(self._named(masks), weights))
+            self.blocks.append(self.nontrivial(self._named(masks), weights))
             self.total += len(masks)
             if self.total > MOST:
                 self.halted = True

@@ -123,7 +123,7 @@ class Cover:
     def remove(self, evidence: Masks, replacement: Masks | None = None) -> Change:
         """Drop kept evidences, and take in ``replacement``: those that came to light below them.
 
-        Both happen at once: sets that would appear between the two steps are never made.
+        Both happen at once: sets that would appear between the two steps are never built.
         """
         gone = self._checked(evidence)
         if not bitsets.is_member(gone, self.evidence).all():
@@ -173,8 +173,8 @@ class Cover:
     def _search(self, evidence: Masks, tick: Tick | None) -> tuple[Masks, bool]:
         everywhere = bitsets.universe(self.atoms)
         graph = self._graph(evidence)
-        found, whole = kernels.search(graph, everywhere, self._limit, self.groups, tick)
-        return _in_order(found), whole
+        minimal, whole = kernels.search(graph, everywhere, self._limit, self.groups, tick)
+        return _in_order(minimal), whole
 
     def _extend(self, broken: Masks, before: Masks, fresh: Masks, tick: Tick | None) -> Masks:
         """The sets that grow from broken ones until no fresh evidence contains them."""

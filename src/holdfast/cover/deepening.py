@@ -120,16 +120,16 @@ class Deepening:
             return _unbounded
         room = min(MOST, int(stage.left * self._sets_per_second))
 
-        def tick(found: int) -> None:
+        def tick(new_sets: int) -> None:
             nonlocal room
-            room -= found
+            room -= new_sets
             if room < 0 or stage.left <= 0:
                 raise OutOfTime
 
         return tick
 
 
-def _unbounded(_found: int) -> None:
+def _unbounded(_new_sets: int) -> None:
     """As long as it takes."""
 
 

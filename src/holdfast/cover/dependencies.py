@@ -71,8 +71,8 @@ class Covers:
         kept, maximal_for = kernels.maximal_for(masks, _bits(wanted, atoms), tick)
         masks, maximal_for = masks[kept[::-1]], maximal_for[::-1]
         maximal = _by_rhs(masks, maximal_for, atoms)
-        made = {rhs: Cover.of_maximal(atoms, maximal(rhs), 0, groups) for rhs in wanted}
-        return Covers(atoms, made, masks, maximal_for, groups)
+        by_rhs = {rhs: Cover.of_maximal(atoms, maximal(rhs), 0, groups) for rhs in wanted}
+        return Covers(atoms, by_rhs, masks, maximal_for, groups)
 
     @staticmethod
     def restored(
@@ -86,11 +86,11 @@ class Covers:
         """The covers that :attr:`parts` and their minimal left-hand sides were taken from."""
         masks = _wide(masks, atoms)
         maximal = _by_rhs(masks, maximal_for, atoms)
-        made = {
+        by_rhs = {
             rhs: Cover(atoms, maximal(rhs), lhs, _limit(limits, rhs), groups)
             for rhs, lhs in minimal.items()
         }
-        return Covers(atoms, made, masks, maximal_for, groups)
+        return Covers(atoms, by_rhs, masks, maximal_for, groups)
 
     def to(self, limits: Limits, tick: Tick | None = None) -> Covers:
         """The same with sets of other lengths."""
@@ -102,13 +102,13 @@ class Covers:
 
     def if_whole(self, limits: Limits) -> Covers:
         """With these limits where no set is too long for lower ones; after a search."""
-        made = dict(self.by_rhs)
-        for family in ([rhs for rhs in made if rhs == KEY], self.columns):
-            if all(made[rhs].whole for rhs in family):
+        by_rhs = dict(self.by_rhs)
+        for family in ([rhs for rhs in by_rhs if rhs == KEY], self.columns):
+            if all(by_rhs[rhs].whole for rhs in family):
                 for rhs in family:
-                    made[rhs] = copy(made[rhs])
-                    made[rhs].max_size = _limit(limits, rhs)
-        return replace(self, by_rhs=made)
+                    by_rhs[rhs] = copy(by_rhs[rhs])
+                    by_rhs[rhs].max_size = _limit(limits, rhs)
+        return replace(self, by_rhs=by_rhs)
 
     def reach(self, limits: Limits) -> bool:
         """Whether the covers have these limits."""
@@ -129,28 +129,28 @@ class Covers:
         appeared = _wide(_differing(atoms, appeared), atoms)
         if not len(appeared) and not len(vanished):
             return self
-        places = bitsets.find(_wide(vanished, atoms), self._masks)
+        positions = bitsets.find(_wide(vanished, atoms), self._masks)
         went = np.zeros(len(self._masks), np.bool_)
-        went[places[places >= 0]] = True
+        went[positions[positions >= 0]] = True
         gone, gone_for = self._masks[went], self._maximal_for[went]
         masks, maximal_for = self._masks[~went], self._maximal_for[~went]
         evidence = _wide(evidence, atoms) if len(gone) else appeared[:0]
         fresh, fresh_for = self._fresh(masks, appeared, evidence, gone, gone_for)
         maximal_for = kernels.narrowed(masks, maximal_for, appeared)
         masks, maximal_for = kernels.united(masks, maximal_for, fresh, fresh_for)
-        lost, found = _by_rhs(gone, gone_for, atoms), _by_rhs(fresh, fresh_for, atoms)
+        lost, gained = _by_rhs(gone, gone_for, atoms), _by_rhs(fresh, fresh_for, atoms)
         maximal = _by_rhs(masks, maximal_for, atoms)
 
         def after(rhs: int) -> Cover:
-            if not len(lost(rhs)) and not len(found(rhs)):
+            if not len(lost(rhs)) and not len(gained(rhs)):
                 return self.by_rhs[rhs]
             cover = copy(self.by_rhs[rhs])
-            cover.exchange(lost(rhs), found(rhs), maximal(rhs), tick)
+            cover.exchange(lost(rhs), gained(rhs), maximal(rhs), tick)
             return cover
 
         many = sum(len(cover.minimal) for cover in self.by_rhs.values()) > _MANY
-        made = _each(self.by_rhs, after, os.cpu_count() if many else 1)
-        return Covers(atoms, made, masks, maximal_for, self.groups)
+        by_rhs = _each(self.by_rhs, after, os.cpu_count() if many else 1)
+        return Covers(atoms, by_rhs, masks, maximal_for, self.groups)
 
     def _fresh(
         self, masks: U64, appeared: U64, evidence: U64, gone: U64, gone_for: U64
@@ -253,8 +253,8 @@ def _wide(masks: U64, atoms: int) -> U64:
 
 def _bits(wanted: Iterable[int], atoms: int) -> U64:
     """Right-hand sides as bits."""
-    places = [atoms if rhs == KEY else rhs for rhs in wanted]
-    out: U64 = bitsets.from_columns([places], atoms + 1)[0]
+    bits = [atoms if rhs == KEY else rhs for rhs in wanted]
+    out: U64 = bitsets.from_columns([bits], atoms + 1)[0]
     return out
 
 

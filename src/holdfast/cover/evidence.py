@@ -64,9 +64,9 @@ class Evidence:
         out = np.full((int(starts.sum()), WITNESSES, 2), -1, np.int64)
         some = rank < WITNESSES
         out[owner[some], rank[some]] = flat[some]
-        found = masks[starts]
-        canonical = bitsets.canonical_order(found)
-        return Evidence(found[canonical], out[canonical])
+        distinct = masks[starts]
+        canonical = bitsets.canonical_order(distinct)
+        return Evidence(distinct[canonical], out[canonical])
 
     def only(self, masks: U64) -> Evidence:
         """Only some of the masks."""
