@@ -101,7 +101,7 @@ def _temporary_files(root: str) -> list[tuple[str, str]]:
 
     Those in the root are of runs that make the directory and have no lease yet: only old ones.
     """
-    found = []
+    temporary = []
     for folder in (root, os.path.join(root, "log"), os.path.join(root, "leases")):
         for name in entries(folder):
             if not name.startswith("."):
@@ -109,8 +109,8 @@ def _temporary_files(root: str) -> list[tuple[str, str]]:
             run = temporary_run(name)
             path = os.path.join(folder, name)
             if run is not None and (folder != root or _is_old(path)):
-                found.append((path, run))
-    return found
+                temporary.append((path, run))
+    return temporary
 
 
 def _is_old(path: str) -> bool:

@@ -1,8 +1,8 @@
 """How arrays are stored: Arrow files of a profile, and sets of atoms as columns of masks.
 
 What one role of a version holds is a table in one file, the *base*, or a base and *differences*
-(:mod:`holdfast.store.differences` writes them): rows that went, and rows that came with the place
-that they have then. Reading needs no kernels.
+(:mod:`holdfast.store.differences` writes them): rows that went, and rows that came with the
+position that they have then. Reading needs no kernels.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from holdfast.tasks import sealed
 U64 = NDArray[np.uint64]
 
 ADDED, PLACE = "added", "place"
-"""The columns of a difference besides those of its rows: whether a row came, and its place among
-all rows then; or the one it had before it went."""
+"""The columns of a difference besides those of its rows: whether a row came, and its position
+among all rows then; or the one it had before it went."""
 
 FACTS = b"holdfast"
 """Where a difference says how many rows there were before it and are after it."""
@@ -63,20 +63,20 @@ def _changed(table: pa.Table, difference: pa.Table, path: str) -> pa.Table:
     if facts["before"] != table.num_rows:
         why = f"it changes {facts['before']} rows, but there are {table.num_rows}"
         raise sealed.damaged(Path(path), why)
-    places = difference.column(PLACE).to_pylist()
+    positions = difference.column(PLACE).to_pylist()
     came = sum(difference.column(ADDED).to_pylist())
     new = difference.select(table.column_names).slice(0, came)
-    left = pa.concat_tables(_between(table, places[came:]))
+    left = pa.concat_tables(_between(table, positions[came:]))
     parts = [left.slice(0, 0)]
     at = taken = row = 0
     while row < came:
         # Neighbours that came are one part, as are those between them that stayed.
         start = row
-        while row < came and places[row] == places[start] + row - start:
+        while row < came and positions[row] == positions[start] + row - start:
             row += 1
-        stayed = places[start] - at
+        stayed = positions[start] - at
         parts += [left.slice(taken, stayed), new.slice(start, row - start)]
-        at, taken = places[start] + row - start, taken + stayed
+        at, taken = positions[start] + row - start, taken + stayed
     changed = pa.concat_tables([*parts, left.slice(taken)]).combine_chunks()
     return changed.replace_schema_metadata(table.schema.metadata)
 
@@ -84,9 +84,9 @@ def _changed(table: pa.Table, difference: pa.Table, path: str) -> pa.Table:
 def _between(table: pa.Table, gone: Sequence[int]) -> Iterator[pa.Table]:
     """The parts of a table that are left without some rows."""
     start = 0
-    for place in gone:
-        yield table.slice(start, place - start)
-        start = place + 1
+    for position in gone:
+        yield table.slice(start, position - start)
+        start = position + 1
     yield table.slice(start)
 
 

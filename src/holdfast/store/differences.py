@@ -56,23 +56,23 @@ def difference(old: pa.Table, new: pa.Table) -> pa.Table | None:
     if not old.schema.equals(new.schema):
         return None
     before, after = _rows(old, new)
-    places = _places(after, before)
-    stays = places > np.maximum.accumulate(np.concatenate([[-1], places[:-1]]))
+    positions = _positions(after, before)
+    stays = positions > np.maximum.accumulate(np.concatenate([[-1], positions[:-1]]))
     went = np.ones(old.num_rows, np.bool_)
-    went[places[stays]] = False
+    went[positions[stays]] = False
     gone, came = np.flatnonzero(went), np.flatnonzero(~stays)
     nothing = {field.name: pa.nulls(len(gone), field.type) for field in new.schema}
     facts = {FACTS: json.dumps({"before": old.num_rows, "after": new.num_rows})}
     rows = [
-        _placed(new.take(pa.array(came)), came, added=True),
-        _placed(pa.table(nothing, schema=new.schema), gone, added=False),
+        _with_positions(new.take(pa.array(came)), came, added=True),
+        _with_positions(pa.table(nothing, schema=new.schema), gone, added=False),
     ]
     return pa.concat_tables(rows).combine_chunks().replace_schema_metadata(facts)
 
 
-def _placed(rows: pa.Table, places: NDArray[np.intp], added: bool) -> pa.Table:
-    rows = rows.append_column(PLACE, pa.array(places, pa.int64()))
-    return rows.append_column(ADDED, pa.array(np.full(len(places), added)))
+def _with_positions(rows: pa.Table, positions: NDArray[np.intp], added: bool) -> pa.Table:
+    rows = rows.append_column(PLACE, pa.array(positions, pa.int64()))
+    return rows.append_column(ADDED, pa.array(np.full(len(positions), added)))
 
 
 def _rows(one: pa.Table, two: pa.Table) -> tuple[U64, U64]:
@@ -82,20 +82,20 @@ def _rows(one: pa.Table, two: pa.Table) -> tuple[U64, U64]:
     return words[: one.num_rows], words[one.num_rows :]
 
 
-def _places(rows: U64, known: U64) -> NDArray[np.intp]:
+def _positions(rows: U64, known: U64) -> NDArray[np.intp]:
     """Where each row is among known ones, or -1. By hashes, because rows are many and wide; one of
     two rows of equal hash is taken for a new one, which makes a difference longer, not wrong."""
     if not len(known):
         return np.full(len(rows), -1)
     mine, theirs = _hashes(rows), _hashes(known)
     order, asked = np.argsort(theirs), np.argsort(mine)
-    found = np.empty(len(rows), np.int64)
+    positions = np.empty(len(rows), np.int64)
     # Both in order, because looking up hashes here and there takes much longer than sorting them.
     at = np.searchsorted(theirs[order], mine[asked])
-    found[asked] = order[at.clip(max=len(known) - 1)]
-    same = mine == theirs[found]
-    same[same] = (rows[same] == known[found[same]]).all(axis=1)
-    return np.where(same, found, -1)
+    positions[asked] = order[at.clip(max=len(known) - 1)]
+    same = mine == theirs[positions]
+    same[same] = (rows[same] == known[positions[same]]).all(axis=1)
+    return np.where(same, positions, -1)
 
 
 def _hashes(rows: U64) -> U64:

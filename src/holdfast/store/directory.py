@@ -55,14 +55,14 @@ def local_path(path: str | os.PathLike[str]) -> str:
     ('shop', '/data/shop', './s3:/shop')
     """
     given = os.fspath(path)
-    found = _SCHEME.match(given)
-    if found is None:
+    scheme = _SCHEME.match(given)
+    if scheme is None:
         return given
-    rest = given[found.end() :]
-    if found[1].lower() == "file" and rest and not re.match(r"//[^/]", rest):
+    rest = given[scheme.end() :]
+    if scheme[1].lower() == "file" and rest and not re.match(r"//[^/]", rest):
         return "/" + rest.lstrip("/")
     raise StoreError(
-        f"{given}: a profile is kept on a file system, not under {found[0]!r}. Give the path of "
+        f"{given}: a profile is kept on a file system, not under {scheme[0]!r}. Give the path of "
         "a folder that the driver and all executors see, such as a mounted one; rows can be read "
         "from anywhere that Spark reads."
     )
@@ -93,22 +93,22 @@ class Store:
             raise StoreError(f"{root}: this is a file. Choose a new or empty directory.")
         with files.disk_errors(root):
             os.makedirs(root, exist_ok=True)
-            found = [name for name in os.listdir(root) if files.temporary_run(name) is None]
-        if _MARKER in found:
+            names = [name for name in os.listdir(root) if files.temporary_run(name) is None]
+        if _MARKER in names:
             _check_format(root)
             if os.path.isdir(os.path.join(root, "log")) and cls(root).head():
                 raise StoreError(
                     f"{root}: there is a profile already. Add rows with: holdfast apply {root}; "
                     "to start over, choose a new directory or remove this one."
                 )
-        elif found:
+        elif names:
             raise StoreError(
                 f"{root}: this directory is not empty and not a profile (it holds "
-                f"{sorted(found)[0]!r}). Choose a new or empty directory."
+                f"{sorted(names)[0]!r}). Choose a new or empty directory."
             )
         with files.disk_errors(root):
             # The marker is first: a folder called "data" alone could be anyone's.
-            if _MARKER not in found:
+            if _MARKER not in names:
                 _write_marker(root)
             _make_folders(root)
             files.sync_directory(os.path.dirname(root))
@@ -119,17 +119,17 @@ class Store:
     def creating(cls, path: str | os.PathLike[str]) -> Iterator[Store]:
         """Make a profile directory for a first version; without one nothing of it is left."""
         root = os.path.abspath(local_path(path))
-        made = _missing_folders(root)
+        missing = _missing_folders(root)
         try:
             store = cls.create(root)
         except BaseException:
-            _remove_empty(made)
+            _remove_empty(missing)
             raise
         try:
             yield store
         except BaseException:
             _remove_unfinished(root)
-            _remove_empty(made)
+            _remove_empty(missing)
             raise
 
     @classmethod
@@ -160,7 +160,7 @@ class Store:
         return self._commits.versions()
 
     def read(self, version: int | None = None) -> Commit:
-        """What a version's commit says, the last one's unless told."""
+        """What a version's commit says, by default the last one's."""
         return self._commits.read(self.head() if version is None else version, Commit)
 
     def header(self, version: int) -> Header:
@@ -168,7 +168,7 @@ class Store:
         return self._commits.read(version, Header)
 
     def summaries(self, last: int | None = None) -> list[Summary]:
-        """The numbers of all versions, oldest first; only the ``last`` so many when told."""
+        """The numbers of all versions, oldest first; only the ``last`` so many if that is given."""
         head = self.head()
         first = 1 if last is None else max(1, head - last + 1)
         return [self._commits.read(version, Summary) for version in range(first, head + 1)]
@@ -178,13 +178,13 @@ class Store:
 
         With a ``digest``: a BatchError when the id was used for other content.
         """
-        found = batches.find(self._commits, self.path, table, batch_id)
-        if found and digest is not None and found.batch and found.batch.digest != digest:
+        summary = batches.find(self._commits, self.path, table, batch_id)
+        if summary and digest is not None and summary.batch and summary.batch.digest != digest:
             raise BatchError(
                 f"table {table}: batch id {batch_id!r} was already used for other rows, in "
-                f"version {found.version}; nothing was applied. Give this batch another id."
+                f"version {summary.version}; nothing was applied. Give this batch another id."
             )
-        return found
+        return summary
 
     @contextmanager
     def writing(self) -> Iterator[Lease]:
@@ -223,7 +223,7 @@ class Store:
 
     @contextmanager
     def reading(self, version: int | None = None) -> Iterator[Lease]:
-        """Be a reader of a version, the last one unless told: its files stay until the end."""
+        """Be a reader of a version, the last one by default: its files stay until the end."""
         if version is not None:
             self._commits.read(version, Header)
         lease = Lease(os.path.join(self.path, "leases"), "read")
@@ -234,7 +234,7 @@ class Store:
             lease.release()
 
     def ask(self, question: Callable[[int], T], version: int | None = None) -> T:
-        """Ask a version, the last one unless told, something that its files answer; they are
+        """Ask a version, the last one by default, something that its files answer; they are
         held meanwhile."""
 
         def asked() -> T:
@@ -287,8 +287,8 @@ class Store:
 
     def damaged(self, names: Iterable[str]) -> list[StoreError]:
         """What is wrong with some data files."""
-        found = (sealed.damage(Path(self.file(relative))) for relative in names)
-        return [error for error in found if error]
+        errors = (sealed.damage(Path(self.file(relative))) for relative in names)
+        return [error for error in errors if error]
 
     def publish(self, commit: Commit, lease: Lease) -> int:
         """Commit a version: all of it, flushed and for good, or an error and nothing.
@@ -418,8 +418,8 @@ def _check_format(root: str) -> None:
     marker = os.path.join(root, _MARKER)
     try:
         with open(marker, "rb") as file:
-            found = json.load(file)["format"]
-        if not isinstance(found, int):
+            number = json.load(file)["format"]
+        if not isinstance(number, int):
             raise ValueError("the format is not a number")
     except FileNotFoundError as error:
         raise StoreError(
@@ -433,14 +433,14 @@ def _check_format(root: str) -> None:
             f"{marker}: this file is damaged. Restore it from a copy, or rebuild the profile: "
             "holdfast profile SOURCE... --into NEW_DIRECTORY"
         ) from error
-    if found > FORMAT:
+    if number > FORMAT:
         raise StoreError(
-            f"{marker}: written by a newer Holdfast (format {found}, this one reads {FORMAT}): "
+            f"{marker}: written by a newer Holdfast (format {number}, this one reads {FORMAT}): "
             "upgrade holdfast."
         )
-    if found < _OLDEST_FORMAT:
+    if number < _OLDEST_FORMAT:
         raise StoreError(
-            f"{marker}: written by an older Holdfast (format {found}, this one reads {FORMAT}): "
+            f"{marker}: written by an older Holdfast (format {number}, this one reads {FORMAT}): "
             "rebuild it: holdfast profile SOURCE... --into NEW_DIRECTORY"
         )
 
@@ -472,7 +472,7 @@ def _remove_empty(folders: Sequence[str]) -> None:
 
 
 def _remove_unfinished(root: str) -> None:
-    """Take away what ``create`` made, unless there is a version or somebody at work."""
+    """Take away what ``create`` wrote, unless there is a version or somebody at work."""
     if files.entries(os.path.join(root, "log")):
         return
     marker = os.path.join(root, _MARKER)

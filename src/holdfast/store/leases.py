@@ -72,7 +72,7 @@ class Lease:
         return f"{self.prefix(kind)}{next(self._counter):04d}.{suffix.lstrip('.')}"
 
     def take(self, head: Callable[[], int], version: int | None = None) -> None:
-        """Write the lease for a version, the last one unless told, and start its heartbeat.
+        """Write the lease for a version, the last one by default, and start its heartbeat.
 
         The last version is looked up again once the lease is written: when it is still the same,
         every clean-up that counts it as old lists the leases after that moment, and finds ours.
@@ -152,7 +152,7 @@ def held(directory: str) -> list[Held]:
     A run is dead when its process is gone from this host, or its heartbeat is too old.
     """
     now_ns = _file_system_time_ns(directory)
-    found = []
+    leases = []
     for name in entries(directory):
         run = lease_run(name)
         if run is None:
@@ -174,8 +174,8 @@ def held(directory: str) -> list[Held]:
         except (ValueError, KeyError, TypeError):
             _log.debug("lease %s was cut short; its age alone decides", path)
         alive = not gone and now_ns - beat_ns <= EXPIRY_S * 1e9
-        found.append(Held(run, mode, version, path, beat_ns, alive, gone))
-    return found
+        leases.append(Held(run, mode, version, path, beat_ns, alive, gone))
+    return leases
 
 
 def bury(lease: Held) -> str | None:

@@ -56,11 +56,11 @@ class Log:
                 f"{self.directory}: the commit log cannot be read ({error.strerror}); "
                 "restore the profile from a copy."
             ) from error
-        found = sorted(int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name)))
-        for expected, version in enumerate(found, start=1):
+        versions = sorted(int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name)))
+        for expected, version in enumerate(versions, start=1):
             if version != expected:
                 raise self._damaged(expected, "it is missing")
-        return found
+        return versions
 
     def head(self) -> int:
         """The last version, 0 when there is none.
@@ -68,8 +68,8 @@ class Log:
         The log is listed once; later calls only look for the numbers that follow.
         """
         if not self._seen:
-            found = self.versions()
-            self._seen = found[-1] if found else 0
+            versions = self.versions()
+            self._seen = versions[-1] if versions else 0
             return self._seen
         while os.path.exists(self.path(self._seen + 1)):
             self._seen += 1
