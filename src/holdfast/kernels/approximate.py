@@ -153,8 +153,8 @@ def search(
     stack = _with_room(stack)
     room = np.empty((max(ROOM, len(together)), together.shape[1]), np.uint64)
     weights = np.empty(len(room), np.int64)
-    found = _search(stack, bitsets.plain(together), bound, room, weights, steps)
-    return stack, room[:found].copy(), weights[:found].copy()
+    count = _search(stack, bitsets.plain(together), bound, room, weights, steps)
+    return stack, room[:count].copy(), weights[:count].copy()
 
 
 def split(stack: Stack) -> Iterator[Stack]:
@@ -212,16 +212,16 @@ def _sums(shown: Evidence, atoms: Indices) -> Indices:
 
 @kernel
 def _confine(shown: Evidence, atoms: Indices, words: Masks, weights: Indices) -> None:
-    places = np.empty(64 * shown.words.shape[0], np.int64)
+    number_of = np.empty(64 * shown.words.shape[0], np.int64)
     kept = np.zeros(shown.words.shape[0], np.uint64)
     for k in range(atoms.size):
-        places[atoms[k]] = k
+        number_of[atoms[k]] = k
         kept[atoms[k] >> 6] |= ONE << np.uint64(atoms[k] & 63)
     for i in range(weights.size):
         for w in range(kept.size):
             word = shown.words[w, i] & kept[w]
             while word != ZERO:
-                k = places[64 * w + lowest(word)]
+                k = number_of[64 * w + lowest(word)]
                 words[k >> 6, i] |= ONE << np.uint64(k & 63)
                 word &= word - ONE
         weights[i] = shown.weights[i]
@@ -285,7 +285,7 @@ def _is_minimal(stack: Stack, depth: int, atom: int, weight: int, most: int) -> 
 
 
 @kernel
-def _look(stack: Stack, bound: Bound, depth: int, room: Masks, weights: Indices, found: int) -> int:
+def _look(stack: Stack, bound: Bound, depth: int, room: Masks, weights: Indices, count: int) -> int:
     """Emit the answers with one atom more, and keep the candidates that lead further."""
     first, end = stack.starts[depth, 0], stack.starts[depth, 1]
     candidates = stack.candidates[depth]
@@ -301,14 +301,14 @@ def _look(stack: Stack, bound: Bound, depth: int, room: Masks, weights: Indices,
                 continue
             candidates[w] ^= bit
             if weight <= bound.most and _is_minimal(stack, depth, atom, weight, bound.most):
-                row = room[found]
+                row = room[count]
                 row[:] = ZERO
                 row[w] = bit
                 for k in range(depth):
                     row[stack.path[k] >> 6] |= ONE << np.uint64(stack.path[k] & 63)
-                weights[found] = weight
-                found += 1
-    return found
+                weights[count] = weight
+                count += 1
+    return count
 
 
 @kernel
@@ -397,15 +397,15 @@ def _search(
     stack: Stack, together: Masks, bound: Bound, room: Masks, weights: Indices, steps: int
 ) -> int:
     depth, fresh = stack.state[0], stack.state[1] != 0
-    found = 0
+    count = 0
     while depth >= 0 and steps > 0:
         end = stack.starts[depth, depth + 1]
         size = end - stack.starts[depth, 0]
         if fresh:
-            if found + together.shape[0] > room.shape[0] or end + size > stack.weights.size:
+            if count + together.shape[0] > room.shape[0] or end + size > stack.weights.size:
                 break
             fresh = False
-            found = _look(stack, bound, depth, room, weights, found)
+            count = _look(stack, bound, depth, room, weights, count)
             stack.done[depth, 0] = stack.done[depth, 1] = 0
             if depth < bound.last:
                 _branch(stack, bound, depth)
@@ -417,4 +417,4 @@ def _search(
             fresh = True
         steps -= size + 1
     stack.state[0], stack.state[1] = depth, 1 if fresh else 0
-    return found
+    return count

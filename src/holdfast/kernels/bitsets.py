@@ -206,9 +206,9 @@ def positions(rows: Masks, family: Masks) -> Indices:
     first = np.full(int(group[-1]) + 1, -1)
     mine = order < len(family)
     first[group[mine]] = order[mine]
-    found = np.empty(len(both), np.int64)
-    found[order] = first[group]
-    return found[len(family) :]
+    members = np.empty(len(both), np.int64)
+    members[order] = first[group]
+    return members[len(family) :]
 
 
 def find(rows: Masks, family: Masks) -> Indices:
@@ -312,7 +312,7 @@ def compared(one: Masks, two: Masks) -> int:
 
 @kernel
 def _find(rows: Masks, family: Masks) -> Indices:
-    found = np.empty(rows.shape[0], np.int64)
+    members = np.empty(rows.shape[0], np.int64)
     for i in range(rows.shape[0]):
         low, high = 0, family.shape[0]
         while low < high:
@@ -322,8 +322,8 @@ def _find(rows: Masks, family: Masks) -> Indices:
             else:
                 high = middle
         here = low < family.shape[0] and compared(family[low], rows[i]) == 0
-        found[i] = low if here else -1
-    return found
+        members[i] = low if here else -1
+    return members
 
 
 @kernel
@@ -441,12 +441,12 @@ def _held(row: Masks, chosen: Indices, size: int, members: int, family: Masks, h
 
 @kernel
 def _inside(queries: Masks, family: Masks, held: Masks, order: Indices) -> Flags:
-    found = np.zeros(queries.shape[0], np.bool_)
+    inside = np.zeros(queries.shape[0], np.bool_)
     chosen = np.empty(SIEVE, np.int64)
     for i in range(queries.shape[0]):
         size = select(queries[i], order, chosen)
-        found[i] = _held(queries[i], chosen, size, family.shape[0], family, held)
-    return found
+        inside[i] = _held(queries[i], chosen, size, family.shape[0], family, held)
+    return inside
 
 
 @kernel

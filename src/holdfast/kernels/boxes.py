@@ -146,7 +146,7 @@ def meet(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) -> i
     t_children, s_children = ones.children, others.children
     wide = t_low.shape[1]
     stack = np.empty((1024, 2), np.int64)
-    found = 0
+    count = 0
     for g in range(groups.shape[0]):
         stack[0, 0], stack[0, 1] = groups[g, 0], groups[g, 1]
         depth = 1
@@ -163,10 +163,10 @@ def meet(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) -> i
             t_rows = ones.span[t, 1] - ones.span[t, 0]
             s_rows = others.span[s, 1] - others.span[s, 0]
             if certain or (t_children[t] < 0 and s_children[s] < 0):
-                if _pair(ones, others, t, s, inequalities, room[found]):
-                    found += 1
-                    if found == room.shape[0]:
-                        return found
+                if _pair(ones, others, t, s, inequalities, room[count]):
+                    count += 1
+                    if count == room.shape[0]:
+                        return count
             elif s_children[s] < 0 or (t_children[t] >= 0 and t_rows > s_rows):
                 for half in range(2):
                     stack[depth, 0], stack[depth, 1] = t_children[t] + half, s
@@ -175,7 +175,7 @@ def meet(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) -> i
                 for half in range(2):
                     stack[depth, 0], stack[depth, 1] = t, s_children[s] + half
                     depth += 1
-    return found
+    return count
 
 
 @kernel
@@ -200,7 +200,7 @@ def leaves(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) ->
     and as many as there is room for."""
     t_children, s_children = ones.children, others.children
     stack = np.empty((1024, 2), np.int64)
-    found = 0
+    count = 0
     for g in range(groups.shape[0]):
         stack[0, 0], stack[0, 1] = groups[g, 0], groups[g, 1]
         depth = 1
@@ -210,9 +210,9 @@ def leaves(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) ->
             if not _possible(ones, others, t, s, inequalities):
                 continue
             if t_children[t] < 0 and s_children[s] < 0:
-                if found < room.shape[0]:
-                    room[found, 0], room[found, 1] = t, s
-                found += 1
+                if count < room.shape[0]:
+                    room[count, 0], room[count, 1] = t, s
+                count += 1
                 continue
             t_rows = ones.span[t, 1] - ones.span[t, 0]
             s_rows = others.span[s, 1] - others.span[s, 0]
@@ -221,4 +221,4 @@ def leaves(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) ->
                 stack[depth, 0] = t_children[t] + half if first else t
                 stack[depth, 1] = s if first else s_children[s] + half
                 depth += 1
-    return found
+    return count

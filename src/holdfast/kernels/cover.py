@@ -49,7 +49,7 @@ MOST = 10_000_000
 
 
 Tick = Callable[[int], None]
-"""Told now and then how many more sets were found; it ends a search by an error of its own."""
+"""Called now and then with the number of new sets; it ends a search by an error of its own."""
 
 
 class TooMany(Exception):
@@ -123,13 +123,13 @@ def search(
     stack = _stack(graph, inside.columns.shape[1], limit, groups)
     _start(graph, inside, stack)
     steps = _steps(graph)
-    found = _gathered(
+    minimal = _gathered(
         lambda: stack.state[0] >= 0,
         lambda room: _search(graph, inside, stack, limit, groups, room, steps),
         words,
         tick,
     )
-    return found, not stack.state[3]
+    return minimal, not stack.state[3]
 
 
 def extend(
@@ -160,15 +160,15 @@ def _gathered(
     goes_on: Callable[[], bool], step: Callable[[Masks], int], words: int, tick: Tick | None
 ) -> Masks:
     """What a search finds, step by step."""
-    found, total = [np.empty((0, words), np.uint64)], 0
+    blocks, total = [np.empty((0, words), np.uint64)], 0
     room = np.empty((ROOM, words), np.uint64)
     while True:
         if tick is not None:
-            tick(len(found[-1]))
+            tick(len(blocks[-1]))
         if not goes_on():
-            return np.concatenate(found)
-        found.append(room[: step(room)].copy())
-        total += len(found[-1])
+            return np.concatenate(blocks)
+        blocks.append(room[: step(room)].copy())
+        total += len(blocks[-1])
         if total > MOST:
             raise TooMany
 
@@ -351,8 +351,8 @@ def _search(
 ) -> int:
     depth = stack.state[0]
     last = graph.rows.shape[0] - 1
-    found = 0
-    while depth >= 0 and steps > 0 and found < room.shape[0]:
+    count = 0
+    while depth >= 0 and steps > 0 and count < room.shape[0]:
         steps -= 1
         atom = _next(stack.todo[depth])
         if atom < 0:
@@ -383,15 +383,15 @@ def _search(
                 _confine(stack.areas[depth + 1], inside.rows, stack.candidates[depth + 1])
             _branch(graph, stack, depth + 1)
         else:
-            _emit(stack.path, depth + 1, room[found])
-            found += 1
+            _emit(stack.path, depth + 1, room[count])
+            count += 1
         # An atom that could be added stays open to the branches of its later siblings; one that
         # could not be added here cannot be added below them either.
         stack.candidates[depth, atom >> 6] |= ONE << np.uint64(atom & 63)
         if missing:
             depth += 1
     stack.state[0] = depth
-    return found
+    return count
 
 
 @kernel
@@ -407,8 +407,8 @@ def _extend(
     seeds: Masks, graph: Edges, stack: Stack, limit: int, groups: Groups, room: Masks, steps: int
 ) -> int:
     depth, seed, base = stack.state[0], stack.state[1], stack.state[2]
-    found = 0
-    while steps > 0 and found < room.shape[0]:
+    count = 0
+    while steps > 0 and count < room.shape[0]:
         steps -= 1
         if depth < 0:
             if seed == seeds.shape[0]:
@@ -444,10 +444,10 @@ def _extend(
             stack.pivot[depth] = _first(stack.missed[depth])
             copy_row(graph.rows[stack.pivot[depth]], stack.todo[depth])
         else:
-            _emit(stack.path, size + 1, room[found])
-            found += 1
+            _emit(stack.path, size + 1, room[count])
+            count += 1
     stack.state[0], stack.state[1], stack.state[2] = depth, seed, base
-    return found
+    return count
 
 
 @kernel

@@ -3,7 +3,7 @@
 Text is hashed by MurmurHash3 (x64, 128 bits, seed 0). A nested value is hashed by absorbing the
 words of its parts, one after the other, into a state of two lanes built from the same steps.
 
-Every function writes into arrays that the caller made. Integer arithmetic wraps around.
+Every function writes into arrays that the caller has allocated. Integer arithmetic wraps around.
 """
 
 from __future__ import annotations

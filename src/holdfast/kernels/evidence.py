@@ -100,12 +100,17 @@ def findings(words: int, capacity: int = 1 << 15) -> Findings:
     )
 
 
-def harvest(found: Findings) -> tuple[U64, I64, I64, bool]:
+def harvest(findings: Findings) -> tuple[U64, I64, I64, bool]:
     """Wanted masks, their witness pairs ``(n, WITNESSES, 2)``, how many of those are set, and
     whether everything wanted was kept."""
-    count = int(found.state[0])
-    keep = np.flatnonzero(found.wanted[:count])
-    return found.masks[keep], found.witnesses[keep], found.seen[keep], not found.state[1]
+    count = int(findings.state[0])
+    keep = np.flatnonzero(findings.wanted[:count])
+    return (
+        findings.masks[keep],
+        findings.witnesses[keep],
+        findings.seen[keep],
+        not findings.state[1],
+    )
 
 
 @inlined
@@ -144,21 +149,21 @@ def refuted(mask: Any, candidates: Any, k: int) -> bool:
 
 
 @kernel
-def _forget_unwanted(found: Any) -> None:
+def _forget_unwanted(findings: Any) -> None:
     """Make room: drop the masks that are only remembered to be skipped."""
-    found.slots[:] = -1
+    findings.slots[:] = -1
     kept = 0
-    for entry in range(found.state[0]):
-        if found.wanted[entry]:
-            copy_row(found.masks[entry], found.masks[kept])
-            found.wanted[kept] = True
-            found.seen[kept] = found.seen[entry]
-            for k in range(found.witnesses.shape[1]):
-                found.witnesses[kept, k, 0] = found.witnesses[entry, k, 0]
-                found.witnesses[kept, k, 1] = found.witnesses[entry, k, 1]
-            found.slots[slot(found.masks[kept], found.masks, found.slots)] = kept
+    for entry in range(findings.state[0]):
+        if findings.wanted[entry]:
+            copy_row(findings.masks[entry], findings.masks[kept])
+            findings.wanted[kept] = True
+            findings.seen[kept] = findings.seen[entry]
+            for k in range(findings.witnesses.shape[1]):
+                findings.witnesses[kept, k, 0] = findings.witnesses[entry, k, 0]
+                findings.witnesses[kept, k, 1] = findings.witnesses[entry, k, 1]
+            findings.slots[slot(findings.masks[kept], findings.masks, findings.slots)] = kept
             kept += 1
-    found.state[0] = kept
+    findings.state[0] = kept
 
 
 @inlined
@@ -175,10 +180,10 @@ def known(mask: Any, recent: Any, used: Any) -> bool:
 
 
 @kernel
-def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any) -> None:
+def record(mask: Any, one: int, two: int, candidates: Any, full: Any, findings: Any) -> None:
     """Remember a mask that is not :func:`known`, with this pair as a witness."""
-    at = slot(mask, found.masks, found.slots)
-    entry = np.int64(found.slots[at])
+    at = slot(mask, findings.masks, findings.slots)
+    entry = np.int64(findings.slots[at])
     if entry < 0:
         wanted = False
         if not contains(mask, full):
@@ -186,31 +191,31 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, found: Any
                 if refuted(mask, candidates, k):
                     wanted = True
                     break
-        capacity = found.masks.shape[0]
-        if found.state[0] == capacity:
-            if found.state[1]:
+        capacity = findings.masks.shape[0]
+        if findings.state[0] == capacity:
+            if findings.state[1]:
                 return  # Full of wanted masks: there is nothing to forget.
-            _forget_unwanted(found)
-            if found.state[0] > capacity // 2 and not wanted:
+            _forget_unwanted(findings)
+            if findings.state[0] > capacity // 2 and not wanted:
                 return
-            if found.state[0] == capacity:
-                found.state[1] = 1
+            if findings.state[0] == capacity:
+                findings.state[1] = 1
                 return
-            at = slot(mask, found.masks, found.slots)
-        entry = found.state[0]
-        found.state[0] += 1
-        found.slots[at] = entry
-        copy_row(mask, found.masks[entry])
-        found.wanted[entry] = wanted
-        found.seen[entry] = 0
-    if found.wanted[entry] and found.seen[entry] < found.witnesses.shape[1]:
-        found.witnesses[entry, found.seen[entry], 0] = min(one, two)
-        found.witnesses[entry, found.seen[entry], 1] = max(one, two)
-        found.seen[entry] += 1
-    if not found.wanted[entry] or found.seen[entry] == found.witnesses.shape[1]:
+            at = slot(mask, findings.masks, findings.slots)
+        entry = findings.state[0]
+        findings.state[0] += 1
+        findings.slots[at] = entry
+        copy_row(mask, findings.masks[entry])
+        findings.wanted[entry] = wanted
+        findings.seen[entry] = 0
+    if findings.wanted[entry] and findings.seen[entry] < findings.witnesses.shape[1]:
+        findings.witnesses[entry, findings.seen[entry], 0] = min(one, two)
+        findings.witnesses[entry, findings.seen[entry], 1] = max(one, two)
+        findings.seen[entry] += 1
+    if not findings.wanted[entry] or findings.seen[entry] == findings.witnesses.shape[1]:
         at = np.int64(row_hash(mask) & np.uint64(_RECENT - 1))
-        found.used[at] = True
-        copy_row(mask, found.recent[at])
+        findings.used[at] = True
+        copy_row(mask, findings.recent[at])
 
 
 @inlined
@@ -231,13 +236,13 @@ def column_key(row: Any, column: int, shape: Any) -> np.int64:
 
 
 @kernel
-def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, found: Any) -> None:
+def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, findings: Any) -> None:
     """Compare each row with the next few in the order of every column, and across columns.
 
-    ``rows`` are :class:`Rows`; what they show is added to ``found``, a :class:`Findings`.
+    ``rows`` are :class:`Rows`; what they show is added to ``findings``, a :class:`Findings`.
     """
     words, ids = rows.words, rows.ids
-    recent, used = found.recent, found.used
+    recent, used = findings.recent, findings.used
     n = words.shape[0]
     columns = shape.first.size - 1
     mask = np.empty(shape.full.size, np.uint64)
@@ -255,7 +260,7 @@ def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, found: Any) -
                 one, two = order[i], order[i + step]
                 pair_mask(words[one], words[two], shape, mask)
                 if not known(mask, recent, used):
-                    record(mask, ids[one], ids[two], candidates, shape.full, found)
+                    record(mask, ids[one], ids[two], candidates, shape.full, findings)
         previous = order
 
 

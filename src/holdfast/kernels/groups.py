@@ -61,8 +61,8 @@ def groups(codes: Sequence[Codes], columns: Sequence[int], nulls_equal: bool) ->
     key = key[order]
     first = np.ones(len(key), np.bool_)
     first[1:] = key[1:] != key[:-1]
-    places = np.flatnonzero(first)
-    return Groups(rows[order], np.repeat(places, np.diff(np.append(places, len(key)))))
+    begins = np.flatnonzero(first)
+    return Groups(rows[order], np.repeat(begins, np.diff(np.append(begins, len(key)))))
 
 
 def words_inside(
@@ -77,7 +77,7 @@ def words_inside(
     distinct words."""
     begin, end = part
     table = pairs.empty_table(layout.width)
-    found: list[tuple[U64, I64]] = []
+    blocks: list[tuple[U64, I64]] = []
     at = begin
     while at < end:
         # As many groups as are small, or one that is large.
@@ -85,7 +85,7 @@ def words_inside(
         stop = int(np.searchsorted(grouped.starts, start, "right"))
         if stop - start >= LARGE:
             stop = min(stop, end)
-            found.append(
+            blocks.append(
                 _of_large(layout, codes, grouped.rows[start:stop], at - start, nulls_equal)
             )
             at = stop
@@ -93,10 +93,10 @@ def words_inside(
         stop = min(_before_large(grouped, at), end, at + AT_ONCE)
         table = _of_small(layout, codes, grouped, (start, at, stop), nulls_equal, table)
         at = stop
-    words, _, places = pairs.harvest(table)
-    found.append((words, grouped.rows[places]))
+    words, _, positions = pairs.harvest(table)
+    blocks.append((words, grouped.rows[positions]))
     return first_of_each(
-        np.concatenate([w for w, _ in found]), np.concatenate([p for _, p in found])
+        np.concatenate([w for w, _ in blocks]), np.concatenate([p for _, p in blocks])
     )
 
 
@@ -135,16 +135,16 @@ def _of_large(
     )
     ends = np.arange(skip, len(rows))
     none = np.empty((0, layout.width), np.uint64)
-    found = pairs.count(layout, later, others, nulls_equal, ends, none)
-    t, s = found.pairs[:, 0] + skip, found.pairs[:, 1]
-    return found.words[found.fresh], np.stack([rows[t], rows[s]], axis=1)
+    counted = pairs.count(layout, later, others, nulls_equal, ends, none)
+    t, s = counted.pairs[:, 0] + skip, counted.pairs[:, 1]
+    return counted.words[counted.fresh], np.stack([rows[t], rows[s]], axis=1)
 
 
 def _before_large(grouped: Groups, at: int) -> int:
     """Where the next large group begins, after ``at``."""
-    places = np.flatnonzero(np.diff(grouped.starts[at:], prepend=-1)) + at
-    sizes = np.diff(np.append(places, len(grouped.rows)))
-    large = places[(sizes >= LARGE) & (places > at)]
+    begins = np.flatnonzero(np.diff(grouped.starts[at:], prepend=-1)) + at
+    sizes = np.diff(np.append(begins, len(grouped.rows)))
+    large = begins[(sizes >= LARGE) & (begins > at)]
     return int(large[0]) if len(large) else len(grouped.rows)
 
 

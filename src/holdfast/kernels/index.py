@@ -113,11 +113,11 @@ def distinct(sketches: list[U64]) -> float:
 
 
 @kernel
-def scatter(words: Any, positions: Any, places: Any, out: Any) -> None:
-    """Copy rows from their positions to their places."""
+def scatter(words: Any, positions: Any, targets: Any, out: Any) -> None:
+    """Copy rows from their positions to their targets."""
     for i in range(positions.size):
         for w in range(words.shape[1]):
-            out[places[i], w] = words[positions[i], w]
+            out[targets[i], w] = words[positions[i], w]
 
 
 @inlined
@@ -135,7 +135,7 @@ def probe(
     filters: Any,
     shape: Any,
     candidates: Any,
-    found: Any,
+    findings: Any,
 ) -> None:
     """Compare each row of a batch with the rows that its look-up in ``column`` returned, and record
     what violates.
@@ -143,12 +143,12 @@ def probe(
     ``batch`` are :class:`Rows`, ``ranges`` the :class:`Ranges` of each in the :class:`Stored` rows.
     ``filters`` ``(f,)`` are columns of which every candidate with ``column`` has at least one: a
     row that agrees in none of them cannot violate anything. Pairs are taken once, the row with the
-    smaller id being the one found.
+    smaller id being the stored one.
     """
     arrived, ids = batch.words, batch.ids
     lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
     words, base, dead = stored.words, stored.base, stored.dead
-    recent, used, firsts = found.recent, found.used, shape.first
+    recent, used, firsts = findings.recent, findings.used, shape.first
     mask = np.empty(shape.full.size, np.uint64)
     for i in range(arrived.shape[0]):
         row = arrived[i]
@@ -168,7 +168,7 @@ def probe(
                 continue
             pair_mask(row, words[position], shape, mask)
             if not known(mask, recent, used):
-                record(mask, base + position, ids[i], candidates, shape.full, found)
+                record(mask, base + position, ids[i], candidates, shape.full, findings)
 
 
 @kernel
@@ -180,7 +180,7 @@ def probe_group(
     candidates: Any,
     k: int,
     most: int,
-    found: Any,
+    findings: Any,
     partial: Any,
 ) -> None:
     """Compare each row of a batch with one row of those that agree with it on lhs ``k``: on
@@ -193,7 +193,7 @@ def probe_group(
     arrived, ids = batch.words, batch.ids
     lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
     words, base, dead = stored.words, stored.base, stored.dead
-    recent, used, full = found.recent, found.used, shape.full
+    recent, used, full = findings.recent, findings.used, shape.full
     lhs, rhs, differing = candidates.lhs[k], candidates.rhs[k], partial[k]
     mask = np.empty(full.size, np.uint64)
     values = shape.owner.size
@@ -217,7 +217,7 @@ def probe_group(
             if differing_rhs(mask, full, rhs, differing):
                 refuting += 1
                 if not known(mask, recent, used):
-                    record(mask, base + position, ids[i], candidates, full, found)
+                    record(mask, base + position, ids[i], candidates, full, findings)
             if refuting == 0 or compared == most:
                 break
 

@@ -130,7 +130,7 @@ def _meet(side: Any, i: int, other: Any, j: int) -> bool:
 @kernel
 def match(side: Any, other: Any, free: Any) -> int:
     """Pair off free rows that go with each other, until none are left that do; how many pairs."""
-    found = 0
+    count = 0
     for i in range(side.rows.size):
         row = side.rows[i]
         if not free[row]:
@@ -140,19 +140,19 @@ def match(side: Any, other: Any, free: Any) -> int:
             if partner != row and free[partner] and _meet(side, i, other, j):
                 free[row] = False
                 free[partner] = False
-                found += 1
+                count += 1
                 break
-    return found
+    return count
 
 
 def pruned(form: Form, cover: Flags) -> int:
     """Leave rows out of a cover as long as every pair that meets keeps a row in it; how many are
     left."""
-    places = np.full((2, len(cover)), -1, np.int64)
-    for place, side in zip(places, form, strict=True):
-        place[side.rows] = np.arange(len(side.rows))
+    positions = np.full((2, len(cover)), -1, np.int64)
+    for position, side in zip(positions, form, strict=True):
+        position[side.rows] = np.arange(len(side.rows))
     for row in np.flatnonzero(cover):
-        at = places[0, row], places[1, row]
+        at = positions[0, row], positions[1, row]
         cover[row] = (at[0] >= 0 and _needs(form.t_side, at[0], form.s_side, cover)) or (
             at[1] >= 0 and _needs(form.s_side, at[1], form.t_side, cover)
         )

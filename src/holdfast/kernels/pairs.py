@@ -84,8 +84,8 @@ def count(
 
     ``ends`` says how many of the others each row is compared with, the first ones; without it, all.
     So the pairs of a table, each once, are those of its rows with themselves where row i ends at i.
-    Of words that are not ``known`` one pair is told; ``None`` asks for no pairs. Memory follows the
-    rows of the tile and the number of distinct words.
+    Of words that are not ``known`` one pair is reported; ``None`` asks for no pairs. Memory follows
+    the rows of the tile and the number of distinct words.
     """
     ends = checked_ends(layout, ones, others, ends)
     tile = _Tile(layout, ones, others, ends, nulls_equal)
@@ -123,8 +123,8 @@ def agree_sets(codes: Codes, ones: I64, nulls_equal: bool) -> tuple[U64, I64]:
     and among themselves.
     """
     layout = equalities(len(codes))
-    found = count(layout, Rows(codes[:, ones]), Rows(codes), nulls_equal, ones)
-    return found.words, found.counts
+    counted = count(layout, Rows(codes[:, ones]), Rows(codes), nulls_equal, ones)
+    return counted.words, counted.counts
 
 
 class _Tile(NamedTuple):
@@ -146,7 +146,7 @@ class _Tile(NamedTuple):
         return np.flatnonzero(self.layout.rows == BOTH)
 
 
-_Found = tuple[U64, I64, I64]
+_WordCounts = tuple[U64, I64, I64]
 """Distinct words in any order, their counts, and a pair of each."""
 
 
@@ -309,7 +309,7 @@ def _digits(tile: _Tile) -> _Digits | None:
     return _Digits(sizes, np.array(piece), np.array(step), words, own)
 
 
-def _count_direct(tile: _Tile, digits: _Digits) -> _Found:
+def _count_direct(tile: _Tile, digits: _Digits) -> _WordCounts:
     size = int(np.prod(digits.sizes))
     counters = _Counters(
         np.full(size, 255, np.uint8),
@@ -392,7 +392,7 @@ class Table(NamedTuple):
     state: I64  # state[0]: how many were seen
 
 
-def _count_hashed(tile: _Tile) -> _Found:
+def _count_hashed(tile: _Tile) -> _WordCounts:
     layout = tile.layout
     number = 4 * layout.width
     starts = []
@@ -433,7 +433,7 @@ def grown(table: Table) -> Table:
     return bigger
 
 
-def harvest(table: Table) -> _Found:
+def harvest(table: Table) -> _WordCounts:
     """What a table holds."""
     size = int(table.state[0])
     entries = table.entries[:size]
@@ -579,7 +579,7 @@ def _groups(tile: _Tile) -> _Groups | None:
     return _Groups(left, right, order, starts, stops, bit, tile.ends, tile.nulls_equal)
 
 
-def _count_agreeing(tile: _Tile, groups: _Groups, witnessed: bool) -> _Found:
+def _count_agreeing(tile: _Tile, groups: _Groups, witnessed: bool) -> _WordCounts:
     """The same counts from the pairs that agree somewhere; all others show the empty word."""
     table = empty_table(tile.layout.width)
     done = 0

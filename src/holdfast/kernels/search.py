@@ -38,7 +38,7 @@ _SHOWN_PER_CANDIDATE = 2_000
 """Pairs reported for a candidate that large groups refute, before it is left alone."""
 
 _SPREAD = 32
-"""Places in a group that refutes a candidate from which further pairs are taken."""
+"""Positions in a group that refutes a candidate from which further pairs are taken."""
 
 
 class Trie(NamedTuple):
@@ -51,16 +51,18 @@ class Trie(NamedTuple):
 
 
 @kernel
-def _all_pairs(rows: Any, group: Any, shape: Any, candidates: Any, mask: Any, found: Any) -> None:
+def _all_pairs(
+    rows: Any, group: Any, shape: Any, candidates: Any, mask: Any, findings: Any
+) -> None:
     words, ids = rows.words, rows.ids
-    recent, used = found.recent, found.used
+    recent, used = findings.recent, findings.used
     for i in range(group.size):
         one = group[i]
         for j in range(i + 1, group.size):
             two = group[j]
             pair_mask(words[one], words[two], shape, mask)
             if not known(mask, recent, used):
-                record(mask, ids[one], ids[two], candidates, shape.full, found)
+                record(mask, ids[one], ids[two], candidates, shape.full, findings)
 
 
 @kernel
@@ -108,14 +110,14 @@ def _one_value(
     candidates: Any,
     k: int,
     mask: Any,
-    found: Any,
+    findings: Any,
     partial: Any,
 ) -> int:
     """Whether the rows of a large group that agree on an lhs have one value on the right:
     each is compared with one of them. If not, some more pairs are looked at. Sets the right-hand
     sides that are refuted in ``partial`` and returns how many pairs refuted any."""
     words, ids = rows.words, rows.ids
-    recent, used, full = found.recent, found.used, shape.full
+    recent, used, full = findings.recent, findings.used, shape.full
     lhs, rhs, differing = candidates.lhs[k], candidates.rhs[k], partial[k]
     refuting = 0
     rest = group.copy()
@@ -134,7 +136,7 @@ def _one_value(
             elif differing_rhs(mask, full, rhs, differing):
                 refuting += 1
                 if not known(mask, recent, used):
-                    record(mask, ids[one], ids[two], candidates, full, found)
+                    record(mask, ids[one], ids[two], candidates, full, findings)
         size = strays
     if refuting:
         distinct = _distinct_rows(words, group, shape)
@@ -146,7 +148,7 @@ def _one_value(
                 if one != two:
                     pair_mask(words[one], words[two], shape, mask)
                     if not known(mask, recent, used):
-                        record(mask, ids[one], ids[two], candidates, full, found)
+                        record(mask, ids[one], ids[two], candidates, full, findings)
     return refuting
 
 
@@ -181,7 +183,7 @@ def _is_done(k: int, shown: Any, candidates: Any, partial: Any) -> bool:
 
 
 @kernel
-def search(rows: Any, shape: Any, trie: Any, candidates: Any, found: Any, partial: Any) -> None:
+def search(rows: Any, shape: Any, trie: Any, candidates: Any, findings: Any, partial: Any) -> None:
     """Find pairs of rows that refute a candidate, for all candidates of the trie at once.
 
     Rows are split by the columns along the trie's paths. Groups that have become small have all
@@ -254,11 +256,11 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, found: Any, partia
         if end - at == 1:
             continue
         if end - at <= _SMALL:
-            _all_pairs(rows, arena[at:end], shape, candidates, mask, found)
+            _all_pairs(rows, arena[at:end], shape, candidates, mask, findings)
             continue
         if ends >= 0 and not _is_done(ends, shown, candidates, partial):
             shown[ends] += _one_value(
-                rows, arena[at:end], shape, candidates, ends, mask, found, partial
+                rows, arena[at:end], shape, candidates, ends, mask, findings, partial
             )
         if trie.child[node[depth]] >= 0:
             depth += 1
@@ -308,7 +310,7 @@ def representatives(candidates: Candidates, shape: Shape, room: int) -> Represen
 
 @kernel
 def compare_with_representatives(
-    stored: Any, shape: Any, candidates: Any, kept: Any, found: Any, partial: Any
+    stored: Any, shape: Any, candidates: Any, kept: Any, findings: Any, partial: Any
 ) -> None:
     """Compare each living row with the one that was kept for its values on an lhs: for those
     of few combinations, whose groups would be too large to bring together.
@@ -317,7 +319,7 @@ def compare_with_representatives(
     sides that are refuted are set in ``partial`` (of the shape of ``candidates.rhs``).
     """
     words, base, dead = stored.words, stored.base, stored.dead
-    recent, used, full = found.recent, found.used, shape.full
+    recent, used, full = findings.recent, findings.used, shape.full
     values, size = shape.owner.size, shape.full.size
     mask = np.empty(size, np.uint64)
     for k in range(candidates.lhs.shape[0]):
@@ -345,7 +347,7 @@ def compare_with_representatives(
                 if differing_rhs(mask, full, rhs, differing):
                     kept.shown[k] += 1
                     if not known(mask, recent, used):
-                        record(mask, ids[entry], base + position, candidates, full, found)
+                        record(mask, ids[entry], base + position, candidates, full, findings)
             elif kept.used[k] == ids.size:
                 kept.full[k] = True
             else:

@@ -170,8 +170,8 @@ def keys(same: list[tuple[I32, I32]], ones: int, others: int) -> tuple[I64, I64,
     for one, other in same:
         size = int(max(one.max(initial=NULL), other.max(initial=NULL))) + 2
         if span * size > _SPAN:
-            distinct, places = np.unique(np.concatenate([left, right]), return_inverse=True)
-            left, right, span = places[:ones], places[ones:], len(distinct)
+            distinct, groups = np.unique(np.concatenate([left, right]), return_inverse=True)
+            left, right, span = groups[:ones], groups[ones:], len(distinct)
         left, right, span = left * size + one + 1, right * size + other + 1, span * size
     return left, right, span
 
@@ -220,7 +220,7 @@ def _sweep(ones: Any, others: Any, room: Any) -> int:
     key, first, second, value = ones.key, ones.first, ones.second, ones.value
     s_key, s_first = others.key, others.first
     s_second, s_value = others.second, others.value
-    found, seen, stride = 0, 0, 1
+    count, seen, stride = 0, 0, 1
     j = 0
     best = other = -1  # the largest row s in the second number, and one of another value
     for i in range(key.size):
@@ -244,15 +244,15 @@ def _sweep(ones: Any, others: Any, room: Any) -> int:
         if with_s < 0 or s_second[with_s] < second[i]:
             continue
         if seen % stride == 0:
-            if found == room.shape[0]:
-                found = _thinned(room)
+            if count == room.shape[0]:
+                count = _thinned(room)
                 stride *= 2
-            if seen % stride == 0 and found < room.shape[0]:
-                room[found, 0] = ones.rows[i]
-                room[found, 1] = others.rows[with_s]
-                found += 1
+            if seen % stride == 0 and count < room.shape[0]:
+                room[count, 0] = ones.rows[i]
+                room[count, 1] = others.rows[with_s]
+                count += 1
         seen += 1
-    return found
+    return count
 
 
 @kernel

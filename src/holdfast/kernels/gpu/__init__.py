@@ -77,7 +77,7 @@ _look = device
 
 
 def _first(cupy: Any, number: int | None) -> Device:
-    """The device that CUDA has chosen, which is the first one unless told."""
+    """The device that CUDA has chosen, which is the first one unless a number is given."""
     runtime = cupy.cuda.runtime
     there = runtime.getDeviceCount()
     if not there:

@@ -66,21 +66,21 @@ class _Side(NamedTuple):
 class _Table:
     """Keys and their counters on the device."""
 
-    def __init__(self, cupy: Any, length: int, places: int, direct: bool, witnessed: bool) -> None:
-        self.places = places
-        self.keys = cupy.zeros((0 if direct else places, length), np.uint32)
-        self.counts = cupy.zeros(places, np.uint64)
-        self.pairs = cupy.zeros(places if witnessed else 0, np.uint64)
+    def __init__(self, cupy: Any, length: int, slots: int, direct: bool, witnessed: bool) -> None:
+        self.slots = slots
+        self.keys = cupy.zeros((0 if direct else slots, length), np.uint32)
+        self.counts = cupy.zeros(slots, np.uint64)
+        self.pairs = cupy.zeros(slots if witnessed else 0, np.uint64)
         self.entries = cupy.zeros(1, np.uint32)
 
     @property
     def arguments(self) -> tuple[Any, ...]:
-        last = np.uint32(self.places - 1)
-        return self.keys, self.counts, self.told, self.entries, last
+        last = np.uint32(self.slots - 1)
+        return self.keys, self.counts, self.pairs_or_null, self.entries, last
 
     @property
-    def told(self) -> Any:
-        """Where pairs are told, or a null pointer."""
+    def pairs_or_null(self) -> Any:
+        """The array for pairs, or a null pointer where none are asked for."""
         return self.pairs if len(self.pairs) else np.uint64(0)
 
 
@@ -164,10 +164,10 @@ class _Count:
         self.total = int(ends.sum())
         self.hot = cupy.zeros((self.plan.length, self.shape.hot), np.uint32)
         self.hot_at = cupy.zeros(self.shape.hot, np.uint32)
-        self.table = self._table(self._first_places())
+        self.table = self._table(self._first_slots())
 
     def result(self, known: U64 | None) -> Counted:
-        """Count, and tell."""
+        """Count all pairs and return their words."""
         free = self.cupy.cuda.runtime.memGetInfo()[0]
         most = max(self.shape.tile, free // SHARE // (4 * self.plan.columns))
         one_by_one = range(0, len(self.ends), most)
@@ -306,10 +306,10 @@ class _Count:
         self._find_hot()
         self.table.counts.fill(0)
         if self.witnessed:
-            # Words among the frequent ones tell no pair later: they have those of the sample.
-            told = self.table.pairs
-            mine, theirs = told >> np.uint64(32), told & np.uint64(0xFFFFFFFF)
-            told[:] = (cupy.asarray(some + left.first)[mine.astype(np.int64)] << 32) + (
+            # Words among the frequent ones note no pair later: they have those of the sample.
+            packed = self.table.pairs
+            mine, theirs = packed >> np.uint64(32), packed & np.uint64(0xFFFFFFFF)
+            packed[:] = (cupy.asarray(some + left.first)[mine.astype(np.int64)] << 32) + (
                 cupy.asarray(more + right.first)[theirs.astype(np.int64)]
             )
 
@@ -317,8 +317,8 @@ class _Count:
         best = self.cupy.zeros(self.shape.hot, np.uint64)
         table = self.table
         find = self.kernels.get_function("find_hot")
-        places = np.uint32(table.places)
-        find((_blocks_for(table.places),), (256,), (table.keys, table.counts, places, best))
+        slots = np.uint32(table.slots)
+        find((_blocks_for(table.slots),), (256,), (table.keys, table.counts, slots, best))
         take = self.kernels.get_function("take_hot")
         take((-(-self.shape.hot // 256),), (256,), (table.keys, best, self.hot, self.hot_at))
 
@@ -328,27 +328,33 @@ class _Count:
         """Pairs that all blocks compare at once."""
         return self.grid * self.shape.tile * self.shape.step
 
-    def _first_places(self) -> int:
+    def _first_slots(self) -> int:
         if self.plan.direct:
             return 1 << self.plan.direct
         return 1 << (2 * min(self.total, ROOM * self._step()) - 1).bit_length()
 
-    def _table(self, places: int) -> _Table:
-        return _Table(self.cupy, self.plan.length, places, self.plan.direct > 0, self.witnessed)
+    def _table(self, slots: int) -> _Table:
+        return _Table(self.cupy, self.plan.length, slots, self.plan.direct > 0, self.witnessed)
 
     def _limit(self) -> int:
         """Entries from which on the table may become full within a step."""
-        most = self.table.places // 4 * 3
+        most = self.table.slots // 4 * 3
         return 0xFFFFFFFF if most >= self.total else max(0, most - self._step())
 
     def _grow(self) -> None:
         old = self.table
-        if old.places >= 1 << 29:
-            raise MemoryError(f"There are more than {old.places // 2:,} distinct words.")
-        self.table = self._table(4 * old.places)
+        if old.slots >= 1 << 29:
+            raise MemoryError(f"There are more than {old.slots // 2:,} distinct words.")
+        self.table = self._table(4 * old.slots)
         move = self.kernels.get_function("move_entries")
-        arguments = (old.keys, old.counts, old.told, np.uint32(old.places), *self.table.arguments)
-        move((_blocks_for(old.places),), (256,), arguments)
+        arguments = (
+            old.keys,
+            old.counts,
+            old.pairs_or_null,
+            np.uint32(old.slots),
+            *self.table.arguments,
+        )
+        move((_blocks_for(old.slots),), (256,), arguments)
         if self.hot_at.any():
             self._find_hot()
 
@@ -378,8 +384,8 @@ class _Count:
         if known is None:
             return Counted(sorted_words, counts, np.empty(0, np.int64), np.empty((0, 2), np.int64))
         fresh = np.flatnonzero(~bitsets.is_member(sorted_words, known))
-        told = self.table.pairs[entries[cupy.asarray(fresh)]].get()
-        rows = np.stack([told >> np.uint64(32), told & np.uint64(0xFFFFFFFF)], axis=1)
+        packed = self.table.pairs[entries[cupy.asarray(fresh)]].get()
+        rows = np.stack([packed >> np.uint64(32), packed & np.uint64(0xFFFFFFFF)], axis=1)
         return Counted(sorted_words, counts, fresh, rows.astype(np.int64))
 
     def _bit(self, comparison: int, which: int) -> int:

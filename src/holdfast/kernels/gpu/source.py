@@ -2,10 +2,10 @@
 
 A block of threads takes *units*: some rows of the longer side, in registers, beside a span of rows
 of the other, which pass through shared memory. Every block counts the words that are frequent in
-shared memory, in a table that holds at most one word in each place; all others in the table in
-device memory. That has a counter for each possible key, or finds keys by open addressing: a place
+shared memory, in a table that holds at most one word in each slot; all others in the table in
+device memory. That has a counter for each possible key, or finds keys by open addressing: a slot
 is taken by writing the key's first word, and its other words follow; since no word of a key is 0,
-a thread that comes upon a place half written waits for the rest.
+a thread that comes upon a slot half written waits for the rest.
 
 A table with a bound on its entries is never overrun: a block takes its next step only while there
 is room for a step of all blocks, and else leaves the rest of its unit for a larger table.
@@ -35,7 +35,7 @@ class Shape(NamedTuple):
     blocks: int  # on a multiprocessor, at least
     rows: int  # in the registers of a thread
     step: int  # rows in shared memory
-    hot: int  # places for frequent words; a power of two
+    hot: int  # slots for frequent words; a power of two
 
     @property
     def tile(self) -> int:
@@ -117,11 +117,11 @@ typedef unsigned long long u64;
 
 _KERNELS = r"""
 struct Table {
-    u32 *keys;      // (places, LENGTH), unless every key has its place
+    u32 *keys;      // (slots, LENGTH), unless every key has its slot
     u64 *counts;
     u64 *pairs;     // one pair of each word; null: not asked for
     u32 *size;      // how many keys there are
-    u32 last;       // places - 1
+    u32 last;       // slots - 1
 };
 
 IN u32 mixed(const u32 *key)
@@ -133,13 +133,13 @@ IN u32 mixed(const u32 *key)
     return h;
 }
 
-IN u32 hot_place(u32 h)
+IN u32 hot_slot(u32 h)
 {
     return h >> (32 - __popc(HOT - 1));
 }
 
 // Where a key is in the table; it is put there if it is not.
-IN u32 place(const Table &table, const u32 *key, u32 h)
+IN u32 slot_of(const Table &table, const u32 *key, u32 h)
 {
 #if DIRECT
     return key[0] & 0x7FFFFFFFu;
@@ -208,7 +208,7 @@ IN void compare(const u32 (&a)[ROWS][COLUMNS], const u32 *tile, const u32 *tile_
             u32 key[LENGTH];
             gather(a[r], b, key);
             u32 h = mixed(key);
-            u32 hot = hot_place(h);
+            u32 hot = hot_slot(h);
             bool hit = true;
             #pragma unroll
             for (int j = 0; j < LENGTH; j++)
@@ -216,7 +216,7 @@ IN void compare(const u32 (&a)[ROWS][COLUMNS], const u32 *tile, const u32 *tile_
             if (hit) {
                 atomicAdd(&hot_counts[hot], 1u);
             } else {
-                u32 at = place(table, key, h);
+                u32 at = slot_of(table, key, h);
                 atomicAdd(&table.counts[at], 1ull);
                 if (table.pairs) {
                     u32 one = SWAPPED ? first + q : number[r];
@@ -325,15 +325,15 @@ IN void key_of(const u32 *keys, u32 at, u32 *key)
 #endif
 }
 
-// The most frequent word for each place among the hot ones.
-extern "C" __global__ void find_hot(const u32 *keys, const u64 *counts, u32 places, u64 *best)
+// The most frequent word for each slot among the hot ones.
+extern "C" __global__ void find_hot(const u32 *keys, const u64 *counts, u32 slots, u64 *best)
 {
-    for (u32 at = blockIdx.x * blockDim.x + threadIdx.x; at < places; at += gridDim.x * blockDim.x)
+    for (u32 at = blockIdx.x * blockDim.x + threadIdx.x; at < slots; at += gridDim.x * blockDim.x)
         if (counts[at] > 1) {
             u32 key[LENGTH];
             key_of(keys, at, key);
             u64 number = counts[at] < 0xFFFFFFFFull ? counts[at] : 0xFFFFFFFFull;
-            atomicMax(&best[hot_place(mixed(key))], number << 32 | at);
+            atomicMax(&best[hot_slot(mixed(key))], number << 32 | at);
         }
 }
 
@@ -351,15 +351,15 @@ extern "C" __global__ void take_hot(const u32 *keys, const u64 *best, u32 *hot, 
 
 // The entries of a table into a larger one.
 extern "C" __global__ void move_entries(const u32 *keys, const u64 *counts, const u64 *pairs,
-                                        u32 places, u32 *to_keys, u64 *to_counts,
+                                        u32 slots, u32 *to_keys, u64 *to_counts,
                                         u64 *to_pairs, u32 *entries, u32 last)
 {
     Table table = {to_keys, to_counts, to_pairs, entries, last};
-    for (u32 at = blockIdx.x * blockDim.x + threadIdx.x; at < places; at += gridDim.x * blockDim.x)
+    for (u32 at = blockIdx.x * blockDim.x + threadIdx.x; at < slots; at += gridDim.x * blockDim.x)
         if (!DIRECT && keys[(size_t)at * LENGTH]) {
             u32 key[LENGTH];
             key_of(keys, at, key);
-            u32 to = place(table, key, mixed(key));
+            u32 to = slot_of(table, key, mixed(key));
             table.counts[to] = counts[at];
             if (pairs)
                 table.pairs[to] = pairs[at];
