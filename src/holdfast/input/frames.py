@@ -28,11 +28,11 @@ def as_arrow(rows: Any, label: str) -> pa.Table:
 
     try:
         if _is_pandas(rows):
-            found = pa.Table.from_pandas(rows, preserve_index=False)
+            table = pa.Table.from_pandas(rows, preserve_index=False)
         else:
-            found = pa.table(rows)
+            table = pa.table(rows)
         # What pandas wrote beside the data says nothing about it.
-        return _known(found).replace_schema_metadata(None)
+        return _known(table).replace_schema_metadata(None)
     except (pa.ArrowException, TypeError, ValueError) as wrong:
         kind = type(rows)
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"

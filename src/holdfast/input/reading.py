@@ -71,8 +71,8 @@ def read(
             with _watched(destination, progress):
                 task_results = runner.read(ingest, row_input.rows, spec)
     for task_result in task_results:
-        if found := task_result.facts.get("trouble") or task_result.facts.get("misfit"):
-            raise _error(row_input, found)
+        if trouble := task_result.facts.get("trouble") or task_result.facts.get("misfit"):
+            raise _error(row_input, trouble)
     written = [task_result for task_result in task_results if "words" in task_result.facts]
     segments = tuple(_segment(first_number + i, each.facts) for i, each in enumerate(written))
     total = np.zeros(2, np.uint64)
@@ -179,7 +179,7 @@ def _check_types(row_input: RowInput, columns: Columns) -> None:
 def _expect_all(row_input: RowInput, counts: list[dict[str, Any]], rows: int) -> None:
     """Every record became a row: each task's, and all of them together.
 
-    What is wrong with a cell is told before. This is for what nobody thought of: an error, and
+    What is wrong with a cell is reported before. This is for what nobody thought of: an error, and
     never a table with fewer rows than were given.
     """
     for each in counts:

@@ -43,17 +43,17 @@ class Source:
     delimiter: str | None = None
     header: bool = True
     escape: str | None = None  # before a quote inside quotes; '"' or nothing: quotes are doubled
-    encoding: str | None = None  # UTF-8 unless told
+    encoding: str | None = None  # UTF-8 by default
     null_values: tuple[str, ...] | None = None  # cells that mean null, besides the empty one
     flatten: bool = False  # the fields of structs become columns: "address.city"
 
     def __post_init__(self) -> None:
-        told = {
+        csv_only = {
             "escape": self.escape,
             "encoding": self.encoding,
             "null value": self.null_values,
         }
-        given = [name for name, value in told.items() if value is not None]
+        given = [name for name, value in csv_only.items() if value is not None]
         if given and not self.may_be_csv:
             raise InputError(f"{self.path}: {self.kind} has no {given[0]}; that is for CSV")
         if self.flatten and self._is_csv(None):
@@ -80,8 +80,8 @@ class Source:
     @property
     def kind(self) -> str:
         """The format, as given or as the file's name tells."""
-        if found := self.format or self._named_kind:
-            return found
+        if kind := self.format or self._named_kind:
+            return kind
         known = ", ".join(sorted(set(FORMATS.values())))
         raise InputError(
             f"{self.path}: cannot tell the format from the name; say --input-format ({known}, "
@@ -90,7 +90,7 @@ class Source:
 
     @property
     def may_be_csv(self) -> bool:
-        """Whether the format is CSV, or not told yet."""
+        """Whether the format is CSV, or not known yet."""
         return (self.format or self._named_kind or "csv") == "csv"
 
     @property
@@ -113,7 +113,7 @@ class Source:
         return "\t" if ".tsv" in Path(self.path).suffixes else ","
 
     def expect(self, stored: SourceRecord | None = None) -> None:
-        """An error for what is wrong with it and can be told without Spark.
+        """An error for what is wrong with it and can be seen without Spark.
 
         ``stored`` says how the table's first rows were read, if this is a batch.
         """
@@ -132,8 +132,8 @@ class Source:
         if any(c in self.path for c in "*?[{") and not path.exists():
             # Python's patterns mean what Spark's do as long as they have nothing but * and ?.
             top = Path(path.anchor)
-            found = top.glob(str(path.relative_to(top)))
-            if not re.search(r"[\[{\\]", self.path) and not any(found):
+            matches = top.glob(str(path.relative_to(top)))
+            if not re.search(r"[\[{\\]", self.path) and not any(matches):
                 raise SourceError(f"{self.path}: no file or folder matches")
             return
         if not path.exists():
@@ -152,13 +152,13 @@ class Source:
         )
 
     def like(self, stored: SourceRecord) -> Source:
-        """The same rows, read like a table's first ones in all that is not told of them."""
+        """The same rows, read like a table's first ones in all that is not given with them."""
         kind = self.format or self._named_kind or stored.format
         if kind == "dataframe":
             return self
         if kind != stored.format:
             return replace(self, format=kind, flatten=stored.flatten and kind != "csv")
-        found = replace(
+        source = replace(
             self,
             format=kind,
             options={**stored.options, **self.options},
@@ -169,10 +169,10 @@ class Source:
             flatten=stored.flatten,
         )
         if kind != "csv":
-            return found
+            return source
         nulls = stored.null_values
         return replace(
-            found,
+            source,
             delimiter=self.delimiter or stored.delimiter,
             escape=self.escape or stored.escape,
             encoding=self.encoding or stored.encoding,

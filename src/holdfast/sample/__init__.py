@@ -1,7 +1,7 @@
 """A small shop to try Holdfast on: four tables and three days of changes, as CSV files.
 
 ``python -m holdfast.sample DIR`` copies the files into DIR. What is planted in them is
-written down in :mod:`holdfast.sample.make`, which made them.
+written down in :mod:`holdfast.sample.make`, which wrote them.
 """
 
 from __future__ import annotations
@@ -35,6 +35,6 @@ DESIGNED = (
 
 
 def copy_to(directory: Path) -> None:
-    """Copy the sample files into ``directory``, which is made if it does not exist."""
+    """Copy the sample files into ``directory``, which is created if it does not exist."""
     with as_file(files(__name__) / "shop") as shop:
         copytree(shop, directory, dirs_exist_ok=True)

@@ -134,14 +134,14 @@ def _phones(row: I64, number: int, seed: int) -> tuple[I64, I64]:
     numbers = NUMBERS
     while numbers * AREAS < number:
         numbers *= 10
-    turn, place = np.divmod(row, numbers)
+    turn, phone = np.divmod(row, numbers)
     # Each turn gives all numbers, in another order, to the next area code.
-    area = (_below(AREAS, place, seed, 11) + turn) % AREAS
-    return place, area
+    area = (_below(AREAS, phone, seed, 11) + turn) % AREAS
+    return phone, area
 
 
 def _rates(state: I64, salary: I64, seed: int) -> NDArray[np.float64]:
-    """Rates by state, which rise with the salary in steps, at other places in every state."""
+    """Rates by state, which rise with the salary in steps, at other salaries in every state."""
     of_state = np.arange(len(STATES))
     lowest, rise = 20 + _below(200, of_state, seed, 12), 5 + _below(60, of_state, seed, 13)
     step = 10_000 + 500 * _below(40, of_state, seed, 14)

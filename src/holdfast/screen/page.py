@@ -66,9 +66,9 @@ class Page:
         parts = [whole]
         if whole and not self._soft and whole.cell_len > room:
             parts = self._wrapped(whole, max(1, room - hang), breaks)
-        for place, part in enumerate(parts):
+        for position, part in enumerate(parts):
             part.rstrip()
-            before = " " * (indent + hang if place else indent)
+            before = " " * (indent + hang if position else indent)
             printed = Text(before).append(part) if part else Text()
             self.console.print(printed, style=style or None, soft_wrap=True)
 
@@ -145,10 +145,10 @@ def _without_filling(line: list[Segment]) -> list[tuple[str, Any]]:
 
 def figures(*headings: str) -> Table:
     """A table whose first column is text and whose others are numbers."""
-    made = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
-    for place, heading in enumerate(headings):
-        made.add_column(heading, justify="right" if place else "left", overflow="fold")
-    return made
+    grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="dim")
+    for position, heading in enumerate(headings):
+        grid.add_column(heading, justify="right" if position else "left", overflow="fold")
+    return grid
 
 
 def cell(value: Any) -> Text:

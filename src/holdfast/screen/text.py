@@ -18,7 +18,7 @@ def plain(text: str) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A value of a row; a null is told from the text "null", and spaces at the ends are seen.
+    """A value of a row; a null differs from the text "null", and spaces at the ends are seen.
 
     >>> value_text(None), value_text("null"), value_text(" a"), value_text(1.5)
     ('null', "'null'", "' a'", '1.5')
@@ -51,7 +51,8 @@ def rounded(number: float) -> str:
 
 
 def share(number: float) -> str:
-    """A share of a whole, in so many digits that nearly all or nearly none of it is told from it.
+    """A share of a whole, with enough digits that nearly all is not shown as all, nor nearly none
+    as none.
 
     >>> share(0.1), share(2 / 3), share(0.9999996), share(0.0)
     ('10%', '66.7%', '99.99996%', '0%')

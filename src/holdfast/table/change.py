@@ -1,4 +1,4 @@
-"""What a batch does to a table's rows, before anything is made of it."""
+"""What a batch does to a table's rows, before constraints are looked at."""
 
 from __future__ import annotations
 

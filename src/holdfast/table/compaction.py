@@ -32,7 +32,7 @@ class Moves:
 def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, Moves]:
     """Merge segments where a tier is full, and rewrite those that are mostly deleted.
 
-    ``witnesses`` are the rows that evidence refers to: what became of them is told."""
+    ``witnesses`` are the rows that evidence refers to: their moves are returned."""
     table = replace(table, segments=tuple(s for s in table.segments if s.live))
     old: list[I64] = [np.empty(0, np.int64)]
     new: list[I64] = [np.empty(0, np.int64)]

@@ -139,12 +139,12 @@ def _single(indexed: tuple[str, ...]) -> list[int]:
 
 def _own(lhs: Sets, indexed: tuple[str, ...]) -> dict[int, str]:
     """The left-hand sides, by position, that an index is over all of."""
-    found = {}
+    names = {}
     for name in indexed:
         wanted = np.zeros(lhs.shape[1], np.bool_)
         wanted[list(index_columns(name))] = True
-        found.update(dict.fromkeys(np.flatnonzero((lhs == wanted).all(axis=1)).tolist(), name))
-    return found
+        names.update(dict.fromkeys(np.flatnonzero((lhs == wanted).all(axis=1)).tolist(), name))
+    return names
 
 
 def cover(lhs: Sets, distinct: list[float]) -> list[int]:
@@ -175,7 +175,7 @@ def _extra(lhs: Sets, chosen: list[int], distinct: list[float], rows: int, quota
             if len(needed) <= room:
                 helpers[column] = needed
     weakest = sorted(helpers, key=lambda c: distinct[c])[:_MOST_COMBINED]
-    found: set[int] = set()
+    extra: set[int] = set()
     best_score = (2.0, 0)
     for size in range(1, len(weakest) + 1):
         for combination in combinations(weakest, size):
@@ -187,5 +187,5 @@ def _extra(lhs: Sets, chosen: list[int], distinct: list[float], rows: int, quota
                 missed *= 1.0 - selectivity(column, distinct, rows)
             score = (1.0 - missed, -size)
             if score < best_score:
-                found, best_score = union, score
-    return found
+                extra, best_score = union, score
+    return extra
