@@ -20,7 +20,7 @@ WAYS: dict[str, dict[str, Any]] = {
     "coarse first": {"undivided_rows": 0, "part_from_rows": 0},
     "hardly sampled": {"sample_rows": 3},
     "coarse first, hardly sampled": {"undivided_rows": 0, "part_from_rows": 0, "sample_rows": 3},
-    "little room": {"found_masks": 8, "sample_rows": 100},
+    "little room": {"mask_room": 8, "sample_rows": 100},
     "searched instead of probed": {"cheap_probe": -1, "search_cost": 0, "segment_rows": 700},
     "merged": {"segment_rows": 4_000, "merged_segments": 2},
 }

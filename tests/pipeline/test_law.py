@@ -27,7 +27,7 @@ LIMITS = st.fixed_dictionaries(
         "segment_rows": st.sampled_from([1 << 20, 5, 2]),
         "undivided_rows": st.sampled_from([10_000, 0]),
         "part_from_rows": st.sampled_from([1 << 18, 0]),
-        "found_masks": st.sampled_from([1 << 15, 4, 1]),
+        "mask_room": st.sampled_from([1 << 15, 4, 1]),
         "merged_segments": st.sampled_from([2, 3, 8]),
         "sample_rows": st.sampled_from([40_000, 2]),
         "few_combinations": st.sampled_from([4_096, 0, 2]),

@@ -75,7 +75,7 @@ def test_a_gpu_counts_a_tile_at_once(card: Card) -> None:
     device = Device("gpu", rows=7)
     assert counted(device, 40) == whole(40)
     assert card.counted == [40 * 39 // 2]
-    told = device.told().facts
+    told = device.report().facts
     ((name, number, seconds),) = told["counted"]
     assert (name, number, told["missing"]) == (NAME, 780, "")
     assert seconds > 0
@@ -86,7 +86,7 @@ def test_the_processor_counts_it_in_parts(card: Card, rows: int) -> None:
     device = Device("cpu", rows)
     assert counted(device, 40) == whole(40)
     assert not card.looked_for
-    ((name, number, _),) = device.told().facts["counted"]
+    ((name, number, _),) = device.report().facts["counted"]
     assert (name, number) == ("cpu", 780)
 
 
@@ -111,7 +111,7 @@ def test_a_gpu_that_fails_leaves_its_tile_to_the_processor(
     assert counted(device, 30) == whole(30)
     assert device.missing == says
     assert card.counted == [435]
-    spent = {name: number for name, number, _ in device.told().facts["counted"]}
+    spent = {name: number for name, number, _ in device.report().facts["counted"]}
     assert spent == {NAME: 435, "cpu": 2 * 435}
 
 

@@ -220,7 +220,7 @@ def test_types(type_: pa.DataType, good: dict[str, Any], bad: str) -> None:
         trouble = parse(lines_of(f"1,{first}", "", f"2,{cell}", "x,x"), columns)
         assert isinstance(trouble, Trouble), cell
         assert (trouble.kind, trouble.row, trouble.column) == ("cell", 2, 1)
-        assert (trouble.line, trouble.found) == (f"2,{cell}", cell)
+        assert (trouble.line, trouble.actual) == (f"2,{cell}", cell)
 
 
 @given(st.integers(0, 40), st.integers(0, 3), st.integers(1, 41))
@@ -237,7 +237,7 @@ def test_the_first_bad_cell_is_found(row: int, column: int, rows: int) -> None:
     trouble = parse(lines_of(*map(",".join, cells)), schema)
     assert isinstance(trouble, Trouble)
     assert (trouble.kind, trouble.row, trouble.column) == ("cell", row, column)
-    assert trouble.found == bad[column]
+    assert trouble.actual == bad[column]
     assert trouble.expected == ["bigint", "double", "decimal(5,2)", "date"][column]
 
 

@@ -130,7 +130,7 @@ class Thresholds:
     """Combinations of values on an lhs that there is room for representatives of; a power of
     two."""
 
-    found_masks: int = 1 << 15
+    mask_room: int = 1 << 15
     """Distinct masks that a look has room for."""
 
     narrowed_rows: int = 64

@@ -93,13 +93,13 @@ class Count:
     """How cells become codes, for the comparisons of all spaces."""
 
     with_pairs: bool
-    """Whether to tell two rows, too, for each evidence of pairs that the table has now."""
+    """Whether to report two rows, too, for each evidence of pairs that the table has now."""
 
     device: str = CPU
     """What to count with, and how large tiles are therefore: ``cpu`` or ``gpu``."""
 
     sides: tuple[Side, ...] = ()
-    """What the tiles are made of, each side once."""
+    """The sides of the tiles, each once."""
 
     tiles: tuple[Tile, ...] = ()
 
@@ -130,11 +130,11 @@ def agreeing(item: Agreeing) -> Iterator[TaskResult]:
             if not view.nulls_equal:
                 kept &= (rows[:, shape.owner.size :] & nulls == 0).all(axis=1)
             hashes.append(codes[:, kept])
-        found = np.concatenate(hashes, axis=1)
-        found = found[:, np.lexsort(found)]
-        starts = np.ones(found.shape[1], np.bool_)
-        starts[1:] = (found[:, 1:] != found[:, :-1]).any(axis=0)
-        sizes = np.diff(np.append(np.flatnonzero(starts), found.shape[1]))
+        all_hashes = np.concatenate(hashes, axis=1)
+        all_hashes = all_hashes[:, np.lexsort(all_hashes)]
+        starts = np.ones(all_hashes.shape[1], np.bool_)
+        starts[1:] = (all_hashes[:, 1:] != all_hashes[:, :-1]).any(axis=0)
+        sizes = np.diff(np.append(np.flatnonzero(starts), all_hashes.shape[1]))
         pairs.append(int((sizes * (sizes - 1) // 2).sum()))
     yield TaskResult({"pairs": pairs})
 
@@ -162,15 +162,15 @@ def count(item: Count) -> Iterator[TaskResult]:
             wanted = nothing if item.with_pairs and tile.sign > 0 else None
             first, second = Rows(ones.codes, ones.own_t), Rows(others.codes, others.own_s)
             for part in device.count(layout, first, second, view.nulls_equal, ends, wanted):
-                found = part.counted
-                pairs = np.full((len(found.words), 2), -1, np.int64)
+                counted = part.counted
+                pairs = np.full((len(counted.words), 2), -1, np.int64)
                 shown = [
-                    ones.ids[part.first + found.pairs[:, 0]],
-                    others.ids[part.second + found.pairs[:, 1]],
+                    ones.ids[part.first + counted.pairs[:, 0]],
+                    others.ids[part.second + counted.pairs[:, 1]],
                 ]
-                pairs[found.fresh] = np.stack(shown, axis=1)
+                pairs[counted.fresh] = np.stack(shown, axis=1)
                 for total in totals:
-                    total.add(found.words, tile.sign * found.counts, pairs)
+                    total.add(counted.words, tile.sign * counted.counts, pairs)
                 for total in totals:
                     if len(total.masks) > MOST_WORDS:
                         device.release()
@@ -182,7 +182,7 @@ def count(item: Count) -> Iterator[TaskResult]:
         if item.with_pairs:
             arrays["pairs"] = total.pairs
         yield TaskResult({"space": total.space.name}, arrays)
-    yield device.told()
+    yield device.report()
 
 
 class _Total:

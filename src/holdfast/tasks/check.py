@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from holdfast.kernels.evidence import pair_mask
 from holdfast.tasks.columns import column_facts
 from holdfast.tasks.encode import encode, layout
-from holdfast.tasks.result import TaskResult, told
+from holdfast.tasks.result import TaskResult, facts_of
 from holdfast.tasks.sealed import damage
 from holdfast.tasks.segments import (
     Segment,
@@ -57,8 +57,8 @@ class Witnesses:
 
 def check_files(item: Files) -> Iterator[TaskResult]:
     """The errors of those that are not."""
-    found = [damage(Path(item.root, name)) for name in item.names]
-    yield TaskResult({"wrong": [told(error) for error in found if error]})
+    errors = [damage(Path(item.root, name)) for name in item.names]
+    yield TaskResult({"wrong": [facts_of(error) for error in errors if error]})
 
 
 def check(item: Check) -> Iterator[TaskResult]:

@@ -80,7 +80,7 @@ def comparisons_of(spaces: Sequence[Iterable[Comparison]]) -> list[Comparison]:
     most: dict[tuple[int, int, int], Comparison] = {}
     for space in spaces:
         for each in space:
-            place = (each.left, each.right, each.rows)
-            if place not in most or len(each.operators) > len(most[place].operators):
-                most[place] = each
+            cells = (each.left, each.right, each.rows)
+            if cells not in most or len(each.operators) > len(most[cells].operators):
+                most[cells] = each
     return list(most.values())

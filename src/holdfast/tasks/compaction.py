@@ -125,11 +125,11 @@ def _copy_raw(
 
 def estimate(task_results: list[TaskResult]) -> list[float]:
     """Distinct values per column over the sketches of several segments."""
-    found = [
+    sketches = [
         task_result.arrays["sketch"]
         for task_result in task_results
         if "sketch" in task_result.arrays
     ]
-    if not found:
+    if not sketches:
         return []
-    return [index.distinct([sketch[c] for sketch in found]) for c in range(len(found[0]))]
+    return [index.distinct([sketch[c] for sketch in sketches]) for c in range(len(sketches[0]))]

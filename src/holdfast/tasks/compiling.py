@@ -29,10 +29,10 @@ class Reporting:
     root: str = field(compare=False)
     prefix: str = field(compare=False)
 
-    def __call__(self, *told: Any) -> Iterator[TaskResult]:
+    def __call__(self, *arguments: Any) -> Iterator[TaskResult]:
         """Do the task."""
         with reported(self.root, self.prefix):
-            yield from self.task(*told)
+            yield from self.task(*arguments)
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def reported(root: str, prefix: str) -> Iterator[None]:
 
 
 class _File(event.Listener):
-    """Told when a kernel begins and ends to be compiled; never when it is taken from the cache."""
+    """Sees when a kernel begins and ends to be compiled, but not when it comes from the cache."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -53,7 +53,7 @@ class _File(event.Listener):
     def on_start(self, event: Any) -> None:  # noqa: ARG002  # the listener's signature
         self._depth += 1
         if self._depth == 1:
-            # What is only told must not fail what it tells of.
+            # A report must not fail what it reports on.
             with suppress(OSError):
                 self._path.touch()
 

@@ -88,9 +88,9 @@ class Device:
         """The pairs of a tile, as :func:`holdfast.kernels.pairs.count` counts them."""
         ends = pairs.checked_ends(layout, ones, others, ends)
         if self._wanted:
-            found = self.on_gpu(layout, ones, others, nulls_equal, ends, known)
-            if found is not None:
-                yield Part(0, 0, found)
+            counted = self.on_gpu(layout, ones, others, nulls_equal, ends, known)
+            if counted is not None:
+                yield Part(0, 0, counted)
                 return
         for first in range(0, len(ends), self._rows):
             for second in range(0, int(ends.max(initial=0)), self._rows):
@@ -139,13 +139,13 @@ class Device:
 
     def _timed(self, device: str, number: int, count: Callable[[], Counted]) -> Counted:
         started = time.perf_counter()
-        found = count()
+        counted = count()
         taken = time.perf_counter() - started
         before = self.spent.get(device, Spent(device, 0, 0.0))
         self.spent[device] = Spent(device, before.pairs + number, before.seconds + taken)
-        return found
+        return counted
 
-    def told(self) -> TaskResult:
+    def report(self) -> TaskResult:
         """For the driver: which devices counted how much, and why it was not the wanted one."""
         spent = [list(each) for each in self.spent.values()]
         return TaskResult({"counted": spent, "missing": self.missing})
@@ -172,7 +172,7 @@ def measure(item: Measure) -> Iterator[TaskResult]:
         (spent,) = device.spent.values()
         rate = spent.pairs / max(spent.seconds, 1e-9)
         device.release()
-    yield TaskResult({"pairs_per_second": 0.0 if device.missing else rate, **device.told().facts})
+    yield TaskResult({"pairs_per_second": 0.0 if device.missing else rate, **device.report().facts})
 
 
 @contextmanager

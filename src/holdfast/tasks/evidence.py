@@ -106,7 +106,7 @@ class Probe:
 def sample(item: Sample) -> Iterator[TaskResult]:
     """Evidence from near neighbours."""
     view = item.view
-    found = evidence.findings(view.shape.full.size, thresholds.current.found_masks)
+    findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
     everything = any_pair(view.shape.full.size)
     for segment in item.view.segments:
         live = live_positions(view.path, segment)
@@ -114,8 +114,8 @@ def sample(item: Sample) -> Iterator[TaskResult]:
             chosen = np.random.default_rng(segment.number).choice(live.size, item.rows, False)
             live = live[np.sort(chosen)]
         rows = Rows(view.rows(segment, live), live + segment.base)
-        evidence.neighbours(rows, view.shape, _REACH, everything, found)
-    yield _task_result(found, view.columns, item.every_rhs)
+        evidence.neighbours(rows, view.shape, _REACH, everything, findings)
+    yield _task_result(findings, view.columns, item.every_rhs)
 
 
 def any_pair(words: int) -> Candidates:
@@ -129,18 +129,18 @@ def search(item: Search) -> Iterator[TaskResult]:
     """All evidence against the candidates, in one part of the rows."""
     view = item.view
     rows = view.between(item.column, item.low, item.high)
-    found = evidence.findings(view.shape.full.size, thresholds.current.found_masks)
+    findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
     partial = np.zeros_like(item.candidates.rhs)
     trie = _trie(item.candidates.lhs, item.order)
-    searches.search(rows, view.shape, trie, item.candidates, found, partial)
-    yield _task_result(found, view.columns, item.every_rhs, partial)
+    searches.search(rows, view.shape, trie, item.candidates, findings, partial)
+    yield _task_result(findings, view.columns, item.every_rhs, partial)
 
 
 def representatives(item: Representatives) -> Iterator[TaskResult]:
     """Evidence against the candidates from one row for each combination on their lhs."""
     view = item.view
     shape = view.shape
-    found = evidence.findings(shape.full.size, thresholds.current.found_masks)
+    findings = evidence.findings(shape.full.size, thresholds.current.mask_room)
     partial = np.zeros_like(item.candidates.rhs)
     full = np.zeros(len(partial), np.bool_)
     width = 2 * (shape.owner.size + shape.full.size)  # of a row and its key
@@ -152,12 +152,12 @@ def representatives(item: Representatives) -> Iterator[TaskResult]:
         kept = searches.representatives(pile, shape, room)
         for segment in view.segments:
             searches.compare_with_representatives(
-                view.stored(segment), shape, pile, kept, found, partial[mine]
+                view.stored(segment), shape, pile, kept, findings, partial[mine]
             )
         full[mine] = kept.full
     # Where there was no room for all combinations there may be evidence that was not seen.
     partial[full] = item.candidates.rhs[full]
-    task_result = _task_result(found, view.columns, item.every_rhs, partial)
+    task_result = _task_result(findings, view.columns, item.every_rhs, partial)
     task_result.arrays["full"] = full
     yield task_result
 
@@ -165,7 +165,7 @@ def representatives(item: Representatives) -> Iterator[TaskResult]:
 def probe(item: Probe) -> Iterator[TaskResult]:
     """Evidence between a batch and these segments (the batch's own may be among them)."""
     view = item.view
-    found = evidence.findings(view.shape.full.size, thresholds.current.found_masks)
+    findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
     partial = np.zeros_like(item.candidates.rhs)
     duplicates: list[I64] = []
     duplicate_of: list[I64] = []
@@ -182,12 +182,12 @@ def probe(item: Probe) -> Iterator[TaskResult]:
             for column, ranges in _ranges(item, segment, codes):
                 filters = np.array(item.filters[column], np.int64)
                 index.probe(
-                    batch, ranges, stored, column, filters, view.shape, item.candidates, found
+                    batch, ranges, stored, column, filters, view.shape, item.candidates, findings
                 )
             for k, name in item.groups:
                 ranges = _group(view, segment, name, codes)
                 index.probe_group(
-                    batch, ranges, stored, view.shape, item.candidates, k, more, found, partial
+                    batch, ranges, stored, view.shape, item.candidates, k, more, findings, partial
                 )
             if item.duplicates:
                 ranges = look_up(view.path, segment, ROWS, codes[ROWS])
@@ -196,7 +196,7 @@ def probe(item: Probe) -> Iterator[TaskResult]:
                 has = np.flatnonzero(earlier >= 0)
                 duplicates.append(batch.ids[has])
                 duplicate_of.append(earlier[has])
-    task_result = _task_result(found, view.columns, item.every_rhs, partial)
+    task_result = _task_result(findings, view.columns, item.every_rhs, partial)
     none = [np.empty(0, np.int64)]
     task_result.arrays["duplicates"] = np.concatenate(duplicates or none)
     task_result.arrays["duplicate_of"] = np.concatenate(duplicate_of or none)
@@ -240,14 +240,14 @@ def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tu
             used[one, two] = mine | used.get((one, two), np.False_)
     for (one, two), rows in used.items():
         lo, hi, positions = ranges[one]
-        found = Ranges(lo, np.where(rows, hi, lo), positions)
-        yield one, found if one == two else index.shared(found, ranges[two])
+        chosen = Ranges(lo, np.where(rows, hi, lo), positions)
+        yield one, chosen if one == two else index.shared(chosen, ranges[two])
 
 
 def _task_result(
-    found: evidence.Findings, atoms: int, every_rhs: bool, partial: U64 | None = None
+    findings: evidence.Findings, atoms: int, every_rhs: bool, partial: U64 | None = None
 ) -> TaskResult:
-    masks, witnesses, seen, complete = evidence.harvest(found)
+    masks, witnesses, seen, complete = evidence.harvest(findings)
     best = maximal.maximal_evidence(masks, atoms) if every_rhs else bitsets.maximal(masks)
     keep = np.flatnonzero(bitsets.is_member(masks, best))
     arrays: dict[str, NDArray[Any]] = {
@@ -262,7 +262,7 @@ def _task_result(
 
 def _trie(candidates: U64, order: tuple[int, ...]) -> searches.Trie:
     """Candidates as paths, sharing their beginnings."""
-    rank = {column: place for place, column in enumerate(order)}
+    rank = {column: position for position, column in enumerate(order)}
     column, child, sibling, ends = [-1], [-1], [-1], [-1]
     nodes: dict[tuple[int, int], int] = {}
     for k, columns in enumerate(bitsets.to_columns(candidates)):

@@ -64,23 +64,23 @@ class Ingest:
 class Chunk:
     """Some records without the header, and where they come from."""
 
-    told: pa.Array  # one by one, in UTF-8
+    lines: pa.Array  # one by one, in UTF-8
     records: pa.Array  # the same as RFC 4180 has them
     origins: NDArray[np.int64]  # of each record, or one for all
     whole: bool
 
-    def trouble(self, found: text.Trouble, spec: Ingest) -> TaskResult:
+    def trouble(self, trouble: text.Trouble, spec: Ingest) -> TaskResult:
         """A report of what is wrong with one of the records, as it stands in its file."""
         number = None
         if self.whole:
             # The records are parts of their file's one buffer: what lies before can be counted.
-            _, offsets, buffer = self.told.buffers()
-            start = np.frombuffer(offsets, np.int64)[self.told.offset + found.row]
+            _, offsets, buffer = self.lines.buffers()
+            start = np.frombuffer(offsets, np.int64)[self.lines.offset + trouble.row]
             before = np.frombuffer(buffer, np.uint8)[:start]
             number = int(np.count_nonzero(before == ord("\n"))) + 1
-        line = text.line_of(self.told, found.row)
-        origin = int(self.origins[found.row if self.origins.size > 1 else 0])
-        return _trouble(replace(found, line=line, number=number), spec, origin)
+        line = text.line_of(self.lines, trouble.row)
+        origin = int(self.origins[trouble.row if self.origins.size > 1 else 0])
+        return _trouble(replace(trouble, line=line, number=number), spec, origin)
 
 
 class _Tally:
@@ -133,20 +133,20 @@ def split_header(
             for row, origin in enumerate(origins):
                 yield from _split_file(lines.slice(row, 1), int(origin), spec, dialect)
             continue
-        told = text.decoded(lines, dialect.encoding)
-        if isinstance(told, text.Trouble):
-            yield _trouble(replace(told, number=None), spec, int(origins[told.row]))
+        decoded = text.decoded(lines, dialect.encoding)
+        if isinstance(decoded, text.Trouble):
+            yield _trouble(replace(decoded, number=None), spec, int(origins[decoded.row]))
             continue
         if spec.header:
             before = np.concatenate((np.array([last]), origins[:-1]))
             heads = (origins != before) & (origins % 2 == 1)
             last = int(origins[-1]) if origins.size else last
             for head in np.flatnonzero(heads).tolist():
-                yield from _unlike(told[head], int(origins[head]), spec, dialect)
+                yield from _unlike(decoded[head], int(origins[head]), spec, dialect)
             if heads.any():
-                told, origins = told.filter(pa.array(~heads)), origins[~heads]
-        if len(told):
-            yield Chunk(told, text.plain(told, dialect), origins, False)
+                decoded, origins = decoded.filter(pa.array(~heads)), origins[~heads]
+        if len(decoded):
+            yield Chunk(decoded, text.plain(decoded, dialect), origins, False)
 
 
 def _split_file(
@@ -159,22 +159,24 @@ def _split_file(
         return
     # Escaped quotes would hide where a record ends; what is null is looked for in the rows alone.
     unescaped = text.plain(whole, replace(dialect, nulls=()))
-    told = text.records(text.unmarked(unescaped[0].as_buffer()))
-    if spec.header and len(told):
-        yield from _unlike(told[0], origin, spec, replace(dialect, escape=None))
-        told = told.slice(1)
-    if len(told):
-        plain = text.plain(told, replace(dialect, escape=None))
-        yield Chunk(told, plain, np.array([origin]), True)
+    records = text.records(text.unmarked(unescaped[0].as_buffer()))
+    if spec.header and len(records):
+        yield from _unlike(records[0], origin, spec, replace(dialect, escape=None))
+        records = records.slice(1)
+    if len(records):
+        plain = text.plain(records, replace(dialect, escape=None))
+        yield Chunk(records, plain, np.array([origin]), True)
 
 
 def _unlike(line: pa.Scalar, origin: int, spec: Ingest, dialect: Dialect) -> Iterator[TaskResult]:
     """A header that would put cells into other columns than the one that was looked at."""
     names = [spec.names[c] for c in spec.order or range(len(spec.names))]
-    told = line.as_buffer().to_pybytes().decode("utf-8", "replace").rstrip("\r\n")
-    if text.header(told, dialect) != names:
+    header = line.as_buffer().to_pybytes().decode("utf-8", "replace").rstrip("\r\n")
+    if text.header(header, dialect) != names:
         expected = f"the header {', '.join(names)}"
-        yield _trouble(text.Trouble("line", told[:200], None, expected, 0, number=1), spec, origin)
+        yield _trouble(
+            text.Trouble("line", header[:200], None, expected, 0, number=1), spec, origin
+        )
 
 
 def infer(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResult]:
@@ -195,7 +197,7 @@ def _parsed(
     """Typed rows from lines; after the first trouble only reports.
 
     Where the types were guessed from a sample, every line also votes, so that the result is the
-    same as if all of them had been looked at first. A cell that does not fit the guess is told
+    same as if all of them had been looked at first. A cell that does not fit the guess is reported
     with the votes: if these decide for the guess all the same, it is unfit, and not the guess.
     """
     dialect = spec.lines or Dialect()
@@ -207,7 +209,7 @@ def _parsed(
     for chunk in chunks:
         trouble = chunk if isinstance(chunk, TaskResult) else None
         if isinstance(chunk, Chunk):
-            tally.add(text.count(chunk.told), chunk.origins)
+            tally.add(text.count(chunk.lines), chunk.origins)
             if spec.guessed:
                 trouble = votes.add(chunk)
             if trouble is None and misfit is None:
@@ -215,11 +217,11 @@ def _parsed(
                 if not isinstance(parsed, text.Trouble):
                     yield parsed.select(back) if back else parsed
                     continue
-                found = chunk.trouble(parsed, spec)
+                report = chunk.trouble(parsed, spec)
                 if spec.guessed and parsed.kind == "cell":
-                    misfit = found
+                    misfit = report
                 else:
-                    trouble = found
+                    trouble = report
         if trouble is not None:
             yield trouble
             for _ in chunks:  # the rest is read, not used: leaving early would cost the worker
@@ -238,15 +240,15 @@ class _Votes:
         self._votes = ["null"] * len(spec.names)
 
     def add(self, chunk: Chunk) -> TaskResult | None:
-        found = text.infer_lines(chunk.records, len(self._votes), self._delimiter)
-        if isinstance(found, text.Trouble):
-            return chunk.trouble(found, self._spec)
-        self._votes = [text.join(a, b) for a, b in zip(self._votes, found, strict=True)]
+        types = text.infer_lines(chunk.records, len(self._votes), self._delimiter)
+        if isinstance(types, text.Trouble):
+            return chunk.trouble(types, self._spec)
+        self._votes = [text.join(a, b) for a, b in zip(self._votes, types, strict=True)]
         return None
 
     def task_result(self, misfit: TaskResult | None) -> TaskResult:
-        told = misfit.facts["trouble"] if misfit else None
-        return TaskResult({"votes": self._votes, "misfit": told})
+        trouble = misfit.facts["trouble"] if misfit else None
+        return TaskResult({"votes": self._votes, "misfit": trouble})
 
 
 def _checked(
@@ -267,7 +269,7 @@ def _checked(
             for _ in batches:
                 pass
             return
-        columns = [batch.column(place) for place in spec.order or range(width)]
+        columns = [batch.column(position) for position in spec.order or range(width)]
         kinds = [field.type for field in spec.schema]
         columns = [c if c.type == k else c.cast(k) for c, k in zip(columns, kinds, strict=True)]
         yield pa.record_batch(columns, schema=spec.schema)
@@ -276,8 +278,8 @@ def _checked(
 def _trouble(trouble: text.Trouble, spec: Ingest, origin: int) -> TaskResult:
     name = None
     if trouble.column is not None:
-        place = spec.order[trouble.column] if spec.order else trouble.column
-        name = spec.names[place]
+        position = spec.order[trouble.column] if spec.order else trouble.column
+        name = spec.names[position]
     return TaskResult(
         {
             "trouble": {
@@ -303,7 +305,7 @@ class _Writer:
         self._closed = False
         self.written = 0
         self._read = 0
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         self._report = self._root / unique(spec.prefix, "progress")
         self._start()
 
@@ -333,15 +335,15 @@ class _Writer:
             if self._spec.keep_raw:
                 self._write_raw(piece)
             self._rows += piece.num_rows
-            self._tell(piece.num_rows)
+            self._note_progress(piece.num_rows)
             if self._rows == most:
                 yield self._finish()
 
-    def _tell(self, rows: int) -> None:
+    def _note_progress(self, rows: int) -> None:
         """Leave the number of rows read so far where the driver may look for it."""
         self._read += rows
-        if time.monotonic() - self._told > _REPORT_SECONDS:
-            self._told = time.monotonic()
+        if time.monotonic() - self._reported > _REPORT_SECONDS:
+            self._reported = time.monotonic()
             self._report.write_text(str(self._read))
 
     def close(self) -> Iterator[TaskResult]:

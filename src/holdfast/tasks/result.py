@@ -37,13 +37,13 @@ class TaskResult:
         return pa.record_batch([[facts], [b"".join(chunks)]], schema=SCHEMA)
 
 
-def told(error: HoldfastError) -> dict[str, str]:
+def facts_of(error: HoldfastError) -> dict[str, str]:
     """An error as facts."""
     return {"kind": type(error).__name__, "message": str(error)}
 
 
 def error_of(facts: dict[str, str]) -> HoldfastError:
-    """The error that facts tell of."""
+    """The error that :func:`facts_of` describes."""
     kind: type[HoldfastError] = getattr(errors, facts["kind"])
     return kind(facts["message"])
 
@@ -56,7 +56,7 @@ def guarded(task_results: Iterator[TaskResult]) -> Iterator[TaskResult]:
             flushed()
             yield task_result
     except HoldfastError as error:
-        yield TaskResult({"failed": told(error)})
+        yield TaskResult({"failed": facts_of(error)})
 
 
 def checked(task_results: Iterable[TaskResult]) -> list[TaskResult]:
@@ -69,12 +69,12 @@ def checked(task_results: Iterable[TaskResult]) -> list[TaskResult]:
 
 
 def unpack(facts: str, arrays: bytes) -> TaskResult:
-    """The task result that :meth:`TaskResult.batch` made a row of."""
-    told = json.loads(facts)
+    """The task result that :meth:`TaskResult.batch` turned into a row."""
+    described = json.loads(facts)
     out: dict[str, NDArray[Any]] = {}
     offset = 0
-    for name, dtype, shape in told["arrays"]:
+    for name, dtype, shape in described["arrays"]:
         count = int(np.prod(shape, dtype=np.int64))
         out[name] = np.frombuffer(arrays, dtype, count, offset).reshape(shape)
         offset += count * np.dtype(dtype).itemsize
-    return TaskResult(told["facts"], out)
+    return TaskResult(described["facts"], out)

@@ -11,7 +11,7 @@ from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult, checked, guarded, unpack
 
 Call = tuple[Callable[[Any], Iterator[TaskResult]], Any]
-"""A task and what it is told."""
+"""A task and its argument."""
 
 Reader = Callable[[Iterator[pa.RecordBatch], Ingest], Iterator[TaskResult]]
 """A task over the rows of a row_input."""

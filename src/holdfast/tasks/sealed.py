@@ -1,9 +1,9 @@
 """Sealed files: their names end with their size and checksum, so that any damage shows.
 
 ``data/words-4f1c09a2be77-d25be1f6430c-48322-9a3c01de.arrow`` has 48,322 bytes with the CRC-32
-9a3c01de. Whoever is told a file's name can therefore check it, and as commits name files, sizes and
+9a3c01de. Whoever has a file's name can therefore check it, and as commits name files, sizes and
 checksums stand in commits. The checksum is computed while the file is written. The file gets its
-sealed name when it is whole, and is flushed before anybody is told of it (:func:`flushed`).
+sealed name when it is whole, and is flushed before its name is handed on (:func:`flushed`).
 ``docs/decisions/15-checksums.md`` says why CRC-32.
 """
 
@@ -167,21 +167,21 @@ def damage(path: Path) -> StoreError | None:
     return None
 
 
-def together(found: Sequence[HoldfastError]) -> StoreError:
+def together(errors: Sequence[HoldfastError]) -> StoreError:
     """One error for several files."""
-    kind = MissingFileError if any(isinstance(e, MissingFileError) for e in found) else StoreError
-    sentences = [str(error).removesuffix(f" {REBUILD}") for error in found[:_SHOWN]]
-    more = f" {len(found) - _SHOWN} more files are damaged." if len(found) > _SHOWN else ""
+    kind = MissingFileError if any(isinstance(e, MissingFileError) for e in errors) else StoreError
+    sentences = [str(error).removesuffix(f" {REBUILD}") for error in errors[:_SHOWN]]
+    more = f" {len(errors) - _SHOWN} more files are damaged." if len(errors) > _SHOWN else ""
     return kind(f"{' '.join(sentences)}{more} {REBUILD}")
 
 
 def stamp(path: Path) -> tuple[int, int, int]:
     """What changes when a file does."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
         raise _unreadable(path, error) from error
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 @lru_cache(maxsize=1 << 16)

@@ -32,15 +32,15 @@ def answer(prefix: str, token: str) -> dict[str, Any] | None:
     folder = Path(token).parent
     if _answered.get(folder) == prefix:
         return None
-    found: dict[str, Any] = {"host": socket.gethostname(), "sees": False}
+    reply: dict[str, Any] = {"host": socket.gethostname(), "sees": False}
     try:
-        found["sees"] = Path(token).read_text() == Path(token).name
-        if found["sees"]:
-            found["left"] = leave(prefix, Path(token).name)
+        reply["sees"] = Path(token).read_text() == Path(token).name
+        if reply["sees"]:
+            reply["left"] = leave(prefix, Path(token).name)
             _answered[folder] = prefix
     except OSError as error:
-        found["why"] = error.strerror
-    return found
+        reply["why"] = error.strerror
+    return reply
 
 
 def compare(token: str, answers: Iterable[dict[str, Any]]) -> None:

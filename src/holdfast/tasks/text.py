@@ -1,7 +1,7 @@
 """Lines of CSV to typed rows, and to the types that hold their cells exactly.
 
-Lines in another dialect are first made :func:`plain`, which is RFC 4180 in UTF-8: quotes are
-doubled, there is no escape character, spaces belong to the cell, and an empty cell, quoted or not,
+Lines in another dialect are first rewritten as :func:`plain` ones, in RFC 4180 and UTF-8: quotes
+are doubled, there is no escape character, spaces belong to the cell, an empty cell, quoted or not,
 is null in every column. Lines without any text are skipped, also in a table of one column, where a
 null is therefore written as ``""``.
 
@@ -88,7 +88,7 @@ class Trouble:
     column: int | None
     expected: str
     row: int
-    found: str = ""
+    actual: str = ""
     number: int | None = None  # of the line, if the record is a file of many
 
 
@@ -264,19 +264,19 @@ def decoded(lines: pa.Array, encoding: str) -> pa.Array | Trouble:
     begin, end = int(text.starts[0]), int(text.starts[-1])
     buffer = text.buffer.slice(begin, end - begin)
     try:
-        told = pa.py_buffer(str(buffer, encoding).encode())
+        utf_8 = pa.py_buffer(str(buffer, encoding).encode())
     except UnicodeError as failure:
         at = begin + (failure.start if isinstance(failure, UnicodeDecodeError) else 0)
         row = int(np.searchsorted(text.starts, at, "right")) - 1
         return _undecoded(text, row, at, encoding)
     if len(text) == 1:
-        starts = np.array([0, told.size], np.int64)
+        starts = np.array([0, utf_8.size], np.int64)
     else:
-        breaks = np.flatnonzero(np.frombuffer(told, np.uint8) == ord("\n")) + 1
+        breaks = np.flatnonzero(np.frombuffer(utf_8, np.uint8) == ord("\n")) + 1
         starts = np.concatenate((np.zeros(1, np.int64), breaks))
     if len(starts) != len(text.starts):
         raise ValueError(f"lines were lost or won in decoding them from {encoding}")
-    return _binary(told, starts)
+    return _binary(utf_8, starts)
 
 
 def plain(lines: pa.Array, dialect: Dialect) -> pa.Array:

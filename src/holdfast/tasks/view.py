@@ -1,4 +1,4 @@
-"""What every task over segments is told: where they are and how their rows are laid out."""
+"""What every task over segments is given: where they are and how their rows are laid out."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ class View:
             runs.append(codes[lo:hi][kept])
         # A stable sort merges the segments' runs, which are in order already.
         order = np.argsort(np.concatenate(runs), kind="stable")
-        place = np.empty_like(order)
-        place[order] = np.arange(order.size)
+        targets = np.empty_like(order)
+        targets[order] = np.arange(order.size)
         rows = np.empty((order.size, self.shape.owner.size + self.shape.full.size), np.uint64)
         start = 0
         for segment, positions in zip(self.segments, chosen, strict=True):
             words = map_words(self.path, segment)
-            index.scatter(words, positions, place[start : start + positions.size], rows)
+            index.scatter(words, positions, targets[start : start + positions.size], rows)
             start += positions.size
         return evidence.Rows(rows, np.concatenate(ids)[order])
 
@@ -88,9 +88,9 @@ class View:
 def bounds(view: View, column: int, parts: int) -> list[int]:
     """Codes that cut a column into parts of about as many rows; the first part has no lower end.
 
-    From the few codes that every segment's index tells, so the cuts are good, not perfect.
+    From the few codes that every segment's index lists, so the cuts are good, not perfect.
     """
-    told = [map_arrays(view.path / s.indexes[str(column)])[1]["cuts"] for s in view.segments]
-    taken = np.sort(np.array([code for cuts in told for code in cuts], np.int64))
+    by_segment = [map_arrays(view.path / s.indexes[str(column)])[1]["cuts"] for s in view.segments]
+    taken = np.sort(np.array([code for cuts in by_segment for code in cuts], np.int64))
     cuts = [int(taken[len(taken) * k // parts]) for k in range(1, parts)] if taken.size else []
     return sorted(set(cuts))
