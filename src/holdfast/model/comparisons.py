@@ -66,11 +66,11 @@ class Space:
     @cached_property
     def first(self) -> tuple[int, ...]:
         """The first atom of every comparison."""
-        at, places = 0, []
+        at, firsts = 0, []
         for each in self.comparisons:
-            places.append(at)
+            firsts.append(at)
             at += len(each.operators)
-        return tuple(places)
+        return tuple(firsts)
 
     @cached_property
     def atoms(self) -> int:

@@ -207,12 +207,12 @@ class _Reader:
                 at += 1
             if at == len(text):
                 break
-            if found := _QUOTED.match(text, at):
-                yield _Token(_NAME, found[1].replace("``", "`"), at)
-                at = found.end()
-            elif found := _SYMBOL.match(text, at):
-                yield _Token(_ALSO.get(found[0], found[0]), found[0], at)
-                at = found.end()
+            if match := _QUOTED.match(text, at):
+                yield _Token(_NAME, match[1].replace("``", "`"), at)
+                at = match.end()
+            elif match := _SYMBOL.match(text, at):
+                yield _Token(_ALSO.get(match[0], match[0]), match[0], at)
+                at = match.end()
             else:
                 if not text[at].isidentifier():
                     self._fail(_instead(text[at]), at)

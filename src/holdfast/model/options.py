@@ -17,7 +17,7 @@ DEVICES = ("auto", "cpu", "gpu")
 
 @dataclass(frozen=True)
 class Options:
-    """What a profile looks for, and how. Which kinds there are is known where a profile is made.
+    """What a profile looks for, and how. Which kinds there are is known where a profile is created.
 
     >>> Options(nulls="unequal").nulls
     'unequal'

@@ -77,8 +77,8 @@ def from_form(kind: type[T], form: Any) -> T:
     Traceback (most recent call last):
     holdfast.model.records.FormError: names[1] is 2, not text
     """
-    found: T = _reader(cast(Hashable, kind))(form)
-    return found
+    record: T = _reader(cast(Hashable, kind))(form)
+    return record
 
 
 @cache
@@ -128,7 +128,7 @@ def _sequence(of: _Reader) -> _Reader:
     def read(form: Any) -> Any:
         if not isinstance(form, list):
             raise _unexpected(form, "a list")
-        return tuple(_inside(f"[{place}]", of, each) for place, each in enumerate(form))
+        return tuple(_inside(f"[{position}]", of, each) for position, each in enumerate(form))
 
     return read
 
@@ -138,7 +138,7 @@ def _exactly(readers: list[_Reader]) -> _Reader:
         if not isinstance(form, list) or len(form) != len(readers):
             raise _unexpected(form, f"a list of {len(readers)}")
         pairs = enumerate(zip(readers, form, strict=True))
-        return tuple(_inside(f"[{place}]", of, each) for place, (of, each) in pairs)
+        return tuple(_inside(f"[{position}]", of, each) for position, (of, each) in pairs)
 
     return read
 

@@ -105,11 +105,11 @@ class _Column(NamedTuple):
 def _columns(kind: type) -> list[_Column]:
     assert is_dataclass(kind)
     hints = get_type_hints(kind)
-    found = [_column(each.name, hints[each.name]) for each in fields(kind)]
-    names = [each.name for each in found]
+    columns = [_column(each.name, hints[each.name]) for each in fields(kind)]
+    names = [each.name for each in columns]
     if "__str__" in vars(kind) and "constraint" not in names:
-        return [_Column("constraint", "string", str), *found]
-    return found
+        return [_Column("constraint", "string", str), *columns]
+    return columns
 
 
 def _column(name: str, hint: Any) -> _Column:
