@@ -21,8 +21,8 @@ def _expect_pyspark() -> None:
         raise SetupError(
             f"Holdfast needs {needed}, and there is none ({missing}); {_INSTALL}"
         ) from missing
-    found = re.match(r"(\d+)\.(\d+)", pyspark.__version__)
-    if found and (int(found[1]), int(found[2])) < OLDEST:
+    version = re.match(r"(\d+)\.(\d+)", pyspark.__version__)
+    if version and (int(version[1]), int(version[2])) < OLDEST:
         raise SetupError(
             f"Holdfast needs {needed}, but {pyspark.__file__} is {pyspark.__version__}; {_INSTALL}"
         )

@@ -68,8 +68,8 @@ def _tagging(session: SparkSession) -> tuple[Callable[[str], None], Callable[[st
 def cause(failure: Exception) -> str:
     """What went wrong, without the stack: that stays in the chain and in Spark's log."""
     lines = [re.sub(r"^(Caused by)?: ", "", line.strip()) for line in str(failure).splitlines()]
-    told = [line for line in lines if re.match(r"^[\w.$]*(Error|Exception)\b.*: ", line)]
-    return told[-1] if told else next(filter(None, lines), type(failure).__name__)
+    errors = [line for line in lines if re.match(r"^[\w.$]*(Error|Exception)\b.*: ", line)]
+    return errors[-1] if errors else next(filter(None, lines), type(failure).__name__)
 
 
 @contextmanager

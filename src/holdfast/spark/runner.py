@@ -74,24 +74,24 @@ class SparkRunner:
 
     def read(self, task: Reader, rows: DataFrame, spec: Ingest) -> list[TaskResult]:
         """Run a task over every partition of a DataFrame, in one action."""
-        found = self._collect(lambda trial: _over(task, rows, spec, trial))
-        return [task_result for _, task_result in found]
+        results = self._collect(lambda trial: _over(task, rows, spec, trial))
+        return [task_result for _, task_result in results]
 
     def head(self, task: Reader, rows: DataFrame, spec: Ingest, count: int) -> list[TaskResult]:
         """Run a task over the first rows."""
-        found = self._collect(lambda trial: _over(task, rows.limit(count), spec, trial))
-        return [task_result for _, task_result in found]
+        results = self._collect(lambda trial: _over(task, rows.limit(count), spec, trial))
+        return [task_result for _, task_result in results]
 
     def _collect(self, frame: Callable[[Trial | None], DataFrame]) -> list[tuple[int, TaskResult]]:
         """The task results of a job: small by construction, whatever the table's size."""
         with self._trial() as trial:
             rows = collect(self.session, lambda: frame(trial))
-            told = [(row["item"], unpack(row["facts"], bytes(row["arrays"]))) for row in rows]
+            results = [(row["item"], unpack(row["facts"], bytes(row["arrays"]))) for row in rows]
             if trial:
-                answers = [task_result.facts for item, task_result in told if item == _ANSWER]
+                answers = [task_result.facts for item, task_result in results if item == _ANSWER]
                 shared.compare(trial.token, answers)
-        checked(task_result for _, task_result in told)
-        return [(item, task_result) for item, task_result in told if item != _ANSWER]
+        checked(task_result for _, task_result in results)
+        return [(item, task_result) for item, task_result in results if item != _ANSWER]
 
     @contextmanager
     def _trial(self) -> Iterator[Trial | None]:
@@ -111,8 +111,8 @@ def _dealt(calls: Sequence[Call], count: int, trial: Trial | None) -> Callable[[
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 for item in range(number, len(calls), count):
-                    task, told = calls[item]
-                    yield from _rows(item, task(told))
+                    task, argument = calls[item]
+                    yield from _rows(item, task(argument))
                     freeze(task)
 
     return lambda batches: _tried(trial, dealt(batches))

@@ -45,7 +45,7 @@ appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
 
 own_sessions: list[SparkSession] = []
-"""Local sessions that we made: their workers run our interpreter, so they need no check."""
+"""Local sessions that we created: their workers run our interpreter, so they need no check."""
 
 
 def open_session(
@@ -151,11 +151,11 @@ def check_java() -> None:
     if java is None or not Path(java).exists():
         where = f"JAVA_HOME is {home}, but has no bin/java" if home else "no java on the PATH"
         raise SetupError(f"Spark needs Java {_JAVA} or newer, and there is {where}: {_INSTALL}")
-    told = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    found = re.search(r'version "(\d+)(?:\.(\d+))?', told.stderr + told.stdout)
-    if not found:
+    process = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
+    version = re.search(r'version "(\d+)(?:\.(\d+))?', process.stderr + process.stdout)
+    if not version:
         raise SetupError(f"{java} does not tell its version: {_INSTALL}")
-    major = int(found[2] or 0) if found[1] == "1" else int(found[1])
+    major = int(version[2] or 0) if version[1] == "1" else int(version[1])
     if major < _JAVA:
         raise SetupError(f"Spark needs Java {_JAVA} or newer, but {java} is {major}: {_INSTALL}")
 

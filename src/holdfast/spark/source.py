@@ -149,7 +149,7 @@ def _file(session: SparkSession, source: Source, origin: int) -> str | None:
         return source.path
     files = session.read.format("binaryFile").option("recursiveFileLookup", "true")
     path = f.col("_metadata.file_path")
-    found = jobs.collect(
+    rows = jobs.collect(
         session,
         lambda: (
             files.load(_for_spark(source.path))
@@ -158,9 +158,9 @@ def _file(session: SparkSession, source: Source, origin: int) -> str | None:
             .limit(1)
         ),
     )
-    if not found:
+    if not rows:
         return None
-    name = unquote(found[0]["path"])
+    name = unquote(rows[0]["path"])
     if not is_local(name):
         return name
     name = re.sub("^file:/+", "/", name)
@@ -193,36 +193,36 @@ def _with_delimiter(source: Source, lines: list[tuple[str, str]]) -> Source:
     _, line = lines[0]
 
     def columns(delimiter: str) -> int:
-        found = text.header(line, replace(source, delimiter=delimiter).dialect)
-        return 0 if isinstance(found, text.Trouble) else len(found)
+        names = text.header(line, replace(source, delimiter=delimiter).dialect)
+        return 0 if isinstance(names, text.Trouble) else len(names)
 
-    found = max([source.separator, *_DELIMITERS], key=columns)  # the first of the best
-    if columns(source.separator) > 1 or columns(found) < 2:
+    delimiter = max([source.separator, *_DELIMITERS], key=columns)  # the first of the best
+    if columns(source.separator) > 1 or columns(delimiter) < 2:
         return source
-    shown = "tabs" if found == "\t" else repr(found)
+    shown = "tabs" if delimiter == "\t" else repr(delimiter)
     log.warning("%s: cells are separated by %s", source.path, shown)
-    return replace(source, delimiter=found)
+    return replace(source, delimiter=delimiter)
 
 
 def _header(source: Source, lines: list[tuple[str, str]]) -> list[str]:
     """The column names: every file's own header, which must all be alike."""
     first: list[str] | None = None
     for label, line in lines:
-        found = text.header(line, source.dialect)
-        if isinstance(found, text.Trouble):
+        names = text.header(line, source.dialect)
+        if isinstance(names, text.Trouble):
             if source.header:
                 raise SourceError(
-                    f"{label}: the header is malformed, expected {found.expected}: {line!r}"
+                    f"{label}: the header is malformed, expected {names.expected}: {line!r}"
                 )
-            found = [f"_{i}" for i in range(line.count(source.separator) + 1)]
+            names = [f"_{i}" for i in range(line.count(source.separator) + 1)]
         if not source.header:
-            found = [f"_{i + 1}" for i in range(len(found))]
-        if first is not None and found != first:
+            names = [f"_{i + 1}" for i in range(len(names))]
+        if first is not None and names != first:
             raise SchemaError(
-                f"{label}: has the columns {', '.join(found)}, unlike the files beside it "
+                f"{label}: has the columns {', '.join(names)}, unlike the files beside it "
                 f"({', '.join(first)})"
             )
-        first = found
+        first = names
     if first is None:
         raise SourceError(f"{source.path}: is empty; expected a header line with column names")
     return first
@@ -249,8 +249,8 @@ def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]
             .limit(1)
         ),
     )
-    found = [_first_text(io.BytesIO(bytes(row["line"])), source) for row in rows]
-    return [(source.path, line) for line in found if line is not None]
+    first = [_first_text(io.BytesIO(bytes(row["line"])), source) for row in rows]
+    return [(source.path, line) for line in first if line is not None]
 
 
 def _hidden(path: Path) -> bool:
@@ -319,12 +319,12 @@ def _written(kind: t.DataType) -> str:
 # Everything else
 
 
-def _no_more_than(stored: t.StructType, found: t.StructType, source: Source) -> t.StructType:
+def _no_more_than(stored: t.StructType, read: t.StructType, source: Source) -> t.StructType:
     """The stored schema, if the records have no further fields. JSON leaves nulls out, so a
     field that no record has is null in all of them."""
     known, names = (
         [".".join(path) for path, _ in _paths(each.fields, source.flatten)]
-        for each in (stored, found)
+        for each in (stored, read)
     )
     # A struct that is null in all records looks like a column of its own.
     known += [each.name for each in stored.fields]
@@ -353,11 +353,11 @@ def _flattened(frame: DataFrame, nested: int) -> DataFrame:
     """With the fields of structs, whose names say where they were, in place of these, among the
     first columns."""
     fields = frame.schema.fields
-    found = [
+    flat = [
         f.col(".".join(map(_quoted, path))).alias(".".join(path))
         for path, _ in _paths(fields[:nested], True)
     ]
-    return frame.select(*found, *[f.col(_quoted(each.name)) for each in fields[nested:]])
+    return frame.select(*flat, *[f.col(_quoted(each.name)) for each in fields[nested:]])
 
 
 def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
@@ -376,8 +376,8 @@ def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
             reader = session.read.format(source.kind).options(**options)
             path = _for_spark(source.path)
             if schema is None or (corrupt and not first):
-                found = jobs.run(session, lambda: reader.load(path).schema)
-                schema = _no_more_than(schema, found, source) if schema else found
+                read = jobs.run(session, lambda: reader.load(path).schema)
+                schema = _no_more_than(schema, read, source) if schema else read
             if corrupt:
                 schema = t.StructType([x for x in schema.fields if x.name != "_corrupt_record"])
                 reader = reader.option("columnNameOfCorruptRecord", _CORRUPT)

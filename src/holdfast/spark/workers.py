@@ -26,15 +26,15 @@ _REPORT = """
 def report(batches):
     import importlib, json, platform
     import pyarrow as pa
-    found = {"python": ".".join(platform.python_version_tuple()[:2])}
+    versions = {"python": ".".join(platform.python_version_tuple()[:2])}
     for name in ("numpy", "numba", "holdfast"):
         try:
-            found[name] = importlib.import_module(name).__version__
+            versions[name] = importlib.import_module(name).__version__
         except ImportError:
-            found[name] = None
+            versions[name] = None
     for _ in batches:
         pass
-    yield pa.record_batch([[json.dumps(found)]], names=["found"])
+    yield pa.record_batch([[json.dumps(versions)]], names=["versions"])
 """
 
 _SAME = (
@@ -60,12 +60,12 @@ def prepare(session: SparkSession, tasks: int) -> None:
     """See to it that workers can run our tasks; an error that says what to do if they cannot."""
     if id(session) in _checked:
         return
-    found = _versions(session, tasks)
-    if any(each["holdfast"] is None for each in found):
+    versions = _versions(session, tasks)
+    if any(each["holdfast"] is None for each in versions):
         _ship(session)
-        found = _versions(session, tasks)
+        versions = _versions(session, tasks)
     here = _here()
-    for each in found:
+    for each in versions:
         for name, version in here.items():
             if each[name] != version:
                 raise SetupError(
@@ -96,12 +96,14 @@ def _versions(session: SparkSession, tasks: int) -> list[dict[str, Any]]:
     try:
         rows = collect(
             session,
-            lambda: session.range(0, tasks, 1, tasks).mapInArrow(space["report"], "found string"),
+            lambda: session.range(0, tasks, 1, tasks).mapInArrow(
+                space["report"], "versions string"
+            ),
         )
     except SetupError as failure:
         # Another Python, or one without PyArrow, fails before it could tell its versions.
         raise SetupError(f"the workers cannot run Python tasks: {failure}; {_SAME}") from failure
-    return [json.loads(text) for text in sorted({row["found"] for row in rows})]
+    return [json.loads(text) for text in sorted({row["versions"] for row in rows})]
 
 
 def _ship(session: SparkSession) -> None:
