@@ -202,9 +202,9 @@ class Covers:
     @property
     def dependencies(self) -> tuple[U64, NDArray[np.int32]]:
         """All functional dependencies: left-hand sides, and the rhs of each."""
-        found = [self.by_rhs[rhs].minimal for rhs in self.columns]
-        lhs = np.concatenate([bitsets.empty(self.atoms), *found])
-        sizes = np.array([len(each) for each in found], np.int64)
+        minimal = [self.by_rhs[rhs].minimal for rhs in self.columns]
+        lhs = np.concatenate([bitsets.empty(self.atoms), *minimal])
+        sizes = np.array([len(each) for each in minimal], np.int64)
         return lhs, np.repeat(np.array(self.columns, np.int32), sizes)
 
     @property

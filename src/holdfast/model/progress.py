@@ -1,4 +1,4 @@
-"""Progress: what a run tells of its stages while it works."""
+"""Progress: what a run reports of its stages while it works."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 Progress = Callable[..., None]
-"""Told of every stage, with facts about it."""
+"""Called for every stage, with facts about it."""
 
 
 def no_progress(_stage: str, **_facts: Any) -> None:

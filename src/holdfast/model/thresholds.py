@@ -220,7 +220,7 @@ class Thresholds:
     """The most sets of which it is remembered up to which row they hold."""
 
     examined_pairs: int = 1 << 34
-    """Pairs of rows that are compared to tell what violates one rule: within some minutes."""
+    """Pairs of rows that are compared to find what violates one rule: within some minutes."""
 
     # Values, and sets of them.
 

@@ -1,4 +1,4 @@
-"""One run over a profile: where it works, what it tells, and how long its stages took."""
+"""One run over a profile: where it works, what it reports, and how long its stages took."""
 
 from __future__ import annotations
 

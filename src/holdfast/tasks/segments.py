@@ -36,7 +36,7 @@ ROWS = "rows"
 """The name of the index over whole rows, which finds duplicates and rows to delete."""
 
 _CUTS = 256
-"""Codes at even distances that an index tells about itself."""
+"""Codes at even distances that an index stores about itself."""
 
 _NO_ROWS = np.empty(0, np.uint8)
 
