@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from itertools import chain, repeat
 
@@ -193,6 +194,19 @@ def test_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     for threads in (1, 2):
         with pytest.raises(TooMany):
             problem.solved(threads)
+
+
+def test_an_error_of_one_thread_is_not_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = random_problem(7, 20, 80, 0.6, 15)
+    monkeypatch.setattr(approximate, "MOST", 100)
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)  # threads take turns at every chance
+    try:
+        for _ in range(40):
+            with pytest.raises(TooMany):
+                problem.solved(2)
+    finally:
+        sys.setswitchinterval(usual)
 
 
 def test_comparisons_count_once_and_whole_ones_never_count() -> None:

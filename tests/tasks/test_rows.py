@@ -50,7 +50,7 @@ def sought(table: View, asked: View, rows: Rows, index: str = ROWS) -> Sought:
     own = row_input(2, rows).columns
     columns = (0, 1) if index == ROWS else (int(index),)
     requests = Requests("delete", "rows", own, asked.segments, columns, columns, index, True)
-    return Sought("t", table, (requests,))
+    return Sought("t", table, (requests,), own.schema)
 
 
 @given(

@@ -140,7 +140,8 @@ class _Search:
         with ThreadPoolExecutor(threads) as pool:
             ends = [pool.submit(work) for _ in range(threads)]
             try:
-                return self.blocks, all(end.result() for end in ends)
+                # One may have ended early because of another's error: every one is asked.
+                return self.blocks, all([end.result() for end in ends])
             finally:
                 self.halted = True
 
