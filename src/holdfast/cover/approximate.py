@@ -141,7 +141,8 @@ class _Search:
             ends = [pool.submit(work) for _ in range(threads)]
             try:
                 # One may have ended early because of another's error: every one is asked.
-                return self.blocks, all([end.result() for end in ends])
+                complete = [end.result() for end in ends]
+                return self.blocks, all(complete)
             finally:
                 self.halted = True
 
