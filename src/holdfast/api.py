@@ -700,7 +700,8 @@ class Profile:
         """The constraints of a version in the form of another tool: ``sql``, ``queries`` (that
         find violations), ``dbt``, ``gx``, ``soda``, ``odcs``, ``mermaid``, ``markdown``, ``json``.
 
-        Those that matter most, or ``everything`` that holds, of all ``tables`` or some. SQL is in
+        What is expected and holds, and besides those that matter most, or ``everything`` that
+        holds, of all ``tables`` or some. SQL is in
         a ``dialect``, with tables in a ``namespace`` such as ``["main", "sales"]``; with
         ``create`` it makes them, too. ``str`` of the result is its text, ``write`` stores it.
         """
@@ -713,6 +714,11 @@ class Profile:
             everything=everything,
             tables=tables,
             namespace=namespace,
+            expected=[
+                each.expectation.constraint
+                for each in self.expectations(version)
+                if each.violations == 0
+            ],
         )
         return exported(chosen, to, dialect, create=create)
 

@@ -41,6 +41,18 @@ def test_several_files_go_into_a_folder(shop: Path, run: Run, tmp_path: Path) ->
     assert "give a folder" in refused.err
 
 
+def test_expected_rules_that_hold_are_exported_first(shop: Path, run: Run) -> None:
+    holds, broken = "orders: key(id, customer, day)", "orders: key(customer)"
+    assert run("expect", shop, holds).code == 0
+    told = run("expect", shop, broken, "--severity", "warn")
+    assert told.code in (0, 1), told.err
+    keys = json.loads(run("export", shop, "--to", "json").out)["tables"]["orders"]["keys"]
+    assert keys[0]["rule"] == holds
+    assert broken not in [key["rule"] for key in keys]
+    before = json.loads(run("export", shop, "--to", "json", "--at", 1).out)
+    assert before["tables"]["orders"]["keys"][0]["rule"] == "orders: key(id)"
+
+
 def test_what_can_be_asked_for(shop: Path, run: Run) -> None:
     few = run("export", shop, "--to", "json").out
     every = run("export", shop, "--to", "json", "--all").out

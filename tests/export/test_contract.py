@@ -135,6 +135,33 @@ def test_columns_that_are_never_null() -> None:
     assert orders.required == {*COLUMNS} - {"zip"}
 
 
+def test_what_is_expected_comes_first() -> None:
+    """Also what would not be found, or not be among the best; once."""
+    texts = (
+        "orders: key(city, paid)",
+        "orders: paid, zip -> city",
+        "orders: not (t.id < s.id and t.zip = s.zip)",
+        "orders: zip not null",
+        "orders(customer_id) in customers(customer_id)",
+        "customers(age) in customers(customer_id)",
+        "orders(paid) in customers(age)",
+    )
+    for everything in (False, True):
+        chosen = contract_of(
+            snapshot(), "shop", everything=everything, expected=[parse(text) for text in texts]
+        )
+        rules = [str(rule) for rule in chosen.rules]
+        assert {*texts} <= {*rules}
+        assert len(rules) == len({*rules})
+        orders = chosen.table("orders")
+        assert orders is not None
+        assert str(orders.keys[0]) == texts[0]
+        assert str(orders.dependencies[0]) == texts[1]
+        assert str(orders.denials[0]) == texts[2]
+        assert [str(each) for each in chosen.foreign_keys][:2] == [*texts[4:6]]
+        assert str(chosen.inclusions[0]) == texts[6], "no key on its right side"
+
+
 def test_some_tables() -> None:
     chosen = contract_of(snapshot(), "shop", tables=["orders"])
     assert [table.name for table in chosen.tables] == ["orders"]

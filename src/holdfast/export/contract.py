@@ -1,8 +1,8 @@
 """What is exported of a version: for each table its columns and the constraints that hold.
 
-By default the few that matter most by their scores (``families/ranking.py``): keys, likely foreign
-keys, functional dependencies that do not follow from others, and rules. What only nearly holds is
-never exported.
+What is expected comes first, then by default the few that matter most by their scores
+(``families/ranking.py``): keys, likely foreign keys, functional dependencies that do not follow
+from others, and rules. What only nearly holds is never exported.
 """
 
 from __future__ import annotations
@@ -132,22 +132,24 @@ def contract_of(
     everything: bool = False,
     tables: Sequence[str] | None = None,
     namespace: Sequence[str] = (),
+    expected: Sequence[Rule] = (),
 ) -> Contract:
-    """What is exported of a version of a profile that is called so: of some tables or all, the few
-    constraints that matter or every one that holds; ``namespace`` is where the tables are."""
+    """What is exported of a version of a profile that is called so: of some tables or all, rules
+    that are expected and hold, and besides the few constraints that matter or every one that holds.
+    ``namespace`` is where the tables are."""
     for each in tables or ():
         if each not in snapshot.tables:
             raise unknown_table(each, snapshot.tables)
     chosen = {each: snapshot.tables[each] for each in (tables or snapshot.tables)}
     if not chosen:
         raise InputError(f"the profile {name} has no table to export")
-    references, inclusions = _contained(snapshot, chosen, everything)
+    references, inclusions = _contained(snapshot, chosen, everything, expected)
     return Contract(
         name,
         snapshot.version,
         snapshot.options["nulls"],
         snapshot.options["inclusion_nulls"],
-        tuple(_table(snapshot, each, references, everything) for each in chosen.values()),
+        tuple(_table(snapshot, each, references, everything, expected) for each in chosen.values()),
         tuple(references),
         tuple(inclusions),
         tuple(namespace),
@@ -155,34 +157,67 @@ def contract_of(
 
 
 def _contained(
-    snapshot: Snapshot, tables: dict[str, TableSnapshot], everything: bool
+    snapshot: Snapshot,
+    tables: dict[str, TableSnapshot],
+    everything: bool,
+    expected: Sequence[Rule],
 ) -> tuple[list[ForeignKey], list[InclusionDependency]]:
-    """The foreign keys between the tables, the likeliest first; and the other inclusions."""
+    """The foreign keys between the tables, those that are expected and the likeliest first; and
+    the other inclusions."""
     found = snapshot.inclusions
-    if found is None:
-        return [], []
 
     def inside(each: ForeignKey | InclusionDependency) -> bool:
         return {each.dependent[0].table, each.referenced[0].table} <= {*tables}
 
-    holding = [each for each in found.foreign_keys(1.0) if each.coverage == 1 and inside(each)]
+    wanted = [each for each in expected if isinstance(each, InclusionDependency) and inside(each)]
+    meant = {each.sides for each in wanted}
+    certain = [ForeignKey(*each.sides, 1.0) for each in wanted if _is_key(each, tables, expected)]
+    plain = [each for each in wanted if not _is_key(each, tables, expected)]
+    if found is None:
+        return certain, plain
+    holding = [
+        each
+        for each in found.foreign_keys(1.0)
+        if each.coverage == 1 and inside(each) and (each.dependent, each.referenced) not in meant
+    ]
     if everything:
         known = {(each.dependent, each.referenced) for each in holding}
         others = [each for each in found.dependencies(1.0) if inside(each)]
-        return holding, [each for each in others if each.sides not in known]
+        rest = [each for each in others if each.sides not in known | meant]
+        return [*certain, *holding], [*plain, *rest]
     # Of several keys that contain a column at most one is meant.
-    likeliest: dict[object, ForeignKey] = {}
+    likeliest: dict[object, ForeignKey] = {each.dependent: each for each in certain}
     for each in holding:
         if each.score >= _LIKELY:
             likeliest.setdefault(each.dependent, each)
-    return [*likeliest.values()], []
+    return [*likeliest.values()], plain
+
+
+def _is_key(
+    inclusion: InclusionDependency, tables: dict[str, TableSnapshot], expected: Sequence[Rule]
+) -> bool:
+    """Whether an inclusion lies in a key, so that it is a foreign key."""
+    table = tables[inclusion.referenced[0].table]
+    known = [] if table.duplicates else [frozenset(key.columns) for key in table.keys]
+    told = [each for each in expected if isinstance(each, Key) and each.table == table.name]
+    columns = frozenset(each.column for each in inclusion.referenced)
+    return columns in {*known, *(frozenset(key.columns) for key in told)}
 
 
 def _table(
-    snapshot: Snapshot, table: TableSnapshot, references: Sequence[ForeignKey], everything: bool
+    snapshot: Snapshot,
+    table: TableSnapshot,
+    references: Sequence[ForeignKey],
+    everything: bool,
+    expected: Sequence[Rule],
 ) -> TableContract:
     from holdfast.families.ranking import ranked
 
+    mine = [
+        each
+        for each in expected
+        if not isinstance(each, InclusionDependency) and each.table == table.name
+    ]
     by_kind = ranked(snapshot, [table.name])[table.name].kinds
     best = [each for kind in by_kind.values() for each in kind]
     # One that follows from others says nothing beside them.
@@ -203,18 +238,23 @@ def _table(
         few = keys[:_KEYS]
         keys = [key for key in keys if key in few or frozenset(key.columns) in referenced]
         dependencies, rules = dependencies[:_RULES], rules[:_RULES]
+    told_keys = [each for each in mine if isinstance(each, Key)]
+    told_fds = [each for each in mine if isinstance(each, FunctionalDependency)]
+    told_rules = [each for each in mine if isinstance(each, DenialConstraint)]
     return TableContract(
         table.name,
-        _columns(table),
+        _columns(table, {each.column for each in mine if isinstance(each, NotNull)}),
         table.rows,
-        tuple(keys),
-        tuple(dependencies),
-        tuple(rules),
+        tuple(dict.fromkeys([*told_keys, *keys])),
+        tuple(dict.fromkeys([*told_fds, *dependencies])),
+        tuple(dict.fromkeys([*told_rules, *rules])),
     )
 
 
-def _columns(table: TableSnapshot) -> tuple[Column, ...]:
-    """The columns, with those that are never null; without a row that says nothing."""
-    present = {each.name for each in table.facts if each.nulls == 0} if table.rows else set()
+def _columns(table: TableSnapshot, expected: set[str]) -> tuple[Column, ...]:
+    """The columns, with those that are expected to be never null, or are; without a row the latter
+    says nothing."""
+    found = {each.name for each in table.facts if each.nulls == 0} if table.rows else set()
+    present = expected | found
     pairs = zip(table.columns, table.types, strict=True)
     return tuple(Column(name, kind, name in present) for name, kind in pairs)
