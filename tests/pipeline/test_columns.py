@@ -78,7 +78,7 @@ def assert_exact(shop: Shop, rows: Rows, most_bytes: int) -> None:
                 assert mine == shown(theirs)
 
 
-@law(30)
+@law(15)
 @given(data=st.data(), tasks_=st.integers(1, 3))
 def test_kept_equals_fresh(data: st.DataObject, tasks_: int) -> None:
     options = Options(

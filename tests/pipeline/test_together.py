@@ -258,7 +258,7 @@ def test_an_id_means_one_content_of_all_tables(shop: Together) -> None:
 # The law
 
 
-@law(25)
+@law(12)
 @given(
     data=st.data(),
     kinds=st.sampled_from([("inds",), ("keys", "inds"), KINDS, (*KINDS, "dcs")]),
