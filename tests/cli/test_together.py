@@ -120,3 +120,22 @@ def test_a_table_that_there_is_not(run: Run, shop: Path, monday: Path) -> None:
     assert (
         "the profile has no table 'line'; it has lines, orders. did you mean 'lines'?" in result.err
     )
+
+
+def test_strict_applies_all_tables_or_none(run: Run, shop: Path, monday: Path) -> None:
+    write(monday / "lines", "inserts", "order_id,line\n9,10\n")
+    strict = run("apply", shop, "--batch", monday, "--strict", "--batch-id", "monday")
+    assert strict.code == 1
+    assert "lines(order_id) in orders(id)" in strict.out
+    assert "orders, " in strict.out
+    kept = Profile.open(shop)
+    assert (kept.snapshot().version, kept.snapshot().tables["orders"].rows) == (1, 2)
+    write(monday / "lines", "inserts", "order_id,line\n3,10\n")
+    again = run("apply", shop, "--batch", monday, "--strict", "--batch-id", "monday")
+    assert again.code == 0, again.out
+    assert kept.snapshot().version == 2
+    # An expected rule is about all tables of the batch.
+    assert run("expect", shop, "lines(order_id) in orders(id)").code == 0
+    write(monday / "orders", "inserts", "id,day\n4,d\n")
+    write(monday / "lines", "inserts", "order_id,line\n4,10\n9,10\n")
+    assert run("apply", shop, "--batch", monday, "--strict").code == 1

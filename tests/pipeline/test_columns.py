@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from holdfast import flow
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.commits import ColumnRecord
+from holdfast.model.expectations import Expectation
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import snapshot
@@ -220,6 +221,21 @@ def test_forms_of_facts() -> None:
     facts = Facts(2, (tasks.End("00", 3), None))
     assert Facts.from_form(json.loads(json.dumps(facts.to_form()))) == facts
     assert ColumnRecord(0, None, None).nulls == 0
+
+
+@pytest.mark.parametrize("keep_rows", [True, False])
+def test_rows_that_are_left_out_are_in_no_fact(tmp_path: Path, keep_rows: bool) -> None:
+    """Also where raw rows are kept for the quarantine alone: then texts stay unknown."""
+    rows: Rows = [(1, 1), (2, 2)]
+    options = Options(kinds=("keys",), keep_rows=keep_rows)
+    shop = Shop(tmp_path / "p", [BIGINT, KINDS[2]], rows, options)
+    flow.expect(shop.runner, shop.store, [Expectation("t: key(c0)")], no_progress)
+    for number, inserts in enumerate([[(0, 3), (2, 0), (2, 4)], [(9, 3)]]):
+        folder_ = str(tmp_path / f"q{number}")
+        batch = shop.batch(inserts=inserts)
+        flow.apply(shop.runner, shop.store, "t", batch, no_progress, quarantine=folder_)
+    assert_exact(shop, [*rows, (0, 3), (9, 3)], 256)
+    assert shop.verify().equal
 
 
 @pytest.mark.parametrize("rows", [1, 3_000])

@@ -116,7 +116,10 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
     distinct = tasks.estimate(intake.task_results) or [0.0] * len(intake.columns.names)
     number = len(intake.segments) + 1
     at = intake.rows if sketches else 0
-    facts = columns.records(intake.columns, columns.collected(intake.columns, intake.task_results))
+    facts = columns.records(
+        intake.columns,
+        columns.collected(intake.columns, intake.task_results, run.options.keep_rows),
+    )
     return Table(
         name, intake.columns, row_input.source, intake.segments, number, distinct, at, facts=facts
     )

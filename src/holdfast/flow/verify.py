@@ -105,7 +105,7 @@ def _verify_table(run: Run, kept: Known) -> Iterator[str]:
         # What else would be found comes from damaged files.
         yield from wrong
         return
-    yield from columns.differences(table, task_results)
+    yield from columns.differences(table, task_results, run.options.keep_rows)
     if not kept.evidence:
         return
     fresh, anew = pairs.anew(run, table, kept.evidence)

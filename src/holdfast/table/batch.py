@@ -131,7 +131,7 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
         digests.append(f"deletes={intake.fingerprint}")
     if batch.row_key:
         digests.append(f"key={json.dumps(batch.row_key)}")
-    facts = columns.collected(table.columns, written)
+    facts = columns.collected(table.columns, written, run.options.keep_rows)
     numbers = len(added) + sum(len(each.segments) for each in requests)
     return BatchIntake(added, tuple(requests), " ".join(digests), facts, numbers)
 
@@ -249,7 +249,8 @@ def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> Batch
     described = run.runner.run(
         [(column_facts, Whole(share, schema)) for share in shares(view, run.runner.tasks)]
     )
-    facts = columns.collected(table.columns, [each for result in described for each in result])
+    task_results = [each for result in described for each in result]
+    facts = columns.collected(table.columns, task_results, run.options.keep_rows)
     return replace(intake, added=added, requests=requests, facts=facts)
 
 

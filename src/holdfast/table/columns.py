@@ -32,13 +32,18 @@ from holdfast.tasks.runner import Call
 _LOW63 = 0x7FFFFFFFFFFFFFFF
 
 
-def collected(columns: Columns, task_results: Sequence[TaskResult]) -> tuple[Facts, ...]:
-    """What tasks tell of the rows that they wrote."""
+def collected(columns: Columns, task_results: Sequence[TaskResult], raw: bool) -> tuple[Facts, ...]:
+    """What tasks tell of the rows that they wrote; of texts nothing but nulls where the table keeps
+    no raw rows, although a batch may have some for a while."""
     facts = [Facts()] * len(columns.names)
     for task_result in task_results:
         told = task_result.facts["columns"]
         facts = [each.joined(Facts.from_form(f)) for each, f in zip(facts, told, strict=True)]
-    return tuple(facts)
+    kinds = [field.type for field in columns.schema]
+    return tuple(
+        Facts(each.nulls) if has_bytes(kind) and not raw else each
+        for each, kind in zip(facts, kinds, strict=True)
+    )
 
 
 def records(columns: Columns, facts: Sequence[Facts]) -> tuple[ColumnRecord, ...]:
@@ -127,11 +132,11 @@ def _together(rest: Left, seen: Sequence[Facts]) -> list[Facts]:
     ]
 
 
-def differences(table: Table, task_results: Sequence[TaskResult]) -> list[str]:
+def differences(table: Table, task_results: Sequence[TaskResult], raw: bool) -> list[str]:
     """Where the kept facts are not those that tasks tell of the rows."""
     if not table.facts:
         return []
-    fresh = records(table.columns, collected(table.columns, task_results))
+    fresh = records(table.columns, collected(table.columns, task_results, raw))
     found = []
     for name, mine, theirs in zip(table.columns.names, table.facts, fresh, strict=True):
         if mine != theirs:
