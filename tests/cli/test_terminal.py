@@ -145,8 +145,24 @@ def test_history_tells_each_table(screen: Screen) -> None:
     assert one[:5] == ["1", "2026-11-15", "08:52", "customers", "first"]
     assert one[-2:] == ["151", "2"]
     assert two[-4:] == ["profile", "1,798", "0", "(3)"]
-    # A date is never broken in two.
     assert sum("2026-11-16 08:52" in line for line in lines) == 1
+
+
+def test_history_on_a_narrow_screen_breaks_no_word(screen: Screen) -> None:
+    rows = {"customers": 151, "order_items": 1_798}
+    counts = {name: {"keys": 2, "functional_dependencies": 3_343} for name in rows}
+    counts["order_items"]["denial_constraints"] = 28_296
+    first = Entry(1, "2026-11-15T08:52:11", None, rows, counts, dict.fromkeys(rows, 0))
+    batch = changes(table="customers", inserted=21, rows=172, batch_id="tuesday")
+    then = Entry(2, "2026-11-16T08:52:11", batch, rows, counts, {})
+    terminal.history(terminal.Page(screen), [first, then])
+    text = screen.getvalue()
+    lines = [line.split() for line in text.splitlines()]
+    assert max(map(len, text.splitlines())) <= 60
+    assert "version 2, 2026-11-16 08:52 UTC, batch tuesday\n" in text
+    assert ["table", "rows", "changed", "rows", "keys", "fds", "dcs"] in lines
+    assert ["order_items", "first", "profile", "1,798", "2", "3,343", "28,296"] in lines
+    assert ["customers", "21", "inserted", "172", "2", "3,343"] in lines
 
 
 @pytest.mark.parametrize(

@@ -615,27 +615,63 @@ def history(page: Page, entries: Sequence[Entry]) -> None:
     """The versions, oldest first; the latest ones when there are many."""
     tables = [counts for entry in entries for counts in entry.counts.values()]
     kinds = families.named_in(field for counts in tables for field in counts)
-    numbers = [kind.nouns[1] for kind in kinds]
-    grid = figures("version", "when (UTC)", "table", "batch", "rows changed", "rows", *numbers)
-    for column in (1, 2, 3, 4):
-        grid.columns[column].justify = "left"
-    for column in (0, 1, 5):
-        grid.columns[column].no_wrap = True
     latest = entries if page.limit is None else entries[-page.limit :]
     if len(latest) < len(entries):
         hidden = len(entries) - len(latest)
         page.line(f"… {hidden:,} earlier (--all shows them)", "dim")
-    for entry in latest:
-        version = str(entry.version), moment(entry.created)[: len("2026-11-15 08:52")]
-        for event in _events(entry, kinds):
-            grid.add_row(*version, *event)
-            version = "", ""  # told on the first of its lines
-    page.table(grid, 0)
+    (_one_table if _fits(page, latest, kinds) else _by_version)(page, latest, kinds)
     if any(any(entry.duplicates.values()) for entry in latest):
         for kind in kinds:
             if kind.needs_distinct_rows:
                 has = f"the distinct rows have n {kind.nouns[1]}"
                 page.line(f"0 (n): a row repeats another one; {has}", "dim")
+
+
+def _one_table(page: Page, entries: Sequence[Entry], kinds: Sequence[Kind]) -> None:
+    """All versions in one table."""
+    page.table(_versions(entries, kinds), 0)
+
+
+def _by_version(page: Page, entries: Sequence[Entry], kinds: Sequence[Kind]) -> None:
+    """A line for each version and a table below it, for a screen too narrow for one table."""
+    for entry in entries:
+        events = _events(entry, kinds)
+        batch = "".join(f", batch {name}" for _, name, *_ in events if name)
+        page.line(f"version {entry.version}, {_minute(entry)} UTC{batch}", "bold")
+        if entry.event is not None:
+            page.line(entry.event, indent=2)
+            continue
+        # Numbers of one kind need a word above them that is as short as they are.
+        grid = figures("table", "rows changed", "rows", *(kind.name for kind in kinds))
+        grid.columns[0].no_wrap = grid.columns[2].no_wrap = True
+        grid.columns[1].justify = "left"
+        for table, _, *others in events:
+            grid.add_row(table, *others)
+        page.table(grid, 2)
+
+
+def _fits(page: Page, entries: Sequence[Entry], kinds: Sequence[Kind]) -> bool:
+    """Whether one table of all versions is as wide as the screen, at most."""
+    without_end = page.console.options.update(width=10_000)
+    wanted = page.console.measure(_versions(entries, kinds), options=without_end).maximum
+    return wanted <= page.console.width
+
+
+def _versions(entries: Sequence[Entry], kinds: Sequence[Kind]) -> Table:
+    numbers = [kind.nouns[1] for kind in kinds]
+    grid = figures("version", "when (UTC)", "table", "batch", "rows changed", "rows", *numbers)
+    for column in (1, 2, 3, 4):
+        grid.columns[column].justify = "left"
+    for entry in entries:
+        version = str(entry.version), _minute(entry)
+        for event in _events(entry, kinds):
+            grid.add_row(*version, *event)
+            version = "", ""  # shown on the first of its lines
+    return grid
+
+
+def _minute(entry: Entry) -> str:
+    return moment(entry.created)[: len("2026-11-15 08:52")]
 
 
 def _events(entry: Entry, kinds: Sequence[Kind]) -> list[list[str]]:
