@@ -15,7 +15,7 @@ from holdfast.evidence.pairs import Need
 from holdfast.families.base import Kind
 from holdfast.families.known import Known, Step
 from holdfast.families.parts import TablePart
-from holdfast.families.sets import SetChanges, found_in
+from holdfast.families.sets import SetChanges, changes_of_kind
 from holdfast.families.stored import StoredTable, members
 from holdfast.model.changes import KindChanges, KindDiff
 from holdfast.model.comparisons import ORDER, Comparison, Space
@@ -92,7 +92,7 @@ class NoPairs(Kind):
         def made(atoms: tuple[int, ...], _rhs: int, error: float | None) -> NoPair:
             return NoPair(step.before.table.name, atoms, error or 0.0)
 
-        return found_in(run, step, SPACE, [sets], made)
+        return changes_of_kind(run, step, SPACE, [sets], made)
 
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
         old, new = (each.tables[table].found.get(self.name) for each in (before, after))

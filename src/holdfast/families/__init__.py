@@ -34,7 +34,7 @@ REGISTRY: dict[str, Kind] = {
     kind.name: kind
     for kind in (Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints())
 }
-"""Every kind by the name that ``--kinds`` gives it, in the order in which they are told."""
+"""Every kind by the name that ``--kinds`` gives it, in the order in which they are shown."""
 
 Shown = TypeVar("Shown", bound=Part)
 

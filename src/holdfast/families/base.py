@@ -125,9 +125,9 @@ class Kind(ABC):
     def expect(self, options: Options, tables: Mapping[str, Sequence[str]]) -> None:  # noqa: B027
         """Refuse options that name what no table has; ``tables`` are their columns."""
 
-    def asked_with(self, found: Any, options: Mapping[str, Any]) -> Any:  # noqa: ARG002
+    def asked_with(self, reading: Any, options: Mapping[str, Any]) -> Any:  # noqa: ARG002
         """What it found, as ``show`` asks for it with other values of its options."""
-        return found
+        return reading
 
     def missing(self, kinds: Sequence[str], table: str | None = None, why: str = "") -> InputError:
         """The error of asking for it where a profile of these kinds does not look for it."""

@@ -46,8 +46,8 @@ class ExactSets:
 
     def of_rhs(self, rhs: int) -> U64:
         """The sets of one rhs."""
-        found: U64 = self.masks[self.rhs == rhs]
-        return found
+        sets: U64 = self.masks[self.rhs == rhs]
+        return sets
 
 
 def _numbers(kept: pa.Table, name: str, dtype: type) -> NDArray[Any]:
@@ -122,10 +122,10 @@ class Examiner(ABC, Generic[R]):
     def violations(self, question: Question, rule: R) -> Violations:
         """What violates it now."""
 
-    def tested(self, question: Question, rule: R, found: Violations) -> int | None:  # noqa: ARG002
+    def tested(self, question: Question, rule: R, violations: Violations) -> int | None:  # noqa: ARG002
         """How many pairs of rows nearly violate a rule that holds: all but one of its conditions
         are met. For a dependency, those that agree on the left; for an inclusion, rows."""
-        return found.tested
+        return violations.tested
 
     def nearby(self, question: Question, rule: R, holds: bool) -> Nearby:  # noqa: ARG002
         """The rules near it."""

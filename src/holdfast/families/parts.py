@@ -20,7 +20,7 @@ Form = dict[str, Any]
 
 
 class Forms(Sequence[Form]):
-    """The JSON forms of constraints, each made when it is asked for: there may be a million."""
+    """The JSON forms of constraints, each built when it is asked for: there may be a million."""
 
     def __init__(self, constraints: Sequence[Any]) -> None:
         self._constraints = constraints
@@ -146,7 +146,7 @@ class ProfilePart(Part):
 
     @abstractmethod
     def show(self, page: Page, snapshot: Snapshot, asked: bool) -> None:
-        """Its lines below the tables. That there are none is told only if it is ``asked`` for, and
+        """Its lines below the tables. That there are none is said only if it is ``asked`` for, and
         nothing else is."""
 
 

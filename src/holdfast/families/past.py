@@ -15,7 +15,7 @@ from holdfast.model.ranking import Stability
 from holdfast.store import Store
 
 LOOKED_BACK = 1_000
-"""So many versions are looked back at: what was before them is told as not known."""
+"""So many versions are looked back at: what was before them is reported as not known."""
 
 Asked = tuple[Examiner[Any], Constraint]
 
@@ -29,7 +29,7 @@ def pasts(
 ) -> list[Past]:
     """The past of each rule up to a version: of so many versions, and with ``most`` of no more
     than that number of minimal sets, because a table may have a million in each."""
-    found: list[list[tuple[Commit, bool | None]]] = [[] for _ in asked]
+    verdicts: list[list[tuple[Commit, bool | None]]] = [[] for _ in asked]
     known: dict[Any, bool | None] = {}
     read = 0
     for number in range(version, max(0, version - looked_back), -1):
@@ -40,10 +40,10 @@ def pasts(
             source = (place, examiner.source(at, rule))
             if source not in known:
                 known[source] = _held(examiner, at, rule)
-            found[place].append((at.commit, known[source]))
+            verdicts[place].append((at.commit, known[source]))
         read += at.read
     tables = [examiner.tables(rule) for examiner, rule in asked]
-    return [_past(each[::-1], of) for each, of in zip(found, tables, strict=True)]
+    return [_past(each[::-1], of) for each, of in zip(verdicts, tables, strict=True)]
 
 
 def _held(examiner: Examiner[Any], version: Version, rule: Constraint) -> bool | None:
@@ -53,10 +53,10 @@ def _held(examiner: Examiner[Any], version: Version, rule: Constraint) -> bool |
         return None  # cleaned up
 
 
-def _past(found: Sequence[tuple[Commit, bool | None]], tables: Sequence[str]) -> Past:
+def _past(verdicts: Sequence[tuple[Commit, bool | None]], tables: Sequence[str]) -> Past:
     """What a rule did, version by version, oldest first."""
     stretches: list[Stretch] = []
-    for commit, holds in found:
+    for commit, holds in verdicts:
         if stretches and stretches[-1].holds == holds:
             stretches[-1] = Stretch(stretches[-1].first, commit.version, holds)
         else:
@@ -66,7 +66,7 @@ def _past(found: Sequence[tuple[Commit, bool | None]], tables: Sequence[str]) ->
     if not stretches or stretches[-1].holds is None:
         return Past(tuple(stretches), broke=broke)
     last = stretches[-1]
-    by_version = {commit.version: commit for commit, _ in found}
+    by_version = {commit.version: commit for commit, _ in verdicts}
     before = stretches[-2].holds if len(stretches) > 1 else None
     at_least = before is None and last.first > 1
     stability = None

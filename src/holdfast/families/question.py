@@ -44,7 +44,7 @@ class Question:
         return Version(self.run.store, self.commit)
 
     def coded(self, scope: Scope) -> Planes:
-        """A table in planes of codes, which are made once."""
+        """A table in planes of codes, which are written once."""
         if scope.space not in self._planes:
             self._planes[scope.space] = self.held.enter_context(completion.coded(scope))
         return self._planes[scope.space]
@@ -59,17 +59,17 @@ class Question:
 
     def examples(self, table: Table, results: Sequence[TaskResult]) -> tuple[Example, ...]:
         """The largest groups of all tasks, with rows."""
-        found = [
+        groups = [
             (int(size), ids[ids >= 0])
             for each in results
             for size, ids in zip(each.arrays["sizes"], each.arrays["ids"], strict=True)
         ]
-        found.sort(key=lambda each: (-each[0], each[1].tolist()))
-        found = found[: self.shown.groups]
+        groups.sort(key=lambda each: (-each[0], each[1].tolist()))
+        groups = groups[: self.shown.groups]
         return tuple(
             Example(size, rows)
             for (size, _), rows in zip(
-                found, self.rows(table, [ids for _, ids in found]), strict=True
+                groups, self.rows(table, [ids for _, ids in groups]), strict=True
             )
         )
 

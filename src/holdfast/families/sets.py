@@ -34,7 +34,7 @@ Errors = dict[tuple[tuple[int, ...], int], float]
 
 
 Reading = Callable[[U64], U64]
-"""Minimal sets in, those that are told out."""
+"""Minimal sets in, those that are reported out."""
 
 
 def _all(sets: U64) -> U64:
@@ -50,7 +50,7 @@ class SetChanges:
         old = new = reading(before.minimal)
         if after.minimal is not before.minimal:
             new = reading(after.minimal)
-        self.told = new
+        self.reported = new
         same = old is new
         self.gained = new[:0] if same else new[~bitsets.is_member(new, old)]
         self.by_repeated = new[:0]  # what only two equal rows break, and those rows
@@ -82,8 +82,8 @@ class SetChanges:
         """A minimal set inside another one."""
         minimal = self._after.minimal
         inside = ((minimal & ~mask) == 0).all(axis=1)
-        found: U64 = minimal[np.flatnonzero(inside)[0]]
-        return found
+        smaller: U64 = minimal[np.flatnonzero(inside)[0]]
+        return smaller
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class _Listed:
     repeated: bool = False
 
 
-def found_in(
+def changes_of_kind(
     run: Run,
     step: Step,
     space: str,
@@ -176,7 +176,7 @@ def _errors(
     if bound is None:
         return (), counts
     before, after = (
-        _told(approximate_sets(run.store, pairs, bound), reading) for pairs in evidence
+        _reported(approximate_sets(run.store, pairs, bound), reading) for pairs in evidence
     )
     changed = [
         (key, before.get(key), after.get(key))
@@ -192,8 +192,8 @@ def _errors(
     return listed, {**counts, "errors": len(changed)}
 
 
-def _told(errors: Errors, reading: Reading) -> Errors:
-    """The errors of the sets that a kind tells."""
+def _reported(errors: Errors, reading: Reading) -> Errors:
+    """The errors of the sets that a kind reports."""
     if reading is _all or not errors:
         return errors
     read = {tuple(mask) for mask in reading(np.array([m for m, _ in errors], np.uint64)).tolist()}

@@ -37,15 +37,15 @@ class MinimalSets:
         if self.masks is None:
             return None
         mask = self._mask(columns)
-        found: U64 = self.masks[((self.masks & ~mask) == 0).all(axis=1)]
-        return found
+        inside: U64 = self.masks[((self.masks & ~mask) == 0).all(axis=1)]
+        return inside
 
     def says(self, columns: Sequence[str]) -> bool | None:
         """Whether a set contains a minimal one; None: that is not known."""
-        found = self.inside(columns)
-        if found is None:
+        inside = self.inside(columns)
+        if inside is None:
             return None
-        if len(found):
+        if len(inside):
             return True
         return None if self.limit is not None and len({*columns}) > self.limit else False
 
@@ -83,8 +83,8 @@ class MinimalSets:
         if self.limit is not None:
             notes.append(f"{what} are known up to {self.limit} columns")
         if not holds:
-            found = [make(each) for each in self.nearest(columns)[:NEAREST]]
-            return Nearby(tuple(found), notes=tuple(notes))
+            extensions = [make(each) for each in self.nearest(columns)[:NEAREST]]
+            return Nearby(tuple(extensions), notes=tuple(notes))
         inside = self._named(self.inside(columns))  # type: ignore[arg-type]  # there are some
         less = [each for each in inside if len(each) < len({*columns})]
         minimal = None if not inside else not less

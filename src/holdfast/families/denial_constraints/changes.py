@@ -30,8 +30,8 @@ class ReportedChanges(SetChanges):
         """A reported set that implies another one."""
         closures, _ = closed(mask[None, :], self._space)
         inside = ((self._both_images() & ~closures) == 0).all(axis=1)
-        found: Masks = self.told[np.flatnonzero(inside)[0] % len(self.told)]
-        return found
+        implying: Masks = self.reported[np.flatnonzero(inside)[0] % len(self.reported)]
+        return implying
 
     def _both_images(self) -> Masks:
-        return np.concatenate([self.told, mirrored(self.told, self._space)])
+        return np.concatenate([self.reported, mirrored(self.reported, self._space)])

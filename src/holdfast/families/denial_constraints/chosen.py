@@ -82,11 +82,11 @@ class Pair:
 
 def columns_of(space: Space, names: Sequence[str]) -> dict[str, str]:
     """How each column is compared with itself: "ordered", "equality" or "off"."""
-    found = dict.fromkeys(names, OFF)
+    ways = dict.fromkeys(names, OFF)
     for each in space.comparisons:
         if each.left == each.right:
-            found[names[each.left]] = _WAY[each.operators]
-    return found
+            ways[names[each.left]] = _WAY[each.operators]
+    return ways
 
 
 def pairs_of(space: Space, names: Sequence[str]) -> list[Pair]:
@@ -100,11 +100,11 @@ def pairs_of(space: Space, names: Sequence[str]) -> list[Pair]:
         Pair(
             names[a],
             names[b],
-            ORDERED if any(each.operators == ORDER for each in found) else BY_EQUALITY,
-            any(each.rows == BOTH for each in found),
-            any(each.rows != BOTH for each in found),
+            ORDERED if any(each.operators == ORDER for each in comparisons) else BY_EQUALITY,
+            any(each.rows == BOTH for each in comparisons),
+            any(each.rows != BOTH for each in comparisons),
         )
-        for (a, b), found in sorted(rows.items())
+        for (a, b), comparisons in sorted(rows.items())
     ]
 
 

@@ -58,7 +58,7 @@ class DenialExaminer(Examiner[DenialConstraint]):
 
     def violations(self, question: Question, rule: DenialConstraint) -> Violations:
         """Pairs of rows that satisfy all predicates. Which rows would have to go is a vertex cover,
-        so that bounds are told unless it is a key, a dependency or about single rows."""
+        so that bounds are given unless it is a key, a dependency or about single rows."""
         plain = rule.plain
         if plain is not None:
             lhs, rhs = (
@@ -75,13 +75,13 @@ class DenialExaminer(Examiner[DenialConstraint]):
         scope = _scope(question, rule, space)
         atoms = atoms_of(rule, space, table.columns.names)
         alone = _single_rows(rule)
-        found = completion.examined(
+        examined = completion.examined(
             scope, question.coded(scope), atoms, question.shown.groups, count=not alone
         )
-        rows = question.rows(table, list(found.shown))
+        rows = question.rows(table, list(examined.shown))
         examples = tuple(Example(2, each) for each in rows)
         if alone:
-            bad = found.fitting[0 if alone == "t" else 1]
+            bad = examined.fitting[0 if alone == "t" else 1]
             fewest = min(bad, table.rows - 1)
             pairs = bad * (table.rows - 1)
             # The other row of a pair has nothing to do with it.
@@ -89,17 +89,19 @@ class DenialExaminer(Examiner[DenialConstraint]):
             examples = tuple(Example(1, each[place : place + 1]) for each in rows)
             return Violations(bad, None, pairs, every, Removal(fewest, fewest), examples)
         removal = None
-        if found.matched is not None and found.covering is not None:
-            removal = Removal(found.matched, found.covering)
+        if examined.matched is not None and examined.covering is not None:
+            removal = Removal(examined.matched, examined.covering)
         grouped = any(each.op == "=" for each in rule.predicates)
-        groups = found.groups if grouped else None
-        return Violations(found.rows, groups, found.pairs, every, removal, examples)
+        groups = examined.groups if grouped else None
+        return Violations(examined.rows, groups, examined.pairs, every, removal, examples)
 
-    def tested(self, question: Question, rule: DenialConstraint, found: Violations) -> int | None:
-        """The ordered pairs that satisfy all predicates but one; of single rows nothing is told."""
+    def tested(
+        self, question: Question, rule: DenialConstraint, violations: Violations
+    ) -> int | None:
+        """The ordered pairs that satisfy all predicates but one; of single rows nothing is said."""
         table = question.table(rule.table)
         if rule.plain is not None or _single_rows(rule) or table.rows < 2:
-            return found.tested
+            return violations.tested
         space = space_of(rule, table.columns)
         names = table.columns.names
         some = [
@@ -164,9 +166,9 @@ class _Stored:
         if not is_said(rule, space, table.columns):
             return None
         sets = version.sets(rule.table, SPACE, space.atoms).of_rhs(KEY_RHS)
-        found = _Stored(rule, space, table.columns, sets)
-        found.limit = record.limits.keys
-        return found
+        stored = _Stored(rule, space, table.columns, sets)
+        stored.limit = record.limits.keys
+        return stored
 
     @property
     def says(self) -> bool | None:
@@ -207,18 +209,18 @@ class _Stored:
 
     def _shortest(self, sets: Masks) -> tuple[DenialConstraint, ...]:
         """Those of fewest comparisons, and then of fewest weak predicates; one of mirror images."""
-        found: dict[frozenset[Predicate], DenialConstraint] = {}
-        made = constraints(sets, self.space, self.rule.table, self.names)
+        shortest: dict[frozenset[Predicate], DenialConstraint] = {}
+        rules = constraints(sets, self.space, self.rule.table, self.names)
         sizes = bitsets.popcount(sets).tolist()
         least = min(
-            ((len(e.predicates), n) for e, n in zip(made, sizes, strict=True)), default=None
+            ((len(e.predicates), n) for e, n in zip(rules, sizes, strict=True)), default=None
         )
-        for each, size in zip(made, sizes, strict=True):
+        for each, size in zip(rules, sizes, strict=True):
             if (len(each.predicates), size) == least:
                 image = frozenset(_mirror(e) for e in each.predicates)
-                if image not in found:
-                    found[frozenset(each.predicates)] = each
-        return tuple(found.values())[:NEAREST]
+                if image not in shortest:
+                    shortest[frozenset(each.predicates)] = each
+        return tuple(shortest.values())[:NEAREST]
 
 
 def _mirror(predicate: Predicate) -> Predicate:

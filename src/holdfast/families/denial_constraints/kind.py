@@ -104,7 +104,7 @@ class DenialConstraints(Kind):
         from holdfast.families.denial_constraints.changes import ReportedChanges
         from holdfast.families.denial_constraints.predicates import constraints
         from holdfast.families.denial_constraints.reported import reported
-        from holdfast.families.sets import found_in
+        from holdfast.families.sets import changes_of_kind
         from holdfast.kernels import bitsets
 
         pairs = step.evidence(SPACE)
@@ -114,15 +114,15 @@ class DenialConstraints(Kind):
 
         def constraint(atoms: tuple[int, ...], _rhs: int, error: float | None) -> DenialConstraint:
             masks = bitsets.from_columns([atoms], space.atoms)
-            [found] = constraints(masks, space, table.name, table.columns.names)
-            return DenialConstraint(found.table, found.predicates, error or 0.0)
+            [plain] = constraints(masks, space, table.name, table.columns.names)
+            return DenialConstraint(plain.table, plain.predicates, error or 0.0)
 
         def reading(sets: Masks) -> Masks:
             return reported(sets, space)
 
         covers = pairs[0].covers.by_rhs[KEY], pairs[1].covers.by_rhs[KEY]
         sets = ReportedChanges(KEY, *covers, space)
-        return found_in(run, step, SPACE, [sets], constraint, reading=reading)
+        return changes_of_kind(run, step, SPACE, [sets], constraint, reading=reading)
 
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
         """Those that hold without error in one version alone."""
@@ -147,15 +147,15 @@ class DenialConstraints(Kind):
         self, page: Page, snapshot: Snapshot, table: TableSnapshot, ranking: Sequence[Ranked]
     ) -> None:
         """The first rules."""
-        found: Denials | None = table.found.get(self.name)
-        if found is None:
+        denials: Denials | None = table.found.get(self.name)
+        if denials is None:
             return
         part = DenialList()
-        heading = part.heading(len(found)) + ("; those that matter:" if ranking else "")
+        heading = part.heading(len(denials)) + ("; those that matter:" if ranking else "")
         page.line(heading + part.limited(table, snapshot.options), "", 2)
         for each in ranking[:FEW]:
             part.line(page, each.constraint, broke(each))  # type: ignore[arg-type]
-        page.rest(len(found) - len(ranking[:FEW]))
+        page.rest(len(denials) - len(ranking[:FEW]))
 
     def explain(self, page: Page, table: TableSnapshot) -> None:
         """By which strategy, and why."""

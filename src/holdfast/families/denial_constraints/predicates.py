@@ -68,7 +68,7 @@ def _predicates(
 def atoms_of(constraint: DenialConstraint, space: Space, columns: Sequence[str]) -> tuple[int, ...]:
     """The atoms that a constraint consists of, however it is written. One that the space cannot say
     is an error."""
-    found: set[int] = set()
+    atoms: set[int] = set()
     numbers: dict[tuple[int, int, int] | None, int] = {
         (each.left, each.right, each.rows): k for k, each in enumerate(space.comparisons)
     }
@@ -76,11 +76,11 @@ def atoms_of(constraint: DenialConstraint, space: Space, columns: Sequence[str])
         for each in (predicate, predicate.turned):
             compared = _compared_columns(each, constraint.table, columns)
             if compared in numbers:
-                found |= _atoms(each, predicate, space, numbers[compared], constraint.table)
+                atoms |= _atoms(each, predicate, space, numbers[compared], constraint.table)
                 break
         else:
             _refuse(predicate, space, constraint.table, columns)
-    return tuple(sorted(found))
+    return tuple(sorted(atoms))
 
 
 def denial_of(rule: Key | FunctionalDependency | DenialConstraint) -> DenialConstraint:
@@ -125,12 +125,12 @@ def space_of(constraint: DenialConstraint, columns: Columns) -> Space:
         for compared in ((left, right, rows), (mirror.left, mirror.right, mirror.rows)):
             both[compared] = both.get(compared, False) or ordered
     # A comparison has the order that its mirror image has.
-    found = []
+    comparisons = []
     for left, right, rows in both:
         mirror = Comparison(left, right, EQUALITY, rows).mirror
         ordered = both[left, right, rows] or both[mirror.left, mirror.right, mirror.rows]
-        found.append(Comparison(left, right, ORDER if ordered else EQUALITY, rows))
-    return Space("rule", len(columns.names), tuple(found))
+        comparisons.append(Comparison(left, right, ORDER if ordered else EQUALITY, rows))
+    return Space("rule", len(columns.names), tuple(comparisons))
 
 
 def _expect_comparable(

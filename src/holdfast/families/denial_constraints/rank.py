@@ -49,12 +49,12 @@ _ELSEWHERE = {"keys": "key", "fds": "fd"}
 def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
     """The rules of a table, without keys and dependencies where those are ranked themselves."""
     table = snapshot.tables[name]
-    found: Denials | None = table.found.get("dcs")
-    if found is None:
+    denials: Denials | None = table.found.get("dcs")
+    if denials is None:
         return []
-    others = found.besides([form for kind, form in _ELSEWHERE.items() if kind in table.found])
+    others = denials.besides([form for kind, form in _ELSEWHERE.items() if kind in table.found])
     rules = [each for each in others[:MOST] if not each.error]
-    shares, estimated = coverages(rules, found.space, table.columns, found.counts)
+    shares, estimated = coverages(rules, denials.space, table.columns, denials.counts)
     scored = [_scored(each, near, estimated) for each, near in zip(rules, shares, strict=True)]
     return sorted(scored, key=lambda each: -each.score)
 
@@ -92,7 +92,7 @@ def coverages(
     if estimated:
         most = np.argsort(-numbers, kind="stable")[:EVIDENCES]
         masks, numbers = masks[most], numbers[most]
-    found: list[float | None] = []
+    shares: list[float | None] = []
     known: dict[object, NDArray[np.bool_]] = {}
     for rule in rules:
         satisfied = np.zeros(len(masks), np.int64)
@@ -103,5 +103,5 @@ def coverages(
                 known[predicate] = ((mask & ~masks) == 0).all(axis=1)
             satisfied += known[predicate]
         weights = (satisfied + 1) / max(1, len(rule.predicates))
-        found.append(float((weights * numbers).sum() / numbers.sum()))
-    return found, estimated
+        shares.append(float((weights * numbers).sum() / numbers.sum()))
+    return shares, estimated

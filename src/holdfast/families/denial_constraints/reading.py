@@ -23,11 +23,11 @@ _REPR_SHOWN = 3
 """How many of a long list its repr shows."""
 
 _BLOCK = 10_000
-"""How many are made at a time."""
+"""How many are built at a time."""
 
 
 class Denials(Sequence[DenialConstraint], Tabular):
-    """The denial constraints that are reported, order rules first, made into values one by one:
+    """The denial constraints that are reported, order rules first, built one by one:
     there may be a million of them."""
 
     def __init__(
@@ -43,7 +43,7 @@ class Denials(Sequence[DenialConstraint], Tabular):
 
     @property
     def space(self) -> Space:
-        """The predicates that they are made of."""
+        """The predicates that they consist of."""
         return self._space
 
     @cached_property
@@ -64,15 +64,15 @@ class Denials(Sequence[DenialConstraint], Tabular):
 
         masks = matrix_of(self._kept.column("mask"), bitsets.words_for(self._space.atoms))
         errors = np.array(self._kept.column("error").to_pylist(), np.float64)
-        found, told = [], []
+        sets_in_order, errors_in_order = [], []
         for some in (errors == 0, errors > 0):
             sets = reported(masks[some], self._space)
             sets = sets[rules_first(sets, self._space)]
             order = bitsets.canonical_order(masks[some])
             places = bitsets.find(sets, masks[some][order])
-            found.append(sets)
-            told.append(errors[some][order][places])
-        return np.concatenate(found), np.concatenate(told)
+            sets_in_order.append(sets)
+            errors_in_order.append(errors[some][order][places])
+        return np.concatenate(sets_in_order), np.concatenate(errors_in_order)
 
     def _listed(self) -> tuple[type, Sequence[DenialConstraint]]:
         return DenialConstraint, self
@@ -95,19 +95,19 @@ class Denials(Sequence[DenialConstraint], Tabular):
             place = range(len(self))[at]
             return self[place : place + 1][0]
         masks, errors = self._reported
-        return self._made(masks[at], errors[at])
+        return self._constraints(masks[at], errors[at])
 
     def __iter__(self) -> Iterator[DenialConstraint]:
         for start in range(0, len(self), _BLOCK):
             yield from self[start : start + _BLOCK]
 
-    def _made(self, masks: Masks, errors: NDArray[np.float64]) -> list[DenialConstraint]:
+    def _constraints(self, masks: Masks, errors: NDArray[np.float64]) -> list[DenialConstraint]:
         from holdfast.families.denial_constraints.predicates import constraints
 
-        made = constraints(masks, self._space, self._table, self._names)
+        exact = constraints(masks, self._space, self._table, self._names)
         return [
             DenialConstraint(each.table, each.predicates, error)
-            for each, error in zip(made, errors.tolist(), strict=True)
+            for each, error in zip(exact, errors.tolist(), strict=True)
         ]
 
     def besides(self, forms: Sequence[str]) -> Sequence[DenialConstraint]:
@@ -124,7 +124,7 @@ class Denials(Sequence[DenialConstraint], Tabular):
 
         (masks, errors), (known, errors_there) = self._reported, others._reported
         new = (errors == 0) & ~bitsets.is_member(masks, known[errors_there == 0])
-        return tuple(self._made(masks[new], errors[new]))
+        return tuple(self._constraints(masks[new], errors[new]))
 
 
 class _Some(Denials):

@@ -36,8 +36,8 @@ class DenialList(TablePart):
 
     def listed(self, table: TableSnapshot) -> Sequence[DenialConstraint]:
         """Order rules first, then conditional ones."""
-        found: Denials = table.found["dcs"]
-        return found
+        denials: Denials = table.found["dcs"]
+        return denials
 
     def described(self, constraint: DenialConstraint) -> Form:
         """By the columns that it compares, an order rule also in words."""
@@ -62,20 +62,20 @@ class DenialList(TablePart):
 
     def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:  # noqa: ARG002
         """Keys and functional dependencies are counted where they are listed themselves."""
-        found: Denials = table.found["dcs"]
+        denials: Denials = table.found["dcs"]
         elsewhere = [names for kind, names in _ELSEWHERE.items() if kind in table.found]
-        shown = found.besides([form for form, *_ in elsewhere])
-        heading = self.heading(len(found))
-        if hidden := len(found) - len(shown):
-            if len(found) == 1:
+        shown = denials.besides([form for form, *_ in elsewhere])
+        heading = self.heading(len(denials))
+        if hidden := len(denials) - len(shown):
+            if len(denials) == 1:
                 heading += f", a {' or '.join(noun for _, noun, _ in elsewhere)}"
             else:
                 number = f"{hidden:,}" if len(shown) else "all"
                 heading += f", {number} of them {' or '.join(nouns for *_, nouns in elsewhere)}"
             if page.limit is None:
-                shown = found
+                shown = denials
             else:
-                heading += f" (--all shows {'it' if len(found) == 1 else 'them'})"
+                heading += f" (--all shows {'it' if len(denials) == 1 else 'them'})"
         page.line(heading + self.limited(table, options), "", 2)
         for each in shown[: page.limit]:
             self.line(page, each)

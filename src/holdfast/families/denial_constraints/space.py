@@ -99,12 +99,12 @@ def shares(common: NDArray[np.int64]) -> dict[tuple[int, int], float]:
     >>> shares(np.array([[4, 1], [1, 6]]))
     {(0, 1): 0.1111111111111111}
     """
-    found = {}
+    by_pair = {}
     for a, b in combinations(range(len(common)), 2):
         # The smaller and the larger of two counts are their sum.
         larger = int(common[a, a] + common[b, b] - common[a, b])
-        found[a, b] = int(common[a, b]) / larger if larger else 0.0
-    return found
+        by_pair[a, b] = int(common[a, b]) / larger if larger else 0.0
+    return by_pair
 
 
 def chosen(run: Run, table: Table) -> Space:
@@ -131,13 +131,13 @@ def _asked(table: str, names: Sequence[str], columns: Sequence[str]) -> dict[str
     >>> _asked("staff", ["id", "name"], ["id", "name=equality", "other.id=off"])
     {'id': None, 'name': 'equality'}
     """
-    found: dict[str, str | None] = {}
+    by_name: dict[str, str | None] = {}
     for each in columns:
         name, _, way = each.partition("=")
         name = name.strip().removeprefix(f"{table}.")
         if name in names:
-            found[name] = way.strip() or None
-    return found
+            by_name[name] = way.strip() or None
+    return by_name
 
 
 def _common(run: Run, table: Table) -> NDArray[np.int64]:
@@ -150,8 +150,8 @@ def _common(run: Run, table: Table) -> NDArray[np.int64]:
         cells = Cells(view, table.columns.schema, attributes, nulls=False)
         count = parts(run.runner, view)
         calls: list[Call] = [(overlap, Overlap(cells, part, count)) for part in range(count)]
-        found = [each.arrays["common"] for result in run.runner.run(calls) for each in result]
-        common: NDArray[np.int64] = np.sum(found, axis=0)
+        of_parts = [each.arrays["common"] for result in run.runner.run(calls) for each in result]
+        common: NDArray[np.int64] = np.sum(of_parts, axis=0)
         return common
 
 

@@ -83,7 +83,7 @@ class FunctionalDependencies(Kind):
 
     def changes(self, run: Run, step: Step) -> KindChanges | None:
         """Those that came and went."""
-        from holdfast.families.sets import SetChanges, found_in
+        from holdfast.families.sets import SetChanges, changes_of_kind
 
         pairs = step.evidence(AGREEMENTS)
         if pairs is None:
@@ -101,7 +101,7 @@ class FunctionalDependencies(Kind):
             return FunctionalDependency(name, lhs, names[rhs], error or 0.0)
 
         sets = [SetChanges(rhs, old[rhs], new[rhs]) for rhs in both]
-        return found_in(run, step, AGREEMENTS, sets, dependency)
+        return changes_of_kind(run, step, AGREEMENTS, sets, dependency)
 
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
         """Those that hold without error in one version alone."""
@@ -129,20 +129,20 @@ class FunctionalDependencies(Kind):
         """Those of the cover that explain redundancy."""
         from holdfast.families.functional_dependencies.rank import WORTHWHILE
 
-        found = table.functional_dependencies
-        if found is None:
+        dependencies = table.functional_dependencies
+        if dependencies is None:
             return
         cover = [each for each in ranking if not each.implied_by]
         first = [each for each in cover if each.score >= WORTHWHILE][:FEW]
         part = DependencyList()
-        heading = part.heading(len(found))
+        heading = part.heading(len(dependencies))
         if ranking:
             heading += "; those that matter:" if first else ", none of which explains redundancy"
         page.line(heading + part.limited(table, snapshot.options), indent=2)
         for each in first:
             page.line(self.body(each.constraint) + broke(each), "green", 4)
         if first:
-            page.rest(len(found) - len(first))
+            page.rest(len(dependencies) - len(first))
 
     def explain(self, page: Page, table: TableSnapshot) -> None:
         """By which strategy, and why."""

@@ -3,7 +3,7 @@
 A table with a few rules has thousands of minimal dependencies, because everything that contains a
 key determines everything, and rules put together make others. So dependencies are scored by the
 redundancy that they explain, and the best that follow from no better ones make a *cover*; the
-others are implied by it, and each can be told by which.
+others are implied by it, and each can say by which.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ MOST = 5_000
 
 def ranked(table: TableSnapshot) -> list[Ranked]:
     """The dependencies of a table: a cover of them first, by score, then those that it implies."""
-    found = table.functional_dependencies
-    if found is None:
+    dependencies = table.functional_dependencies
+    if dependencies is None:
         return []
-    scored = [_scored(each, table) for each in found[:MOST] if not each.error]
+    scored = [_scored(each, table) for each in dependencies[:MOST] if not each.error]
     scored.sort(key=lambda each: -each.score)
     return covered(scored, () if table.duplicates else table.keys, table.columns)
 

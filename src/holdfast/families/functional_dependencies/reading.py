@@ -16,7 +16,7 @@ _REPR_SHOWN = 3
 
 
 class Dependencies(Sequence[FunctionalDependency], Tabular):
-    """Functional dependencies, shortest first, made into values one by one: there may be a
+    """Functional dependencies, shortest first, built one by one: there may be a
     million of them."""
 
     def __init__(self, kept: pa.Table, table: str, names: list[str]) -> None:
@@ -46,7 +46,7 @@ class Dependencies(Sequence[FunctionalDependency], Tabular):
             return self[place : place + 1][0]
         start, stop, step = at.indices(len(self))
         some = self._kept.slice(start, max(0, stop - start))
-        made = [
+        dependencies = [
             FunctionalDependency(self._table, columns, self._names[right], error)
             for columns, right, error in zip(
                 columns_of(some.column("mask"), self._names),
@@ -55,7 +55,7 @@ class Dependencies(Sequence[FunctionalDependency], Tabular):
                 strict=True,
             )
         ]
-        return made[::step]
+        return dependencies[::step]
 
     def without(self, others: Dependencies) -> tuple[FunctionalDependency, ...]:
         """Those that hold, and are not among the others that do; in the same order."""

@@ -31,24 +31,26 @@ class DependencyList(TablePart):
 
     def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:
         """Those that a key implies are counted unless all are shown; with what implies each."""
-        found = self.listed(table)
-        heading = self.heading(len(found))
-        shown = found
-        if len(found) <= _FEW:
+        dependencies = self.listed(table)
+        heading = self.heading(len(dependencies))
+        shown = dependencies
+        if len(dependencies) <= _FEW:
             # What a key determines is everything: worth a number, but not a line each.
             keys = {key.columns for key in table.keys}
             near = {key.columns for key in table.approximate_keys}
             others = [
-                each for each in found if each.lhs not in (keys | near if each.error else keys)
+                each
+                for each in dependencies
+                if each.lhs not in (keys | near if each.error else keys)
             ]
-            if len(others) < len(found):
-                implied = "all" if not others else f"{len(found) - len(others):,}"
+            if len(others) < len(dependencies):
+                implied = "all" if not others else f"{len(dependencies) - len(others):,}"
                 heading += f", {implied} with a key on the left"
                 if page.limit is not None:
                     heading += " (--all shows them)"
                     shown = others
         page.line(heading + self.limited(table, options), "", 2)
-        follows = _implied(table) if verbose and len(found) <= _FEW else {}
+        follows = _implied(table) if verbose and len(dependencies) <= _FEW else {}
         for each in shown[: page.limit]:
             error = f"  (violated by {each.error:.3g} of the row pairs)" if each.error else ""
             note = f"  (implied by {follows[each]})" if each in follows else error

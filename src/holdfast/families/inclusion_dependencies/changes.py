@@ -157,4 +157,4 @@ def with_tuples(
             column_of[each.referenced[0]],
         )
         unary.append(Candidate(table, (column,), other, (column_of_other,)))
-    return replace(state, tuples=n_ary.found(search, unary, before, batches, progress))
+    return replace(state, tuples=n_ary.all_verdicts(search, unary, before, batches, progress))

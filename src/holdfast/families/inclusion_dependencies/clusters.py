@@ -89,11 +89,11 @@ def _without_values(attributes: tuple[Attribute, ...], families: tuple[str, ...]
 def dependencies(state: Inclusion, options: Options) -> list[InclusionDependency]:
     """The inclusion dependencies that the options ask for."""
     shared = Shared(state.attributes, state.families, state.overlaps)
-    found = shared.inclusion_dependencies(
+    unary = shared.inclusion_dependencies(
         options.min_coverage, options.empty_columns, options.within_tables
     )
     names = by_table(state.attributes)
-    return found + [_named(each, names) for each in _holding(state.tuples, options)]
+    return unary + [_named(each, names) for each in _holding(state.tuples, options)]
 
 
 def _holding(verdicts: Verdicts, options: Options) -> list[Candidate]:

@@ -69,10 +69,10 @@ def merged_runs(
             calls.append((tasks.merge, item))
             owners.append(number)
     results = runner.run(calls)
-    made = []
+    new_runs = []
     for number in range(len(groups)):
         mine = [r for owner, r in zip(owners, results, strict=True) if owner == number]
-        made.append(run_of([task_result for result in mine for task_result in result]))
+        new_runs.append(run_of([task_result for result in mine for task_result in result]))
     gone = {id(run) for group in groups for run in group}
     kept = [run for run in runs if id(run) not in gone]
-    return tuple(run for run in [*kept, *made] if run.entries)
+    return tuple(run for run in [*kept, *new_runs] if run.entries)

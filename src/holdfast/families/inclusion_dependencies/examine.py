@@ -60,7 +60,7 @@ class InclusionExaminer(Examiner[InclusionDependency]):
         """Rows whose values are not on the right: all of them would have to go."""
         table = question.table(rule.dependent[0].table)
         results = question.asked(_calls(question, rule, question.shown))
-        found, every, missing, rows = (
+        values, every, missing, rows = (
             sum(each.facts[what] for each in results)
             for what in ("values", "all_rows", "missing", "rows")
         )
@@ -70,7 +70,7 @@ class InclusionExaminer(Examiner[InclusionDependency]):
             removal=Removal(rows, rows),
             examples=question.examples(table, results),
             tested=every,
-            coverage=(found - missing) / found if found else 1.0,
+            coverage=(values - missing) / values if values else 1.0,
         )
 
     def nearby(self, question: Question, rule: InclusionDependency, holds: bool) -> Nearby:

@@ -32,7 +32,7 @@ class Shared:
         """Pairs of different attributes of one family, the highest coverage first.
 
         Two attributes of one table, and an attribute without values, which is contained in every
-        other of its family, are told only when asked for.
+        other of its family, are reported only when asked for.
         """
         own = np.diagonal(self.values)[:, None]
         coverage = self.values / np.maximum(own, 1)
@@ -43,11 +43,11 @@ class Shared:
         if not within_tables:
             _, table = np.unique([each.table for each in self.attributes], return_inverse=True)
             held &= table[:, None] != table
-        found = [
+        dependencies = [
             InclusionDependency((self.attributes[a],), (self.attributes[b],), float(coverage[a, b]))
             for a, b in zip(*np.nonzero(held), strict=True)
         ]
-        return highest_first(found)
+        return highest_first(dependencies)
 
     @property
     def distinct(self) -> dict[Attribute, int]:
@@ -64,9 +64,9 @@ class Shared:
         return replace(dependency, coverage=coverage)
 
 
-def highest_first(found: Iterable[InclusionDependency]) -> list[InclusionDependency]:
+def highest_first(dependencies: Iterable[InclusionDependency]) -> list[InclusionDependency]:
     """By their coverage."""
-    return sorted(found, key=lambda each: -(each.coverage or 0.0))
+    return sorted(dependencies, key=lambda each: -(each.coverage or 0.0))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def foreign_keys(
     key of numbers: two sequences that both count from 1 contain each other by chance.
     """
     number = {each: at for at, each in enumerate(shared.attributes)}
-    found = []
+    keys = []
     for each in dependencies:
         left, right = each.dependent, each.referenced
         own, other = tables.get(left[0].table), tables.get(right[0].table)
@@ -120,8 +120,8 @@ def foreign_keys(
         if keyed and names < 0.8 and all(shared.families[b] == "number" for _, b in pairs):
             score /= 2
         coverage = each.coverage or 0.0
-        found.append(ForeignKey(left, right, round(coverage * score, 4), coverage))
-    return sorted(found, key=lambda each: (-each.score, str(each)))
+        keys.append(ForeignKey(left, right, round(coverage * score, 4), coverage))
+    return sorted(keys, key=lambda each: (-each.score, str(each)))
 
 
 def _alike(one: Attribute, two: Attribute) -> float:

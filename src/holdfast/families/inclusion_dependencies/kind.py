@@ -53,11 +53,11 @@ class InclusionDependencies(Kind):
 
         return inclusions(stored)
 
-    def asked_with(self, found: Inclusions, options: Mapping[str, Any]) -> Inclusions:
+    def asked_with(self, reading: Inclusions, options: Mapping[str, Any]) -> Inclusions:
         """Those of another coverage."""
-        least = options.get("min_coverage", found.min_coverage)
+        least = options.get("min_coverage", reading.min_coverage)
         expect_coverage(least)
-        return replace(found, min_coverage=least)
+        return replace(reading, min_coverage=least)
 
     def constraint(self, _table: str, form: dict[str, Any]) -> InclusionDependency:
         """The dependency of a JSON form."""
@@ -66,8 +66,8 @@ class InclusionDependencies(Kind):
     def changes(self, run: Run, step: Step) -> KindChanges | None:
         """Those that came, and those that broke with what is left of them.
 
-        Where a batch changes several tables each is told once: with its dependent table, or if the
-        batch does not change that one, with the referenced table."""
+        Where a batch changes several tables each is reported once: with its dependent table, or
+        if the batch does not change that one, with the referenced table."""
         from holdfast.families.inclusion_dependencies.clusters import dependencies
         from holdfast.families.inclusion_dependencies.foreign_keys import Shared
 
@@ -83,7 +83,7 @@ class InclusionDependencies(Kind):
         shared = Shared(after.attributes, after.families, after.overlaps)
         mine = step.after.table.name
 
-        def told_here(each: InclusionDependency) -> bool:
+        def reported_here(each: InclusionDependency) -> bool:
             dependent, referenced = each.dependent[0].table, each.referenced[0].table
             if dependent in step.others:
                 return False
@@ -91,8 +91,8 @@ class InclusionDependencies(Kind):
 
         came = [each for sides, each in new.items() if sides not in old]
         went = [each for sides, each in old.items() if sides not in new]
-        gained = [each for each in came if told_here(each)]
-        lost = [shared.lost(each) for each in went if told_here(each)]
+        gained = [each for each in came if reported_here(each)]
+        lost = [shared.lost(each) for each in went if reported_here(each)]
         counts = {"gained": len(gained), "broken": len(lost)}
         broken = tuple(Broken(each) for each in lost[:SHOWN])
         return KindChanges(tuple(gained[:SHOWN]), broken, counts=counts)
@@ -103,8 +103,12 @@ class InclusionDependencies(Kind):
         if old is None or new is None:
             return None
         sides = [
-            {each.sides: each for each in found.dependencies() if each.dependent[0].table == table}
-            for found in (old, new)
+            {
+                each.sides: each
+                for each in inclusions.dependencies()
+                if each.dependent[0].table == table
+            }
+            for inclusions in (old, new)
         ]
         gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
         lost = [each for key, each in sides[0].items() if key not in sides[1]]
@@ -118,8 +122,10 @@ class InclusionDependencies(Kind):
 
     def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
         """The foreign keys of a table as they are scored: what its rows belong to."""
-        found = [] if snapshot.inclusions is None else snapshot.inclusions.foreign_keys(1.0)
-        return [Ranked(each, each.score) for each in found if each.dependent[0].table == table]
+        foreign_keys = [] if snapshot.inclusions is None else snapshot.inclusions.foreign_keys(1.0)
+        return [
+            Ranked(each, each.score) for each in foreign_keys if each.dependent[0].table == table
+        ]
 
     def overview(
         self,
@@ -138,8 +144,8 @@ class InclusionDependencies(Kind):
 
     def overview_of_profile(self, page: Page, snapshot: Snapshot) -> None:
         """How many there are."""
-        found = snapshot.inclusions
-        if found is None:
+        inclusions = snapshot.inclusions
+        if inclusions is None:
             return
         number, keys = len(InclusionList().listed(snapshot)), len(ForeignKeyList().listed(snapshot))
         if number:

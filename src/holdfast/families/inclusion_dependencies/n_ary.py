@@ -136,7 +136,7 @@ class Search:
         return Cells(view, schema, attributes, nulls, 1, rows.ids)
 
 
-def found(
+def all_verdicts(
     search: Search,
     unary: Iterable[Candidate],
     before: Verdicts,
@@ -264,15 +264,15 @@ def _kept(search: Search, known: Verdicts, batches: Batches) -> Verdicts:
         ],
     )
     doubtful: dict[Candidate, U64] = {}
-    for each, told in answers.items():
-        number = {what: int(rows.sum()) for what, (_, rows) in told.items()}
+    for each, answer in answers.items():
+        number = {what: int(rows.sum()) for what, (_, rows) in answer.items()}
         if kept[each].status == REFUTED:
             left = kept[each].rows + number.get("come", 0) - number.get("gone", 0)
             kept[each] = replace(kept[each], rows=0 if number.get("supplied") else left)
             continue
         if number.get("left") == 0:
             kept[each] = Verdict(EMPTY)
-        lost = [codes[rows == 0] for what, (codes, rows) in told.items() if what != "left"]
+        lost = [codes[rows == 0] for what, (codes, rows) in answer.items() if what != "left"]
         if any(map(len, lost)):
             doubtful[each] = np.concatenate(lost)
     kept |= _missed(search, doubtful)
@@ -290,10 +290,10 @@ def _missed(search: Search, doubtful: Mapping[Candidate, U64]) -> Verdicts:
             (each, "left", tasks.Look((), codes, (replace(cells, view=share),)))
             for share in shares(cells.view, search.runner.tasks)
         ]
-    found = {each: told["left"] for each, told in _looked_up(search, looks).items()}
+    on_the_left = {each: answer["left"] for each, answer in _looked_up(search, looks).items()}
     return {
         each: _refuted(codes, rows, int(rows.argmax()))
-        for each, (codes, rows) in found.items()
+        for each, (codes, rows) in on_the_left.items()
         if rows.any()
     }
 
@@ -307,9 +307,9 @@ def _looked_up(search: Search, looks: list[tuple[Candidate, str, tasks.Look]]) -
     answers: Answers = {}
     for (each, what, _), result in zip(looks, results, strict=True):
         for task_result in result:
-            told = answers.setdefault(each, {})
+            answer = answers.setdefault(each, {})
             codes, rows = task_result.arrays["codes"], task_result.arrays["rows"]
-            told[what] = (codes, rows + told[what][1]) if what in told else (codes, rows)
+            answer[what] = (codes, rows + answer[what][1]) if what in answer else (codes, rows)
     return answers
 
 

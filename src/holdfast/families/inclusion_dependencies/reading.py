@@ -50,15 +50,15 @@ class Inclusions:
     def dependencies(self, min_coverage: float | None = None) -> list[InclusionDependency]:
         """The inclusion dependencies, the highest coverage first."""
         least = self.min_coverage if min_coverage is None else min_coverage
-        found = self.shared.inclusion_dependencies(least, self.empty_columns, self.within_tables)
-        return highest_first([*found, *self.wide])
+        unary = self.shared.inclusion_dependencies(least, self.empty_columns, self.within_tables)
+        return highest_first([*unary, *self.wide])
 
     def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
         """The foreign keys, the likeliest first."""
         least = self.min_coverage if min_coverage is None else min_coverage
         if least not in self._foreign_keys:
-            found = foreign_keys(self.dependencies(least), self.tables, self.shared)
-            self._foreign_keys[least] = found
+            keys = foreign_keys(self.dependencies(least), self.tables, self.shared)
+            self._foreign_keys[least] = keys
         return list(self._foreign_keys[least])
 
 
@@ -117,8 +117,8 @@ def _clusters(store: Store, record: InclusionRecord | None) -> list[Cluster]:
     attributes = [Attribute(table, column) for table, column in record.attributes]
     kept = stored(store, record.files["clusters"])
     sets = members(kept.column("mask").to_pylist(), len(attributes))
-    found = [
+    unordered = [
         Cluster(tuple(attributes[place] for place in places), count)
         for places, count in zip(sets, kept.column("values").to_pylist(), strict=True)
     ]
-    return sorted(found, key=lambda each: -each.values)
+    return sorted(unordered, key=lambda each: -each.values)

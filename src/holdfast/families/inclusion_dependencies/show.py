@@ -30,8 +30,8 @@ class InclusionList(ProfilePart):
 
     def listed(self, snapshot: Snapshot) -> list[InclusionDependency]:
         """The highest coverage first."""
-        found = snapshot.inclusions
-        return [] if found is None else _about(snapshot, found.dependencies())
+        inclusions = snapshot.inclusions
+        return [] if inclusions is None else _about(snapshot, inclusions.dependencies())
 
     def form(self, snapshot: Snapshot) -> Form:
         """With what nulls mean."""
@@ -39,15 +39,15 @@ class InclusionList(ProfilePart):
 
     def show(self, page: Page, snapshot: Snapshot, asked: bool) -> None:
         """With the share of the values, where it is not all of them."""
-        found = self.listed(snapshot)
-        if not found and not asked:
+        dependencies = self.listed(snapshot)
+        if not dependencies and not asked:
             return
         page.line()
-        page.line(self.heading(len(found)), "bold")
+        page.line(self.heading(len(dependencies)), "bold")
         page.line(_NULLS[snapshot.options["inclusion_nulls"]], "dim", 2)
-        for each in found[: page.limit]:
+        for each in dependencies[: page.limit]:
             page.line(plain(str(each)) + covered(each), "green" if each.coverage == 1 else "", 2)
-        page.more(len(found))
+        page.more(len(dependencies))
 
 
 class ForeignKeyList(ProfilePart):
@@ -59,22 +59,22 @@ class ForeignKeyList(ProfilePart):
 
     def listed(self, snapshot: Snapshot) -> list[ForeignKey]:
         """The likeliest first."""
-        found = snapshot.inclusions
-        return [] if found is None else _about(snapshot, found.foreign_keys())
+        inclusions = snapshot.inclusions
+        return [] if inclusions is None else _about(snapshot, inclusions.foreign_keys())
 
     def show(self, page: Page, snapshot: Snapshot, asked: bool) -> None:
         """With their scores."""
-        found = self.listed(snapshot)
-        if not found and not asked:
+        foreign_keys = self.listed(snapshot)
+        if not foreign_keys and not asked:
             return
         page.line()
-        page.line(self.heading(len(found)), "bold")
-        if found:
+        page.line(self.heading(len(foreign_keys)), "bold")
+        if foreign_keys:
             page.line("The score says how likely each is meant as one: 0 to 1.", "dim", 2)
-        for each in found[: page.limit]:
+        for each in foreign_keys[: page.limit]:
             line = f"{each.score:.2f}  {plain(str(each))}{covered(each)}"
             page.line(line, "green" if each.coverage == 1 else "", 2, hang=6)
-        page.more(len(found))
+        page.more(len(foreign_keys))
 
 
 def covered(each: InclusionDependency | ForeignKey, still: str = "") -> str:
@@ -84,7 +84,9 @@ def covered(each: InclusionDependency | ForeignKey, still: str = "") -> str:
     return f"  ({still}{share(each.coverage)} of the values)"
 
 
-def _about(snapshot: Snapshot, found: Iterable[Reference]) -> list[Reference]:
+def _about(snapshot: Snapshot, references: Iterable[Reference]) -> list[Reference]:
     """Those that have a shown table on either side."""
     shown = set(snapshot.tables)
-    return [each for each in found if shown & {each.dependent[0].table, each.referenced[0].table}]
+    return [
+        each for each in references if shown & {each.dependent[0].table, each.referenced[0].table}
+    ]

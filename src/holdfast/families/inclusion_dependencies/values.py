@@ -58,8 +58,8 @@ def differences(
 
 def _of_rows(run: Run, none: Inclusion, tables: Mapping[str, Table]) -> Inclusion:
     rows = [Change(table, table.segments) for table in tables.values()]
-    found = changes.changed(run.runner, none, rows, run.destination, run.options, run.progress)
-    return changes.with_tuples(_search(run, tables), found, {}, {}, run.progress)
+    unary = changes.changed(run.runner, none, rows, run.destination, run.options, run.progress)
+    return changes.with_tuples(_search(run, tables), unary, {}, {}, run.progress)
 
 
 def _search(run: Run, tables: Mapping[str, Table]) -> Search:

@@ -42,12 +42,12 @@ class KeyExaminer(Examiner[Key]):
 
         return agreeing(question, rule.table, rule.columns, None)
 
-    def tested(self, question: Question, rule: Key, found: Violations) -> int | None:
+    def tested(self, question: Question, rule: Key, violations: Violations) -> int | None:
         """The pairs that agree on all but one of its columns."""
         from holdfast.evidence.counting import agreeing
 
         if not rule.columns:
-            return found.tested
+            return violations.tested
         table, run = question.table(rule.table), question.run
         places = tuple(table.columns.names.index(each) for each in rule.columns)
         sets = tuple(tuple(p for p in places if p != left_out) for left_out in places)

@@ -41,9 +41,9 @@ class Keys(Kind):
 
     def of_table(self, stored: StoredTable) -> FoundKeys | None:
         """The keys of the distinct rows, and the non-keys."""
-        from holdfast.families.keys.reading import found_keys
+        from holdfast.families.keys.reading import stored_keys
 
-        return found_keys(stored) if AGREEMENTS in stored.record.evidence else None
+        return stored_keys(stored) if AGREEMENTS in stored.record.evidence else None
 
     def count(self, known: Known) -> int | None:
         """The keys of the distinct rows."""
@@ -66,7 +66,7 @@ class Keys(Kind):
         """Those that came and went. Where rows are repeated there is none, whatever the distinct
         rows have: the first repeated row breaks all, and the last one that goes brings all back."""
         from holdfast.cover.dependencies import KEY
-        from holdfast.families.sets import SetChanges, found_in
+        from holdfast.families.sets import SetChanges, changes_of_kind
         from holdfast.kernels import bitsets
 
         pairs = step.evidence(AGREEMENTS)
@@ -91,7 +91,7 @@ class Keys(Kind):
         def key(atoms: tuple[int, ...], _rhs: int, error: float | None) -> Key:
             return Key(before.name, tuple(names[c] for c in atoms), error)
 
-        return found_in(run, step, AGREEMENTS, [sets], key, counts)
+        return changes_of_kind(run, step, AGREEMENTS, [sets], key, counts)
 
     def examiner(self) -> KeyExaminer:
         """One by one, whether or not they are looked for."""

@@ -57,9 +57,9 @@ def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
     references = [] if inclusions is None else inclusions.foreign_keys()
     into = [each for each in references if each.referenced[0].table == name]
     keys = shortest_first(table.keys, table.columns)[:MOST]
-    found = [_ranked(key, table, into) for key in keys]
+    scored = [_ranked(key, table, into) for key in keys]
     # Sorting keeps the order of those alike: the shorter, then in table order.
-    return sorted(found, key=lambda each: -each.score)
+    return sorted(scored, key=lambda each: -each.score)
 
 
 def _ranked(key: Key, table: TableSnapshot, references: Sequence[ForeignKey]) -> Ranked:

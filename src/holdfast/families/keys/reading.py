@@ -21,7 +21,7 @@ class FoundKeys:
     non_keys: tuple[NonKey, ...] = ()
 
 
-def found_keys(table: StoredTable) -> FoundKeys:
+def stored_keys(table: StoredTable) -> FoundKeys:
     """Those of a table whose pairs of rows are compared."""
     keys, near = keys_of(table.file("sets"), table.name, table.columns)
     return FoundKeys(keys, near, _non_keys(table))
@@ -32,10 +32,10 @@ def keys_of(
 ) -> tuple[tuple[Key, ...], tuple[Key, ...]]:
     """The keys among minimal sets; and those that some pairs violate, within a bound."""
     _, some = dependencies_and_keys(sets)
-    found = zip(
+    rows = zip(
         columns_of(some.column("mask"), names), some.column("error").to_pylist(), strict=True
     )
-    keys = [Key(table, columns, error or None) for columns, error in found]
+    keys = [Key(table, columns, error or None) for columns, error in rows]
     exact = tuple(key for key in keys if key.error is None)
     return exact, tuple(key for key in keys if key.error is not None)
 

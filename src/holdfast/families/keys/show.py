@@ -35,7 +35,7 @@ class KeyList(TablePart):
 
     def form(self, table: TableSnapshot, options: Form) -> Form:
         """A bag with a repeated row has no key, whatever its distinct rows have. The error of a key
-        that holds is told where errors are looked for."""
+        that holds is shown where errors are looked for."""
         error = {} if options.get("max_error") is None else {"error": 0.0}
         keys = [{**key.to_dict(), **error} for key in self.listed(table)]
         form: Form = {self.field: [] if table.duplicates else keys}
@@ -104,8 +104,8 @@ def nulls_of(key: Key, table: TableSnapshot) -> str:
     some = {name: number for name, number in numbers.items() if number}
     if not some:
         return ", never null"
-    told = count(sum(some.values()), "null")
-    return f", {told}" if len(key.columns) == 1 else f", {told} in {plain(listed([*some]))}"
+    nulls = count(sum(some.values()), "null")
+    return f", {nulls}" if len(key.columns) == 1 else f", {nulls} in {plain(listed([*some]))}"
 
 
 def column_names(constraint: Key | NonKey) -> str:
