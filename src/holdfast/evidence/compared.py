@@ -64,12 +64,12 @@ class Past:
 
     def inside(self, sets: U64) -> Past:
         """For each of some sets that contain one the latest that it contains."""
-        found: dict[int, None] = {}
+        latest: dict[int, None] = {}
         for mask in sets:
             within = np.flatnonzero(((self.masks & ~mask) == 0).all(axis=1))
             if len(within):
-                found[int(within[np.argmax(self.before[within])])] = None
-        places = np.array([*found], np.int64)
+                latest[int(within[np.argmax(self.before[within])])] = None
+        places = np.array([*latest], np.int64)
         return Past(self.masks[places], self.before[places])
 
 
@@ -177,10 +177,10 @@ class _Batch:
         table = self._change.after
         scope = _scope(self._run, table, self._space)
         if used is not None and self._seconds(used) < self._seconds(None):
-            found = completion.looked_up(scope, segments, used)
+            evidence = completion.looked_up(scope, segments, used)
         else:
-            found = completion.beside(scope, segments)
-        self.known = self.known.joined([found])
+            evidence = completion.beside(scope, segments)
+        self.known = self.known.joined([evidence])
         self.__dict__.pop("covers", None)
 
     def look_at_recent(self, unsure: U64) -> None:
@@ -252,19 +252,19 @@ def _completed(
     done: tuple[Completed, int | None] | None = None
     for most, time in _depths(run.time, limits.keys, len(space.comparisons)):
         try:
-            found = completion.complete(_scope(run, table, space, time), known, held, most)
+            completed = completion.complete(_scope(run, table, space, time), known, held, most)
         except (OutOfTime, TooMany):
             if time.end is None:
                 raise
             if done is not None:
                 break
             continue
-        done, known = (found, most), found.evidence
+        done, known = (completed, most), completed.evidence
         if most == limits.keys:
             break
     assert done is not None
-    found, most = done
-    return found.evidence, _covers(space, found.cover, most), found.sampled
+    completed, most = done
+    return completed.evidence, _covers(space, completed.cover, most), completed.sampled
 
 
 def _depths(time: Time, wanted: int | None, comparisons: int) -> Iterator[tuple[int | None, Time]]:

@@ -114,8 +114,8 @@ def validate(scope: Scope, candidates: U64) -> tuple[Evidence, Flags]:
     """Which of some sets are satisfied by a pair of rows, and evidence that shows it."""
     with coded(scope) as planes:
         results = scope.runner.run(_searching(scope, planes, candidates))
-    found = Evidence.none(scope.space.atoms).joined(_evidence(results))
-    return found, _refuted(results, len(candidates))
+    evidence = Evidence.none(scope.space.atoms).joined(_evidence(results))
+    return evidence, _refuted(results, len(candidates))
 
 
 def refuted(scope: Scope, planes: Planes, candidates: U64) -> Flags:
@@ -127,8 +127,8 @@ def violating(scope: Scope, atoms: tuple[int, ...], most: int) -> I64:
     """Pairs of rows that satisfy a set of atoms, at most so many, by their ids: row t first."""
     with coded(scope) as planes:
         call: Call = (tasks.shown, tasks.Violating(planes, (atoms,), most))
-        found = [each.arrays["pairs"] for each in scope.runner.run([call])[0]]
-    return np.concatenate([np.empty((0, 2), np.int64), *found])[:most]
+        pairs = [each.arrays["pairs"] for each in scope.runner.run([call])[0]]
+    return np.concatenate([np.empty((0, 2), np.int64), *pairs])[:most]
 
 
 @dataclass(frozen=True)
@@ -159,11 +159,11 @@ def examined(
     shown, [paired], *opposed = scope.runner.run(calls)
     none = np.empty((0, 2), np.int64)
     pairs = np.concatenate([none, *(each.arrays["pairs"] for each in shown)])[:most]
-    told = [each.facts for some in opposed for each in some]
-    known = count and not any("too_many" in facts for facts in told)
+    counts = [each.facts for some in opposed for each in some]
+    known = count and not any("too_many" in facts for facts in counts)
 
     def total(what: str) -> int | None:
-        return sum(facts[what] for facts in told) if known else None
+        return sum(facts[what] for facts in counts) if known else None
 
     fitting = paired.facts["t"], paired.facts["s"]
     matched, covering = paired.facts["matched"], paired.facts["covering"]
@@ -192,10 +192,10 @@ def satisfying(scope: Scope, planes: Planes, sets: Sequence[tuple[int, ...]]) ->
     calls: list[Call] = [
         (examine.opposed_pairs, each) for atoms in sets for each in _parted(scope, planes, atoms)
     ]
-    told = [each.facts for some in scope.runner.run(calls) for each in some]
-    if any("too_many" in facts for facts in told):
+    counts = [each.facts for some in scope.runner.run(calls) for each in some]
+    if any("too_many" in facts for facts in counts):
         return None
-    return int(sum(facts["pairs"] for facts in told))
+    return int(sum(facts["pairs"] for facts in counts))
 
 
 def _parted(scope: Scope, planes: Planes, atoms: tuple[int, ...]) -> list[examine.Opposed]:
@@ -283,12 +283,12 @@ class _State:
         )
         self.learn(_evidence(results))
 
-    def learn(self, found: list[Evidence]) -> None:
+    def learn(self, evidence: list[Evidence]) -> None:
         """Take in evidence."""
         none = self.evidence.masks[:0]
-        masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in found)]))
+        masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in evidence)]))
         self.cover.add(masks[~bitsets.is_member(masks, self.evidence.masks)])
-        self.evidence = self.evidence.joined(found).only(self.cover.evidence)
+        self.evidence = self.evidence.joined(evidence).only(self.cover.evidence)
 
     def candidates(self) -> U64:
         """The minimal sets that may still be violated, one of two mirror images."""

@@ -1,7 +1,7 @@
 """Counted evidence: every evidence of a space with its number of pairs (DynASt, property 1).
 
 A batch adds the pairs of its new rows and takes away those of its deleted rows, each pair once. The
-covers are told of the evidence that appears and vanishes; errors are read from the counts.
+covers take in the evidence that appears and vanishes; errors are read from the counts.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Counted:
     """What the last batch was counted with, and how fast; None: nothing, or by an earlier run."""
 
     @staticmethod
-    def found(
+    def of_pairs(
         run: Run,
         counted: Recounted,
         space: Space,

@@ -61,7 +61,7 @@ class Recounted:
 def count_all(
     run: Run, table: Table, spaces: Sequence[Space], with_pairs: bool = False
 ) -> dict[str, Recounted]:
-    """All pairs of the living rows, by space; with pairs, one is told for every evidence."""
+    """All pairs of the living rows, by space; with pairs, one is given for every evidence."""
     nobody = tiles.Line(())
     rows = tiles.living(table.segments)
     before = {space.name: EvidenceCounts.none(space.atoms) for space in spaces}
@@ -71,7 +71,7 @@ def count_all(
 def count_batch(
     run: Run, change: RowChange, spaces: Sequence[Space], before: Mapping[str, EvidenceCounts]
 ) -> dict[str, Recounted]:
-    """The pairs that a batch brought and took, by space. A pair is told for every evidence that
+    """The pairs that a batch brought and took, by space. A pair is given for every evidence that
     appeared: only new rows bring those."""
     return _counted(run, change.after, spaces, before, lines_of(change), with_pairs=True)
 
@@ -83,13 +83,13 @@ def change_of(
     several such sets, each in a space of its own."""
     spaces = [replace(space, name=f"{k}") for k, (space, _) in enumerate(rules)]
     results = _results(run, change.after, spaces, lines_of(change), with_pairs=False)
-    found = []
+    differences = []
     for space, (_, atoms) in zip(spaces, rules, strict=True):
         mine = [each.arrays for each in results if each.facts.get("space") == space.name]
         masks, numbers = ([each[name] for each in mine] for name in ("masks", "counts"))
         sums = kernels.total(masks, numbers, bitsets.words_for(space.atoms))
-        found.append(EvidenceCounts(*sums).satisfying(atoms) * (2 if space.symmetric else 1))
-    return found
+        differences.append(EvidenceCounts(*sums).satisfying(atoms) * (2 if space.symmetric else 1))
+    return differences
 
 
 def lines_of(change: RowChange) -> tuple[tiles.Line, tiles.Line, tiles.Line]:
@@ -107,8 +107,8 @@ def agreeing(runner: Runner, view: View, sets: tuple[tuple[int, ...], ...]) -> l
     calls: list[Call] = [
         (tasks.agreeing, tasks.Agreeing(view, sets, part, count)) for part in range(count)
     ]
-    told = [p.facts["pairs"] for result in runner.run(calls) for p in result]
-    return [sum(each) for each in zip(*told, strict=True)]
+    pairs_by_part = [p.facts["pairs"] for result in runner.run(calls) for p in result]
+    return [sum(each) for each in zip(*pairs_by_part, strict=True)]
 
 
 def _counted(
@@ -154,12 +154,14 @@ def _results(
 
 
 def _added(
-    before: EvidenceCounts, found: list[dict[str, NDArray[Any]]], speed: Speed | None
+    before: EvidenceCounts, results: list[dict[str, NDArray[Any]]], speed: Speed | None
 ) -> Recounted:
     """What tasks counted, added to what there was."""
-    masks, numbers = ([each[name] for each in found] for name in ("masks", "counts"))
+    masks, numbers = ([each[name] for each in results] for name in ("masks", "counts"))
     change = kernels.total(masks, numbers, before.masks.shape[1])
     sets, appeared, vanished = before.changed([change[0]], [change[1]])
-    told = [each for each in found if "pairs" in each]
-    pairs = kernels.shown(appeared, [e["masks"] for e in told], [e["pairs"] for e in told])
+    with_pairs = [each for each in results if "pairs" in each]
+    pairs = kernels.shown(
+        appeared, [e["masks"] for e in with_pairs], [e["pairs"] for e in with_pairs]
+    )
     return Recounted(sets, change, appeared, pairs, vanished, speed)

@@ -7,10 +7,10 @@ set that replaces a violated one contains it, and is violated by the same pairs,
 
 The choice follows IncDC (VLDB Journal 2023, section 7, SelectIndex): equal columns first, as long
 as they return few rows; then inequalities, two at a time; the next one is always that with the
-smallest score, what a look-up costs for each set that it newly serves. What it returns is told by
-sampled pairs, where the paper goes by distinct values and correlation; correlation decides whether
-the second number falls along the chains. Inequalities may also be looked up inside groups of equal
-rows, and ``!=`` is two inequalities, or all groups but one.
+smallest score, what a look-up costs for each set that it newly serves. What it returns is
+estimated from sampled pairs, where the paper goes by distinct values and correlation; correlation
+decides whether the second number falls along the chains. Inequalities may also be looked up inside
+groups of equal rows, and ``!=`` is two inequalities, or all groups but one.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def choose(
 ) -> tuple[LookUp, ...]:
     """Look-ups that serve as many of these sets as possible, of which each has its mirror image:
     those that are kept, and others for what they do not serve."""
-    return _Choice(space, schema, sampled, distinct).made(sets, kept)
+    return _Choice(space, schema, sampled, distinct).lookups(sets, kept)
 
 
 def plan(sets: U64, space: Space, lookups: Iterable[LookUp]) -> tuple[LookUp, ...] | None:
@@ -160,31 +160,31 @@ class _Choice:
             and held[space.comparisons[k].left][0] in (INTEGER, FLOAT)
         }
 
-    def made(self, sets: U64, kept: tuple[LookUp, ...]) -> tuple[LookUp, ...]:
+    def lookups(self, sets: U64, kept: tuple[LookUp, ...]) -> tuple[LookUp, ...]:
         """Equal columns first, then what else there is."""
         left = _served_somehow(sets, self._space)
-        found = {each.atoms: each for each in kept}
+        chosen = {each.atoms: each for each in kept}
         for each in kept:
             left = left[~left[:, list(each.atoms)].all(axis=1)]
         most = thresholds.current.returned_rows / max(1, self._rows)
         equal = [each for each in self._equal_options(left) if self._share(each) <= most]
-        left = self._greedy(equal, left, np.arange(len(left)), found)
+        left = self._greedy(equal, left, np.arange(len(left)), chosen)
         while len(left):
             some = np.arange(0, len(left), -(-len(left) // _ASKED))
             options = dict.fromkeys(o for row in left[some] for o in self._options(row))
             before = len(left)
-            left = self._greedy([*options], left, some, found)
+            left = self._greedy([*options], left, some, chosen)
             if len(left) == before:
                 break
-        self._of_row_t(left, found)
-        return tuple(sorted(found.values(), key=lambda each: each.share))
+        self._of_row_t(left, chosen)
+        return tuple(sorted(chosen.values(), key=lambda each: each.share))
 
     def _greedy(
         self,
         options: list[Option],
         left: Flags,
         wanted: I64,
-        found: dict[tuple[int, ...], LookUp],
+        lookups: dict[tuple[int, ...], LookUp],
     ) -> Flags:
         """Take the option with the smallest score again and again, until some sets that are wanted
         are served, and with them others; the sets that are not served.
@@ -202,7 +202,7 @@ class _Choice:
         best[wanted] = np.where(serves[:, wanted], price[:, None], np.inf).min(axis=0)
         serves &= price[:, None] <= _MULTIPLE * best
         open_ = np.ones(len(left), np.bool_)
-        names = {each.index for each in found.values()}
+        names = {each.index for each in lookups.values()}
         while len(names) < most and open_[wanted].any():
             useful = serves[:, wanted[open_[wanted]]].any(axis=1)
             if not useful.any():
@@ -212,20 +212,20 @@ class _Choice:
             score = costs / np.maximum(serves[:, open_].sum(axis=1), 1)
             chosen = int(np.argmin(np.where(useful, score, np.inf)))
             for lookup in self._both_images(options[chosen], names):
-                found.setdefault(lookup.atoms, lookup)
+                lookups.setdefault(lookup.atoms, lookup)
                 names.add(lookup.index)
             for image in (atoms[chosen], list(self._space.mirrored(atoms[chosen]))):
                 # Whatever else they could have, they are served now.
                 open_ &= ~left[:, image].all(axis=1) | (price[chosen] > _MULTIPLE * best)
         return left[open_]
 
-    def _of_row_t(self, left: Flags, found: dict[tuple[int, ...], LookUp]) -> None:
+    def _of_row_t(self, left: Flags, lookups: dict[tuple[int, ...], LookUp]) -> None:
         """What sets say of row t alone serves those that no index does: all rows go with it."""
         of_t = [self._space.comparisons[k].rows == FIRST for k in self._space.comparison_of]
         for row in left:
             atoms = tuple(np.flatnonzero(row & np.array(of_t, np.bool_)).tolist())
             if atoms:
-                found.setdefault(atoms, LookUp("", atoms, 0.0))
+                lookups.setdefault(atoms, LookUp("", atoms, 0.0))
 
     def _equal_options(self, flags: Flags) -> Iterator[Option]:
         """One or two columns that some set asks to be equal."""
@@ -310,15 +310,15 @@ class _Choice:
 
     def _atoms(self, option: Option) -> tuple[int, ...]:
         """What is asked of a pair."""
-        found: set[int] = set()
+        atoms: set[int] = set()
         weak = {"<": ("<=", "!="), ">": (">=", "!=")}
         for k, op in (*option.groups, *option.order):
             if op == "=":
-                found |= {*self._agreeing(k)}
+                atoms |= {*self._agreeing(k)}
                 continue
             operators = self._space.comparisons[k].operators
-            found |= {self._space.first[k] + operators.index(o) for o in weak.get(op, (op,))}
-        return tuple(sorted(found))
+            atoms |= {self._space.first[k] + operators.index(o) for o in weak.get(op, (op,))}
+        return tuple(sorted(atoms))
 
     def _share(self, option: Option) -> float:
         """Of all pairs, how many satisfy it, in one of both orders."""

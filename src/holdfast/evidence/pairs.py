@@ -110,10 +110,10 @@ class PairEvidence:
         no such rows are known. Until a batch is committed they are, for all that it broke: where
         pairs are counted, an evidence that appeared with it did."""
         differing = None if rhs == KEY else rhs
-        found = self.evidence.violating(mask, differing)
-        if found is None and self.counted is not None:
-            found = self.counted.shown.violating(mask, differing)
-        return found
+        pair = self.evidence.violating(mask, differing)
+        if pair is None and self.counted is not None:
+            pair = self.counted.shown.violating(mask, differing)
+        return pair
 
     def approximate(self, rhs: int, max_error: float) -> tuple[U64, F64]:
         """The minimal sets that some pairs violate, but at most this share, with their errors."""
@@ -126,9 +126,9 @@ class PairEvidence:
         groups = np.array(self.space.comparison_of, np.int64)
         without = None if rhs == KEY else rhs
         atoms = Atoms(self.space.atoms, without, groups, unsatisfiable(self.space))
-        found = within(sets, atoms, allowed(sets.pairs, max_error), longest)
-        some = found.violations > 0
-        return found.masks[some], found.violations[some] / sets.pairs
+        minimal = within(sets, atoms, allowed(sets.pairs, max_error), longest)
+        some = minimal.violations > 0
+        return minimal.masks[some], minimal.violations[some] / sets.pairs
 
     def error(
         self, running: Callable[[], Runner], view: View, rows: int, lhs: Iterable[int], rhs: int
@@ -183,10 +183,10 @@ def changed(
             change = replace(change, after=table)
     others = [plan for plan in plans.values() if plan not in fresh]
     counted, failed = _recounted(run, change, others, before)
-    found, table = _together(run, change.after, others, witnessed, counted, failed)
+    evidence, table = _together(run, change.after, others, witnessed, counted, failed)
     more, table = _discovered(run, table, fresh)
-    found |= more
-    return {name: found[name] for name in before}, replace(change, after=table)
+    evidence |= more
+    return {name: evidence[name] for name in before}, replace(change, after=table)
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class _Plan:
         time = run.time.first(0.5) if self.counted_rhs else run.time
         return Deepening(self.limits, time, deepening.WITNESSED)
 
-    def found(self, witnessed: Witnessed | None, counted: Counted | None) -> PairEvidence:
+    def evidence(self, witnessed: Witnessed | None, counted: Counted | None) -> PairEvidence:
         """What came of it."""
         limits = self.limits
         for each in (witnessed, counted):
@@ -289,15 +289,15 @@ def _together(
 ) -> tuple[ByName, Table]:
     """What is witnessed beside what is counted. Where counting failed, all of a space is witnessed,
     for good."""
-    found: ByName = {}
+    evidence: ByName = {}
     for plan in plans:
         name = plan.space.name
         if name in failed:
             again, table = _discovered(run, table, [plan.for_good(failed[name])])
-            found |= again
+            evidence |= again
         else:
-            found[name] = plan.found(witnessed.get(name), counted.get(name))
-    return found, table
+            evidence[name] = plan.evidence(witnessed.get(name), counted.get(name))
+    return evidence, table
 
 
 _Counts = tuple[dict[str, Counted], dict[str, str]]
@@ -306,7 +306,7 @@ _Counts = tuple[dict[str, Counted], dict[str, str]]
 
 def _counted(run: Run, table: Table, plans: Sequence[_Plan], with_pairs: bool = False) -> _Counts:
     """From all pairs of rows."""
-    found: dict[str, Counted] = {}
+    by_name: dict[str, Counted] = {}
     counts, failed = _tried(
         plans, lambda spaces: counting.count_all(run, table, spaces, with_pairs), run
     )
@@ -316,13 +316,13 @@ def _counted(run: Run, table: Table, plans: Sequence[_Plan], with_pairs: bool = 
         name = plan.space.name
         if name in counts:
             try:
-                found[name] = Counted.found(
+                by_name[name] = Counted.of_pairs(
                     run, counts[name], plan.space, plan.counted_rhs, plan.limits,
                     hurried=free and plan.space.agreement,
                 )  # fmt: skip
             except OutOfTime:
                 failed[name] = strategy.NO_TIME
-    return found, failed
+    return by_name, failed
 
 
 def _recounted(
@@ -335,14 +335,14 @@ def _recounted(
     counts, failed = _tried(
         going_on, lambda spaces: counting.count_batch(run, change, spaces, sets), run
     )
-    found = {
+    changed_counts = {
         plan.space.name: held[plan.space.name].changed(run, counts[plan.space.name], plan.limits)
         for plan in going_on
         if plan.space.name in counts
     }
     others = [plan for plan in plans if plan.space.name not in held]
     more, not_these = _counted(run, change.after, others, with_pairs=True)
-    return found | more, failed | not_these
+    return changed_counts | more, failed | not_these
 
 
 def _tried(

@@ -3,7 +3,7 @@
 A *region* is a set of atoms, and stands for the pairs that satisfy them. Once all of these are
 compared, every candidate that contains the region is validated, for good: only they could violate
 it. Regions of equal columns are groups of rows; others are boxes along the columns that they order.
-What a region costs is told by the random pairs that were sampled.
+What a region costs is estimated from the random pairs that were sampled.
 """
 
 from __future__ import annotations

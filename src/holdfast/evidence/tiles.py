@@ -63,12 +63,12 @@ class _Region:
 
     def tiles(self, rows: int) -> list[_Region]:
         """The region in parts whose sides have at most so many rows."""
-        found = []
+        parts = []
         for start, others in _pieces(self.others, rows):
             for first, ones in _pieces(self.ones, rows):
                 lead = None if self.lead is None else self.lead + first - start
-                found.append(replace(self, ones=ones, others=others, lead=lead))
-        return [each for each in found if each.pairs]
+                parts.append(replace(self, ones=ones, others=others, lead=lead))
+        return [each for each in parts if each.pairs]
 
 
 def living(segments: Sequence[Segment]) -> Line:

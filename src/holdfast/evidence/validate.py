@@ -163,12 +163,12 @@ class Validation:
 
     def add_evidence(self, results: list[TaskResult]) -> None:
         """Take in the evidence that tasks found; the covers may have to become shorter for that."""
-        found = [
+        evidence = [
             Evidence.found(r.arrays["masks"], r.arrays["witnesses"], r.arrays["seen"])
             for r in results
         ]
         none = self.evidence.masks[:0]
-        masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in found)]))
+        masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in evidence)]))
         if not len(masks):
             return
         new = masks[~bitsets.is_member(masks, self.evidence.masks)]
@@ -178,7 +178,7 @@ class Validation:
             return before.to(limits).changed(new, none, none, tick)
 
         self.covers = self.depth.attempt(before.limits, change)
-        self.evidence = self.evidence.joined(found).only(self.covers.evidence)
+        self.evidence = self.evidence.joined(evidence).only(self.covers.evidence)
 
     def _learn_of(self, look: Look, results: list[TaskResult]) -> None:
         """Which candidates of a look are validated, which had more combinations of values than

@@ -57,9 +57,9 @@ class Witnessed:
     ) -> tuple[Witnessed, Table]:
         """From nothing but the rows; the table then has its duplicates, and the indexes that the
         search built, and those that look-ups for the minimal sets need."""
-        found, table = Witnessed._search(run, table, rhs, limits, depth)
+        witnessed, table = Witnessed._search(run, table, rhs, limits, depth)
         with run.stage("index"):
-            return found, found.indexed(run, table)
+            return witnessed, witnessed.indexed(run, table)
 
     @staticmethod
     def _search(
@@ -88,14 +88,18 @@ class Witnessed:
     ) -> tuple[Witnessed, Table]:
         """SWAN's holistic mode: profile the first segment, then apply the others as inserts."""
         first, rest = table.segments[:1], table.segments[1:]
-        found, table = Witnessed.discover(run, replace(table, segments=first), rhs, limits, depth)
+        witnessed, table = Witnessed.discover(
+            run, replace(table, segments=first), rhs, limits, depth
+        )
         for segment in rest:
             with run.stage("index"):
                 table = replace(table, segments=(*table.segments, segment))
-                table = found.indexed(run, table)
-            found, table = found.validated(run, table, found.covers, table.segments[-1:], depth)
+                table = witnessed.indexed(run, table)
+            witnessed, table = witnessed.validated(
+                run, table, witnessed.covers, table.segments[-1:], depth
+            )
         with run.stage("index"):
-            return found, found.indexed(run, table)
+            return witnessed, witnessed.indexed(run, table)
 
     @staticmethod
     def compared(
@@ -118,9 +122,11 @@ class Witnessed:
             )
             return Witnessed(evidence, covers, upkeep), table
         left = self.without(change.gone, depth) if len(change.gone) else self
-        found, table = left.only(rhs).validated(run, change.after, self.covers, change.added, depth)
+        witnessed, table = left.only(rhs).validated(
+            run, change.after, self.covers, change.added, depth
+        )
         with run.stage("index"):
-            return found, found.indexed(run, table)
+            return witnessed, witnessed.indexed(run, table)
 
     def without(self, ids: I64, depth: Deepening) -> Witnessed:
         """Without the evidence that only these deleted rows showed."""
