@@ -45,11 +45,11 @@ def apply(
     quarantine: str | None = None,
 ) -> Changes:
     """Apply a batch to a table whole, or not at all; or only say what it would do. Pairs are
-    counted with the device that the options name unless told, which is not remembered."""
-    told = apply_together(
+    counted with the device that the options name unless one is given, which is not remembered."""
+    changes = apply_together(
         runner, store, {name: batch}, progress, dry_run, device, strict, quarantine
     )
-    return told.alone(name)
+    return changes.alone(name)
 
 
 def apply_together(
@@ -111,7 +111,7 @@ def apply_together(
         left = _sifted(run, expected, intakes, tables, quarantine)
         steps, counts = _steps(run, runs, before, held, left.changes, tables)
         with run.stage("witnesses"):
-            told = {
+            by_table = {
                 name: _changes(runs[name], step, batch_id, counts[name], version.version, dry_run)
                 for name, step in steps.items()
             }
@@ -119,27 +119,31 @@ def apply_together(
                 now = {**tables, **{name: step.after.table for name, step in steps.items()}}
                 new = {each.after.name: each.added for each in left.changes}
                 rules = _expectations(run, expected, left.expected, new, now)
-                told = {n: replace(each, expectations=rules[n]) for n, each in told.items()}
-        if strict and families.breaks(BatchChanges(told)):
-            told = {n: replace(each, applied=False, refused=True) for n, each in told.items()}
-        if dry_run or next(iter(told.values())).refused:
-            return BatchChanges(told, seconds)
+                by_table = {n: replace(each, expectations=rules[n]) for n, each in by_table.items()}
+        if strict and families.breaks(BatchChanges(by_table)):
+            by_table = {
+                n: replace(each, applied=False, refused=True) for n, each in by_table.items()
+            }
+        if dry_run or next(iter(by_table.values())).refused:
+            return BatchChanges(by_table, seconds)
         after = {name: step.after.compacted(runs[name]) for name, step in steps.items()}
-        found = next(iter(steps.values())).values_after
-        if found is not None:
-            found = values.compacted(run, found)
+        inclusion = next(iter(steps.values())).values_after
+        if inclusion is not None:
+            inclusion = values.compacted(run, inclusion)
         after_rules = state.compacted(run, left.expected)
         with (
             run.stage("commit"),
             written(run, quarantine, left.left_out, expected, batches) as quarantined,
         ):
             run.progress("commit")
-            told = {n: replace(e, quarantined=quarantined.get(n)) for n, e in told.items()}
+            by_table = {n: replace(e, quarantined=quarantined.get(n)) for n, e in by_table.items()}
             after = {name: each.saved(runs[name], before[name]) for name, each in after.items()}
-            if found is not None:
-                found = values.saved(run, found, held)
-            told = {n: replace(each, version=version.version + 1) for n, each in told.items()}
-            changes = BatchChanges(told, seconds)
+            if inclusion is not None:
+                inclusion = values.saved(run, inclusion, held)
+            by_table = {
+                n: replace(each, version=version.version + 1) for n, each in by_table.items()
+            }
+            changes = BatchChanges(by_table, seconds)
             first, *rest = batches
             said = Commit(
                 tables=version.tables,
@@ -148,7 +152,7 @@ def apply_together(
                 expectations=after_rules.standings,
                 tuples=after_rules.record,
             )
-            commit(run, after, found, said)
+            commit(run, after, inclusion, said)
     store.clean()
     return changes
 
@@ -169,13 +173,14 @@ def _steps(
     for place, change in enumerate(changed):
         name = change.before.name
         after[name], changed[place] = before[name].changed(runs[name], change)
-    found = held
+    inclusion = held
     if held is not None:
         now = {**tables, **{name: each.table for name, each in after.items()}}
-        found = values.changed(run, held, changed, now)
+        inclusion = values.changed(run, held, changed, now)
     names = frozenset(after)
     steps = {
-        name: Step(before[name], each, held, found, names - {name}) for name, each in after.items()
+        name: Step(before[name], each, held, inclusion, names - {name})
+        for name, each in after.items()
     }
     return steps, counts
 
@@ -206,17 +211,17 @@ def _expectations(
     new: Mapping[str, tuple[Segment, ...]],
     tables: Mapping[str, Table],
 ) -> dict[str, tuple[ExpectationChange, ...]]:
-    """What becomes of the expectations that changed tables can break, with rows that do: each told
-    once, with the first of its tables that changed."""
-    found: dict[str, list[ExpectationChange]] = {name: [] for name in new}
+    """What becomes of the expectations that changed tables can break, with rows that do: each is
+    reported once, with the first of its tables that changed."""
+    by_table: dict[str, list[ExpectationChange]] = {name: [] for name in new}
     for place, standing in enumerate(after.standings):
-        changed = [name for name in standing.expectation.tables if name in found]
+        changed = [name for name in standing.expectation.tables if name in by_table]
         if changed:
             each = ExpectationChange(before.standings[place], standing)
             if each.breaks:
                 each = replace(each, groups=tuple(groups(run, after, place, tables, new)))
-            found[changed[0]].append(each)
-    return {name: tuple(each) for name, each in found.items()}
+            by_table[changed[0]].append(each)
+    return {name: tuple(each) for name, each in by_table.items()}
 
 
 def _digest(intakes: Mapping[str, BatchIntake]) -> str:

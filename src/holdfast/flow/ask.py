@@ -120,7 +120,7 @@ def predicates(
     """What denial constraints compare, and, with a runner, what today's rows would choose."""
     with store.reading() as lease:
         version = store.read(lease.version)
-        found = {}
+        by_table = {}
         for name in tables:
             known = Known.load(store, version, name)
             if SPACE not in known.evidence:
@@ -130,8 +130,8 @@ def predicates(
                 run = Run(runner, store, version.options, lease, progress)
                 today = chosen(run, known.table)
             names = known.table.columns.names
-            found[name] = Predicates(names, known.evidence[SPACE].space, today)
-        return found
+            by_table[name] = Predicates(names, known.evidence[SPACE].space, today)
+        return by_table
 
 
 def within(store: Store, name: str, max_error: float, space: str = AGREEMENTS) -> pa.Table:
@@ -195,15 +195,15 @@ def points(
             scales[name] = {place: kind for place in places if (kind := tasks.scale(types[place]))}
             view = table.view(store.path, commit.options)
             calls.append((tasks.points, tasks.SomeRows(view, tuple(scales[name]), _POINTS)))
-        found = {}
+        by_table = {}
         for (name, kinds), (result,) in zip(scales.items(), runner.run(calls), strict=True):
             names = commit.table(name).columns.names
-            found[name] = Points(
+            by_table[name] = Points(
                 {names[place]: kind for place, kind in kinds.items()},
                 {names[place]: _drawable(result.arrays[str(place)]) for place in kinds},
                 result.facts["rows"],
             )
-        return found
+        return by_table
 
 
 def _drawable(numbers: NDArray[np.float64]) -> list[float | None]:

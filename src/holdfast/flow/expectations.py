@@ -26,38 +26,38 @@ def canonicals(
     version: Commit, wanted: Sequence[Expectation], where: Sequence[str] = ()
 ) -> list[Expectation]:
     """Expectations whose rules are written in one way; what the tables cannot have, and a rule that
-    is there twice, is an error that names ``where`` it comes from, if that is told."""
+    is there twice, is an error that names ``where`` it comes from, if that is given."""
     columns = {name: Columns.stored(each.columns) for name, each in version.tables.items()}
-    found: dict[str, Expectation] = {}
+    by_rule: dict[str, Expectation] = {}
     for place, each in enumerate(wanted):
         label = f"{where[place]}: " if where else ""
         try:
             rule = canonical(each.rule, columns)
         except HoldfastError as error:
             raise type(error)(f"{label}{error}") from error
-        if rule in found:
+        if rule in by_rule:
             raise InputError(f"{label}{rule}: this rule is declared twice")
-        found[rule] = replace(each, rule=rule)
-    return list(found.values())
+        by_rule[rule] = replace(each, rule=rule)
+    return list(by_rule.values())
 
 
 def joined(kept: Sequence[Standing], wanted: Sequence[Expectation]) -> list[Expectation]:
     """What is expected with more, or with other settings of the same rules."""
-    found = {each.rule: each.expectation for each in kept}
-    found |= {each.rule: each for each in wanted}
+    by_rule = {each.rule: each.expectation for each in kept}
+    by_rule |= {each.rule: each for each in wanted}
     names: dict[str, str] = {}
-    for each in found.values():
+    for each in by_rule.values():
         if each.name is not None and names.setdefault(each.name, each.rule) != each.rule:
             raise InputError(
                 f"the name {each.name!r} is given to two rules: {names[each.name]} and {each.rule}"
             )
-    return list(found.values())
+    return list(by_rule.values())
 
 
 def expected(
     store: Store, wanted: Sequence[Expectation], where: Sequence[str] = ()
 ) -> list[Expectation]:
-    """What would be expected with these rules, too: what is wrong with them is told without a
+    """What would be expected with these rules, too: what is wrong with them is reported without a
     runner."""
     version = store.read()
     return joined(version.expectations, canonicals(version, wanted, where))
@@ -79,7 +79,7 @@ def expect(
         before = Expected.stored(version, tables)
         after = state.declared(run, before, every, tables)
         rules = {each.rule for each in wanted}
-        found = [
+        changes = [
             ExpectationChange(
                 None, each, () if each.holds else tuple(groups(run, after, place, tables))
             )
@@ -89,7 +89,7 @@ def expect(
         if [each.expectation for each in before.standings] != every:
             _commit(store, lease, version, after, f"{count(len(wanted), 'rule')} expected")
     store.clean()
-    return found
+    return changes
 
 
 def forget(store: Store, asked: str) -> Expectation:

@@ -45,8 +45,8 @@ def profile(
         for name, row_input in row_inputs.items():
             run = Run(runner, store, options, lease, about(progress, name))
             with bounded(name):
-                found = _discovered(run, Known(_read(run, name, row_input)))
-                known[name] = found.saved(run, None)
+                of_table = _discovered(run, Known(_read(run, name, row_input)))
+                known[name] = of_table.saved(run, None)
             seconds[name] = run.seconds
         _expect(options, known)
         run = Run(runner, store, options, lease, progress)
@@ -103,8 +103,8 @@ def _with_values(run: Run, known: Mapping[str, Known]) -> Inclusion | None:
     """The values of all tables, where a kind needs them."""
     if not any(kind.values for kind in families.named(run.options.kinds)):
         return None
-    found = values.discover(run, {name: each.table for name, each in known.items()})
-    return values.saved(run, found, None)
+    inclusion = values.discover(run, {name: each.table for name, each in known.items()})
+    return values.saved(run, inclusion, None)
 
 
 def _read(run: Run, name: str, row_input: RowInput) -> Table:

@@ -63,8 +63,8 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
             expected = Expected.stored(version, tables)
             for name, sentence in expectations.differences(run, expected, tables):
                 differences[name].append(sentence)
-    found = {name: tuple(sentences) for name, sentences in differences.items()}
-    return Verification(version.version, found)
+    by_table = {name: tuple(sentences) for name, sentences in differences.items()}
+    return Verification(version.version, by_table)
 
 
 def _verify_files(runner: Runner, store: Store, version: Header) -> None:
