@@ -21,7 +21,7 @@ _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
 """How compressed data begins."""
 
 OUTPUTS = ("text", "json")
-"""The ways to print, which are told from the formats of sources."""
+"""The ways to print, which are told apart from the formats of sources."""
 
 
 def split_formats(values: Sequence[str] | None, forced: str | None) -> tuple[str, str | None]:
@@ -110,13 +110,13 @@ def spooled(given: Mapping[str, str | None]) -> Iterator[dict[str, str | None]]:
 
 def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
     """``["a=1"]`` as a dict."""
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for value in values or ():
         name, equals, rest = value.partition("=")
         if not equals or not name:
             raise InputError(f"{option} {value!r}: expected KEY=VALUE")
-        found[name] = rest
-    return found
+        by_key[name] = rest
+    return by_key
 
 
 def split_columns(value: str | None, option: str = "--row-key") -> list[str] | None:
@@ -148,7 +148,7 @@ def split_names(value: str | None) -> list[str]:
 
 
 class CellOptions(TypedDict, total=False):
-    """How the cells of CSV are written, as far as it was told."""
+    """How the cells of CSV are written, as far as that was given."""
 
     delimiter: str
     escape: str
@@ -160,22 +160,22 @@ def cell_options(
     delimiter: str | None, escape: str | None, encoding: str | None, nulls: Sequence[str] | None
 ) -> CellOptions:
     """Those that were given."""
-    found: CellOptions = {}
+    given: CellOptions = {}
     if delimiter is not None:
-        found["delimiter"] = delimiter
+        given["delimiter"] = delimiter
     if escape is not None:
-        found["escape"] = escape
+        given["escape"] = escape
     if encoding is not None:
-        found["encoding"] = encoding
+        given["encoding"] = encoding
     if nulls:
-        found["null_values"] = tuple(nulls)
-    return found
+        given["null_values"] = tuple(nulls)
+    return given
 
 
 def for_csv(
     cells: CellOptions, path: str, paths: Sequence[str], source_format: str | None
 ) -> CellOptions:
-    """What was told of cells, for the sources that are CSV; if none is, that is refused."""
+    """What was given of cells, for the sources that are CSV; if none is, that is refused."""
     maybe = [each for each in paths if Source(each, source_format).may_be_csv]
     return cells if path in maybe or not maybe else {}
 
@@ -200,8 +200,8 @@ def batch_sources(
 
 @dataclass(frozen=True)
 class Changed:
-    """What ``apply`` and ``check`` are told to change: one table (``changes`` are its rows, by what
-    is done with them), or the tables of a batch that lies in files."""
+    """What ``apply`` and ``check`` are asked to change: one table (``changes`` are its rows, by
+    what is done with them), or the tables of a batch that lies in files."""
 
     table: str | None
     changes: Mapping[str, str | None]
@@ -244,15 +244,15 @@ class Changed:
             for name, each in files.items()
         }
         having = [name for name, each in files.items() if each.may_be_csv] or list(files)
-        told: dict[str, dict[str, Any]] = {}
+        batch: dict[str, dict[str, Any]] = {}
         for name, each in files.items():
             new: dict[str, Any] = {c: v for c, v in cells.items() if getattr(each, c) is None}
-            told[name] = replace(each, **new if name in having else {}).batch()
+            batch[name] = replace(each, **new if name in having else {}).batch()
             if self.if_exists and "deletes" in each.paths:
-                told[name]["if_exists"] = True
+                batch[name]["if_exists"] = True
         if self.if_exists and not any("deletes" in each.paths for each in files.values()):
             raise InputError(f"--if-exists is about deletes, and {self.batch} has none")
-        return told
+        return batch
 
     def _keys(self, files: Mapping[str, TableFiles]) -> Iterator[tuple[str, tuple[str, ...]]]:
         """Row keys as TABLE=COLUMNS; without a table, for all whose rows are looked for by one."""
@@ -281,7 +281,7 @@ def share_or_off(text: str, flag: str) -> float | None:
 
 
 class ComparedOptions(TypedDict, total=False):
-    """What denial constraints compare, as far as it was told."""
+    """What denial constraints compare, as far as that was given."""
 
     max_predicates: int
     cross_columns: float | None
@@ -292,14 +292,14 @@ def compared(
     max_predicates: int | None, cross_columns: str | None, columns: str | None
 ) -> ComparedOptions:
     """Those that were given."""
-    found: ComparedOptions = {}
+    given: ComparedOptions = {}
     if max_predicates is not None:
-        found["max_predicates"] = max_predicates
+        given["max_predicates"] = max_predicates
     if cross_columns is not None:
-        found["cross_columns"] = share_or_off(cross_columns, "--cross-columns")
+        given["cross_columns"] = share_or_off(cross_columns, "--cross-columns")
     if columns is not None:
-        found["columns"] = tuple(split_columns(columns, "--columns") or ())
-    return found
+        given["columns"] = tuple(split_columns(columns, "--columns") or ())
+    return given
 
 
 def expect_limit(limit: int | None, everything: bool) -> None:
@@ -311,7 +311,7 @@ def expect_limit(limit: int | None, everything: bool) -> None:
 
 
 class PageOptions(TypedDict, total=False):
-    """How many entries of each list a page has, as far as it was told; None: all."""
+    """How many entries of each list a page has, as far as that was given; None: all."""
 
     limit: int | None
 

@@ -337,10 +337,12 @@ def profile(
             from holdfast.api import Profile
 
             session = functools.partial(spark, progress)
-            made = Profile.create(into, tables, options=options, session=session, progress=progress)
+            new_profile = Profile.create(
+                into, tables, options=options, session=session, progress=progress
+            )
         kinds_shown = families.REGISTRY.values()
         brief = [part.name for kind in kinds_shown for part in kind.parts if part.brief]
-        _show(made, into, made.snapshot(), output, brief, everything, verbose)
+        _show(new_profile, into, new_profile.snapshot(), output, brief, everything, verbose)
     return 0
 
 
@@ -391,7 +393,7 @@ def apply(
         tables = changed.batch_of(paths, source_format, options, cells)
         with _progress(quiet) as progress:
             opened = _open(directory, spark, progress)
-            told = opened.apply(
+            changes = opened.apply(
                 tables,
                 batch_id=batch_id,
                 retries=retries,
@@ -399,7 +401,7 @@ def apply(
                 strict=strict,
                 quarantine=quarantine,
             )
-        outcome = told if table is None else told.alone(table)
+        outcome = changes if table is None else changes.alone(table)
         if output == Output.JSON:
             _print_json(outcome.to_dict())
         else:
@@ -451,8 +453,8 @@ def check(
     with arguments.spooled(given) as paths, _progress(quiet) as progress:
         tables = changed.batch_of(paths, source_format, options, cells)
         opened = _open(directory, spark, progress)
-        told = opened.check(tables, batch_id=batch_id, device=device)
-    outcome = told if table is None else told.alone(table)
+        changes = opened.check(tables, batch_id=batch_id, device=device)
+    outcome = changes if table is None else changes.alone(table)
     if output == Output.JSON:
         _print_json(forms.check(outcome, gates))
     else:
@@ -489,13 +491,13 @@ def expect(
     spark = _spark(master, remote, conf)
     with _committing(directory), _progress(quiet) as progress:
         opened = _open(directory, spark, progress)
-        found = opened.expect(
+        changes = opened.expect(
             *(rules or ()), severity=severity, max_error=max_error, name=name, file=file
         )
     if output == Output.JSON:
-        _print_json(forms.expected(found))
+        _print_json(forms.expected(changes))
     else:
-        terminal.expected(terminal.Page(sys.stdout, everything=everything), found)
+        terminal.expected(terminal.Page(sys.stdout, everything=everything), changes)
     return 0
 
 
@@ -512,11 +514,11 @@ def expectations(
     from holdfast.api import Profile
     from holdfast.report import forms, terminal
 
-    found = Profile.open(directory).expectations(at)
+    standings = Profile.open(directory).expectations(at)
     if output == Output.JSON:
-        _print_json(forms.expectations(found))
+        _print_json(forms.expectations(standings))
     else:
-        terminal.expectations(terminal.Page(sys.stdout, everything=everything), found)
+        terminal.expectations(terminal.Page(sys.stdout, everything=everything), standings)
     return 0
 
 
@@ -567,38 +569,38 @@ def show(
 
     arguments.expect_limit(limit, everything)
     opened = Profile.open(directory)
-    found = opened.snapshot(at)
+    snapshot = opened.snapshot(at)
     if table is not None:
-        if table not in found.tables:
-            raise unknown_table(table, found.tables)
-        found = replace(found, tables={table: found.tables[table]})
+        if table not in snapshot.tables:
+            raise unknown_table(table, snapshot.tables)
+        snapshot = replace(snapshot, tables={table: snapshot.tables[table]})
     if part == arguments.COLUMNS:
         if output == Output.JSON:
-            _print_json(forms.columns(found, limit))
+            _print_json(forms.columns(snapshot, limit))
         else:
             page = terminal.Page(sys.stdout, everything=everything, limit=limit)
-            terminal.columns(page, found)
+            terminal.columns(page, snapshot)
         return 0
     if part == arguments.AGREE_SETS:
         # Where no table has them, the first one says why.
-        having = {*filter(opened.counts_pairs, found.tables)} or {*found.tables}
+        having = {*filter(opened.counts_pairs, snapshot.tables)} or {*snapshot.tables}
         counted: dict[str, list[AgreeSet] | None] = {
             name: opened.agree_sets(name, at=at) if name in having else None
-            for name in found.tables
+            for name in snapshot.tables
         }
         if output == Output.JSON:
-            _print_json(forms.agree_sets(found, counted, limit))
+            _print_json(forms.agree_sets(snapshot, counted, limit))
         else:
             page = terminal.Page(sys.stdout, everything=everything, limit=limit)
             terminal.agree_sets(page, counted)
         return 0
     for kind in families.REGISTRY.values():
         if part in [each.name for each in kind.parts]:
-            found.expect(kind)
+            snapshot.expect(kind)
     if min_coverage is not None:
-        found = found.asked_with({"min_coverage": min_coverage})
+        snapshot = snapshot.asked_with({"min_coverage": min_coverage})
     parts = None if part is None else [part]
-    _show(opened, directory, found, output, parts, everything, verbose, limit)
+    _show(opened, directory, snapshot, output, parts, everything, verbose, limit)
     return 0
 
 
@@ -628,11 +630,11 @@ def explain(
     spark = _spark(master, remote, conf)
     with _progress(quiet) as progress:
         opened = _open(directory, spark, progress)
-        told = opened.explain(rule, EXAMPLES if limit is None else limit, mask)
+        explanation = opened.explain(rule, EXAMPLES if limit is None else limit, mask)
     if output == Output.JSON:
-        _print_json(told.to_dict())
+        _print_json(explanation.to_dict())
     else:
-        terminal.explanation(terminal.Page(sys.stdout, everything=everything), told)
+        terminal.explanation(terminal.Page(sys.stdout, everything=everything), explanation)
     return 0
 
 
@@ -654,11 +656,11 @@ def predicates(
 
     spark = _spark(master, remote, conf)
     with _progress(quiet) as progress:
-        found = _open(directory, spark, progress).predicates(table, today=not stored)
+        by_table = _open(directory, spark, progress).predicates(table, today=not stored)
     if output == Output.JSON:
-        _print_json(forms.predicates(found))
+        _print_json(forms.predicates(by_table))
     else:
-        terminal.predicates(terminal.Page(sys.stdout, everything=everything), found)
+        terminal.predicates(terminal.Page(sys.stdout, everything=everything), by_table)
     return 0
 
 
@@ -716,7 +718,7 @@ def export(
     """Write the constraints in the form of another tool: SQL, dbt tests, a diagram and so on."""
     from holdfast.api import Profile
 
-    found = Profile.open(directory).export(
+    files = Profile.open(directory).export(
         to,
         dialect=dialect,
         everything=everything,
@@ -726,15 +728,15 @@ def export(
         version=at,
     )
     if out is not None:
-        written = found.write(out)
+        written = files.write(out)
         if output == Output.JSON:
             _print_json({"written": written})
         else:
             sys.stdout.write("".join(f"{plain(each)}\n" for each in written))
     elif output == Output.JSON:
-        _print_json({"files": dict(found)})
+        _print_json({"files": dict(files)})
     else:
-        sys.stdout.write(str(found))
+        sys.stdout.write(str(files))
     return 0
 
 
@@ -898,16 +900,16 @@ def session(
         with _progress(quiet) as progress:
             if progress:
                 progress("session")
-            found = session_control.start(master, settings, idle_minutes)
+            status = session_control.start(master, settings, idle_minutes)
     elif action == SessionAction.STOP:
-        found = session_control.stop()
+        status = session_control.stop()
     else:
-        found = session_control.status()
+        status = session_control.status()
     if output == Output.JSON:
-        _print_json(found.to_dict())
+        _print_json(status.to_dict())
     else:
-        sys.stdout.write(f"{found}\n")
-    return 0 if found.running or action != SessionAction.STATUS else FOUND
+        sys.stdout.write(f"{status}\n")
+    return 0 if status.running or action != SessionAction.STATUS else FOUND
 
 
 def _print_version(wanted: bool) -> None:
@@ -945,7 +947,7 @@ def run() -> None:
 def _spark(
     master: str | None, remote: str | None, conf: Sequence[str] | None
 ) -> Callable[[Progress | None], Any]:
-    """Opens the session when it is called; what is wrong with the arguments is told before."""
+    """Opens the session when it is called; what is wrong with the arguments is reported before."""
     settings = arguments.pairs(conf, "--conf")
 
     def session(progress: Progress | None) -> Any:
@@ -1012,7 +1014,7 @@ def _head(directory: str) -> int:
 def _show(
     opened: Profile,
     directory: str,
-    found: Snapshot,
+    snapshot: Snapshot,
     output: str,
     parts: Sequence[str] | None,
     everything: bool,
@@ -1022,15 +1024,17 @@ def _show(
     from holdfast.report import forms, terminal
 
     sizes = opened.sizes() if verbose else None
-    ranking = opened.ranking_of(found) if parts is None else None
+    ranking = opened.ranking_of(snapshot) if parts is None else None
     page = terminal.Page(sys.stdout, everything=everything, limit=limit)
     if output == Output.JSON:
-        form = forms.show(found, parts, verbose=verbose, sizes=sizes, limit=limit, ranking=ranking)
+        form = forms.show(
+            snapshot, parts, verbose=verbose, sizes=sizes, limit=limit, ranking=ranking
+        )
         _print_json(form)
     elif ranking is not None and not (everything or verbose or limit is not None):
-        terminal.overview(page, _shown(directory), found, ranking)
+        terminal.overview(page, _shown(directory), snapshot, ranking)
     else:
-        terminal.show(page, _shown(directory), found, parts, verbose=verbose, sizes=sizes)
+        terminal.show(page, _shown(directory), snapshot, parts, verbose=verbose, sizes=sizes)
 
 
 def _browse(url: str) -> None:

@@ -54,11 +54,11 @@ def folder() -> Path:
 def is_private(path: Path) -> bool:
     """Whether a folder is ours alone; one that somebody else made in our name is not."""
     try:
-        found = path.lstat()
+        status = path.lstat()
     except OSError:
         return False
-    ours = stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid()
-    return ours and not found.st_mode & 0o077
+    ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    return ours and not status.st_mode & 0o077
 
 
 def identity() -> dict[str, str]:
@@ -77,10 +77,10 @@ def identity() -> dict[str, str]:
 
 def ask(question: dict[str, Any]) -> dict[str, Any] | None:
     """What the session answers to a short question; None without a session."""
-    found = _connected()
-    if found is None:
+    session = _connected()
+    if session is None:
         return None
-    with found as connection, suppress(OSError, ValueError):
+    with session as connection, suppress(OSError, ValueError):
         connection.sendall(_line(question))
         answer: dict[str, Any] = json.loads(_Lines(connection).next())
         return answer

@@ -46,22 +46,22 @@ class Status:
 
 def status() -> Status:
     """The session as it is now."""
-    found = session.ask({"ask": "status"})
-    if found is None:
+    answer = session.ask({"ask": "status"})
+    if answer is None:
         return Status(False, "no session is running")
-    usable = found["identity"] == session.identity()
-    now = "running a command" if found["busy"] else f"idle for {found['idle_seconds']:.0f} s"
-    limit = found["idle_limit"]
+    usable = answer["identity"] == session.identity()
+    now = "running a command" if answer["busy"] else f"idle for {answer['idle_seconds']:.0f} s"
+    limit = answer["idle_limit"]
     ends = f", ends after {limit / 60:g} min without a command" if limit else ""
     other = "" if usable else "; of another Holdfast or Python, so commands do not use it"
     return Status(
         True,
-        f"a session is running (process {found['pid']}): {found['commands']} commands so far, "
+        f"a session is running (process {answer['pid']}): {answer['commands']} commands so far, "
         f"{now}{ends}{other}",
-        found["pid"],
-        found["busy"],
-        found["commands"],
-        found["idle_seconds"],
+        answer["pid"],
+        answer["busy"],
+        answer["commands"],
+        answer["idle_seconds"],
         usable,
     )
 
@@ -70,11 +70,11 @@ def start(master: str | None, settings: Mapping[str, str], idle_minutes: float) 
     """Start a session, unless there is one; returns when commands can use it."""
     if idle_minutes < 0:
         raise InputError(f"--idle-minutes must be 0 (for ever) or more, not {idle_minutes:g}")
-    found = status()
-    if found.running:
-        if not found.usable or master is not None or settings:
-            raise InputError(f"{found.what}; end it first with `holdfast session stop`")
-        return found
+    current = status()
+    if current.running:
+        if not current.usable or master is not None or settings:
+            raise InputError(f"{current.what}; end it first with `holdfast session stop`")
+        return current
     from holdfast.spark.session import check_java, log_file
 
     check_java()
@@ -94,8 +94,8 @@ def start(master: str | None, settings: Mapping[str, str], idle_minutes: float) 
         os.close(file)
     assert server.stdout is not None
     try:
-        with server.stdout as told:
-            answer = json.loads(told.readline() or b"{}")
+        with server.stdout as output:
+            answer = json.loads(output.readline() or b"{}")
     except BaseException:
         server.terminate()
         raise
@@ -110,9 +110,9 @@ def start(master: str | None, settings: Mapping[str, str], idle_minutes: float) 
 
 def stop() -> Status:
     """End the session, after the command that it runs; returns when it has ended."""
-    found = session.ask({"ask": "stop"})
-    if found is None:
+    answer = session.ask({"ask": "stop"})
+    if answer is None:
         return Status(False, "no session is running")
     while session.ask({"ask": "status"}) is not None:
         time.sleep(_POLL)
-    return Status(False, f"the session (process {found['pid']}) has ended")
+    return Status(False, f"the session (process {answer['pid']}) has ended")
