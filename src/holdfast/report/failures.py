@@ -21,7 +21,7 @@ FOUND, BAD_INPUT, UNEXPECTED, TRY_AGAIN, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 75
 
 
 def exit_code(function: Callable[[], int]) -> int:
-    """Run a function that returns an exit code; errors are told in one line and have their own."""
+    """Run a function that returns an exit code; errors have their own, and are shown in a line."""
     try:
         code = function()
         sys.stdout.flush()
@@ -31,8 +31,8 @@ def exit_code(function: Callable[[], int]) -> int:
         return PIPE_CLOSED
     except (KeyboardInterrupt, Exception) as error:
         if interrupted(error):
-            told = str(error) if isinstance(error, KeyboardInterrupt) else ""
-            _say(told or "interrupted: nothing was committed")
+            message = str(error) if isinstance(error, KeyboardInterrupt) else ""
+            _say(message or "interrupted: nothing was committed")
             return INTERRUPTED
         if isinstance(error, HoldfastError):
             _say(f"error: {error}")
@@ -50,10 +50,10 @@ def exit_code(function: Callable[[], int]) -> int:
 
 def interrupted(error: BaseException) -> bool:
     """Whether an interrupt is behind an error: Spark may fail while it tidies up after one."""
-    found: BaseException | None = error
-    while found is not None and not isinstance(found, KeyboardInterrupt):
-        found = found.__cause__ or found.__context__
-    return found is not None
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
 
 
 def hush() -> None:

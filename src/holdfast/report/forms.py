@@ -23,7 +23,7 @@ from holdfast.model.records import to_form
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 _RANKED = 10
-"""So many of each kind are told as those that matter first."""
+"""So many of each kind are shown as those that matter first."""
 
 _TOKENS = 10_000
 """So many tokens of JSON are printed at a time."""
@@ -65,14 +65,14 @@ def check(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None)
     return {**outcome.to_dict(), "breaks": families.breaks(outcome, kinds)}
 
 
-def expected(found: Iterable[ExpectationChange]) -> Form:
+def expected(changes: Iterable[ExpectationChange]) -> Form:
     """Rules that were declared, and how they stand."""
-    return {"expectations": [each.to_dict() for each in found]}
+    return {"expectations": [each.to_dict() for each in changes]}
 
 
-def expectations(found: Iterable[Standing]) -> Form:
+def expectations(standings: Iterable[Standing]) -> Form:
     """The rules that are expected, and how they stand."""
-    return {"expectations": [each.to_dict() for each in found]}
+    return {"expectations": [each.to_dict() for each in standings]}
 
 
 def forgotten(gone: Expectation) -> Form:
@@ -111,7 +111,7 @@ def dumps(form: Form, *, ascii_only: bool = False) -> str:
 
 
 def chunks(form: Form, *, ascii_only: bool = False) -> Iterator[str]:
-    """The same piece by piece: what is made when it is asked for is held no longer than that."""
+    """The same piece by piece: what is built when it is asked for is held no longer than that."""
     encoder = json.JSONEncoder(indent=2, ensure_ascii=ascii_only, allow_nan=False)
     tokens = encoder.iterencode(_printable(form))
     while chunk := "".join(islice(tokens, _TOKENS)):
@@ -151,8 +151,8 @@ def _table(
         form["incomplete"] = lacking
         form |= {part.option: options[part.option] for part in known if part.field in lacking}
         ended = complete_up_to(known, table, options)
-        told = {limit: most for limit, most in ended.items() if limit in form}
-        form |= {"complete_up_to": told} if told else {}
+        depths = {limit: most for limit, most in ended.items() if limit in form}
+        form |= {"complete_up_to": depths} if depths else {}
     if verbose:
         form |= {
             "types": list(table.types),
@@ -192,10 +192,10 @@ def agree_sets(
 ) -> Form:
     """The agree-sets of tables, with their numbers of row pairs; None: they are not counted."""
     tables: Form = {}
-    for name, found in counted.items():
+    for name, sets in counted.items():
         tables[name] = {"not_searched": ["agree_sets"]}
-        if found is not None:
-            tables[name] = _cut({"agree_sets": Forms(found)}, limit)
+        if sets is not None:
+            tables[name] = _cut({"agree_sets": Forms(sets)}, limit)
     return {"version": snapshot.version, "tables": tables}
 
 
@@ -212,7 +212,7 @@ def _printable(value: Any) -> Any:
 
 
 class _Streamed(list[Any]):
-    """What the encoder takes for a list, and goes through once: its entries are made meanwhile."""
+    """What the encoder takes for a list, and goes through once: its entries are built meanwhile."""
 
     def __init__(self, values: Forms) -> None:
         super().__init__()

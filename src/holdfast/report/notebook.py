@@ -13,20 +13,20 @@ from holdfast.screen.text import moment
 def overview(name: str, snapshot: Snapshot) -> str:
     """Its tables, what tells their rows apart, and how many constraints they have."""
     parts = [part for some in families.table_parts().values() for part in some if part.brief]
-    found = [
+    shown = [
         part
         for part in parts
         if any(part.field in _numbers(table) for table in snapshot.tables.values())
     ]
-    heads = ["table", "rows", "columns", "one row per", *(part.nouns[1] for part in found)]
+    heads = ["table", "rows", "columns", "one row per", *(part.nouns[1] for part in shown)]
     lines = []
     ranking = ranked(snapshot, snapshot.tables)
     for table in snapshot.tables.values():
-        told, numbers = ranking[table.name].grain, _numbers(table)
-        key = markup.soft(told.reason)
-        if told.key is not None:
-            key = markup.code(listed(told.key.columns))
-        counts = [f"{numbers[part.field]:,}" if part.field in numbers else "" for part in found]
+        grain, numbers = ranking[table.name].grain, _numbers(table)
+        key = markup.soft(grain.reason)
+        if grain.key is not None:
+            key = markup.code(listed(grain.key.columns))
+        counts = [f"{numbers[part.field]:,}" if part.field in numbers else "" for part in shown]
         lines.append(
             [markup.text(table.name), f"{table.rows:,}", f"{len(table.columns):,}", key, *counts]
         )

@@ -59,7 +59,7 @@ class Server(ThreadingHTTPServer):
         self.host = host
         self.token = None if is_loopback(host) else secrets.token_urlsafe(24)
         self._answers = answers
-        self._made: dict[str, tuple[int, bytes]] = {}
+        self._cache: dict[str, tuple[int, bytes]] = {}
         self._making = threading.Lock()
         if ":" in host:
             self.address_family = socket.AF_INET6
@@ -93,23 +93,23 @@ class Server(ThreadingHTTPServer):
             return "text/html", self._kept(path, lambda: page(answers.document(), live=True))
         if path == "/api/document":
             return "application/json", self._kept(path, lambda: forms.compact(answers.document()))
-        found: dict[str, Callable[[], Form]] = {
+        forms_by_path: dict[str, Callable[[], Form]] = {
             "/api/version": lambda: {"version": answers.version()},
             "/api/diff": lambda: answers.diff(*_versions(asked)),
         }
         if answers.show is not None:
-            found["/api/show"] = partial(_shown, answers.show, asked)
+            forms_by_path["/api/show"] = partial(_shown, answers.show, asked)
         if answers.history is not None:
-            found["/api/history"] = answers.history
-        return "application/json", forms.dumps(found[path](), ascii_only=True).encode()
+            forms_by_path["/api/history"] = answers.history
+        return "application/json", forms.dumps(forms_by_path[path](), ascii_only=True).encode()
 
     def _kept(self, name: str, make: Callable[[], str]) -> bytes:
-        """What was made for this version before, or is made now: once, whoever asks meanwhile."""
+        """What was built for this version before, or is built now: once, whoever asks meanwhile."""
         with self._making:
             version = self._answers.version()
-            if name not in self._made or self._made[name][0] != version:
-                self._made[name] = version, make().encode()
-            return self._made[name][1]
+            if name not in self._cache or self._cache[name][0] != version:
+                self._cache[name] = version, make().encode()
+            return self._cache[name][1]
 
     def allows_name(self, named: str | None) -> bool:
         """Whether a request that says so in its Host header is meant for us."""
@@ -165,8 +165,8 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def do_POST(self) -> None:
-        told = "this is read-only: there is GET and HEAD"
-        self._fail(HTTPStatus.METHOD_NOT_ALLOWED, told, Allow="GET, HEAD")
+        message = "this is read-only: there is GET and HEAD"
+        self._fail(HTTPStatus.METHOD_NOT_ALLOWED, message, Allow="GET, HEAD")
 
     do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_CONNECT = do_POST
 
@@ -214,9 +214,9 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, format: str, *arguments: Any) -> None:  # noqa: A002  as the base has it
-        """Requests are told with --verbose alone, and never with their token."""
-        told = re.sub(r"token=[^& ]*", "token=…", format % arguments)
-        _log.info("%s %s", self.address_string(), told)
+        """Requests are logged with --verbose alone, and never with their token."""
+        message = re.sub(r"token=[^& ]*", "token=…", format % arguments)
+        _log.info("%s %s", self.address_string(), message)
 
 
 def is_loopback(host: str) -> bool:

@@ -68,8 +68,8 @@ class TableSnapshot:
 
     @property
     def _keys(self) -> FoundKeys:
-        found: FoundKeys = self.found.get("keys", FoundKeys())
-        return found
+        keys: FoundKeys = self.found.get("keys", FoundKeys())
+        return keys
 
     @property
     def functional_dependencies(self) -> Dependencies | None:
@@ -92,8 +92,8 @@ class TableSnapshot:
             if kind.name in self.found:
                 sizes |= {part.nouns[1]: len(part.listed(self)) for part in parts}
         sizes |= {"repeated rows": self.duplicates} if self.duplicates else {}
-        told = ", ".join(f"{what} {size:,}" for what, size in sizes.items())
-        return f"<TableSnapshot {self.name!r}: {told}>"
+        numbers = ", ".join(f"{what} {size:,}" for what, size in sizes.items())
+        return f"<TableSnapshot {self.name!r}: {numbers}>"
 
 
 @dataclass(frozen=True)
@@ -113,8 +113,8 @@ class Snapshot:
 
     def expect(self, kind: Kind) -> None:
         """See that the profile looks for a kind, or knows it all the same."""
-        found = {*self.found, *(name for table in self.tables.values() for name in table.found)}
-        if not kind.optional and kind.name not in {*self.options["kinds"], *found}:
+        known = {*self.found, *(name for table in self.tables.values() for name in table.found)}
+        if not kind.optional and kind.name not in {*self.options["kinds"], *known}:
             raise kind.missing(self.options["kinds"])
 
     def asked_with(self, options: Mapping[str, Any]) -> Snapshot:
@@ -124,9 +124,9 @@ class Snapshot:
         for kind in concerned.values():
             self.expect(kind)
 
-        def again(found: Mapping[str, Any]) -> dict[str, Any]:
-            asked = {name: found[name] for name in found if name in concerned}
-            return {**found, **{n: concerned[n].asked_with(asked[n], options) for n in asked}}
+        def again(readings: Mapping[str, Any]) -> dict[str, Any]:
+            asked = {name: readings[name] for name in readings if name in concerned}
+            return {**readings, **{n: concerned[n].asked_with(asked[n], options) for n in asked}}
 
         tables = {name: replace(t, found=again(t.found)) for name, t in self.tables.items()}
         return replace(self, tables=tables, found=again(self.found))
@@ -150,18 +150,18 @@ def _snapshot(store: Store, version: int, last: bool) -> Snapshot:
         for name, record in commit.tables.items()
     }
     whole = StoredProfile(store, commit, options, tables)
-    found = _looked_for({k.name: k.of_profile(whole) for k in families.REGISTRY.values()})
-    counted = found["inds"].shared.distinct if "inds" in found else {}
+    readings = _looked_for({k.name: k.of_profile(whole) for k in families.REGISTRY.values()})
+    counted = readings["inds"].shared.distinct if "inds" in readings else {}
     nulls = options["inclusion_nulls"] == "values"
     for name, table in tables.items():
         facts = tuple(_with_distinct(each, table, counted, nulls) for each in table.facts)
         tables[name] = replace(table, facts=facts)
-    return Snapshot(commit.version, commit.created, options, tables, found)
+    return Snapshot(commit.version, commit.created, options, tables, readings)
 
 
 def _table(table: StoredTable) -> TableSnapshot:
     record, names = table.record, table.columns
-    found = {kind.name: kind.of_table(table) for kind in families.REGISTRY.values()}
+    readings = {kind.name: kind.of_table(table) for kind in families.REGISTRY.values()}
     return TableSnapshot(
         table.name,
         record.rows,
@@ -169,7 +169,7 @@ def _table(table: StoredTable) -> TableSnapshot:
         record.columns.types,
         record.duplicates,
         tuple(_in_order(row, names) for row in record.duplicated),
-        _looked_for(found),
+        _looked_for(readings),
         table.options["max_error"],
         record.evidence,
         len(record.segments),
@@ -218,8 +218,8 @@ def _index(record: TableRecord, name: str) -> Index:
     return Index(columns, round(distinct), round(share, 6))
 
 
-def _looked_for(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: each for name, each in found.items() if each is not None}
+def _looked_for(readings: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in readings.items() if each is not None}
 
 
 def _in_order(row: dict[str, Any], names: list[str]) -> dict[str, Any]:
@@ -286,5 +286,5 @@ def _added_up(
 
 
 def _agree_sets(total: dict[tuple[str, ...], int], record: TableRecord) -> list[AgreeSet]:
-    found = [AgreeSet(columns, pairs) for columns, pairs in total.items() if pairs]
-    return shortest_first(found, record.columns.names)
+    sets = [AgreeSet(columns, pairs) for columns, pairs in total.items() if pairs]
+    return shortest_first(sets, record.columns.names)

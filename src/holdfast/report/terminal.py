@@ -175,32 +175,32 @@ def _column_cells(facts: ColumnFacts) -> tuple[str, ...]:
 
 def agree_sets(page: Page, counted: dict[str, list[AgreeSet] | None]) -> None:
     """Agree-sets, those of most pairs first; None: the pairs of a table are not counted."""
-    for place, (name, found) in enumerate(counted.items()):
+    for place, (name, sets) in enumerate(counted.items()):
         if place:
             page.line()
-        if found is None:
+        if sets is None:
             page.line(f"{plain(name)}: pairs of rows are not counted", "bold")
             continue
-        page.line(f"{plain(name)}: {count(len(found), 'agree-set')}", "bold")
-        most = max((len(f"{each.pairs:,}") for each in found), default=0)
-        for each in sorted(found, key=lambda each: -each.pairs)[: page.limit]:
+        page.line(f"{plain(name)}: {count(len(sets), 'agree-set')}", "bold")
+        most = max((len(f"{each.pairs:,}") for each in sets), default=0)
+        for each in sorted(sets, key=lambda each: -each.pairs)[: page.limit]:
             pairs = f"{each.pairs:>{most},} {'pair ' if each.pairs == 1 else 'pairs'}  "
             page.line(pairs + plain(listed(each.columns)), indent=2, hang=len(pairs))
-        page.more(len(found))
+        page.more(len(sets))
 
 
-def explanation(page: Page, told: Explanation) -> None:
+def explanation(page: Page, explained: Explanation) -> None:
     """What is said of one rule."""
-    page.line(plain(str(told.rule)), "bold", breaks=" and ")
-    page.line(_standing(told), "green" if told.holds else "red", 2)
-    for line in _course(told.past):
+    page.line(plain(str(explained.rule)), "bold", breaks=" and ")
+    page.line(_standing(explained), "green" if explained.holds else "red", 2)
+    for line in _course(explained.past):
         page.line(line, "", 2)
-    for line in _numbers(told):
+    for line in _numbers(explained):
         page.line(line, "", 2)
-    for each in told.violations.examples:
-        page.line(_rows_of(each, told.named_rows), "dim", 4)
-        page.rows(each.shown, told.same, 6, told.apart)
-    near = told.nearby
+    for each in explained.violations.examples:
+        page.line(_rows_of(each, explained.named_rows), "dim", 4)
+        page.rows(each.shown, explained.same, 6, explained.apart)
+    near = explained.nearby
     if near.instead:
         page.line("what holds instead:", "", 2)
     for rule in near.instead:
@@ -224,10 +224,10 @@ def _rows_of(example: Example, named: bool) -> str:
     return f"{count(example.rows, 'row')}{more}"
 
 
-def _standing(told: Explanation) -> str:
+def _standing(explained: Explanation) -> str:
     """Whether it holds, and since when."""
-    verb = "holds" if told.holds else "does not hold"
-    past = told.past
+    verb = "holds" if explained.holds else "does not hold"
+    past = explained.past
     if past.since is None:
         return f"{verb}; since when is not known"
     since = past.since
@@ -244,50 +244,52 @@ def _standing(told: Explanation) -> str:
 
 def _sizes(rows: ChangedRows) -> str:
     sizes = {"inserted": rows.inserted, "deleted": rows.deleted, "updated": rows.updated}
-    told = ", ".join(f"{number:,} {what}" for what, number in sizes.items() if number)
-    return told or "no rows changed"
+    numbers = ", ".join(f"{number:,} {what}" for what, number in sizes.items() if number)
+    return numbers or "no rows changed"
 
 
 def _course(past: Past) -> Iterator[str]:
     """What it did before, and how it stood up to batches."""
     before = [each for each in past.stretches[:-1] if each.holds is not None][-5:]
     if before:
-        told = (
+        stretches = (
             f"{'held' if each.holds else 'did not hold'} in version {each.first}"
             + (f" to {each.last}" if each.last > each.first else "")
             for each in before
         )
-        yield f"before that it {', '.join(told)}"
+        yield f"before that it {', '.join(stretches)}"
     if past.stability is not None:
         yield f"{past.stability.sentence} (confidence {past.stability.confidence:.2f})"
 
 
-def _numbers(told: Explanation) -> Iterator[str]:
+def _numbers(explained: Explanation) -> Iterator[str]:
     """What violates it, in numbers."""
-    found, rows = told.violations, count(told.rows, "row")
-    if told.holds:
-        if found.tested is not None:
-            what = "row pair" if found.of_pairs is not None else "row"
-            nearly = "come near to violating it" if found.of_pairs is not None else "try it"
-            yield f"tested by {count(found.tested, what)} that {nearly}"
+    violations, rows = explained.violations, count(explained.rows, "row")
+    if explained.holds:
+        if violations.tested is not None:
+            what = "row pair" if violations.of_pairs is not None else "row"
+            nearly = "come near to violating it" if violations.of_pairs is not None else "try it"
+            yield f"tested by {count(violations.tested, what)} that {nearly}"
         return
-    if found.rows is None:
+    if violations.rows is None:
         yield "too many pairs would have to be compared to count what violates it"
         return
-    groups = f", in {count(found.groups, told.unit)}" if found.groups is not None else ""
-    verb = "violates" if found.rows == 1 else "violate"
-    yield f"{found.rows:,} of {rows} {verb} it{groups}"
-    if found.removal is not None:
-        least, most = found.removal.at_least, found.removal.at_most
+    groups = (
+        f", in {count(violations.groups, explained.unit)}" if violations.groups is not None else ""
+    )
+    verb = "violates" if violations.rows == 1 else "violate"
+    yield f"{violations.rows:,} of {rows} {verb} it{groups}"
+    if violations.removal is not None:
+        least, most = violations.removal.at_least, violations.removal.at_most
         number = count(least, "row") if least == most else f"{least:,} to {count(most, 'row')}"
-        share_ = share(least / told.rows)
-        bound = "" if found.removal.exact else "; the exact number is too hard to find"
+        share_ = share(least / explained.rows)
+        bound = "" if violations.removal.exact else "; the exact number is too hard to find"
         yield f"{number} would have to go ({'' if least == most else 'at least '}{share_}{bound})"
-    if found.error is not None:
-        of = f"{found.pairs:,} of {found.of_pairs:,} row pairs"
-        yield f"{of} violate it (error {found.error:.3g})"
-    if found.coverage is not None:
-        yield f"{share(found.coverage)} of the values are contained"
+    if violations.error is not None:
+        of = f"{violations.pairs:,} of {violations.of_pairs:,} row pairs"
+        yield f"{of} violate it (error {violations.error:.3g})"
+    if violations.coverage is not None:
+        yield f"{share(violations.coverage)} of the values are contained"
 
 
 def _inside(page: Page, table: TableSnapshot) -> None:
@@ -368,9 +370,9 @@ def _quarantined(page: Page, left: Quarantine) -> None:
     page.more(len(left.files), 4)
 
 
-def _expectation_changes(page: Page, found: Sequence[ExpectationChange], *, check: bool) -> None:
+def _expectation_changes(page: Page, rules: Sequence[ExpectationChange], *, check: bool) -> None:
     """What happens to the rules that people rely on: what breaks first, with rows that show it."""
-    breaking = [each for each in found if each.breaks]
+    breaking = [each for each in rules if each.breaks]
     verb = "would break" if check else "broken"
     for severity in SEVERITIES:
         mine = [each for each in breaking if each.after.expectation.severity == severity]
@@ -382,7 +384,7 @@ def _expectation_changes(page: Page, found: Sequence[ExpectationChange], *, chec
         for each in mine[: page.limit]:
             _violated(page, each, 4)
         page.more(len(mine), 4)
-    others = [each for each in found if not each.breaks]
+    others = [each for each in rules if not each.breaks]
     broken = sum(not each.after.holds for each in others)
     if broken:
         more = "; this batch adds nothing to that"
@@ -390,14 +392,14 @@ def _expectation_changes(page: Page, found: Sequence[ExpectationChange], *, chec
     if holding := len(others) - broken:
         verb = "would hold" if check else "holds" if holding == 1 else "hold"
         page.line(f"{count(holding, 'expected rule')} {verb}", "green", 2)
-    if not found:
+    if not rules:
         page.line("no expected rule is about this table", "dim", 2)
 
 
 _STYLES = {ERROR: "red", WARN: "yellow"}
 
 _GROUPS = 3
-"""So many groups of rows that violate a rule are shown, of those that are told."""
+"""So many groups of rows that violate a rule are shown, of those that are known."""
 
 
 def _violated(page: Page, each: ExpectationChange, indent: int) -> None:
@@ -459,9 +461,9 @@ def _briefly(page: Page, outcome: Changes, *, check: bool) -> None:
         page.line(line, "dim", 4)
 
 
-def expected(page: Page, found: Sequence[ExpectationChange]) -> None:
+def expected(page: Page, rules: Sequence[ExpectationChange]) -> None:
     """Rules that were declared, and rows that violate those which do not hold."""
-    for each in found:
+    for each in rules:
         if each.after.holds:
             page.line(f"expected, and holds: {_called(each.after.expectation)}", "green")
             continue
@@ -469,12 +471,12 @@ def expected(page: Page, found: Sequence[ExpectationChange]) -> None:
         _violated(page, each, 2)
 
 
-def expectations(page: Page, found: Sequence[Standing]) -> None:
+def expectations(page: Page, standings: Sequence[Standing]) -> None:
     """The rules that are expected, with their states."""
-    if not found:
+    if not standings:
         page.line("no rule is expected; holdfast expect declares one")
         return
-    for each in found:
+    for each in standings:
         kept = each.expectation
         state = "holds" if each.holds else f"does not hold ({_how_far(kept.constraint, each)})"
         if each.holds and each.tally.wrong:
@@ -692,7 +694,7 @@ def _events(entry: Entry, kinds: Sequence[Kind]) -> list[list[str]]:
             for kind in kinds
         ]
         events.append([plain(table), batch, _batch(happened), f"{happened.rows:,}", *numbers])
-        batch = ""  # told on the first of its lines
+        batch = ""  # shown on the first of its lines
     return events
 
 
@@ -753,9 +755,9 @@ def verification(page: Page, path: str, outcome: Verification) -> None:
         page.line(f"{path}, version {outcome.version}: equal to a fresh profile of its rows")
         return
     page.line(f"{path}, version {outcome.version}: differs from a fresh profile", "red")
-    for name, found in outcome.differences.items():
-        if found:
+    for name, sentences in outcome.differences.items():
+        if sentences:
             page.line(plain(name), "bold", 2)
-        for each in found[: page.limit]:
+        for each in sentences[: page.limit]:
             page.line(plain(each), indent=4)
-        page.more(len(found), 4)
+        page.more(len(sentences), 4)
