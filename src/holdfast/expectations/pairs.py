@@ -38,17 +38,17 @@ def changed(run: Run, change: RowChange, rules: Sequence[OfPairs], before: Count
     if not rules:
         return []
     counted = [k for k, number in enumerate(before) if number is not None]
-    found = list(before)
+    counts = list(before)
     if counted and _quick(run, change, [rules[k] for k in counted]):
         asked = [(rules[k].space, rules[k].atoms) for k in counted]
         for k, more in zip(counted, counting.change_of(run, change, asked), strict=True):
-            found[k] = (before[k] or 0) + more
+            counts[k] = (before[k] or 0) + more
     else:
         counted = []
     for k in range(len(rules)):
         if k not in counted:
-            found[k] = None if len(some(run, change.after, rules[k], 1)) else 0
-    return found
+            counts[k] = None if len(some(run, change.after, rules[k], 1)) else 0
+    return counts
 
 
 def _quick(run: Run, change: RowChange, rules: Sequence[OfPairs]) -> bool:
@@ -62,7 +62,7 @@ def _quick(run: Run, change: RowChange, rules: Sequence[OfPairs]) -> bool:
 
 
 def expect_countable(table: Table, rule: str, counts: int | None) -> None:
-    """See that an error can be told, which a bound on it needs."""
+    """See that an error can be counted, which a bound on it needs."""
     if counts is None:
         raise InputError(
             f"{rule}: table {table.name!r} has {table.rows:,} rows, too many to count the pairs "

@@ -99,13 +99,13 @@ def sifted(
             if ExpectationChange(before.standings[place], each).stops
         ]
         with run.stage("quarantine"):
-            found = list(_left_out(run, after, stopping, intakes, changes, now))
-            left_out += found
-            if not found:
+            going = list(_left_out(run, after, stopping, intakes, changes, now))
+            left_out += going
+            if not going:
                 kept = changes if run.options.keep_rows else [_without_raw(e) for e in changes]
                 return Sifted(kept, after, tuple(left_out))
             for name, intake in intakes.items():
-                mine = [each.ids for each in found if each.table == name]
+                mine = [each.ids for each in going if each.table == name]
                 if mine:
                     intakes[name] = without(run, tables[name], intake, _positions(mine))
 
@@ -135,12 +135,12 @@ def _left_out(
 ) -> Iterator[LeftOut]:
     """The rows that go now: new ones, or else those that take something away."""
     by_table = {each.after.name: each for each in changes}
-    found = [_new_rows(run, after, place, by_table) for place in stopping]
-    if not any(len(each.ids) for each in found):
-        found = [_taken_away(run, after, place, intakes, by_table, tables) for place in stopping]
+    breaking = [_new_rows(run, after, place, by_table) for place in stopping]
+    if not any(len(each.ids) for each in breaking):
+        breaking = [_taken_away(run, after, place, intakes, by_table, tables) for place in stopping]
     shelves = tuple(_shelf(rule, tables) for rule in after.measures)
     for name, change in by_table.items():
-        mine = [each for each in found if each.table == name]
+        mine = [each for each in breaking if each.table == name]
         ids, clashes = (
             np.concatenate([_NOBODY, *(getattr(each, what) for each in mine)])
             for what in ("ids", "clashes")
@@ -278,8 +278,8 @@ def _agreeing(run: Run, after: Expected, rule: Agreeing, change: RowChange) -> t
 
 
 def _together(run: Run, calls: Sequence[Call], name: str) -> I64:
-    found = [each.arrays[name] for result in run.runner.run(calls) for each in result]
-    return np.concatenate([_NOBODY, *found])
+    blocks = [each.arrays[name] for result in run.runner.run(calls) for each in result]
+    return np.concatenate([_NOBODY, *blocks])
 
 
 # Rows that take something away
@@ -387,10 +387,10 @@ def written(
         return
     texts = tuple(each.rule for each in expected.standings)
     calls: list[Call] = []
-    found: dict[str, Quarantine] = {}
+    quarantined: dict[str, Quarantine] = {}
     files: list[Path] = []
     for each in left_out:
-        known = found.get(each.table, Quarantine(0, {}, {}, ()))
+        known = quarantined.get(each.table, Quarantine(0, {}, {}, ()))
         rules = Counter(texts[place] for place in each.rules.tolist())
         source: RowInput = getattr(batches[each.table], each.kind)
         form = _FILES.get(source.source.format, "parquet")
@@ -410,7 +410,7 @@ def written(
                 each.clashes[mine], texts, each.shelves, layout, str(files[-1]),
             )  # fmt: skip
             calls.append((tasks.write, item))
-        found[each.table] = Quarantine(
+        quarantined[each.table] = Quarantine(
             known.rows + len(each.ids),
             dict(Counter(known.kinds) + Counter({each.kind: len(each.ids)})),
             dict(Counter(known.rules) + rules),
@@ -418,7 +418,7 @@ def written(
         )
     try:
         run.runner.run(calls)
-        yield found
+        yield quarantined
     finally:
         if run.lease.committed is None:
             for path in files:

@@ -74,8 +74,8 @@ def declared(
     numbers |= _of_rows(run, measures, new, [Rows(t, t.segments) for t in tables.values()])
     for name, table in tables.items():
         mine = _about_pairs(measures, name, new)
-        found = pairs.declared(run, table, [rule for _, rule in mine])
-        numbers |= {place: number for (place, _), number in zip(mine, found, strict=True)}
+        counts = pairs.declared(run, table, [rule for _, rule in mine])
+        numbers |= {place: number for (place, _), number in zip(mine, counts, strict=True)}
     for place, each in enumerate(wanted):
         if isinstance(measures[place], OfPairs) and each.max_error:
             table = tables[each.tables[0]]
@@ -107,8 +107,8 @@ def changed(
     for change in changes:
         mine = _about_pairs(before.measures, change.after.name, [*numbers])
         old = [numbers[place] for place, _ in mine]
-        found = pairs.changed(run, change, [rule for _, rule in mine], old)
-        numbers |= {place: number for (place, _), number in zip(mine, found, strict=True)}
+        counts = pairs.changed(run, change, [rule for _, rule in mine], old)
+        numbers |= {place: number for (place, _), number in zip(mine, counts, strict=True)}
     wanted = [each.expectation for each in before.standings]
     return _expected(wanted, before.measures, counted, numbers, tables)
 
@@ -180,8 +180,8 @@ def tested(run: Run, rows: Rows, rules: tuple[tasks.RowRule, ...], most: int) ->
 def _about_pairs(
     measures: Sequence[Measure], table: str, places: Sequence[int]
 ) -> list[tuple[int, OfPairs]]:
-    found = [(place, measures[place]) for place in places]
-    return [(p, each) for p, each in found if isinstance(each, OfPairs) and each.table == table]
+    asked = [(place, measures[place]) for place in places]
+    return [(p, each) for p, each in asked if isinstance(each, OfPairs) and each.table == table]
 
 
 def _expected(
@@ -201,8 +201,8 @@ def _expected(
 
 def _tally(rule: Measure, counted: Tuples, number: int | None, rows: Mapping[str, int]) -> Tally:
     if isinstance(rule, Contained):
-        left, found = counted.side(rule.left), counted.reference(rule)
-        return Tally(left.rows - found.rows, left.distinct - found.distinct, left.distinct)
+        left, reference = counted.side(rule.left), counted.reference(rule)
+        return Tally(left.rows - reference.rows, left.distinct - reference.distinct, left.distinct)
     size = rows[rule.table]
     if isinstance(rule, OfRows):
         return Tally(number, number, size)

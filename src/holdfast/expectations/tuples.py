@@ -151,7 +151,7 @@ def _counted(
 def _added(
     record: TuplesRecord, results: list[TaskResult], references: tuple[tuple[int, int], ...]
 ) -> Tuples:
-    sums, found = (
+    sums, changes = (
         np.sum([each.arrays[name] for each in results], axis=0) for name in ("sides", "references")
     )
     sides = []
@@ -167,7 +167,7 @@ def _added(
         )
     kept = tuple(
         replace(each, distinct=each.distinct + int(more[0]), rows=each.rows + int(more[1]))
-        for each, more in zip(record.references, found, strict=True)
+        for each, more in zip(record.references, changes, strict=True)
     )
     run = run_of(results)
     runs = (*record.runs, *([run] if run.entries else []))

@@ -33,7 +33,7 @@ I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
 
 ROWS = 10
-"""Rows of a group that are shown; their number is told beside."""
+"""Rows of a group that are shown; their number is given beside."""
 
 _NO_CODES = np.empty((0, 2), np.uint64)
 _NOBODY = np.empty(0, np.int64)
@@ -59,8 +59,8 @@ def groups(
     if isinstance(rule, Contained):
         left, right = (expected.tuples.side(side) for side in rule.sides)
         codes = _lacking(run, expected, (left.number, right.number))
-        found = _gathered(run, tables[left.table], left, codes)
-        ids = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in found)])[:ROWS]
+        orphans = _gathered(run, tables[left.table], left, codes)
+        ids = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in orphans)])[:ROWS]
         return _shown(run, tables[left.table], [(number, ids)])
     table = tables[rule.table]
     if isinstance(rule, OfPairs):
@@ -82,8 +82,8 @@ def _lacking(run: Run, expected: Expected, reference: tuple[int, int]) -> U64:
         )
         for k in range(count)
     ]
-    found = [each.arrays["codes"] for result in run.runner.run(calls) for each in result]
-    return np.concatenate(found)[:SHOWN]
+    blocks = [each.arrays["codes"] for result in run.runner.run(calls) for each in result]
+    return np.concatenate(blocks)[:SHOWN]
 
 
 def _single(run: Run, rows: Rows, rule: OfRows, number: int) -> list[Group]:
@@ -159,8 +159,8 @@ def _codes(run: Run, table: Table, side: SideRecord, ids: I64) -> U64:
     """The codes that rows have in a side."""
     segments = tuple(s for s in table.segments if s.number in set((ids >> 32).tolist()))
     cells = cells_of(run, Rows(table, segments, ids), [side])
-    found = [codes for _, _, codes in cells.codes(0)]
-    return np.concatenate([_NO_CODES, *found])
+    blocks = [codes for _, _, codes in cells.codes(0)]
+    return np.concatenate([_NO_CODES, *blocks])
 
 
 def _gathered(run: Run, table: Table, side: SideRecord, codes: U64) -> list[tuple[int, I64]]:
@@ -187,12 +187,14 @@ def _gathered(run: Run, table: Table, side: SideRecord, codes: U64) -> list[tupl
     ]
 
 
-def _shown(run: Run, table: Table, found: Sequence[tuple[int, I64]]) -> list[Group]:
-    every = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in found)])
+def _shown(run: Run, table: Table, numbered: Sequence[tuple[int, I64]]) -> list[Group]:
+    every = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in numbered)])
     text = rows_as_text(run.store.path, table.segments, table.columns.names, every)
 
     def row(id_: int) -> Row:
         shown: Row = json.loads(text[id_])
         return shown
 
-    return [Group(tuple(row(int(id_)) for id_ in ids), number) for number, ids in found if len(ids)]
+    return [
+        Group(tuple(row(int(id_)) for id_ in ids), number) for number, ids in numbered if len(ids)
+    ]
