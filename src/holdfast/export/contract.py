@@ -99,7 +99,7 @@ class Contract:
     tables: tuple[TableContract, ...]
     foreign_keys: tuple[ForeignKey, ...] = ()
     inclusions: tuple[InclusionDependency, ...] = ()  # other than foreign keys
-    namespace: tuple[str, ...] = ()  # the catalog and schema of the tables, as far as told
+    namespace: tuple[str, ...] = ()  # the catalog and schema of the tables, as far as given
 
     def table(self, name: str) -> TableContract | None:
         """One of the tables; None: it is not exported."""
@@ -164,7 +164,7 @@ def _contained(
 ) -> tuple[list[ForeignKey], list[InclusionDependency]]:
     """The foreign keys between the tables, those that are expected and the likeliest first; and
     the other inclusions."""
-    found = snapshot.inclusions
+    inclusions = snapshot.inclusions
 
     def inside(each: ForeignKey | InclusionDependency) -> bool:
         return {each.dependent[0].table, each.referenced[0].table} <= {*tables}
@@ -173,16 +173,16 @@ def _contained(
     meant = {each.sides for each in wanted}
     certain = [ForeignKey(*each.sides, 1.0) for each in wanted if _is_key(each, tables, expected)]
     plain = [each for each in wanted if not _is_key(each, tables, expected)]
-    if found is None:
+    if inclusions is None:
         return certain, plain
     holding = [
         each
-        for each in found.foreign_keys(1.0)
+        for each in inclusions.foreign_keys(1.0)
         if each.coverage == 1 and inside(each) and (each.dependent, each.referenced) not in meant
     ]
     if everything:
         known = {(each.dependent, each.referenced) for each in holding}
-        others = [each for each in found.dependencies(1.0) if inside(each)]
+        others = [each for each in inclusions.dependencies(1.0) if inside(each)]
         rest = [each for each in others if each.sides not in known | meant]
         return [*certain, *holding], [*plain, *rest]
     # Of several keys that contain a column at most one is meant.
@@ -199,9 +199,11 @@ def _is_key(
     """Whether an inclusion lies in a key, so that it is a foreign key."""
     table = tables[inclusion.referenced[0].table]
     known = [] if table.duplicates else [frozenset(key.columns) for key in table.keys]
-    told = [each for each in expected if isinstance(each, Key) and each.table == table.name]
+    expected_keys = [
+        each for each in expected if isinstance(each, Key) and each.table == table.name
+    ]
     columns = frozenset(each.column for each in inclusion.referenced)
-    return columns in {*known, *(frozenset(key.columns) for key in told)}
+    return columns in {*known, *(frozenset(key.columns) for key in expected_keys)}
 
 
 def _table(
@@ -238,23 +240,23 @@ def _table(
         few = keys[:_KEYS]
         keys = [key for key in keys if key in few or frozenset(key.columns) in referenced]
         dependencies, rules = dependencies[:_RULES], rules[:_RULES]
-    told_keys = [each for each in mine if isinstance(each, Key)]
-    told_fds = [each for each in mine if isinstance(each, FunctionalDependency)]
-    told_rules = [each for each in mine if isinstance(each, DenialConstraint)]
+    expected_keys = [each for each in mine if isinstance(each, Key)]
+    expected_fds = [each for each in mine if isinstance(each, FunctionalDependency)]
+    expected_rules = [each for each in mine if isinstance(each, DenialConstraint)]
     return TableContract(
         table.name,
         _columns(table, {each.column for each in mine if isinstance(each, NotNull)}),
         table.rows,
-        tuple(dict.fromkeys([*told_keys, *keys])),
-        tuple(dict.fromkeys([*told_fds, *dependencies])),
-        tuple(dict.fromkeys([*told_rules, *rules])),
+        tuple(dict.fromkeys([*expected_keys, *keys])),
+        tuple(dict.fromkeys([*expected_fds, *dependencies])),
+        tuple(dict.fromkeys([*expected_rules, *rules])),
     )
 
 
 def _columns(table: TableSnapshot, expected: set[str]) -> tuple[Column, ...]:
     """The columns, with those that are expected to be never null, or are; without a row the latter
     says nothing."""
-    found = {each.name for each in table.facts if each.nulls == 0} if table.rows else set()
-    present = expected | found
+    without_nulls = {each.name for each in table.facts if each.nulls == 0} if table.rows else set()
+    present = expected | without_nulls
     pairs = zip(table.columns, table.types, strict=True)
     return tuple(Column(name, kind, name in present) for name, kind in pairs)

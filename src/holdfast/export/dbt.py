@@ -132,17 +132,19 @@ def _query_test(contract: Contract, dialect: Dialect, rule: Rule) -> dict[str, A
 def _constraints(contract: Contract, dialect: Dialect, table: TableContract) -> list[Any]:
     """What dbt can put into the table that it makes. It does not quote the columns of these, so
     those with names that need quotes are tested alone."""
-    found: list[Any] = []
+    constraints: list[Any] = []
     for place, key in enumerate(table.keys):
         if not key.columns or not all(map(is_plain, key.columns)):
             continue
         primary = place == 0 and table.primary is not None
-        found.append({"type": "primary_key" if primary else "unique", "columns": [*key.columns]})
+        constraints.append(
+            {"type": "primary_key" if primary else "unique", "columns": [*key.columns]}
+        )
     for rule in table.denials:
         clause = sql.check(contract, dialect, rule)
         if clause.text:
             expression = clause.text.removeprefix("CHECK (").removesuffix(")")
-            found.append({"type": "check", "name": clause.name, "expression": expression})
+            constraints.append({"type": "check", "name": clause.name, "expression": expression})
     for each in contract.references(table.name):
         dependent, referenced = (
             [a.column for a in side] for side in (each.dependent, each.referenced)
@@ -150,5 +152,5 @@ def _constraints(contract: Contract, dialect: Dialect, table: TableContract) -> 
         if all(map(is_plain, (*dependent, *referenced))):
             other = _model_name(each.referenced[0].table)
             to = {"to": f"ref('{other}')", "to_columns": referenced}
-            found.append({"type": "foreign_key", "columns": dependent, **to})
-    return found
+            constraints.append({"type": "foreign_key", "columns": dependent, **to})
+    return constraints

@@ -69,8 +69,8 @@ def _word(text: str) -> str:
     >>> _word("decimal(12,2)"), _word("first name"), _word("1")
     ('decimal_12_2', 'first_name', 'c_1')
     """
-    made = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") if not _WORD.fullmatch(text) else text
-    return made if _WORD.fullmatch(made) else f"c_{made}".strip("_")
+    word = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") if not _WORD.fullmatch(text) else text
+    return word if _WORD.fullmatch(word) else f"c_{word}".strip("_")
 
 
 def _text(text: str) -> str:

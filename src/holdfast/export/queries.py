@@ -236,13 +236,13 @@ def free(taken: Iterable[str], *wanted: str) -> list[str]:
     ['rows_', 'present']
     """
     used = {each.lower() for each in taken}
-    found = []
+    names = []
     for name in wanted:
         while name in used:
             name += "_"
         used.add(name)
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def _where(conditions: list[str], indent: str = "") -> list[str]:

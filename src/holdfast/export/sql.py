@@ -41,7 +41,7 @@ def files(contract: Contract, dialect: Dialect, create: bool) -> dict[str, str]:
         line
         for table in contract.tables
         for reference, clause in _references(contract, dialect, table)
-        if not create or not _is_made_before(contract, reference)
+        if not create or not _is_created_before(contract, reference)
         for line in _added(contract, dialect, table, clause)
     ]
     lines += ["", *later] if later else []
@@ -64,7 +64,7 @@ def _heading(contract: Contract, dialect: Dialect) -> Iterator[str]:
 
 
 def _created(contract: Contract, dialect: Dialect, table: TableContract) -> list[str]:
-    """The statement that makes a table, with its constraints."""
+    """The statement that creates a table, with its constraints."""
     in_keys = {column for key in table.keys for column in key.columns}
     for each in contract.foreign_keys:
         for side in (each.dependent, each.referenced):
@@ -79,7 +79,7 @@ def _created(contract: Contract, dialect: Dialect, table: TableContract) -> list
         *(
             clause
             for reference, clause in _references(contract, dialect, table)
-            if _is_made_before(contract, reference)
+            if _is_created_before(contract, reference)
         ),
     ]
     parts += [
@@ -87,8 +87,8 @@ def _created(contract: Contract, dialect: Dialect, table: TableContract) -> list
     ]
     body = ",\n".join(f"  {part}" for part in parts)
     place = dialect.table_of(contract, table.name)
-    made = f"CREATE TABLE {place} (\n{body}\n){dialect.table_options};"
-    return [made, *_left_out(clauses)]
+    statement = f"CREATE TABLE {place} (\n{body}\n){dialect.table_options};"
+    return [statement, *_left_out(clauses)]
 
 
 def _altered(contract: Contract, dialect: Dialect, table: TableContract) -> list[str]:
@@ -224,7 +224,7 @@ def _parents(contract: Contract, table: TableContract) -> set[str]:
     return {each.referenced[0].table for each in contract.references(table.name)}
 
 
-def _is_made_before(contract: Contract, reference: ForeignKey) -> bool:
-    """Whether the table that is referred to is there when the other one is made."""
+def _is_created_before(contract: Contract, reference: ForeignKey) -> bool:
+    """Whether the table that is referred to is there when the other one is created."""
     order = [each.name for each in _parents_first(contract)]
     return order.index(reference.referenced[0].table) <= order.index(reference.dependent[0].table)
