@@ -166,14 +166,14 @@ def sample(item: Sample) -> Iterator[TaskResult]:
     dice = np.random.default_rng(item.seed)
     limits = thresholds.current
     side, window = min(limits.sample_tile_rows, planes.rows // 2), limits.window_rows
-    found = _Found(planes)
+    words_shown = _WordsShown(planes)
     many, numbers = [], []
     tiles = -(-item.pairs // (side * side)) if side else 0
     for _ in range(tiles):
         # No row is on both sides: none is compared with itself.
         rows = dice.choice(planes.rows, 2 * side, replace=False)
         words, counts, shown = _tile(planes, codes, rows[:side], rows[side:])
-        found.add(words, shown)
+        words_shown.add(words, shown)
         many.append(words)
         numbers.append(counts)
     for column in item.columns:
@@ -181,10 +181,10 @@ def sample(item: Sample) -> Iterator[TaskResult]:
         order = dice.permutation(planes.rows)
         order = order[np.argsort(codes[column][order], kind="stable")]
         for start in dice.integers(0, max(1, planes.rows - window + 1), item.windows):
-            found.add(*_triangle(planes, codes, order[start : start + window]))
+            words_shown.add(*_triangle(planes, codes, order[start : start + window]))
     words, sums = kernels.total(many, numbers, planes.layout.width)
-    random = {"random": found.evidence(words), "counts": sums}
-    yield TaskResult({"pairs": tiles * side * side}, {**found.arrays(), **random})
+    random = {"random": words_shown.evidence(words), "counts": sums}
+    yield TaskResult({"pairs": tiles * side * side}, {**words_shown.arrays(), **random})
 
 
 def inside(item: Inside) -> Iterator[TaskResult]:
@@ -193,9 +193,9 @@ def inside(item: Inside) -> Iterator[TaskResult]:
     codes, equal = planes.codes(), planes.view.nulls_equal
     grouped = groups.groups(codes, item.columns, equal)
     part = grouped.part(item.part, item.parts)
-    found = _Found(planes)
-    found.add(*groups.words_inside(planes.layout, codes, grouped, part, equal))
-    yield TaskResult({"pairs": grouped.pairs}, found.arrays())
+    words_shown = _WordsShown(planes)
+    words_shown.add(*groups.words_inside(planes.layout, codes, grouped, part, equal))
+    yield TaskResult({"pairs": grouped.pairs}, words_shown.arrays())
 
 
 def together(item: Together) -> Iterator[TaskResult]:
@@ -205,16 +205,16 @@ def together(item: Together) -> Iterator[TaskResult]:
     if asked is None:
         raise ValueError("no pair satisfies all atoms of a comparison")
     form = violations.sides(codes, asked, planes.view.nulls_equal)
-    found = _Found(planes)
+    words_shown = _WordsShown(planes)
     for t, s in violations.together(form, item.part, item.parts):
         # No row is compared with itself: rows of both sides with each other, and all the rest.
         both = np.intersect1d(t, s)
         for ones, others in ((t, np.setdiff1d(s, both)), (np.setdiff1d(t, both), both)):
             if len(ones) and len(others):
                 words, _, shown = _tile(planes, codes, ones, others)
-                found.add(words, shown)
-        found.add(*_triangle(planes, codes, both))
-    yield TaskResult({}, found.arrays())
+                words_shown.add(words, shown)
+        words_shown.add(*_triangle(planes, codes, both))
+    yield TaskResult({}, words_shown.arrays())
 
 
 def violating(item: Violating) -> Iterator[TaskResult]:
@@ -222,7 +222,7 @@ def violating(item: Violating) -> Iterator[TaskResult]:
     and of their rows with each other."""
     planes, codes = item.planes, item.planes.codes()
     equal = planes.view.nulls_equal
-    found = _Found(planes)
+    words_shown = _WordsShown(planes)
     refuted = np.zeros(len(item.candidates), np.bool_)
     rows: list[I64] = []
     for number, atoms in enumerate(item.candidates):
@@ -232,13 +232,13 @@ def violating(item: Violating) -> Iterator[TaskResult]:
         shown = violations.find(codes, asked, equal, item.most)
         refuted[number] = len(shown) > 0
         if len(shown):
-            found.add(comparisons.words_of(codes, planes.layout, shown, equal), shown)
+            words_shown.add(comparisons.words_of(codes, planes.layout, shown, equal), shown)
             rows.append(shown.reshape(-1))
     if rows:
         met, most = np.unique(np.concatenate(rows)), thresholds.current.violating_rows
         for start in range(0, len(met), most):
-            found.add(*_triangle(planes, codes, met[start : start + most]))
-    yield TaskResult({}, {"refuted": refuted, **found.arrays()})
+            words_shown.add(*_triangle(planes, codes, met[start : start + most]))
+    yield TaskResult({}, {"refuted": refuted, **words_shown.arrays()})
 
 
 def shown(item: Violating) -> Iterator[TaskResult]:
@@ -247,8 +247,8 @@ def shown(item: Violating) -> Iterator[TaskResult]:
     for atoms in item.candidates:
         asked = violations.terms(planes.space, atoms)
         if asked is not None:
-            found = violations.find(codes, asked, planes.view.nulls_equal, item.most)
-            yield TaskResult({}, {"pairs": ids[found]})
+            rows = violations.find(codes, asked, planes.view.nulls_equal, item.most)
+            yield TaskResult({}, {"pairs": ids[rows]})
 
 
 def beside(item: Beside) -> Iterator[TaskResult]:
@@ -275,7 +275,7 @@ class Met:
         self._view, self._space = view, space
         self._layout = comparisons.layout_of(space.comparisons)
         self._coding = Coding.of(schema, space.comparisons)
-        self._found = [(np.empty((0, self._layout.width), np.uint64), np.empty((0, 2), np.int64))]
+        self._blocks = [(np.empty((0, self._layout.width), np.uint64), np.empty((0, 2), np.int64))]
 
     def with_each_other(self, words: U64, ids: I64) -> None:
         """Compare all pairs of some rows."""
@@ -289,8 +289,8 @@ class Met:
     def in_pairs(self, words: U64, ids: I64, shown: I64) -> None:
         """Compare some pairs of some rows, by their places among them."""
         codes = self._coding.codes(words, self._view.shape.first)
-        found = comparisons.words_of([*codes], self._layout, shown, self._view.nulls_equal)
-        self._found.append(first_of_each(found, ids[shown]))
+        of_pairs = comparisons.words_of([*codes], self._layout, shown, self._view.nulls_equal)
+        self._blocks.append(first_of_each(of_pairs, ids[shown]))
 
     def own_evidence(self, words: U64) -> U64:
         """What holds in every pair that has one of these rows as t: the atoms of row t alone."""
@@ -300,7 +300,7 @@ class Met:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Evidence of both orders of the pairs, with their row ids."""
-        words, shown = (np.concatenate(each) for each in zip(*self._found, strict=True))
+        words, shown = (np.concatenate(each) for each in zip(*self._blocks, strict=True))
         distinct = first_of_each(words, shown)
         masks, shown = _both_orders(self._layout, self._space, *distinct)
         return {"masks": masks, "pairs": shown}
@@ -316,7 +316,7 @@ class Met:
         none = np.empty((0, layout.width), np.uint64)
         counted = pairs.count(layout, t, s, equal, ends, none)
         rows = counted.pairs + np.array([0, first])
-        self._found.append((counted.words[counted.fresh], ids[rows]))
+        self._blocks.append((counted.words[counted.fresh], ids[rows]))
 
 
 def rows_of(view: View, segments: Sequence[Segment]) -> tuple[U64, I64]:
@@ -330,7 +330,7 @@ def rows_of(view: View, segments: Sequence[Segment]) -> tuple[U64, I64]:
     return np.concatenate(words), np.concatenate(ids)
 
 
-class _Found:
+class _WordsShown:
     """Distinct words of pairs, each with rows that show it."""
 
     def __init__(self, planes: Planes) -> None:

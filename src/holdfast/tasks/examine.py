@@ -209,9 +209,9 @@ def orphans(item: Orphans) -> Iterator[TaskResult]:
 def _values(cells: Cells, item: Orphans) -> tuple[U64, I64]:
     """The codes of the first attribute that fall into one part, and the ids of their rows."""
     codes, ids = [np.empty((2, 0), np.uint64)], [np.empty(0, np.int64)]
-    for segment, positions, found in cells.codes(0):
-        mine = np.flatnonzero(found[:, 0] % np.uint64(item.parts) == item.part)
-        codes.append(np.ascontiguousarray(found[mine].T))
+    for segment, positions, of_segment in cells.codes(0):
+        mine = np.flatnonzero(of_segment[:, 0] % np.uint64(item.parts) == item.part)
+        codes.append(np.ascontiguousarray(of_segment[mine].T))
         ids.append(positions[mine] + segment.base)
     return np.concatenate(codes, axis=1), np.concatenate(ids)
 
@@ -222,9 +222,9 @@ def _among(codes: U64, known: U64) -> Flags:
     is_known = np.arange(both.shape[1]) < known.shape[1]
     order = np.lexsort((~is_known, *both))
     fresh = _fresh(both[:, order])
-    found = np.zeros(both.shape[1], np.bool_)
-    found[order] = ~fresh
-    return found[known.shape[1] :]
+    is_among = np.zeros(both.shape[1], np.bool_)
+    is_among[order] = ~fresh
+    return is_among[known.shape[1] :]
 
 
 def nulls(item: Nulls) -> Iterator[TaskResult]:
@@ -299,7 +299,7 @@ def matched(item: Matched) -> Iterator[TaskResult]:
     """How many rows can be t, and s, by what they are themselves; and how many would have to go, at
     least and at most: of an order rule, all but the most that go together. Otherwise, rows are
     paired off: as many have to go at least as there are pairs. Every violating pair has a row among
-    them, and of these rows, those that are needed for that are told: as many have to go at most.
+    them, and of these rows, those that are needed for that are counted: as many have to go at most.
     None, where too many pairs would have to be compared."""
     sides = _sides(item.planes, item.atoms)
     if sides is None:
@@ -316,8 +316,8 @@ def matched(item: Matched) -> Iterator[TaskResult]:
         yield TaskResult({"matched": None, "covering": None, **fitting})
         return
     free = np.ones(item.planes.rows, np.bool_)
-    found = int(opposed.match(form.t_side, form.s_side, free))
-    yield TaskResult({"matched": found, "covering": opposed.pruned(form, ~free), **fitting})
+    matched_pairs = int(opposed.match(form.t_side, form.s_side, free))
+    yield TaskResult({"matched": matched_pairs, "covering": opposed.pruned(form, ~free), **fitting})
 
 
 def _sides(planes: Planes, atoms: tuple[int, ...]) -> Sides | None:

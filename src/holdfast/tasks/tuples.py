@@ -49,7 +49,7 @@ class Recount:
     before: tuple[ValueRun, ...]
     sides: int  # their numbers are below
     references: tuple[tuple[int, int], ...]
-    shown: int  # codes of each side and reference that are told, of tuples that violate something
+    shown: int  # codes of each side and reference that are shown, of tuples that violate something
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Tested:
     view: View
     schema: pa.Schema
     rules: tuple[RowRule, ...]
-    most: int  # ids that are told of each rule
+    most: int  # ids that are given of each rule
     ids: I64 | None = None
     weight: int = 1  # -1: the rows are gone
 
@@ -110,10 +110,10 @@ def recount(item: Recount) -> Iterator[TaskResult]:
 
 def lacking(item: Lacking) -> Iterator[TaskResult]:
     """The codes of the tuples."""
-    found = slices(Path(item.root), item.runs, item.low, item.high)
-    entries = values.merged([each[np.isin(each[:, 2], item.reference)] for each in found])
-    ((of_left, is_found),) = _references(entries, (item.reference,))
-    yield TaskResult({}, {"codes": entries[of_left[~is_found][: item.most], :2]})
+    blocks = slices(Path(item.root), item.runs, item.low, item.high)
+    entries = values.merged([each[np.isin(each[:, 2], item.reference)] for each in blocks])
+    ((of_left, is_contained),) = _references(entries, (item.reference,))
+    yield TaskResult({}, {"codes": entries[of_left[~is_contained][: item.most], :2]})
 
 
 def _sums(entries: U64, item: Recount) -> dict[str, I64]:
@@ -122,10 +122,10 @@ def _sums(entries: U64, item: Recount) -> dict[str, I64]:
     sums = np.zeros((item.sides, 3), np.int64)
     for place, each in enumerate((np.ones_like(count), count, count * (count - 1) // 2)):
         np.add.at(sums[:, place], side, each)
-    found = np.zeros((len(item.references), 2), np.int64)
-    for place, (of_left, is_found) in enumerate(_references(entries, item.references)):
-        found[place] = is_found.sum(), count[of_left][is_found].sum()
-    return {"sides": sums, "references": found}
+    contained = np.zeros((len(item.references), 2), np.int64)
+    for place, (of_left, is_contained) in enumerate(_references(entries, item.references)):
+        contained[place] = is_contained.sum(), count[of_left][is_contained].sum()
+    return {"sides": sums, "references": contained}
 
 
 def _references(entries: U64, references: Iterable[tuple[int, int]]) -> Iterator[tuple[I64, Flags]]:
@@ -149,8 +149,8 @@ def _violating(new: U64, delta: U64, item: Recount) -> dict[str, U64]:
     shared, lacking = [none], [none]
     several = new[(new[:, 3].view(np.int64) > 1) & _is_member(new, delta)]
     shared += [several[several[:, 2] == s][: item.shown, :3] for s in np.unique(several[:, 2])]
-    for number, (of_left, is_found) in enumerate(_references(new, item.references)):
-        codes = new[of_left[~is_found][: item.shown], :3].copy()
+    for number, (of_left, is_contained) in enumerate(_references(new, item.references)):
+        codes = new[of_left[~is_contained][: item.shown], :3].copy()
         codes[:, 2] = number
         lacking.append(codes)
     return {"shared": np.concatenate(shared), "lacking": np.concatenate(lacking)}

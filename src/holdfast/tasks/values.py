@@ -135,15 +135,15 @@ class Cells:
     def _all_codes(
         self, rows: U64, positions: I64, columns: list[values.Column]
     ) -> tuple[U64, NDArray[np.bool_]]:
-        found = []
+        by_column = []
         with np.errstate(over="ignore"):
             for column in columns:
                 codes = np.empty((positions.size, 2), np.uint64)
                 present = np.zeros(positions.size, np.bool_)
                 values.codes(rows, positions, column, codes, present)
-                found.append((codes, present))
-            codes, present = found[0]
-            for others, also in found[1:]:
+                by_column.append((codes, present))
+            codes, present = by_column[0]
+            for others, also in by_column[1:]:
                 values.combine(codes, present, others, also)
         return codes, present
 
@@ -334,8 +334,8 @@ def compare(item: Compare) -> Iterator[TaskResult]:
 def missing(item: Missing) -> Iterator[TaskResult]:
     """The codes of the values."""
     wanted = (item.dependent, item.referenced)
-    found = slices(Path(item.root), item.runs, item.low, item.high)
-    entries = values.merged([block[np.isin(block[:, 2], wanted)] for block in found])
+    blocks = slices(Path(item.root), item.runs, item.low, item.high)
+    entries = values.merged([block[np.isin(block[:, 2], wanted)] for block in blocks])
     # A code has one entry here, or two: the one of each attribute.
     same = (entries[1:, :2] == entries[:-1, :2]).all(axis=1)
     single = ~(np.append(same, False) | np.insert(same, 0, False))[: len(entries)]
@@ -347,9 +347,9 @@ def find(item: Find) -> Iterator[TaskResult]:
     """The ids of rows, and which codes they have; each code at most once a segment."""
     for segment, positions, codes in item.cells.codes(0):
         at = found_at(codes, item.codes)
-        found, first = np.unique(at, return_index=True)
-        ids = positions[first[found >= 0]] + segment.base
-        yield TaskResult({}, {"codes": found[found >= 0], "ids": ids})
+        places, first = np.unique(at, return_index=True)
+        ids = positions[first[places >= 0]] + segment.base
+        yield TaskResult({}, {"codes": places[places >= 0], "ids": ids})
 
 
 def found_at(codes: U64, among: U64) -> I64:
@@ -431,7 +431,7 @@ def _between(run: ValueRun, low: int, high: int) -> list[str]:
 
 def slices(root: Path, runs: tuple[ValueRun, ...], low: int, high: int) -> list[U64]:
     """The entries of runs in a range of codes."""
-    found = []
+    blocks = []
     for run in runs:
         for part in _between(run, low, high):
             arrays, _ = map_arrays(root / part)
@@ -439,21 +439,21 @@ def slices(root: Path, runs: tuple[ValueRun, ...], low: int, high: int) -> list[
             last = len(arrays["code"])
             if high < CODES:
                 last = int(np.searchsorted(arrays["code"], np.uint64(high)))
-            found.append(_entries(arrays, slice(first, last)))
-    return found
+            blocks.append(_entries(arrays, slice(first, last)))
+    return blocks
 
 
 def same_codes(root: Path, runs: tuple[ValueRun, ...], low: int, high: int, codes: U64) -> U64:
     """The entries of runs that have one of the codes."""
-    found = []
+    blocks = []
     needles = np.ascontiguousarray(codes[:, 0])
     for run in runs:
         for part in _between(run, low, high) if len(codes) else ():
             arrays, _ = map_arrays(root / part)
             firsts = np.searchsorted(arrays["code"], needles)
             positions = values.positions(codes, firsts, arrays["code"], arrays["rest"])
-            found.append(_entries(arrays, positions))
-    return values.merged(found)
+            blocks.append(_entries(arrays, positions))
+    return values.merged(blocks)
 
 
 def _entries(arrays: dict[str, NDArray[Any]], chosen: Any) -> U64:
