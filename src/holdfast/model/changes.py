@@ -12,7 +12,7 @@ from holdfast.model.expectations import ExpectationChange, Quarantine
 from holdfast.model.results import Results, Tabular
 
 SHOWN = 100
-"""Constraints of a kind that a change lists, the shortest first; their number is told beside."""
+"""Constraints of a kind that a change lists, the shortest first; their number is given beside."""
 
 FromForm = Callable[[str, dict[str, Any]], Constraint]
 """A table's name and a constraint's JSON form in, the constraint out."""
@@ -107,18 +107,18 @@ class KindChanges:
         }
 
     @staticmethod
-    def from_dict(table: str, form: dict[str, Any], made: FromForm) -> KindChanges:
+    def from_dict(table: str, form: dict[str, Any], make: FromForm) -> KindChanges:
         """The value that a commit stored."""
         return KindChanges(
-            tuple(made(table, each) for each in form["gained"]),
+            tuple(make(table, each) for each in form["gained"]),
             tuple(
-                Broken(made(table, each), tuple(each["witness"]), each.get("repeated", False))
+                Broken(make(table, each), tuple(each["witness"]), each.get("repeated", False))
                 for each in form["broken"]
             ),
-            tuple(Superseded(made(table, e), made(table, e["by"])) for e in form["superseded"]),
-            tuple(made(table, each) for each in form["unchecked"]),
+            tuple(Superseded(make(table, e), make(table, e["by"])) for e in form["superseded"]),
+            tuple(make(table, each) for each in form["unchecked"]),
             tuple(
-                ErrorChange(made(table, each), each["error_before"], each["error"])
+                ErrorChange(make(table, each), each["error_before"], each["error"])
                 for each in form["errors"]
             ),
             form["counts"],
@@ -187,8 +187,8 @@ class Changes(Tabular):
             words = kind.replace("_", " ")
             sizes |= {f"{words} {what}": each.counts[what] for what in ("gained", "broken")}
         sizes |= {"repeated rows": self.duplicates}
-        told = ", ".join(f"{what} {size:,}" for what, size in sizes.items() if size)
-        return f"<Changes of {self.table!r}, {done}, version {self.version}: {told or 'none'}>"
+        numbers = ", ".join(f"{what} {size:,}" for what, size in sizes.items() if size)
+        return f"<Changes of {self.table!r}, {done}, version {self.version}: {numbers or 'none'}>"
 
     def _repr_html_(self) -> str:
         counts = {"inserted": self.inserted, "deleted": self.deleted, "updated": self.updated}
@@ -224,25 +224,25 @@ class Changes(Tabular):
     def constraints(self) -> Results[ConstraintChange]:
         """All that is listed, of all kinds, one by one; the rows of :meth:`to_arrow`,
         :meth:`to_pandas` and :meth:`to_spark`."""
-        found: Results[ConstraintChange] = Results(ConstraintChange)
+        changes: Results[ConstraintChange] = Results(ConstraintChange)
         for kind, each in self.kinds.items():
             for what, some in (("gained", each.gained), ("unchecked", each.unchecked)):
-                found += [ConstraintChange(kind, what, str(one)) for one in some]
-            found += [
+                changes += [ConstraintChange(kind, what, str(one)) for one in some]
+            changes += [
                 ConstraintChange(kind, "broken", str(one.constraint), one.witness, one.repeated)
                 for one in each.broken
             ]
-            found += [
+            changes += [
                 ConstraintChange(kind, "superseded", str(one.constraint), by=str(one.by))
                 for one in each.superseded
             ]
-            found += [
+            changes += [
                 ConstraintChange(
                     kind, "errors", str(one.constraint), error_before=one.before, error=one.after
                 )
                 for one in each.errors
             ]
-        return found
+        return changes
 
     def _listed(self) -> tuple[type, Iterable[ConstraintChange]]:
         return ConstraintChange, self.constraints
@@ -275,18 +275,18 @@ class Changes(Tabular):
         }
 
     @staticmethod
-    def from_dict(form: dict[str, Any], made: Mapping[str, FromForm]) -> Changes:
-        """The value that a commit stored; ``made`` has what makes constraints of each kind."""
+    def from_dict(form: dict[str, Any], makers: Mapping[str, FromForm]) -> Changes:
+        """The value that a commit stored; ``makers`` has what makes constraints of each kind."""
         known = {name: value for name, value in form.items() if name != "changes"}
         table = form["table"]
         kinds = {
-            kind: KindChanges.from_dict(table, each, made[kind])
+            kind: KindChanges.from_dict(table, each, makers[kind])
             for kind, each in form["changes"].items()
         }
-        told = form.get("expectations")
+        expectations = form.get("expectations")
         known["duplicated"] = tuple(form["duplicated"])
         known["expectations"] = (
-            None if told is None else tuple(map(ExpectationChange.from_dict, told))
+            None if expectations is None else tuple(map(ExpectationChange.from_dict, expectations))
         )
         left = form.get("quarantined")
         known["quarantined"] = None if left is None else Quarantine.from_dict(left)
@@ -323,7 +323,7 @@ class BatchChanges(Tabular):
     """The outcome of a batch of several tables, of which all were changed in one version, or none:
     ``changes["orders"]`` is what it did to one of them.
 
-    An inclusion dependency that came or broke is told once: with its dependent table, or if the
+    An inclusion dependency that came or broke is reported once: with its dependent table, or if the
     batch has no rows for that one, with the referenced table.
     """
 
@@ -394,8 +394,8 @@ class BatchChanges(Tabular):
     @property
     def constraints(self) -> Results[ConstraintChange]:
         """All that is listed, of all tables and kinds, one by one."""
-        found = [one for each in self.tables.values() for one in each.constraints]
-        return Results(ConstraintChange, found)
+        changes = [one for each in self.tables.values() for one in each.constraints]
+        return Results(ConstraintChange, changes)
 
     def _listed(self) -> tuple[type, Iterable[ConstraintChange]]:
         return ConstraintChange, self.constraints
@@ -420,12 +420,12 @@ class BatchChanges(Tabular):
         return replace(self._first, seconds=self.seconds).to_dict()
 
     @staticmethod
-    def from_stored(form: dict[str, Any], made: Mapping[str, FromForm]) -> BatchChanges:
+    def from_stored(form: dict[str, Any], makers: Mapping[str, FromForm]) -> BatchChanges:
         """The value that a commit stored."""
         if "tables" not in form:
-            alone = Changes.from_dict(form, made)
+            alone = Changes.from_dict(form, makers)
             return BatchChanges({alone.table: alone}, alone.seconds)
-        tables = {name: Changes.from_dict(each, made) for name, each in form["tables"].items()}
+        tables = {name: Changes.from_dict(each, makers) for name, each in form["tables"].items()}
         return BatchChanges(tables, form["seconds"])
 
     def alone(self, table: str) -> Changes:
@@ -443,7 +443,7 @@ class Entry:
     tables: dict[str, int]  # rows per table
     counts: dict[str, dict[str, int]]  # constraints per table and kind, by its JSON name
     duplicates: dict[str, int]  # rows that repeat another one, per table
-    event: str | None = None  # what made it, where no batch did
+    event: str | None = None  # what wrote it, where no batch did
 
     @property
     def keys(self) -> dict[str, int]:
@@ -452,12 +452,12 @@ class Entry:
 
     @property
     def by_table(self) -> dict[str, Changes]:
-        """What its batch did, table by table; nothing where no batch made it."""
+        """What its batch did, table by table; nothing where no batch wrote it."""
         return self.changes.by_table if self.changes else {}
 
     @property
     def without_batch(self) -> str:
-        """What it is where no batch made it."""
+        """What it is where no batch wrote it."""
         return self.event or ("first profile" if self.version == 1 else "kinds added")
 
     def __repr__(self) -> str:
@@ -510,11 +510,11 @@ class TableDiff:
 
     def __repr__(self) -> str:
         one, two = self.rows
-        told = [
+        differences = [
             f"{kind.replace('_', ' ')} gained {len(each.gained):,}, lost {len(each.lost):,}"
             for kind, each in self.kinds.items()
         ]
-        return f"<TableDiff: rows {one:,} → {two:,}; {'; '.join(told)}>"
+        return f"<TableDiff: rows {one:,} → {two:,}; {'; '.join(differences)}>"
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -527,7 +527,7 @@ class TableDiff:
 
 @dataclass(frozen=True)
 class Verification:
-    """Whether a profile equals one made anew from its rows; ``differences`` says where not."""
+    """Whether a profile equals a fresh one of its rows; ``differences`` says where not."""
 
     version: int
     differences: dict[str, tuple[str, ...]]  # per table; empty when all is well
@@ -539,5 +539,5 @@ class Verification:
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        tables = {name: list(found) for name, found in self.differences.items()}
+        tables = {name: list(sentences) for name, sentences in self.differences.items()}
         return {"version": self.version, "equal": self.equal, "differences": tables}

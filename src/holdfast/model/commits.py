@@ -260,7 +260,7 @@ class Commit(Header):
     values_seconds: dict[str, float] = field(default_factory=dict)
     expectations: tuple[Standing, ...] = field(default=(), metadata=ADDED)
     tuples: TuplesRecord | None = field(default=None, metadata=ADDED)  # counted for expectations
-    event: str | None = field(default=None, metadata=ADDED)  # what made it, where no batch did
+    event: str | None = field(default=None, metadata=ADDED)  # what wrote it, where no batch did
 
     def table(self, name: str) -> TableRecord:
         """One of the tables; an unknown one is an error that says what there is."""

@@ -477,13 +477,13 @@ class Attribute:
         >>> Attribute.parse("`a.b`.c")
         Attribute(table='a.b', column='c')
         """
-        found = re.fullmatch(r"(`(?:[^`]|``)+`|[^`.]+)\.(`(?:[^`]|``)+`|[^`.]+)", text, re.DOTALL)
-        if found is None:
+        match = re.fullmatch(r"(`(?:[^`]|``)+`|[^`.]+)\.(`(?:[^`]|``)+`|[^`.]+)", text, re.DOTALL)
+        if match is None:
             raise InputError(
                 f"{text!r} is not a column of a table; write table.column, and a name that has a "
                 "dot or a backtick in backticks"
             )
-        return Attribute(*(_undotted(name) for name in found.groups()))
+        return Attribute(*(_undotted(name) for name in match.groups()))
 
     @staticmethod
     def of(given: Attribute | str) -> Attribute:
