@@ -67,16 +67,16 @@ class BatchIntake:
     def counts(self, matched: tuple[int, ...]) -> RowCounts:
         """How many rows change in which way, when so many of each request were found."""
         rows = dict.fromkeys(("delete", "update", "upsert"), 0)
-        found = dict(rows)
+        matched_rows = dict(rows)
         for request, number in zip(self.requests, matched, strict=True):
             rows[request.what] += request.rows
-            found[request.what] += number
-        replaced = found["update"] + found["upsert"]
+            matched_rows[request.what] += number
+        replaced = matched_rows["update"] + matched_rows["upsert"]
         return RowCounts(
             inserted=sum(segment.rows for segment in self.added) - replaced,
-            deleted=found["delete"],
+            deleted=matched_rows["delete"],
             updated=replaced,
-            skipped=rows["delete"] - found["delete"],
+            skipped=rows["delete"] - matched_rows["delete"],
         )
 
 
@@ -170,8 +170,8 @@ def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[
                 )
                 for before, requests in asked
             ]
-            found = find_rows(run.runner, sought)
-            deleted = {each.table: rows for each, rows in zip(sought, found, strict=True)}
+            matches = find_rows(run.runner, sought)
+            deleted = {each.table: rows for each, rows in zip(sought, matches, strict=True)}
     left = []
     for before, intake in intakes:
         table, gone = before, deleted.get(before.name)
@@ -200,11 +200,11 @@ def _changed(
     before: Table,
     intake: BatchIntake,
     after: Table,
-    found: Found | None,
+    deleted: Found | None,
     facts: tuple[ColumnRecord, ...],
 ) -> RowChange:
-    gone = found.ids if found else np.empty(0, np.int64)
-    matched = found.matched if found else ()
+    gone = deleted.ids if deleted else np.empty(0, np.int64)
+    matched = deleted.matched if deleted else ()
     after = replace(
         after,
         facts=facts,
@@ -257,10 +257,10 @@ def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> Batch
 def _segments(table: Table, intake: BatchIntake) -> dict[int, tuple[Columns, Segment]]:
     """Every segment of a batch by its number, with its columns, and with the index that requests
     are looked up by."""
-    found = {segment.number: (table.columns, segment) for segment in intake.added}
+    by_number = {segment.number: (table.columns, segment) for segment in intake.added}
     for request in intake.requests:
-        found |= {segment.number: (request.own, segment) for segment in request.segments}
-    return found
+        by_number |= {segment.number: (request.own, segment) for segment in request.segments}
+    return by_number
 
 
 def estimated(run: Run, table: Table) -> Table:

@@ -80,7 +80,7 @@ class Found:
     matched: tuple[int, ...]
     nulls: I64  # how many of the rows are null in each column
     had: dict[tuple[int, int], int]  # and have its lowest and its highest value
-    rest: dict[int, Ends]  # those of the rows that stay, where the tasks told
+    rest: dict[int, Ends]  # those of the rows that stay, where the tasks gave them
 
 
 def find_rows(runner: Runner, sought: Sequence[Sought]) -> list[Found]:
@@ -90,7 +90,7 @@ def find_rows(runner: Runner, sought: Sequence[Sought]) -> list[Found]:
     together = [call for table in calls for some in table for call in some]
     results = iter(runner.run(together) if together else [])
     return [
-        _found(each, [[result for _ in some for result in next(results)] for some in table])
+        _rows_meant(each, [[result for _ in some for result in next(results)] for some in table])
         for each, table in zip(sought, calls, strict=True)
     ]
 
@@ -129,7 +129,7 @@ def indexed(view: View, name: str) -> bool:
     return all(name in segment.indexes for segment in view.segments)
 
 
-def _found(sought: Sought, results: list[list[TaskResult]]) -> Found:
+def _rows_meant(sought: Sought, results: list[list[TaskResult]]) -> Found:
     """What tasks say about the requests of a table, one after the other."""
     view, table, requests = sought.view, sought.table, sought.requests
     ids: list[I64] = []
@@ -143,16 +143,16 @@ def _found(sought: Sought, results: list[list[TaskResult]]) -> Found:
         verbs = " and ".join(sorted(f"{request.what}s" for request in requests if request.rows))
         raise BatchError(f"table {table!r}: the batch {verbs} the same row: {row}")
     fewer = sum(result.facts["fewer"] for mine in results for result in mine)
-    told = [result for mine in results for result in mine]
-    nulls = sum((each.arrays["nulls"] for each in told), np.zeros(view.columns, np.int64))
-    had = sum((each.arrays["had"] for each in told), np.zeros(len(sought.ends), np.int64))
+    every = [result for mine in results for result in mine]
+    nulls = sum((each.arrays["nulls"] for each in every), np.zeros(view.columns, np.int64))
+    had = sum((each.arrays["had"] for each in every), np.zeros(len(sought.ends), np.int64))
     return Found(
         together,
         fewer,
         tuple(map(len, ids)),
         nulls,
         {(end.column, end.side): int(n) for end, n in zip(sought.ends, had, strict=True)},
-        {column: ends_of(form) for each in told for column, *form in each.facts["rest"]},
+        {column: ends_of(form) for each in every for column, *form in each.facts["rest"]},
     )
 
 
@@ -199,20 +199,20 @@ def _shown(view: View, own: Columns, id_: int, segments: tuple[Segment, ...]) ->
     return rows_as_text(view.root, segments, own.names, np.array([id_]))[id_]
 
 
-def with_deleted(store: Store, lease: Lease, table: Table, found: Found) -> Table:
+def with_deleted(store: Store, lease: Lease, table: Table, deleted: Found) -> Table:
     """The table without the rows."""
     segments = []
     for segment in table.segments:
-        start, end = np.searchsorted(found.ids, [segment.base, segment.base + segment.rows])
+        start, end = np.searchsorted(deleted.ids, [segment.base, segment.base + segment.rows])
         if start < end:
             path = lease.new_path("dead", "arrow")
-            positions = found.ids[start:end] - segment.base
+            positions = deleted.ids[start:end] - segment.base
             segment = with_dead(Path(store.path), segment, positions, path)
         segments.append(segment)
-    repeated = [pair for pair in table.repeated if not np.isin(pair, found.ids).any()]
+    repeated = [pair for pair in table.repeated if not np.isin(pair, deleted.ids).any()]
     return replace(
         table,
         segments=tuple(segments),
-        duplicates=table.duplicates - found.fewer_duplicates,
+        duplicates=table.duplicates - deleted.fewer_duplicates,
         repeated=repeated,
     )
