@@ -53,12 +53,12 @@ class TableFiles:
             "encoding": self.encoding,
             "null_values": self.null_values,
         }
-        told: dict[str, Any] = {name: each for name, each in cells.items() if each is not None}
+        given: dict[str, Any] = {name: each for name, each in cells.items() if each is not None}
         maybe = {what for what, path in self.paths.items() if Source(path, self.format).may_be_csv}
         return {
             # Where none is CSV that is refused.
             what: Source(
-                path, self.format, self.options, **(told if what in maybe or not maybe else {})
+                path, self.format, self.options, **(given if what in maybe or not maybe else {})
             )
             for what, path in self.paths.items()
         }
@@ -95,18 +95,18 @@ _FLAT = re.compile(rf"(.+)-({'|'.join(CHANGES)})(\..*)?")
 
 
 def _in_folder(folder: Path) -> dict[str, TableFiles]:
-    found: dict[str, dict[str, str]] = {}
+    by_table: dict[str, dict[str, str]] = {}
     for entry in _entries(folder):
         for table, what, file in _named(entry):
-            paths = found.setdefault(table, {})
+            paths = by_table.setdefault(table, {})
             if what in paths:
                 raise InputError(f"{file}: there is {paths[what]}, too; keep one of them")
             paths[what] = str(file)
-    if not found:
+    if not by_table:
         raise InputError(
             f"{folder}: this batch has no tables; expected files such as orders/inserts.csv in it"
         )
-    return {table: TableFiles(paths) for table, paths in found.items()}
+    return {table: TableFiles(paths) for table, paths in by_table.items()}
 
 
 def _named(entry: Path) -> Iterator[tuple[str, str, Path]]:

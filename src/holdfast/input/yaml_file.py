@@ -39,8 +39,8 @@ def read_yaml(file: Path, *, aliases: bool = True) -> Any:
                     raise InputError(f"{file}, line {line}: {key.value!r} is there twice")
                 seen.add(key.value)
         loader.flatten_mapping(node)
-        found: dict[Any, Any] = yaml.SafeLoader.construct_mapping(loader, node, deep=True)
-        return found
+        values: dict[Any, Any] = yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+        return values
 
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)
     try:
