@@ -79,7 +79,7 @@ class Profile:
 
     Rows are given as DataFrames (classic or Spark Connect), paths, :class:`Source` values, or
     tables of pandas, Polars or Arrow.
-    Without a session the active one is used, or a local one is made when it is first needed; a
+    Without a session the active one is used, or a local one is started when it is first needed; a
     function that opens one is called then, too.
     """
 
@@ -111,7 +111,7 @@ class Profile:
         ``tables`` has the rows of each table by its name; a single path or :class:`Source` is a
         table called after its file.
         """
-        # What needs no Spark is told first: a session takes its seconds to start.
+        # What needs no Spark is checked first: a session takes its seconds to start.
         options = families.completed(options or Options())
         given = {
             name: _expected(rows, f"table {name!r}") for name, rows in _by_name(tables).items()
@@ -237,8 +237,8 @@ class Profile:
         batch = _batch(table, (inserts, deletes, updates, upserts), row_key, if_exists)
 
         def change() -> Changes | BatchChanges:
-            told = self._change(batch, batch_id, device=device, strict=strict, quarantine=folder)
-            return told.alone(table) if isinstance(table, str) else told
+            changes = self._change(batch, batch_id, device=device, strict=strict, quarantine=folder)
+            return changes.alone(table) if isinstance(table, str) else changes
 
         for attempt in range(1, retries + 1):
             try:
@@ -287,8 +287,8 @@ class Profile:
     ) -> Changes | BatchChanges:
         """What :meth:`apply` would do, without doing it."""
         batch = _batch(table, (inserts, deletes, updates, upserts), row_key, if_exists)
-        told = self._change(batch, batch_id, True, device)
-        return told.alone(table) if isinstance(table, str) else told
+        changes = self._change(batch, batch_id, True, device)
+        return changes.alone(table) if isinstance(table, str) else changes
 
     def verify(self) -> Verification:
         """Profile the current rows from scratch and compare."""
@@ -333,7 +333,7 @@ class Profile:
         of a YAML ``file``; a rule that is expected already gets these settings.
 
         With expectations :meth:`check` and a strict :meth:`apply` are about them alone. How the
-        rules stand is told, with rows that violate those which do not hold. ``severity`` is
+        rules stand is returned, with rows that violate those which do not hold. ``severity`` is
         ``error`` or ``warn``; ``max_error`` is the share of pairs, rows or (of an inclusion)
         distinct values that may violate a rule.
         """
@@ -353,12 +353,12 @@ class Profile:
                 raise InputError("a name is that of one rule; give the others on their own")
             where = []
             wanted = [Expectation(rule, severity, max_error, name) for rule in rules]
-        # What is wrong with a rule is told before a session is started.
+        # What is wrong with a rule is reported before a session is started.
         flow.expected(self._store, wanted, where)
         runner = self._running()
         with _plain_interrupts():
-            found = flow.expect(runner, self._store, wanted, self._progress)
-        return Results(ExpectationChange, found)
+            changes = flow.expect(runner, self._store, wanted, self._progress)
+        return Results(ExpectationChange, changes)
 
     def expectations(self, version: int | None = None) -> Results[Standing]:
         """The rules that are expected, with how they stand now or in another version."""
@@ -384,7 +384,7 @@ class Profile:
         if device is not None:
             expect_device(device)
         version = self._store.read()
-        # What needs no Spark is told first, of all tables.
+        # What needs no Spark is checked first, of all tables.
         expected: dict[str, dict[str, DataFrame | Source | pa.Table]] = {}
         settings: dict[str, dict[str, Any]] = {}
         several = len(batch) > 1
@@ -441,8 +441,8 @@ class Profile:
         """The constraints about a table by their kind, those that matter most first, each with its
         score."""
         self._store.read().table(table)
-        found = self._ranking(table)
-        return {kind: Results(Ranked, some) for kind, some in found.kinds.items()}
+        ranking = self._ranking(table)
+        return {kind: Results(Ranked, some) for kind, some in ranking.kinds.items()}
 
     def grain(self, table: str) -> Grain:
         """What one row of a table stands for, and why."""
@@ -486,15 +486,15 @@ class Profile:
         left side no part does; pairs of rows have to be counted for that.
         """
         now = self._table(table)
-        found = now.functional_dependencies
-        if found is None:
+        dependencies = now.functional_dependencies
+        if dependencies is None:
             kind, kinds = families.REGISTRY["fds"], self._store.read().options.kinds
             raise kind.missing(kinds, table, kind.left_out(now) if kind.name in kinds else "")
         bound = now.max_error
         if max_error == (bound or 0.0):
-            return found
+            return dependencies
         if not max_error:
-            return Results(FunctionalDependency, [each for each in found if not each.error])
+            return Results(FunctionalDependency, [each for each in dependencies if not each.error])
         return Dependencies(self._within(table, max_error), table, list(now.columns))
 
     def denial_constraints(
@@ -509,13 +509,13 @@ class Profile:
         from holdfast.model.comparisons import Space
 
         now = self._table(table)
-        found: Denials | None = now.found.get("dcs")
-        if found is None:
+        denials: Denials | None = now.found.get("dcs")
+        if denials is None:
             raise families.REGISTRY["dcs"].missing(self._store.read().options.kinds, table)
         if max_error == (now.max_error or 0.0):
-            return found
+            return denials
         if not max_error:
-            return Results(DenialConstraint, [each for each in found if not each.error])
+            return Results(DenialConstraint, [each for each in denials if not each.error])
         form = now.evidence[SPACE].space
         assert form is not None
         kept = self._within(table, max_error, SPACE)
@@ -645,7 +645,7 @@ class Profile:
         """Which columns of all tables are contained in which, the highest coverage first.
 
         ``min_coverage`` asks also for those of whose distinct values such a share is contained;
-        without it, what the profile was made with, which is 1 unless told.
+        without it, what the profile was created with, which is 1 unless given.
         """
         return Results(InclusionDependency, self._inclusions(min_coverage).dependencies())
 
@@ -900,7 +900,7 @@ def _plain_interrupts() -> AbstractContextManager[None]:
 def _expected(
     rows: Rows, label: str, stored: SourceRecord | None = None
 ) -> DataFrame | Source | pa.Table:
-    """Rows that can be read, as far as that can be told without Spark."""
+    """Rows that can be read, as far as that is known without Spark."""
     if isinstance(rows, str | os.PathLike):
         rows = Source(os.fspath(rows))
     if isinstance(rows, Source):
@@ -981,8 +981,8 @@ def _label(kind: str, table: str, several: bool) -> str:
 
 def _stored_changes(form: dict[str, Any]) -> Changes | BatchChanges:
     """What a batch did: to one table, or to several."""
-    told = BatchChanges.from_stored(form, families.makers())
-    return told if len(told.tables) > 1 else next(iter(told.tables.values()))
+    changes = BatchChanges.from_stored(form, families.makers())
+    return changes if len(changes.tables) > 1 else next(iter(changes.tables.values()))
 
 
 def _numbers(counts: Mapping[str, int]) -> dict[str, int]:
