@@ -57,11 +57,11 @@ def ranked(
 ) -> dict[str, TableRanking]:
     """What matters first in some tables; without their ``past``, as if no batch had tried them."""
     kinds = families.named(snapshot.options["kinds"])
-    by_score = {(name, kind.field): kind.rank(snapshot, name) for name in tables for kind in kinds}
-    first = [each.constraint for some in by_score.values() for each in some[:ASKED]]
+    by_kind = {(name, kind.field): kind.rank(snapshot, name) for name in tables for kind in kinds}
+    first = [each.constraint for some in by_kind.values() for each in some[:ASKED]]
     known: Iterator[Past | None] = iter(past(first) if past is not None else [None] * len(first))
     out: dict[str, dict[str, list[Ranked]]] = {}
-    for (name, field), some in by_score.items():
+    for (name, field), some in by_kind.items():
         tried = [_with(each, next(known)) for each in some[:ASKED]]
         tried += [_with(each, None) for each in some[ASKED:]]
         # What others imply stays behind them.

@@ -104,10 +104,10 @@ class Denials(Sequence[DenialConstraint], Tabular):
     def _constraints(self, masks: Masks, errors: NDArray[np.float64]) -> list[DenialConstraint]:
         from holdfast.families.denial_constraints.predicates import constraints
 
-        exact = constraints(masks, self._space, self._table, self._names)
+        without_errors = constraints(masks, self._space, self._table, self._names)
         return [
             DenialConstraint(each.table, each.predicates, error)
-            for each, error in zip(exact, errors.tolist(), strict=True)
+            for each, error in zip(without_errors, errors.tolist(), strict=True)
         ]
 
     def besides(self, forms: Sequence[str]) -> Sequence[DenialConstraint]:

@@ -48,7 +48,7 @@ def _scored(dependency: FunctionalDependency, table: TableSnapshot) -> Ranked:
 
 
 def _redundancy(dependency: FunctionalDependency, table: TableSnapshot) -> tuple[float, bool]:
-    """The share of the values on the right that could be told from other rows: one minus the
+    """The share of the values on the right that could be inferred from other rows: one minus the
     combinations of values on the left per row, 0 where the left side is nearly a key; and whether
     that is an estimate."""
     if not table.rows:
