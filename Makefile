@@ -60,7 +60,7 @@ demo: $(READY)
 # A process can hold one kind of Spark session, so the two other kinds get one each.
 test: $(READY)
 	.venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not long" --ignore=tests/cluster --ignore=tests/connect
-	$(call TESTING,.venv) pytest tests $(SPREAD) -m spark --ignore=tests/cluster --ignore=tests/connect
+	$(call TESTING,.venv) pytest tests $(SPREAD) -m "spark and not long" --ignore=tests/cluster --ignore=tests/connect
 	$(call TESTING,.venv) pytest tests/cluster
 	$(call TESTING,.venv) pytest tests/connect
 
@@ -69,10 +69,10 @@ test-fast: $(READY)
 
 # HOLDFAST_EXAMPLES says how many tables.
 test-long: $(READY)
-	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-300} .venv/bin/pytest tests $(SPREAD) -m "law or long" --ignore=tests/cluster --ignore=tests/connect
+	$(call TESTING,.venv) HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-300} pytest tests $(SPREAD) -m "law or long" --ignore=tests/cluster --ignore=tests/connect
 
 test-lowest: $(LOWEST)
-	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests $(SPREAD) -m spark --ignore=tests/cluster --ignore=tests/connect
+	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests $(SPREAD) -m "spark and not long" --ignore=tests/cluster --ignore=tests/connect
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests/cluster
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests/connect
 

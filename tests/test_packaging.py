@@ -51,10 +51,9 @@ def test_the_wheel_holds_every_file_of_the_package(wheel: Path) -> None:
     assert {"LICENSE", "METADATA", "entry_points.txt"} <= metadata
 
 
-@pytest.mark.spark
-@pytest.mark.slow
-def test_the_demo_runs_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
-    """In an environment of its own, which borrows our dependencies but not our source."""
+@pytest.fixture
+def installed(wheel: Path, tmp_path: Path) -> dict[str, str]:
+    """An environment with the wheel in it, which borrows our dependencies but not our source."""
     home = tmp_path / "venv"
     venv.create(home, with_pip=False)
     python = home / "bin" / "python"
@@ -72,9 +71,30 @@ def test_the_demo_runs_from_the_wheel(wheel: Path, tmp_path: Path) -> None:
     where = [python, "-c", "import holdfast; print(holdfast.__file__)"]
     found = subprocess.run(where, env=environment, capture_output=True, text=True, check=True)
     assert Path(found.stdout.strip()).is_relative_to(home)
+    return environment
 
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_profile_from_the_wheel(installed: dict[str, str], tmp_path: Path) -> None:
+    def run(*command: str) -> str:
+        done = subprocess.run(
+            command, cwd=tmp_path, env=installed, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    run("python", "-m", "holdfast.sample", "shop")
+    assert "customer_id, ordered_on" in run("holdfast", "profile", "shop/orders.csv", "--into", "p")
+    run("holdfast", "report", "p", "-o", "page.html")
+    assert "<!doctype html>" in (tmp_path / "page.html").read_text().lower()
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_the_demo_runs_from_the_wheel(installed: dict[str, str]) -> None:
     demo = [ROOT / "tools" / "demo.sh"]
-    result = subprocess.run(demo, env=environment, capture_output=True, text=True, check=False)
+    result = subprocess.run(demo, env=installed, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     commands = [line.split()[2] for line in result.stdout.splitlines() if line.startswith("$ ")]
     assert commands == ["profile", "apply", "apply", "show", "history"]
