@@ -71,6 +71,7 @@ if TYPE_CHECKING:
         Group,
         Quarantine,
         Standing,
+        Suggestion,
         Tally,
     )
     from holdfast.model.explanation import (
@@ -143,6 +144,7 @@ _PLACES = {
     "Group": "model.expectations",
     "Quarantine": "model.expectations",
     "Standing": "model.expectations",
+    "Suggestion": "model.expectations",
     "Tally": "model.expectations",
     "TableRanking": "families.ranking",
     "Limits": "model.limits",
@@ -234,6 +236,7 @@ __all__ = [
     "Standing",
     "StoreError",
     "Stretch",
+    "Suggestion",
     "Superseded",
     "TableDiff",
     "TableRanking",

@@ -39,7 +39,12 @@ from holdfast.model.constraints import (
     Row,
 )
 from holdfast.model.errors import ConflictError, InputError, StoreError
-from holdfast.model.expectations import Expectation, ExpectationChange, Standing
+from holdfast.model.expectations import (
+    Expectation,
+    ExpectationChange,
+    Standing,
+    Suggestion,
+)
 from holdfast.model.explanation import EXAMPLES, Explanation
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options, expect_device
@@ -323,14 +328,15 @@ class Profile:
 
     def expect(
         self,
-        *rules: str,
+        *rules: str | Suggestion,
         severity: str = "error",
         max_error: float = 0.0,
         name: str | None = None,
         file: str | os.PathLike[str] | None = None,
     ) -> Results[ExpectationChange]:
-        """Expect rules to hold from now on, as in ``profile.expect("orders: key(id)")``, or those
-        of a YAML ``file``; a rule that is expected already gets these settings.
+        """Expect rules to hold from now on, as in ``profile.expect("orders: key(id)")``, those of a
+        YAML ``file``, or what is suggested, as in ``profile.expect(*profile.suggest())``; a rule
+        that is expected already gets these settings.
 
         With expectations :meth:`check` and a strict :meth:`apply` are about them alone. How the
         rules stand is returned, with rows that violate those which do not hold. ``severity`` is
@@ -352,13 +358,23 @@ class Profile:
             if name is not None and len(rules) > 1:
                 raise InputError("a name is that of one rule; give the others on their own")
             where = []
-            wanted = [Expectation(rule, severity, max_error, name) for rule in rules]
+            texts = [each.rule if isinstance(each, Suggestion) else each for each in rules]
+            wanted = [Expectation(text, severity, max_error, name) for text in texts]
         # What is wrong with a rule is reported before a session is started.
         flow.expected(self._store, wanted, where)
         runner = self._running()
         with _plain_interrupts():
             changes = flow.expect(runner, self._store, wanted, self._progress)
         return Results(ExpectationChange, changes)
+
+    def suggest(self) -> Results[Suggestion]:
+        """Rules that are worth expecting, of those that hold and that nobody has declared yet: a
+        few of each table, by their scores. No Spark is started."""
+        from holdfast.expectations.suggested import suggested
+
+        now = self.snapshot()
+        version = self._store.read(now.version)
+        return Results(Suggestion, suggested(now, self.ranking_of(now), version))
 
     def expectations(self, version: int | None = None) -> Results[Standing]:
         """The rules that are expected, with how they stand now or in another version."""

@@ -47,6 +47,7 @@ from holdfast.model.expectations import (
     Group,
     Quarantine,
     Standing,
+    Suggestion,
     Tally,
 )
 from holdfast.model.explanation import (
@@ -241,6 +242,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
         "expectations": [
             forms.expectations([Standing(parents, Tally(3, 1, 200))]),
             forms.forgotten(ids),
+            forms.suggestions([Suggestion(ids.rule, f"its grain: {', '.join(reasons)}")]),
         ],
         "check": [{"breaks": forms.check(changes)["breaks"]}],
         "history": [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,87 @@ def test_forget(shop: Path, run: Run) -> None:
     )  # fmt: skip
     assert "no rule is expected" in run("expectations", shop).out
     assert json.loads(run("expectations", shop, "--format", "json").out) == {"expectations": []}
+
+
+SUGGESTED = "orders: key(id)\norders: id not null\n"
+
+
+def versions_of(shop: Path, run: Run) -> int:
+    return len(json.loads(run("history", shop, "--format", "json").out)["versions"])
+
+
+def test_suggestions_are_only_printed_without_a_terminal(shop: Path, run: Run) -> None:
+    told = run("expect", shop, "--suggest")
+    assert (told.code, told.out) == (0, SUGGESTED)
+    assert "nothing was declared" in told.err
+    form = json.loads(run("expect", shop, "--suggest", "--format", "json").out)["suggestions"]
+    assert [each["rule"] for each in form] == SUGGESTED.splitlines()
+    assert form[0]["reason"].startswith("its grain: one column, never null")
+    assert versions_of(shop, run) == 1
+    # What is printed is what expect takes, and is not suggested again.
+    assert run("expect", shop, *told.out.splitlines()).code == 0
+    again = run("expect", shop, "--suggest")
+    assert (again.code, again.out) == (0, "")
+    assert "no rule is suggested" in again.err
+    assert json.loads(run("expect", shop, "--suggest", "--format", "json").out) == {
+        "suggestions": []
+    }
+
+
+def test_all_suggestions_are_taken_with_yes(shop: Path, run: Run) -> None:
+    run("expect", shop, "orders: id  not null", "--severity", "warn")
+    told = run("expect", shop, "--suggest", "--yes", "--quiet")
+    assert (told.code, told.out) == (0, "expected, and holds: orders: key(id)\n")
+    form = json.loads(run("expectations", shop, "--format", "json").out)["expectations"]
+    assert [(each["rule"], each["severity"]) for each in form] == [
+        ("orders: id not null", "warn"), ("orders: key(id)", "error"),
+    ]  # fmt: skip
+    assert json.loads(
+        run("expect", shop, "--suggest", "--yes", "--format", "json").out
+    ) == {"expectations": []}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answers", "declared"),
+    [
+        ("y\ny\n", SUGGESTED.splitlines()),
+        ("n\nyes\n", ["orders: id not null"]),
+        ("what\nn\nn\n", []),
+        ("all\n", SUGGESTED.splitlines()),
+        ("y\nquit\n", ["orders: key(id)"]),
+        ("\n\n", []),  # no is what Enter says
+        ("y\n", []),  # the terminal went away: nobody said that this is all
+    ],
+)
+def test_suggestions_are_asked_for_one_by_one(
+    shop: Path, run: Run, monkeypatch: pytest.MonkeyPatch, answers: str, declared: list[str]
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdin", Terminal(answers))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    told = run("expect", shop, "--suggest", "--severity", "warn")
+    assert told.code == 0
+    assert "its grain: one column, never null" in told.err
+    assert ("y, n, all or quit" in told.err) == answers.startswith("what")
+    form = json.loads(run("expectations", shop, "--format", "json").out)["expectations"]
+    assert [(each["rule"], each["severity"]) for each in form] == [(e, "warn") for e in declared]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (("orders: key(id)", "--suggest"), "--suggest chooses the rules"),
+        (("--from", "rules.yml", "--suggest"), "--suggest chooses the rules"),
+        (("--suggest", "--name", "ids"), "--suggest chooses the rules"),
+        (("orders: key(id)", "--yes"), "--yes takes what --suggest offers"),
+    ],
+)
+def test_suggestions_go_alone(shop: Path, run: Run, arguments: tuple[str, ...], why: str) -> None:
+    told = run("expect", shop, *arguments)
+    assert (told.code, why in told.err) == (2, True)
 
 
 GOOD = """\

@@ -77,6 +77,48 @@ def test_the_grain_of_the_shops_tables(shop: Profile) -> None:
     )
 
 
+def test_a_few_of_the_first_are_suggested(shop: Profile) -> None:
+    found = shop.suggest()
+    assert [each.rule for each in found if each.rule.startswith("orders")] == [
+        "orders: key(order_id)",
+        "orders: order_id not null",
+        "orders(customer_id) in customers(customer_id)",
+        "orders: not (t.order_id <= s.order_id and t.ordered_on > s.ordered_on)",
+        "orders: not (t.ordered_on > t.shipped_on)",
+    ]
+    assert [each.rule for each in found if each.rule.startswith("order_items")] == [
+        "order_items: key(order_id, line_no)",
+        "order_items: order_id not null",
+        "order_items: line_no not null",
+        "order_items(product_id) in products(product_id)",
+        "order_items(order_id) in orders(order_id)",
+        "order_items: quantity -> discount",
+        "order_items: product_id -> unit_price",
+        "order_items: total -> discount",
+        "order_items: not (t.quantity <= s.quantity and t.discount > s.discount)",
+    ]
+    assert {each.rule for each in found} >= {"customers: city -> country"}
+    reasons = {each.rule: each.reason for each in found}
+    assert reasons["orders: key(order_id)"].startswith("its grain: one column, never null")
+    assert reasons["orders: order_id not null"] == "in the grain, and never null"
+    assert reasons["orders(customer_id) in customers(customer_id)"].startswith("a foreign key")
+    assert found.to_arrow().column_names == ["rule", "reason"]
+
+
+def test_what_may_hold_by_chance_is_not_suggested(tmp_path: Path) -> None:
+    few: Rows = [(1, 1, 7), (2, 1, 7), (3, 2, 7)]  # a dependency of three rows says nothing
+    profile = Profile(Shop(tmp_path / "few", 3, few, Options(kinds=("keys", "fds"))).store)
+    assert [each.rule for each in profile.suggest()] == ["t: key(c0)", "t: c0 not null"]
+    none = Profile(Shop(tmp_path / "none", 2, [], Options(kinds=("keys", "fds"))).store)
+    assert none.suggest() == []
+    # A key that breaks as often as it is tried is luck.
+    shop = Shop(tmp_path / "broke", 1, [(1,), (2,)], Options(kinds=("keys",)))
+    for _ in range(2):
+        shop.apply(inserts=[(1,)])
+        shop.apply(deletes=[(1,)])
+    assert Profile(shop.store).suggest() == []
+
+
 def test_rules_come_with_their_reasons(shop: Profile) -> None:
     first = shop.rank("order_items")["denial_constraints"][0]
     assert str(first) == "order_items: not (t.quantity <= s.quantity and t.discount > s.discount)"

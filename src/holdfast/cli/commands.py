@@ -477,6 +477,10 @@ def expect(
         float, _flag("--max-error", "The share that may violate it.", "SHARE")
     ] = 0.0,
     name: Annotated[str | None, _flag("--name", "What the rule is called.", "NAME")] = None,
+    suggest: Annotated[
+        bool, _flag("--suggest", "Offer the best rules that hold, one by one.")
+    ] = False,
+    yes: Annotated[bool, _flag("--yes", "With --suggest: take them all.")] = False,
     output: OutputFormat = Output.TEXT,
     master: Master = None,
     remote: Remote = None,
@@ -486,9 +490,28 @@ def expect(
     verbose: Verbose = False,  # noqa: ARG001
 ) -> int:
     """Expect rules to hold: check, apply and exit codes are then about them."""
+    from holdfast.cli import suggestions
     from holdfast.report import forms, terminal
 
     spark = _spark(master, remote, conf)
+    if suggest or yes:
+        given = bool(rules) or file is not None or name is not None
+        asks = output == Output.TEXT and sys.stdin.isatty() and sys.stderr.isatty()
+        found_rules = suggestions.offered(directory, given=given, suggest=suggest)
+        if not yes and not asks:
+            if output == Output.JSON:
+                _print_json(forms.suggestions(found_rules))
+            else:
+                suggestions.printed(found_rules, quiet=quiet)
+            return 0
+        chosen = found_rules if yes else suggestions.chosen(found_rules)
+        rules = [each.rule for each in chosen]
+        if not rules:
+            if output == Output.JSON:
+                _print_json(forms.expected([]))
+            else:
+                suggestions.nothing(found_rules, quiet=quiet)
+            return 0
     with _committing(directory), _progress(quiet) as progress:
         opened = _open(directory, spark, progress)
         changes = opened.expect(

@@ -70,6 +70,21 @@ class Expectation:
 
 
 @dataclass(frozen=True)
+class Suggestion:
+    """A rule that holds and is not expected yet, with why it may be meant."""
+
+    rule: str
+    reason: str
+
+    def __repr__(self) -> str:
+        return f"<Suggestion {self.rule}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {"rule": self.rule, "reason": self.reason}
+
+
+@dataclass(frozen=True)
 class Tally:
     """How far rows are from a rule: the pairs, or the rows, that violate it, and the share that
     its error is. Of an inclusion that is the share of the distinct values that are missing.

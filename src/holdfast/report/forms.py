@@ -18,7 +18,7 @@ from holdfast.families.parts import Form, Forms, complete_up_to
 from holdfast.families.ranking import TableRanking
 from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff
 from holdfast.model.constraints import AgreeSet
-from holdfast.model.expectations import Expectation, ExpectationChange, Standing
+from holdfast.model.expectations import Expectation, ExpectationChange, Standing, Suggestion
 from holdfast.model.records import to_form
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 
@@ -68,6 +68,11 @@ def check(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None)
 def expected(changes: Iterable[ExpectationChange]) -> Form:
     """Rules that were declared, and how they stand."""
     return {"expectations": [each.to_dict() for each in changes]}
+
+
+def suggestions(offered: Iterable[Suggestion]) -> Form:
+    """Rules that could be declared, and why."""
+    return {"suggestions": [each.to_dict() for each in offered]}
 
 
 def expectations(standings: Iterable[Standing]) -> Form:
