@@ -799,6 +799,7 @@ class Profile:
             points=points,
             values=values,
             ranking=self.ranking_of(now),
+            expectations=self.expectations(now.version),
         )
 
     def report(

@@ -12,6 +12,7 @@ import pytest
 
 from holdfast import Options, Profile, families, flow, sample
 from holdfast.input.row_input import Columns, RowInput
+from holdfast.model.expectations import Expectation
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
@@ -76,6 +77,29 @@ def shop(tmp_path_factory: pytest.TempPathFactory) -> Profile:
         rows = read(FOLDER / day / f"{table}-{kind}.csv", tables[table].schema)
         key = ("order_id",) if kind == "updates" else ()
         applied(profile, table, day, row_key=key, **{kind: rows})
+    return profile
+
+
+@pytest.fixture(scope="session")
+def expecting(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    """Two tables of which rules are expected, not all of which hold; not to be changed."""
+    tables = {
+        "orders": pa.table(
+            {"id": [1, 2, 3, 4], "customer": [7, 8, 9, 9], "day": [1, 1, 2, 3],
+             "note": ["a", "b", None, "c"]}
+        ),
+        "customers": pa.table({"id": [7, 8]}),
+    }  # fmt: skip
+    profile = profiled(tmp_path_factory.mktemp("expecting") / "shop", tables)
+    rules = [
+        Expectation("orders: key(id)"),
+        Expectation("orders: day -> customer"),
+        Expectation(
+            "orders(customer) in customers(id)", "warn", name="every order has its customer"
+        ),
+        Expectation("orders: note not null", max_error=0.5),
+    ]
+    flow.expect(InProcess(), Store.open(profile.path), rules, no_progress)
     return profile
 
 

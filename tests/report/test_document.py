@@ -62,6 +62,50 @@ def test_it_has_what_a_version_says(shop: Profile) -> None:
     assert likeliest["text"] == "order_items(product_id) in products(product_id)"
 
 
+def test_columns_have_their_facts(shop: Profile) -> None:
+    columns = {each["name"]: each for each in table_of(shop.document(), "orders")["columns"]}
+    assert columns["ordered_on"]["facts"]["nulls"] == 0
+    for known in shop.columns("orders"):
+        assert columns[known.name] == {
+            "name": known.name,
+            "type": known.type,
+            "facts": {
+                "nulls": known.nulls,
+                "distinct": known.distinct,
+                "estimated": known.estimated,
+                "minimum": known.minimum,
+                "maximum": known.maximum,
+            },
+        }
+    assert {each["facts"]["estimated"] for each in columns.values()} <= {True, False}
+    without = table_of(shop.document(values=False), "orders")["columns"]
+    assert {*without[0]["facts"]} == {"nulls", "distinct", "estimated"}
+
+
+def test_a_whole_number_that_a_browser_cannot_hold_is_a_text(tmp_path: Path) -> None:
+    rows = pa.table({"id": [-(2**53) + 1, 2**53 + 1]})
+    (column,) = profiled(tmp_path / "p", {"t": rows}).document()["tables"][0]["columns"]
+    assert column["facts"]["minimum"] == -(2**53) + 1
+    assert column["facts"]["maximum"] == "9007199254740993"
+
+
+def test_what_is_expected_stands_there_with_its_state(expecting: Profile) -> None:
+    found = expecting.document(values=False)["expectations"]
+    told = [(each["text"], each["tables"], each["holds"], each["violated_by"]) for each in found]
+    assert told == [
+        ("orders: key(id)", ["orders"], True, None),
+        ("orders: day -> customer", ["orders"], False, "1 pair of rows"),
+        ("orders(customer) in customers(id)", ["orders", "customers"], False,
+         "2 rows without a match: 1 of 3 values missing"),
+        ("orders: note not null", ["orders"], True, "1 row of 4; 50% may be"),
+    ]  # fmt: skip
+    assert [(each["severity"], each["name"]) for each in found[1:3]] == [
+        ("error", None), ("warn", "every order has its customer"),
+    ]  # fmt: skip
+    # Those of an earlier version are those that were expected then.
+    assert expecting.document(version=1)["expectations"] == []
+
+
 def test_the_grain_is_a_key_or_why_there_is_none(shop: Profile, tmp_path: Path) -> None:
     assert table_of(shop.document(), "orders")["grain"]["columns"] == ["order_id"]
     twice = profiled(tmp_path / "p", {"t": pa.table({"a": [1, 1, 2]})})

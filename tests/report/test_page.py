@@ -105,6 +105,36 @@ def test_a_table_has_its_sections(chromium: Browser, url: str) -> None:
     assert chromium.problems == []
 
 
+def test_columns_have_facts_and_rules_their_state(
+    chromium: Browser, url: str, expecting: Profile, tmp_path: Path
+) -> None:
+    chromium.open(f"{url}#/table/orders")
+    assert chromium.texts("section[aria-label=Columns] th")[:6] == [
+        "column", "type", "nulls", "distinct", "minimum", "maximum",
+    ]  # fmt: skip
+    assert chromium.texts("section[aria-label=Columns] tbody tr:first-child td")[:6] == [
+        "order_id", "bigint", "0", "353", "1", "353",
+    ]  # fmt: skip
+    assert "Expectations" not in chromium.texts("section h2")
+    expecting.report(tmp_path / "expecting.html")
+    page = (tmp_path / "expecting.html").as_uri()
+    chromium.open(page)
+    rows = "section[aria-label=Expectations] .row"
+    assert chromium.texts(f"{rows} .state") == ["violated", "violated", "holds", "holds"]
+    assert chromium.texts(f"{rows} .side") == [
+        "1 pair of rows", "2 rows without a match: 1 of 3 values missing, only a warning",
+        "1 row of 4; 50% may be",
+    ]  # fmt: skip
+    chromium.click(f"{rows}:nth-child(2)")
+    assert chromium.texts("dialog h2") == ["every order has its customer"]
+    assert "orders(customer) in customers(id)" in chromium.texts("dialog .rule")[0]
+    assert chromium.texts("dialog .body p")[0].startswith("Does not hold: 2 rows without a match")
+    chromium.press("Escape")
+    chromium.open(f"{page}#/table/customers")
+    assert chromium.texts(f"{rows} .text") == ["every order has its customer"]
+    assert chromium.problems == []
+
+
 def test_a_click_shows_the_rows_behind_a_change(chromium: Browser, url: str) -> None:
     chromium.open(f"{url}#/table/orders")
     chromium.click("section[aria-label=Batches] .row:nth-child(2)")  # tuesday

@@ -15,10 +15,13 @@ from holdfast import families
 from holdfast.families.parts import Form, Part, TablePart
 from holdfast.families.ranking import TableRanking, ranked
 from holdfast.model.changes import Changes, Entry, KindChanges
+from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import Row
+from holdfast.model.expectations import Standing
 from holdfast.model.ranking import Ranked
 from holdfast.report.lives import lives
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.report.standing import how_far
 
 LIMIT = 10_000
 """So many constraints of a list are on the page unless told; how many there are is told beside."""
@@ -29,6 +32,10 @@ the numbers."""
 
 LISTED = 20
 """So many of each list of a change are on the page."""
+
+
+LONGEST = 2**53 - 1
+"""The largest whole number that JavaScript holds."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +60,11 @@ def document(
     points: Mapping[str, Points] | None = None,
     values: bool = True,
     ranking: Mapping[str, TableRanking] | None = None,
+    expectations: Sequence[Standing] = (),
 ) -> Form:
     """The document of a version. ``values``: whether cells of the data are in it: rows that show
-    something, and ``points`` for plots. ``ranking``: what matters first; None: whatever batches say
-    of it."""
+    something, the ends of columns, and ``points`` for plots. ``ranking``: what matters first; None:
+    whatever batches say of it. ``expectations``: those of the version."""
     first_of = ranked(snapshot, snapshot.tables) if ranking is None else ranking
     tables = [
         _table(
@@ -91,6 +99,7 @@ def document(
             for kind in families.named(snapshot.options["kinds"])
         ],
         "values": values,
+        "expectations": [_expectation(each) for each in expectations],
         "tables": tables,
         "lists": across,
         "versions": [
@@ -149,7 +158,7 @@ def _table(
         "rows": table.rows,
         "duplicates": table.duplicates,
         "duplicated": list(table.duplicated) if values else [],
-        "columns": _columns(table),
+        "columns": _columns(table, values),
         "grain": ranking.grain.to_dict(),
         "lists": lists,
         "left_out": {nouns: why for nouns, why in left_out.items() if why},
@@ -157,12 +166,39 @@ def _table(
     }
 
 
-def _columns(table: TableSnapshot) -> list[Form]:
-    """The columns, each with its facts: by their names, as people read them."""
-    return [
-        {"name": name, "type": kind, "facts": {}}
+def _expectation(each: Standing) -> Form:
+    return {
+        **each.to_dict(),
+        "text": each.rule,
+        "tables": list(each.expectation.tables),
+        "violated_by": None if each.violations == 0 else how_far(each),
+    }
+
+
+def _columns(table: TableSnapshot, values: bool) -> list[Form]:
+    """The columns, each with what is known of it."""
+    facts = table.facts or [
+        ColumnFacts(table.name, name, kind)
         for name, kind in zip(table.columns, table.types, strict=True)
     ]
+    return [{"name": each.name, "type": each.type, "facts": _facts(each, values)} for each in facts]
+
+
+def _facts(column: ColumnFacts, values: bool) -> Form:
+    if column.nulls is None:
+        return {}
+    form: Form = {
+        "nulls": column.nulls,
+        "distinct": column.distinct,
+        "estimated": column.estimated,
+    }
+    ends = {"minimum": column.minimum, "maximum": column.maximum} if values else {}
+    return form | {name: _readable(end) for name, end in ends.items()}
+
+
+def _readable(value: Any) -> Any:
+    """A value as a browser reads it: it would round a longer whole number."""
+    return str(value) if isinstance(value, int) and abs(value) > LONGEST else value
 
 
 def _list(

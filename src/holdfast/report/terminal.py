@@ -26,7 +26,6 @@ from holdfast.model.constraints import (
     AgreeSet,
     Constraint,
     FunctionalDependency,
-    InclusionDependency,
     Key,
     Row,
     Rule,
@@ -40,11 +39,11 @@ from holdfast.model.expectations import (
     Quarantine,
     Standing,
     involved,
-    is_of_rows,
 )
 from holdfast.model.explanation import ChangedRows, Example, Explanation, Past
 from holdfast.model.names import listed
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.report.standing import how_far
 from holdfast.screen.page import GAP, WIDEST_CELL, figures
 from holdfast.screen.page import Page as Page
 from holdfast.screen.text import count, moment, plain, share, size, value_text
@@ -408,7 +407,7 @@ def _violated(page: Page, each: ExpectationChange, indent: int) -> None:
     style = _STYLES[kept.severity]
     page.line(_called(kept), style, indent)
     rule = kept.constraint
-    page.line(_how_far(rule, each.after), "", indent + 2)
+    page.line(how_far(each.after), "", indent + 2)
     together = isinstance(rule, Key | FunctionalDependency)
     for group in each.groups[: None if page.limit is None else _GROUPS]:
         if together:
@@ -425,23 +424,6 @@ def _called(kept: Expectation) -> str:
 
 def _shared(rule: Rule, number: int) -> str:
     return f"{count(number, 'row')} {'share it' if isinstance(rule, Key) else 'agree on the left'}"
-
-
-def _how_far(rule: Rule, standing: Standing) -> str:
-    """The violations of a rule in words."""
-    tally, bound = standing.tally, standing.expectation.max_error
-    if tally.violations is None or tally.wrong is None:
-        return "violated by pairs of rows, too many to count"
-    allowed = f"; {share(bound)} may be" if bound else ""
-    number = tally.violations
-    if isinstance(rule, InclusionDependency):
-        values = f"{tally.wrong:,} of {count(tally.total, 'value')} missing"
-        said = f"{count(number, 'row')} without a match: {values}"
-    elif tally.total and is_of_rows(rule):
-        said = f"{count(number, 'row')} of {tally.total:,}"
-    else:
-        said = f"{count(number, 'pair')} of rows"
-    return f"{said}{allowed}"
 
 
 def _briefly(page: Page, outcome: Changes, *, check: bool) -> None:
@@ -478,9 +460,9 @@ def expectations(page: Page, standings: Sequence[Standing]) -> None:
         return
     for each in standings:
         kept = each.expectation
-        state = "holds" if each.holds else f"does not hold ({_how_far(kept.constraint, each)})"
+        state = "holds" if each.holds else f"does not hold ({how_far(each)})"
         if each.holds and each.tally.wrong:
-            state = f"holds ({_how_far(kept.constraint, each)})"
+            state = f"holds ({how_far(each)})"
         severity = "" if kept.severity == ERROR else ", only a warning"
         page.line(_called(kept), "" if each.holds else _STYLES[kept.severity])
         page.line(f"{state}{severity}", "dim" if each.holds else "", 2)

@@ -477,6 +477,29 @@
     return made.element;
   }
 
+  // What is expected, violated rules first, of a table or of all
+
+  function expectations(table) {
+    const urgency = (each) => each.holds ? 2 : each.severity === "error" ? 0 : 1;
+    const mine = (doc.expectations || []).filter((each) => !table || each.tables.includes(table.name)).sort((one, two) => urgency(one) - urgency(two));
+    if (!mine.length) return null;
+    for (const each of mine) each.search = `${each.name || ""} ${each.holds ? "holds" : "violated"}`;
+    const made = section("Expectations", null);
+    const tone = (each) => each.holds ? "good" : each.severity === "error" ? "bad" : "warn";
+    const far = (each) => [each.violated_by, !each.holds && each.severity !== "error" && "only a warning"].filter(Boolean).join(", ");
+    filteredList(made, {label: "Expectations", extra: "expected", most: 8, open: (each) => show(each.name || each.text,
+      each.name && h("div", {class: "rule"}, each.text),
+      h("p", {}, h("span", {class: tone(each)}, each.holds ? "Holds" : "Does not hold"), each.violated_by ? `: ${each.violated_by}.` : "."),
+      h("p", {class: "soft"}, each.severity === "error" ? "A batch that breaks it fails a check." : "A batch that breaks it is only warned of.", each.max_error ? ` An error of ${share(each.max_error)} is allowed.` : ""),
+      h("p", {class: "soft"}, "About ", each.tables.map((name, at) => [at ? ", " : "", h("a", {href: address(name)}, name)]), ".")),
+    draw: (row, each) => {
+      row.append(h("span", {class: `state ${tone(each)}`}, each.holds ? "holds" : "violated"),
+        h("span", {class: "text", title: each.text}, each.name ? each.name : h("code", {}, each.text)));
+      if (far(each)) row.append(h("span", {class: "side", title: far(each)}, far(each)));
+    }}, () => mine, () => mine.length, ["expectation", "expectations"]);
+    return made.element;
+  }
+
   // Columns of a table
 
   function columnsTable(table) {
@@ -492,21 +515,27 @@
       dependencies.some((entry) => entry.rhs === name && !entry.lhs.length) && h("span", {class: "tag"}, "constant"),
       dependencies.filter((entry) => entry.rhs === name && entry.lhs.length === 1 && !keys.some((key) => key.columns.length === 1 && key.columns[0] === entry.lhs[0])).slice(0, 3)
         .map((entry) => h("span", {class: "tag"}, `determined by ${entry.lhs[0]}`))];
-    const extra = [...new Set(table.columns.flatMap((column) => Object.keys(column.facts || {})))];
+    const extra = [...new Set(table.columns.flatMap((column) => Object.keys(column.facts || {})))].filter((name) => name !== "estimated");
     const body = h("tbody");
     const update = () => {
       const wanted = asked();
       const left = table.columns.filter((column) => wanted.every((word) => `${column.name} ${column.type}`.toLowerCase().includes(word)));
       const some = left.length ? left : table.columns;
       body.replaceChildren(...some.map((column) => h("tr", {}, h("td", {}, h("code", {}, column.name)), h("td", {class: "soft"}, column.type),
-        extra.map((name) => h("td", {class: "num"}, fact((column.facts || {})[name]))), h("td", {}, roles(column.name)))));
+        extra.map((name) => h("td", {class: `num${isEnd(name) ? " limit" : ""}`}, fact(name, column.facts || {}))), h("td", {}, roles(column.name)))));
     };
     filtered.push(update);
     update();
     made.element.append(h("div", {class: `panel scroll ${table.columns.length > 16 ? "tall" : ""}`, tabindex: table.columns.length > 16 ? "0" : null, role: "region", "aria-label": `Columns of ${table.name}`}, h("table", {}, h("thead", {}, h("tr", {}, h("th", {scope: "col"}, "column"), h("th", {scope: "col"}, "type"), extra.map((name) => h("th", {scope: "col", class: "num"}, name)), h("th", {scope: "col"}, ""))), body)));
     return made.element;
   }
-  const fact = (value) => value === null || value === undefined ? "" : typeof value === "number" ? (Number.isInteger(value) ? number(value) : String(+value.toPrecision(4))) : cell(value);
+  const isEnd = (name) => name === "minimum" || name === "maximum";
+  const fact = (name, facts) => {
+    const value = facts[name];
+    if (value === null || value === undefined) return "";
+    if (isEnd(name)) { const shown = cell(value); return h("span", {title: shown}, shown); }  // a value of the data, as it is
+    return typeof value === "number" ? `${name === "distinct" && facts.estimated ? "about " : ""}${number(value)}` : cell(value);
+  };
 
   function referencesOf(table) {
     const likely = (each) => each.entries.length && "score" in each.entries[0] ? 0 : 1;
@@ -639,7 +668,7 @@
     const rows = doc.tables.reduce((sum, table) => sum + table.rows, 0);
     return [h("h1", {}, doc.name), h("p", {class: "lead"}, `Version ${doc.version} of ${moment(doc.created)} UTC. ${nulls}`),
       h("div", {class: "facts"}, h("div", {}, h("b", {}, number(doc.tables.length)), h("span", {}, doc.tables.length === 1 ? "table" : "tables")), h("div", {}, h("b", {}, number(rows)), h("span", {}, rows === 1 ? "row" : "rows")), counts),
-      diagram(), tablesTable(), history(null)];
+      expectations(null), diagram(), tablesTable(), history(null)];
   }
   function tablePage(table) {
     const shown = new Set();
@@ -654,7 +683,7 @@
       h("div", {class: "facts"}, facts.map(([count, nouns]) => h("div", {}, h("b", {}, number(count)), h("span", {}, count === 1 ? nouns[0] : nouns[1])))),
       table.duplicates ? h("div", {class: "note bad"}, h("p", {}, `${plural(table.duplicates, ROWS)} ${table.duplicates === 1 ? "repeats" : "repeat"} another one. The keys below would hold without them.`), table.duplicated.length ? rowsTable(table.duplicated, [], table) : null) : null,
       Object.entries(table.left_out).map(([nouns, why]) => h("div", {class: "note"}, `${capital(nouns)} were not searched for: ${why}.`)),
-      columnsTable(table), h("div", {class: "two"}, pairs), dependencies.map((each) => matrix(table, each)), rulesFound.map((each) => rules(table, each)),
+      expectations(table), columnsTable(table), h("div", {class: "two"}, pairs), dependencies.map((each) => matrix(table, each)), rulesFound.map((each) => rules(table, each)),
       h("div", {class: "two"}, referencesOf(table)), lifetimes(table), history(table)];
   }
   function current() {
