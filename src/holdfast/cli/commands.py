@@ -497,20 +497,20 @@ def expect(
     if suggest or yes:
         given = bool(rules) or file is not None or name is not None
         asks = output == Output.TEXT and sys.stdin.isatty() and sys.stderr.isatty()
-        found_rules = suggestions.offered(directory, given=given, suggest=suggest)
+        offers = suggestions.offered(directory, given=given, suggest=suggest)
         if not yes and not asks:
             if output == Output.JSON:
-                _print_json(forms.suggestions(found_rules))
+                _print_json(forms.suggestions(offers))
             else:
-                suggestions.printed(found_rules, quiet=quiet)
+                suggestions.printed(offers, quiet=quiet)
             return 0
-        chosen = found_rules if yes else suggestions.chosen(found_rules)
+        chosen = offers if yes else suggestions.chosen(offers)
         rules = [each.rule for each in chosen]
         if not rules:
             if output == Output.JSON:
                 _print_json(forms.expected([]))
             else:
-                suggestions.nothing(found_rules, quiet=quiet)
+                suggestions.nothing(offers, quiet=quiet)
             return 0
     with _committing(directory), _progress(quiet) as progress:
         opened = _open(directory, spark, progress)

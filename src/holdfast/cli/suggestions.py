@@ -31,42 +31,42 @@ def offered(directory: str, *, given: bool, suggest: bool) -> Sequence[Suggestio
     return Profile.open(directory).suggest()
 
 
-def printed(found: Sequence[Suggestion], *, quiet: bool) -> None:
+def printed(offers: Sequence[Suggestion], *, quiet: bool) -> None:
     """One rule a line, as ``expect`` takes it."""
     page = Page(sys.stdout, everything=True)
-    for each in found:
+    for each in offers:
         page.line(plain(each.rule))
-    if found and not quiet:
-        them = "it" if len(found) == 1 else "them all"
-        rules = count(len(found), "rule")
+    if offers and not quiet:
+        them = "it" if len(offers) == 1 else "them all"
+        rules = count(len(offers), "rule")
         Page(sys.stderr).line(
             f"{rules} suggested; nothing was declared. --yes declares {them}", "dim"
         )
-    elif not found:
-        nothing(found, quiet=quiet)
+    elif not offers:
+        nothing(offers, quiet=quiet)
 
 
-def nothing(found: Sequence[Suggestion], *, quiet: bool) -> None:
+def nothing(offers: Sequence[Suggestion], *, quiet: bool) -> None:
     """Say why nothing was declared."""
     if not quiet:
-        why = "nothing was declared" if found else "no rule is suggested that is not expected yet"
+        why = "nothing was declared" if offers else "no rule is suggested that is not expected yet"
         Page(sys.stderr).line(why, "dim")
 
 
-def chosen(found: Sequence[Suggestion]) -> list[Suggestion]:
+def chosen(offers: Sequence[Suggestion]) -> list[Suggestion]:
     """Those that somebody at a terminal says yes to; nothing, if the terminal ends before that."""
     page = Page(sys.stderr)
     taken: list[Suggestion] = []
-    for place, each in enumerate(found):
+    for place, each in enumerate(offers):
         page.line(plain(each.rule))
         page.line(plain(each.reason), "dim", 2)
-        answer = _answer(place + 1, len(found))
+        answer = _answer(place + 1, len(offers))
         if answer is None:
             return []
         if answer == "quit":
             break
         if answer == "all":
-            return [*taken, *found[place:]]
+            return [*taken, *offers[place:]]
         if answer == "y":
             taken.append(each)
     return taken

@@ -47,13 +47,13 @@ def suggested(
     """The rules of each table that are likely meant and that nobody has declared yet."""
     columns = {name: Columns.stored(each.columns) for name, each in version.tables.items()}
     expected = {each.rule for each in version.expectations}
-    found: dict[str, Suggestion] = {}
+    suggestions: dict[str, Suggestion] = {}
     for name, ranking in rankings.items():
         for text, reason in _of_table(snapshot.tables[name], ranking):
             rule = canonical(text, columns)
             if rule not in expected:
-                found.setdefault(rule, Suggestion(rule, reason))
-    return list(found.values())
+                suggestions.setdefault(rule, Suggestion(rule, reason))
+    return list(suggestions.values())
 
 
 def _of_table(table: TableSnapshot, ranking: TableRanking) -> Iterator[tuple[str, str]]:
