@@ -25,7 +25,7 @@ run 'holdfast apply shop/ --table orders --inserts tuesday/orders-inserts.csv --
 say 'Order 353 was put on the wrong day. Wednesday corrects it, and the key holds again.'
 run 'holdfast apply shop/ --table orders --updates wednesday/orders-updates.csv \
     --row-key order_id --batch-id wednesday'
-say 'What is known now: the keys, and the largest sets of columns that are none, with the proof.'
+say 'What is known now, what matters first: what a row is, its keys, its parents.'
 run 'holdfast show shop/ --table orders'
 say 'And how it came to be.'
 run 'holdfast history shop/'
