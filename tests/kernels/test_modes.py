@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 MODES = ["NUMBA_DISABLE_JIT", "HOLDFAST_BOUNDS"]
 
-# Seconds for each table when interpreted. Kernels of several words are tried without it, too.
+# Seconds for each table. Kernels of several words are tried without it, too.
 WIDE = "tests/pipeline/test_law.py::test_more_columns_than_a_word_has_bits"
 
 
@@ -37,9 +37,8 @@ def run(mode: str, examples: int, *more: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", MODES)
-def test_kernels_and_a_share_of_the_law(mode: str) -> None:
-    run(mode, 5, *(["--deselect", WIDE] if mode == "NUMBA_DISABLE_JIT" else []))
+def test_kernels_and_a_share_of_the_law() -> None:
+    run("HOLDFAST_BOUNDS", 5, "--deselect", WIDE)
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ from holdfast.evidence import strategy as ways
 from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.errors import InputError, SchemaError, UnknownTableError
 from holdfast.model.options import Options
+from holdfast.tasks.runner import InProcess
 from tests import oracle
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import KINDS, Shop, folder, small_limits
@@ -183,7 +184,10 @@ def test_bounds_that_make_no_sense(tmp_path: Path) -> None:
         profile.agree_sets("t", since=1, at=1)
 
 
-def test_errors_are_asked_for_as_constraints_are_printed(tmp_path: Path) -> None:
+def test_errors_are_asked_for_as_constraints_are_printed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Profile, "_running", lambda _profile: InProcess())
     rows: Rows = [(1, 1), (1, 2), (2, 2), (3, 3)]
     shop = Shop(tmp_path / "p", 2, rows, Options(kinds=("keys", "fds")))
     profile = Profile.open(shop.store.path)

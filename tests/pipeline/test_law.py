@@ -179,6 +179,7 @@ def test_more_columns_than_a_word_has_bits(
 
 
 @law(5)
+@pytest.mark.slow
 @given(data=st.data(), options=OPTIONS, seed=st.integers(0, 2**32 - 1))
 def test_groups_larger_than_are_compared_in_full(
     data: st.DataObject, options: Options, seed: int
