@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from holdfast.expectations import state
 from holdfast.expectations.rules import Agreeing, Contained, Measure, OfPairs, OfRows
 from holdfast.expectations.state import Expected
-from holdfast.expectations.tuples import Rows, cells_of
+from holdfast.expectations.tuples import cells_of
 from holdfast.expectations.violating import cells_in, sides_of, taking_part
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import violations
@@ -31,7 +31,7 @@ from holdfast.model.errors import InputError
 from holdfast.model.expectations import ExpectationChange, Quarantine
 from holdfast.store.run import Run
 from holdfast.table.batch import Batch, BatchIntake, change_rows, without
-from holdfast.table.change import RowChange
+from holdfast.table.change import RowChange, Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import quarantine as tasks
@@ -180,14 +180,14 @@ def _new_rows(run: Run, after: Expected, place: int, changes: Mapping[str, RowCh
     """The rows of the batch that take part in violations of a rule."""
     rule = after.measures[place]
     name = rule.left.table if isinstance(rule, Contained) else rule.table
-    if name not in changes or not Rows(changes[name].after, changes[name].added).count:
+    if name not in changes or not changes[name].arrived.count:
         return _Found(name, place, _NOBODY, _NOBODY)
     return _Found(name, place, *_violating(run, after, rule, changes[name]))
 
 
 def _violating(run: Run, after: Expected, rule: Measure, change: RowChange) -> tuple[I64, I64]:
     """Rows that violate a rule, and what they clash with."""
-    new = Rows(change.after, change.added)
+    new = change.arrived
     if isinstance(rule, OfRows):
         view = change.after.view(run.store.path, run.options, change.added)
         most, schema = change.after.rows, change.after.columns.schema
@@ -246,7 +246,7 @@ def _agreeing(run: Run, after: Expected, rule: Agreeing, change: RowChange) -> t
         return _NOBODY, _NOBODY
     lhs, both = sides_of(after, rule)
     wanted, at = np.unique(codes, axis=0, return_inverse=True)
-    everybody = Rows(table, table.segments)
+    everybody = Rows.living(table)
     calls = []
     for view in shares(table.view(run.store.path, run.options), run.runner.tasks):
         one, two = (cells_in(run, everybody, each, view) for each in (lhs, both))
@@ -302,9 +302,7 @@ def _taken_away(
         return none
     change = changes[name]
     left, right = (after.tuples.side(side) for side in rule.sides)
-    touched = set((change.gone >> 32).tolist())
-    segments = tuple(s for s in change.before.segments if s.number in touched)
-    gone = cells_of(run, Rows(change.before, segments, change.gone), [right])
+    gone = cells_of(run, change.departed, [right])
     runs = after.tuples.record.runs
     calls: list[Call] = [
         (
@@ -320,7 +318,7 @@ def _taken_away(
     if not len(taken):
         return none
     wanted, at = np.unique(codes, axis=0, return_inverse=True)
-    children = cells_of(run, Rows(tables[left.table], tables[left.table].segments), [left])
+    children = cells_of(run, Rows.living(tables[left.table]), [left])
     calls = [
         (tuple_tasks.gather, tuple_tasks.Gather(replace(children, view=view), wanted, 1))
         for view in shares(children.view, run.runner.tasks)
@@ -335,10 +333,8 @@ def _taken_away(
 
 def _asking(run: Run, intake: BatchIntake, change: RowChange, taken: I64) -> tuple[I64, I64]:
     """The ids of all requests that mean rows which were taken away, and which of these it is."""
-    touched = set((taken >> 32).tolist())
-    segments = tuple(s for s in change.before.segments if s.number in touched)
-    rows = Rows(change.before, segments, taken)
-    table = replace(change.before, segments=segments)
+    rows = Rows.at(change.before, taken)
+    table = replace(change.before, segments=rows.segments)
     calls: list[Call] = []
     for request in intake.requests:
         own = replace(table, columns=request.own, segments=request.segments)

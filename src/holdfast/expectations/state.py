@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from holdfast.expectations import pairs, tuples
 from holdfast.expectations.rules import Contained, Measure, OfPairs, OfRows, measure
-from holdfast.expectations.tuples import Rows, Tuples
+from holdfast.expectations.tuples import Tuples
 from holdfast.model.commits import Commit, TuplesRecord
 from holdfast.model.expectations import Expectation, Standing, Tally
 from holdfast.model.options import Options
 from holdfast.store.run import Run
-from holdfast.table.change import RowChange
+from holdfast.table.change import RowChange, Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import tuples as tasks
@@ -71,7 +71,7 @@ def declared(
         if each.rule in known
     }
     new = [place for place in range(len(wanted)) if place not in numbers]
-    numbers |= _of_rows(run, measures, new, [Rows(t, t.segments) for t in tables.values()])
+    numbers |= _of_rows(run, measures, new, [Rows.living(t) for t in tables.values()])
     for name, table in tables.items():
         mine = _about_pairs(measures, name, new)
         counts = pairs.declared(run, table, [rule for _, rule in mine])
@@ -95,11 +95,7 @@ def changed(
     run: Run, before: Expected, changes: Sequence[RowChange], tables: Mapping[str, Table]
 ) -> Expected:
     """After batches; ``tables`` are all of them, as they are afterwards."""
-    rows = []
-    for change in changes:
-        of_gone = set((change.gone >> 32).tolist())
-        touched = tuple(s for s in change.before.segments if s.number in of_gone)
-        rows += [Rows(change.after, change.added), Rows(change.before, touched, change.gone)]
+    rows = [some for change in changes for some in (change.arrived, change.departed)]
     counted = tuples.changed(run, before.tuples, rows)
     numbers = {place: each.tally.violations for place, each in enumerate(before.standings)}
     for place, more in _of_rows(run, before.measures, [*numbers], rows).items():

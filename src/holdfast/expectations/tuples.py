@@ -15,13 +15,13 @@ from holdfast.model import thresholds
 from holdfast.model.commits import ReferenceRecord, SideRecord, TuplesRecord, ValueRun
 from holdfast.model.errors import StoreError
 from holdfast.store.run import Run
+from holdfast.table.change import Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import tuples as tasks
 from holdfast.tasks import values
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call
-from holdfast.tasks.segments import Segment
 from holdfast.tasks.values import Attribute, Cells, cut, family
 
 I64 = NDArray[np.int64]
@@ -29,20 +29,6 @@ U64 = NDArray[np.uint64]
 
 SHOWN = 8
 """Tuples that violate a rule and are remembered, to show their rows."""
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of a table that came (``ids`` is None: all that live in the segments) or that went."""
-
-    table: Table
-    segments: tuple[Segment, ...]
-    ids: I64 | None = None
-
-    @property
-    def count(self) -> int:
-        """How many."""
-        return sum(s.live for s in self.segments) if self.ids is None else self.ids.size
 
 
 @dataclass(frozen=True)
@@ -76,7 +62,7 @@ def declared(
     known = {each.number for each in before.record.sides}
     after = only(before, measures)
     fresh = [each for each in after.record.sides if each.number not in known]
-    rows = [Rows(table, table.segments) for table in tables.values()]
+    rows = [Rows.living(table) for table in tables.values()]
     return _counted(run, after.record, fresh, rows)
 
 

@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from holdfast.expectations import pairs
 from holdfast.expectations.rules import Agreeing, Contained, OfPairs, OfRows
 from holdfast.expectations.state import SHOWN, Expected, tested
-from holdfast.expectations.tuples import Rows, cells_of
+from holdfast.expectations.tuples import cells_of
 from holdfast.families.denial_constraints.predicates import atoms_of, denial_of, space_of
 from holdfast.model.commits import SideRecord
 from holdfast.model.comparisons import agreements
 from holdfast.model.constraints import FunctionalDependency, Key, Row
 from holdfast.model.expectations import Group
 from holdfast.store.run import Run
+from holdfast.table.change import Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
@@ -168,7 +169,7 @@ def _gathered(run: Run, table: Table, side: SideRecord, codes: U64) -> list[tupl
     if not len(codes):
         return []
     codes = np.unique(codes, axis=0)
-    cells = cells_of(run, Rows(table, table.segments), [side])
+    cells = cells_of(run, Rows.living(table), [side])
     calls: list[Call] = [
         (tasks.gather, tasks.Gather(replace(cells, view=share), codes, ROWS))
         for share in shares(cells.view, run.runner.tasks)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,49 +18,28 @@ from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store.run import Destination
+from holdfast.table.change import Rows
 from holdfast.table.placement import shares
-from holdfast.table.state import Table
 from holdfast.tasks import values as tasks
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.segments import Segment
 from holdfast.tasks.values import Cells, cut
 
 I64 = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Change:
-    """Rows that came (``ids`` is None: all that live in the segments) or that went."""
-
-    table: Table
-    segments: tuple[Segment, ...]
-    ids: I64 | None = None
-
-    @property
-    def rows(self) -> int:
-        """How many."""
-        return sum(s.live for s in self.segments) if self.ids is None else self.ids.size
-
-
-def gone(table: Table, ids: I64) -> Change:
-    """Rows that were deleted from a table, which still has their words."""
-    numbers = set((ids >> 32).tolist())
-    return Change(table, tuple(s for s in table.segments if s.number in numbers), ids)
-
-
 def changed(
     runner: Runner,
     before: Inclusion,
-    changes: Iterable[Change],
+    changes: Iterable[Rows],
     destination: Destination,
     options: Options,
     progress: Progress,
 ) -> Inclusion:
     """The state after rows came and went, in one job, or two where there are many."""
-    changes = [change for change in changes if change.rows]
+    changes = [change for change in changes if change.count]
     cells = [(change, cells_of(before, change, destination, options)) for change in changes]
-    size = sum(change.rows * len(each.attributes) for change, each in cells)
+    size = sum(change.count * len(each.attributes) for change, each in cells)
     progress("values", cells=size)
     if not size:
         return before
@@ -93,7 +72,7 @@ def changed(
     return replace(after, runs=(*before.runs, *([added] if added.entries else [])))
 
 
-def cells_of(state: Inclusion, change: Change, destination: Destination, options: Options) -> Cells:
+def cells_of(state: Inclusion, change: Rows, destination: Destination, options: Options) -> Cells:
     table = change.table
     numbers = [n for n, each in enumerate(state.attributes) if each.table == table.name]
     attributes = tuple(

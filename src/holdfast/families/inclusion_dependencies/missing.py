@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.families.inclusion_dependencies.changes import Change, cells_of
+from holdfast.families.inclusion_dependencies.changes import cells_of
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.model.constraints import Attribute
 from holdfast.model.options import Options
 from holdfast.store.run import Destination
+from holdfast.table.change import Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import values as tasks
@@ -48,7 +49,7 @@ def missing(
     codes = np.concatenate([task_result.arrays["codes"] for task_result in task_results])[:most]
     if not len(codes):
         return np.empty(0, np.int64)
-    cells = cells_of(state, Change(table, table.segments), destination, options)
+    cells = cells_of(state, Rows.living(table), destination, options)
     column = table.columns.names.index(pair[0].column)
     cells = replace(cells, attributes=cells.attributes[column : column + 1])
     calls = [

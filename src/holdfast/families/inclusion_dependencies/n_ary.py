@@ -16,18 +16,17 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.input.row_input import Columns
 from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
 from holdfast.model.constraints import EMPTY, HOLDS, REFUTED
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store.run import Destination
+from holdfast.table.change import Rows
 from holdfast.table.placement import shares
 from holdfast.tasks import values as tasks
 from holdfast.tasks.encode import layout
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.segments import Segment
 from holdfast.tasks.values import Cells, cut, family
 from holdfast.tasks.view import View
 
@@ -80,20 +79,6 @@ Verdicts = dict[Candidate, Verdict]
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Some rows of a table: the living ones, or those with the given ids."""
-
-    columns: Columns
-    segments: tuple[Segment, ...]
-    ids: I64 | None = None
-
-    @property
-    def count(self) -> int:
-        """How many."""
-        return sum(s.live for s in self.segments) if self.ids is None else self.ids.size
-
-
-@dataclass(frozen=True)
 class Batch:
     """What a batch did to a table."""
 
@@ -121,12 +106,12 @@ class Search:
 
     def cells(self, rows: Rows, sides: Iterable[tuple[int, Side]]) -> Cells:
         """Rows seen as tuples, one attribute for each side, with its number."""
-        schema = rows.columns.schema
+        schema = rows.table.columns.schema
         attributes = tuple(
             tasks.Attribute(
                 number,
                 columns,
-                tuple(family(rows.columns.types[c], schema.field(c).type) for c in columns),
+                tuple(family(rows.table.columns.types[c], schema.field(c).type) for c in columns),
             )
             for number, (_, columns) in sides
         )

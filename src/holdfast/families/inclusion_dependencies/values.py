@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from holdfast.families.inclusion_dependencies import changes, compaction, storage, verify
-from holdfast.families.inclusion_dependencies.changes import Change
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
-from holdfast.families.inclusion_dependencies.n_ary import Batch, Rows, Search
+from holdfast.families.inclusion_dependencies.n_ary import Batch, Search
 from holdfast.store.run import Run
-from holdfast.table.change import RowChange
+from holdfast.table.change import RowChange, Rows
 from holdfast.table.state import Table
 
 
@@ -26,13 +25,12 @@ def changed(
     """After a batch: merged with the values of the new rows, those of the deleted ones extracted.
     ``changed`` are the tables that it changes, ``tables`` all of them, as they are afterwards."""
     with run.stage("values"):
-        rows: list[Change] = []
+        rows: list[Rows] = []
         batches: dict[str, Batch] = {}
         for each in changed:
-            both = Change(each.after, each.added), changes.gone(each.before, each.gone)
-            rows += both
-            added, gone = (Rows(some.table.columns, some.segments, some.ids) for some in both)
-            batches[each.after.name] = Batch(added, gone)
+            batch = Batch(each.arrived, each.departed)
+            rows += [batch.added, batch.gone]
+            batches[each.after.name] = batch
         after = changes.changed(
             run.runner, before, rows, run.destination, run.options, run.progress
         )
@@ -57,13 +55,13 @@ def differences(
 
 
 def _of_rows(run: Run, none: Inclusion, tables: Mapping[str, Table]) -> Inclusion:
-    rows = [Change(table, table.segments) for table in tables.values()]
+    rows = [Rows.living(table) for table in tables.values()]
     unary = changes.changed(run.runner, none, rows, run.destination, run.options, run.progress)
     return changes.with_tuples(_search(run, tables), unary, {}, {}, run.progress)
 
 
 def _search(run: Run, tables: Mapping[str, Table]) -> Search:
-    rows = {name: Rows(table.columns, table.segments) for name, table in tables.items()}
+    rows = {name: Rows.living(table) for name, table in tables.items()}
     return Search(run.runner, run.destination, run.options, rows)
 
 
