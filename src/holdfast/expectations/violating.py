@@ -27,7 +27,7 @@ from holdfast.tasks import quarantine as parts
 from holdfast.tasks import tuples as tasks
 from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.values import Cells, cut
+from holdfast.tasks.values import Cells, Missing, cut, missing
 from holdfast.tasks.view import View
 
 I64 = NDArray[np.int64]
@@ -78,8 +78,8 @@ def _lacking(run: Run, expected: Expected, reference: tuple[int, int]) -> U64:
     count = max([1, *(len(each.parts) for each in runs)])
     calls: list[Call] = [
         (
-            tasks.lacking,
-            tasks.Lacking(run.store.path, cut(k, count), cut(k + 1, count), runs, reference, SHOWN),
+            missing,
+            Missing(run.store.path, cut(k, count), cut(k + 1, count), runs, *reference, SHOWN),
         )
         for k in range(count)
     ]

@@ -18,11 +18,10 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import values, violations
 from holdfast.kernels.violations import Term
-from holdfast.model.commits import ValueRun
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import live_positions
-from holdfast.tasks.values import Cells, found_at, same_codes, slices, written
+from holdfast.tasks.values import Cells, Changed, found_at, written
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -34,34 +33,12 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Recount:
-    """Change the counts of tuples whose codes are in a range.
+class Recount(Changed):
+    """Change the counts of tuples whose codes are in a range."""
 
-    What changed is in runs, or in rows that are counted here.
-    """
-
-    root: str
-    prefix: str
-    low: int
-    high: int
-    changed: tuple[ValueRun, ...]
-    cells: tuple[Cells, ...]
-    before: tuple[ValueRun, ...]
     sides: int  # their numbers are below
     references: tuple[tuple[int, int], ...]
     shown: int  # codes of each side and reference that are shown, of tuples that violate something
-
-
-@dataclass(frozen=True)
-class Lacking:
-    """Tuples of one side that another lacks, in a range of codes; at most so many."""
-
-    root: str
-    low: int
-    high: int
-    runs: tuple[ValueRun, ...]
-    reference: tuple[int, int]
-    most: int
 
 
 @dataclass(frozen=True)
@@ -95,25 +72,13 @@ class Tested:
 
 def recount(item: Recount) -> Iterator[TaskResult]:
     """Write what changed, and tell by how much the sums changed."""
-    root = Path(item.root)
-    blocks = [block for cells in item.cells for block in cells.blocks()]
-    blocks += slices(root, item.changed, item.low, item.high)
-    delta = values.merged(blocks)
-    old = same_codes(root, item.before, item.low, item.high, values.distinct_codes(delta))
+    delta, old = item.entries()
     new = values.merged([old, delta])
-    task_result = written(root, item.prefix, delta)
+    task_result = written(Path(item.root), item.prefix, delta)
     task_result.facts["wrong"] = bool((new[:, 3].view(np.int64) < 0).any())
     before, after = (_sums(entries, item) for entries in (old, new))
     arrays = {name: after[name] - before[name] for name in after}
     yield TaskResult(task_result.facts, {**arrays, **_violating(new, delta, item)})
-
-
-def lacking(item: Lacking) -> Iterator[TaskResult]:
-    """The codes of the tuples."""
-    blocks = slices(Path(item.root), item.runs, item.low, item.high)
-    entries = values.merged([each[np.isin(each[:, 2], item.reference)] for each in blocks])
-    ((of_left, is_contained),) = _references(entries, (item.reference,))
-    yield TaskResult({}, {"codes": entries[of_left[~is_contained][: item.most], :2]})
 
 
 def _sums(entries: U64, item: Recount) -> dict[str, I64]:

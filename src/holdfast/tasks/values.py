@@ -162,11 +162,9 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Move:
-    """What becomes of the values that changed and whose codes are in a range.
-
-    What changed is in runs, or in rows that are counted here.
-    """
+class Changed:
+    """Entries that changed and whose codes are in a range: in runs, or in rows that are counted
+    here. ``before`` are the runs until now."""
 
     root: str
     prefix: str
@@ -175,6 +173,21 @@ class Move:
     changed: tuple[ValueRun, ...]
     cells: tuple[Cells, ...]
     before: tuple[ValueRun, ...]
+
+    def entries(self) -> tuple[U64, U64]:
+        """By how much entries changed, and what was there of the same codes."""
+        root = Path(self.root)
+        blocks = [block for cells in self.cells for block in cells.blocks()]
+        blocks += slices(root, self.changed, self.low, self.high)
+        delta = values.merged(blocks)
+        codes = values.distinct_codes(delta)
+        return delta, same_codes(root, self.before, self.low, self.high, codes)
+
+
+@dataclass(frozen=True)
+class Move(Changed):
+    """What becomes of the values that changed and whose codes are in a range."""
+
     words: int  # of a mask over all attributes
     frequencies: bool  # without them only arrivals are kept
 
@@ -297,17 +310,13 @@ def count(item: Count) -> Iterator[TaskResult]:
 
 def move(item: Move) -> Iterator[TaskResult]:
     """Write what changed, and tell how many values move between clusters."""
-    root = Path(item.root)
-    blocks = [block for cells in item.cells for block in cells.blocks()]
-    blocks += slices(root, item.changed, item.low, item.high)
-    delta = values.merged(blocks)
-    old = same_codes(root, item.before, item.low, item.high, values.distinct_codes(delta))
+    delta, old = item.entries()
     with np.errstate(over="ignore"):
         masks, counts, wrong = values.transitions(delta, old, item.words)
     if not item.frequencies:
         delta = delta[values.arrivals(delta, old)]
         delta[:, 3] = 1
-    task_result = written(root, item.prefix, delta, item.frequencies)
+    task_result = written(Path(item.root), item.prefix, delta, item.frequencies)
     task_result.facts["wrong"] = bool(wrong)
     yield TaskResult(task_result.facts, {"masks": masks, "counts": counts})
 
