@@ -117,16 +117,16 @@ def _csv(session: SparkSession, source: Source) -> RowInput:
     # Folders are looked through and lines end as where headers are looked for.
     reader = session.read.option("recursiveFileLookup", "true").option("lineSep", "\n")
     read = reader.text(_for_spark(source.path), wholetext=whole)
-    # A file is an even number, plus one in its first block, which begins with its header.
-    start = f.when(f.col("_metadata.file_block_start") == 0, 1).otherwise(0).cast("long")
-    origin = _origin(f.col("_metadata.file_path")).bitwiseOR(start)
-    line = f.col("value").cast("binary")  # the bytes as they are, whatever they encode
-    if not whole:
-        line = f.concat(line, f.lit(b"\n"))
+    # In SQL, one call to Spark and not one for every operator: batches feel the difference.
+    # The bytes as they are, whatever they encode.
+    line = "cast(value AS binary)" if whole else "concat(cast(value AS binary), X'0A')"
+    # What ``_origin`` tells, plus one in the first block of a file, which begins with its header.
+    first = "CASE WHEN _metadata.file_block_start = 0 THEN 1L ELSE 0L END"
+    origin = f"xxhash64(_metadata.file_path) & -2L | {first}"
     return RowInput(
         source.path,
         columns,
-        read.select(line.alias("line"), origin.alias("origin")),
+        read.selectExpr(f"{line} AS line", f"{origin} AS origin"),
         source.stored(),
         lines=dialect,
         header=source.header,
