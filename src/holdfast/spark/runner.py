@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import types as t
 
 from holdfast.spark.jobs import collect
 from holdfast.spark.session import is_own
@@ -22,7 +23,14 @@ from holdfast.tasks.runner import Call, Reader
 
 Batches = Iterator[pa.RecordBatch]
 
-_RESULT = "item long, facts string, arrays binary"
+# As types, not in words: Spark would parse those for every job.
+_RESULT = t.StructType(
+    [
+        t.StructField("item", t.LongType()),
+        t.StructField("facts", t.StringType()),
+        t.StructField("arrays", t.BinaryType()),
+    ]
+)
 _DEFAULT_TASKS = 8
 _ANSWER = -1
 """The item of a worker's answer about the shared folder."""
@@ -43,6 +51,7 @@ class SparkRunner:
         self.tasks = tasks or _cores(session)
         self.here, self.gpus = _is_local(session), _gpus(session)
         self._tokens: str | None = None
+        self._numbers: dict[int, DataFrame] = {}
         if not is_own(session):
             prepare(session, self.tasks)
 
@@ -66,11 +75,17 @@ class SparkRunner:
 
         def frame(trial: Trial | None) -> DataFrame:
             work = _dealt(calls, count, trial)
-            return self.session.range(0, count, 1, count).mapInArrow(work, _RESULT)
+            return self._numbered(count).mapInArrow(work, _RESULT)
 
         for item, task_result in self._collect(frame):
             results[item].append(task_result)
         return results
+
+    def _numbered(self, count: int) -> DataFrame:
+        """So many partitions, with their number each; made once."""
+        if count not in self._numbers:
+            self._numbers[count] = self.session.range(0, count, 1, count)
+        return self._numbers[count]
 
     def read(self, task: Reader, rows: DataFrame, spec: Ingest) -> list[TaskResult]:
         """Run a task over every partition of a DataFrame, in one action."""
