@@ -9,7 +9,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
-.PHONY: bench-long demo docs test test-exports test-fast test-long test-lowest lint format bench bench-gpu clean
+.PHONY: bench-long demo docs test test-cluster test-connect test-exports test-fast test-long test-lowest lint format bench bench-gpu clean
 
 # A Spark, a Python path or a server that belongs to something else must not leak in.
 unexport SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE SPARK_MASTER MASTER PYSPARK_SUBMIT_ARGS
@@ -61,8 +61,10 @@ demo: $(READY)
 test: $(READY)
 	.venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not long" --ignore=tests/cluster --ignore=tests/connect
 	$(call TESTING,.venv) pytest tests $(SPREAD) -m "spark and not long" --ignore=tests/cluster --ignore=tests/connect
-	$(call TESTING,.venv) pytest tests/cluster
-	$(call TESTING,.venv) pytest tests/connect
+	$(MAKE) --no-print-directory -j2 test-cluster test-connect
+
+test-cluster test-connect: test-%: $(READY)
+	$(call TESTING,.venv) pytest -q tests/$*
 
 test-fast: $(READY)
 	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-5} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow and not long" --ignore=tests/cluster --ignore=tests/connect

@@ -38,7 +38,7 @@ def run(mode: str, examples: int, *more: str) -> None:
 
 @pytest.mark.slow
 def test_kernels_and_a_share_of_the_law() -> None:
-    run("HOLDFAST_BOUNDS", 5, "--deselect", WIDE)
+    run("HOLDFAST_BOUNDS", 2, "--deselect", WIDE)
 
 
 @pytest.mark.long

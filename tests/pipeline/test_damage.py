@@ -105,7 +105,8 @@ def missing(path: Path) -> Any:
 ANSWERS: list[Any] = [
     show,
     missing,
-    *(pytest.param(each, marks=pytest.mark.slow) for each in (check, apply, verify)),
+    *(pytest.param(each, marks=pytest.mark.slow) for each in (check, verify)),
+    pytest.param(apply, marks=pytest.mark.long),
 ]
 
 

@@ -22,7 +22,7 @@ from tests.pipeline.tables import small_limits, text_input
 pytestmark = pytest.mark.skipif(data_dir() is None, reason=MISSING)
 
 SMALL = ["abalone", "breast-cancer", "bridges", "hepatitis", "iris"]
-LARGE = ["adult", "flight"]
+LARGE = ["adult", pytest.param("flight", marks=pytest.mark.long)]
 
 Rows = list[list[str]]
 

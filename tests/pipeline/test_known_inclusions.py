@@ -93,7 +93,7 @@ def tpch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, RowInput]:
     return {name: text_input(*read_table(folder / f"{name}.csv"), name) for name in TABLES}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_composite_foreign_key_of_tpch(tpch: dict[str, RowInput], tmp_path: Path) -> None:
     some = {name: tpch[name] for name in ("part", "supplier", "partsupp", "lineitem")}
     options = Options(max_arity=2, max_columns=3)

@@ -188,7 +188,7 @@ def test_groups_larger_than_are_compared_in_full(
     columns = int(random.integers(2, 6))
     # Few values and copies of rows: groups of more than 24 rows, with more and fewer distinct ones.
     most = random.integers(1, 5, columns)
-    count = int(random.integers(10, 25) if INTERPRETED else random.integers(60, 140))
+    count = int(random.integers(10, 25) if INTERPRETED else random.integers(40, 90))
     cells = random.integers(0, most + 1, (count, columns))
     rows = [tuple(None if cell == 4 else cell for cell in row) for row in cells.tolist()]
     rows += [rows[0]] * (count // 2)
