@@ -1,14 +1,16 @@
 """Chains of rows: look-ups against brute force, and no more chains than the longest antichain asks.
 
-The examples are those of IncDC (VLDB Journal 2023): 5 to 10, and the index of 13. Equal numbers may
+The examples are those of IncDC (VLDB Journal 2023): 5 to 12, and the index of 13. Equal numbers may
 follow each other in our chains, so that an index can have fewer than the paper's (example 9).
 Examples 11 and 12 put a row into a chain of a skip list; here a batch has an index of its own, and
-merged segments a new one. Example 14 is in tests/pipeline/test_lookups.py, whole.
+merged segments a new one (in files: tests/tasks/test_compaction.py). Example 14 is in
+tests/pipeline/test_lookups.py, whole.
 """
 
 from __future__ import annotations
 
-from itertools import combinations
+from collections.abc import Callable, Sequence
+from itertools import combinations, product
 
 import numpy as np
 import pytest
@@ -44,11 +46,19 @@ def looked_up(
     )
 
 
-def rising(one: tuple[int, int, int], two: tuple[int, int, int]) -> bool:
+Row = tuple[int, int, int]
+
+
+def rising(one: Row, two: Row) -> bool:
     return one[1] <= two[1] and one[2] <= two[2]
 
 
-def longest_antichain(rows: list[tuple[int, int, int]]) -> int:
+def strictly_rising(one: Row, two: Row) -> bool:
+    """As the paper has it: no two rows of a chain have a number in common."""
+    return one[1] < two[1] and one[2] < two[2]
+
+
+def longest_antichain(rows: list[Row], rising: Callable[[Row, Row], bool] = rising) -> int:
     """The most rows of a group no two of which may be in one chain: by a matching, as Dilworth's
     theorem goes, so that it has nothing in common with the kernel."""
     most = 0
@@ -154,10 +164,15 @@ def below(number: int) -> tuple[int, int]:
     return LOWEST, number - 1
 
 
-def index_of(table: dict[str, list[int]], one: str, two: str, rows: int, falling: bool) -> Chains:
-    second = np.array(table[two][:rows])
-    none = np.zeros(rows, np.int64)
-    return chains.build(none, np.array(table[one][:rows]), ~second if falling else second)
+def index_of(
+    table: dict[str, list[int]], one: str, two: str, rows: int | Sequence[int], falling: bool
+) -> Chains:
+    """The index of the first so many rows, or of some, by their numbers in the paper."""
+    some = np.arange(rows) if isinstance(rows, int) else np.array(rows)
+    first, second = (np.array(table[name])[some] for name in (one, two))
+    none = np.zeros(len(some), np.int64)
+    index = chains.build(none, first, ~second if falling else second)
+    return index._replace(positions=some[index.positions].astype(np.int32))
 
 
 def from_index(
@@ -206,3 +221,70 @@ def test_examples_9_10_and_13() -> None:
     assert from_index(index, False, above(date), below(number)) == [0, 1, 4]
     assert from_index(index, False, below(date), above(number)) == []
     assert index_of(TAX, "Date", "NUM", 7, falling=True).rank > 2
+
+
+OLD, NEW = [*range(7)], [7, 8, 9]
+WAYS = [*product((above, below), repeat=2)]
+"""Both numbers of a row are above, or below, those that are looked for."""
+
+
+def dated(rows: Sequence[int]) -> Chains:
+    return index_of(TAX, "Date", "NUM", rows, falling=False)
+
+
+def dates(rows: Sequence[int]) -> list[Row]:
+    return [(0, TAX["Date"][row], TAX["NUM"][row]) for row in rows]
+
+
+def test_example_11() -> None:
+    """t9 goes between t6 and t2 of the chain of the old rows: p = q. Until segments are merged it
+    has a chain of its own, so two are looked at; afterwards it is where the paper puts it, and
+    there are as few chains as before."""
+    old, own, merged = dated(OLD), dated([9]), dated([*OLD, 9])
+    date, number = TAX["Date"][9], TAX["NUM"][9]
+    assert from_index(old, False, above(date), above(number)) == [6]
+    assert from_index(old, False, below(date), below(number)) == [0, 1, 2, 3, 4, 5]
+    # No row is above t9 in one column and below it in the other, which is what p = q says.
+    assert from_index(old, False, above(date), below(number)) == []
+    assert from_index(old, False, below(date), above(number)) == []
+    assert chain_rows(merged) == [[3, 5, 1, 4, 0, 2, 9, 6]]
+    assert (old.rank, own.rank, merged.rank) == (1, 1, 1)
+    for rows in (OLD, [*OLD, 9]):
+        assert dated(rows).rank == longest_antichain(dates(rows))
+        # The paper's chains are two, before and after: t3 and t5 have one NUM.
+        assert longest_antichain(dates(rows), strictly_rising) == 2
+
+
+def test_example_11_with_all_new_rows() -> None:
+    """t8 does not fit: the three rows that are looked up for it in example 10 stand between. The
+    least rank grows by one, and what is returned stays the same."""
+    old, own, merged = dated(OLD), dated(NEW), dated([*OLD, *NEW])
+    assert (old.rank, own.rank, merged.rank) == (1, 1, 2)
+    for rows in (OLD, NEW, [*OLD, *NEW]):
+        assert dated(rows).rank == longest_antichain(dates(rows))
+    for row, (one, two) in product(NEW, WAYS):
+        first, second = one(TAX["Date"][row]), two(TAX["NUM"][row])
+        parts = [from_index(each, False, first, second) for each in (old, own)]
+        assert sorted([*parts[0], *parts[1]]) == from_index(merged, False, first, second)
+        assert from_index(merged, False, first, second) == [
+            each
+            for each, (_, date, number) in enumerate(dates(range(10)))
+            if first[0] <= date <= first[1] and second[0] <= number <= second[1]
+        ]
+    # In the order of the dates t8 comes after t9, and is found beside it.
+    later = above(TAX["Date"][8]), above(TAX["NUM"][8])
+    assert [from_index(each, False, *later) for each in (old, own)] == [[2, 6], [9]]
+
+
+def test_example_12() -> None:
+    """The search for the place of t9 ends between t2 and t6 by either number, as in the skip list,
+    and t9 stands there once segments are merged."""
+    everything = LOWEST, HIGHEST
+    date, number = below(TAX["Date"][9]), below(TAX["NUM"][9])
+    for index, above_it in ((dated(OLD), 6), (dated([*OLD, 9]), 9)):
+        whole = np.array([0]), np.array([len(index.positions)])
+        for first, second in ((date, everything), (everything, number)):
+            boxes = Boxes(*whole, np.array([first]), np.array([second]))
+            [[_, start, stop]] = chains.fetch(index, boxes).tolist()
+            assert index.positions[start:stop].tolist() == [3, 5, 1, 4, 0, 2]
+            assert index.positions[stop] == above_it

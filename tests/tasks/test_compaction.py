@@ -18,14 +18,17 @@ from holdfast.tasks.ingest import Ingest, ingest
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
+    chain_name,
     live_positions,
     map_arrays,
+    map_chains,
     map_words,
     read_raw,
     row_codes,
     with_dead,
 )
 from holdfast.tasks.view import View, bounds
+from tests.kernels.test_chains import TAX
 
 SCHEMA = pa.schema([("c0", pa.int64()), ("c1", pa.string())])
 PREFIX = "data/*-0123456789ab-"
@@ -33,14 +36,19 @@ PREFIX = "data/*-0123456789ab-"
 
 def written(root: Path, numbers: range, first: int = 1) -> list[Segment]:
     """Rows ``(n, "n mod 7")`` as segments; nulls in between."""
-    (root / "data").mkdir(exist_ok=True)
     cells = [
         pa.array([None if n % 11 == 0 else n for n in numbers], pa.int64()),
         pa.array([str(n % 7) for n in numbers]),
     ]
-    spec = Ingest(str(root), PREFIX, SCHEMA, ("a", "b"), indexes=(ROWS, "0"))
-    batches = pa.table(cells, schema=SCHEMA).to_batches(max_chunksize=6)
-    *task_results, _counts = ingest(iter(batches), spec)
+    return segments_of(root, pa.table(cells, schema=SCHEMA), (ROWS, "0"), first)
+
+
+def segments_of(
+    root: Path, rows: pa.Table, indexes: tuple[str, ...], first: int = 1
+) -> list[Segment]:
+    (root / "data").mkdir(exist_ok=True)
+    spec = Ingest(str(root), PREFIX, rows.schema, tuple(rows.column_names), indexes=indexes)
+    *task_results, _counts = ingest(iter(rows.to_batches(max_chunksize=6)), spec)
     return [
         Segment(first + k, p.facts["rows"], p.facts["rows"], p.facts["words"], p.facts["raw"],
                 None, p.facts["indexes"])
@@ -80,6 +88,23 @@ def test_merge(tmp_path: Path, keep_raw: bool) -> None:
     assert (merged.raw is None) == (not keep_raw)
     if keep_raw:
         assert raw(tmp_path, merged) == expected
+
+
+def test_examples_11_and_12_of_chains_in_segments(tmp_path: Path) -> None:
+    """IncDC's row t9: an index of its own beside that of the old rows, then in its place."""
+    name = chain_name([], [0, 1])
+    numbers = pa.table([pa.array(TAX[each]) for each in ("Date", "NUM")], names=["c0", "c1"])
+    [old] = segments_of(tmp_path, numbers.slice(0, 7), (name,))
+    [batch] = segments_of(tmp_path, numbers.slice(9), (name,), 2)
+    whole = View(str(tmp_path), (old, batch), layout(numbers.schema).widths, True)
+    none = np.empty(0, np.int64)
+    [task_result] = tasks.merge(tasks.Merge(whole, PREFIX, 3, (name,), none))
+    merged = from_form(Segment, task_result.facts["segment"])
+    chains = [map_chains(tmp_path, each, name) for each in (old, batch, merged)]
+    assert [facts["rank"] for _, facts in chains] == [1, 1, 1]
+    # The batch's row is the eighth of the merged ones.
+    rows = [index.positions.tolist() for index, _ in chains]
+    assert rows == [[3, 5, 1, 4, 0, 2, 6], [0], [3, 5, 1, 4, 0, 2, 7, 6]]
 
 
 def test_build_sorts_only_what_is_missing(tmp_path: Path) -> None:
