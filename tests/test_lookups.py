@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.cover import Cover
 from holdfast.evidence import lookups
 from holdfast.evidence.counted import groups_of
@@ -36,7 +37,8 @@ def sampled(rows: Rows, space: Space) -> Sampled:
         for s in rows[:i]
     ]
     found = bitsets.from_columns([tuple(each) for each in masks], space.atoms)
-    return Sampled(found, np.ones(len(found), np.int64), len(rows))
+    counts = np.ones(len(found), np.int64)
+    return Sampled(found, counts, len(rows), EvidenceCounts(found, counts))
 
 
 def chosen(rows: Rows, space: Space, sets: Sets, **columns: pa.DataType) -> tuple[LookUp, ...]:

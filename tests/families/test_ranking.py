@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, combinations
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pytest
@@ -25,6 +29,7 @@ from holdfast.model.errors import UnknownTableError
 from holdfast.model.grammar import parse
 from holdfast.model.progress import no_progress
 from holdfast.model.ranking import Ranked
+from holdfast.report import terminal
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
@@ -227,6 +232,78 @@ def test_coverage_is_the_share_of_predicates_that_pairs_satisfy(tmp_path: Path) 
     both = parse("t: not (t.c0 = s.c0 and t.c2 != s.c2)")
     assert isinstance(both, DenialConstraint)
     assert coverages([both], found.space, shop.now.columns, found.counts)[0] == [0.5]
+
+
+def drawn_rows(number: int) -> Rows:
+    """Numbers that rise together, what follows from them, and what has nothing to do with them."""
+    noise = np.random.default_rng(5).integers(0, 3, number).tolist()
+    return [(i, 3 * i + each, i // 10, i // 10 % 4, each) for i, each in enumerate(noise)]
+
+
+PAIRS = Options(kinds=("dcs",), cross_columns=None, max_predicates=3)
+
+
+def test_coverage_is_estimated_where_pairs_are_not_counted(tmp_path: Path) -> None:
+    """From as many pairs as are drawn, always the same ones: within two hundredths."""
+    rows = drawn_rows(300)
+    counted = Shop(tmp_path / "counted", 5, rows, replace(PAIRS, evidence="counted"))
+    witnessed = Shop(tmp_path / "witnessed", 5, rows, replace(PAIRS, evidence="witnessed"))
+    exact, found = (each.now.found["dcs"] for each in (counted, witnessed))
+    assert [*map(str, exact)] == [*map(str, found)]
+    assert exact.sampled is None
+    assert found.counts is None
+    assert found.sampled.pairs == 20_000 < 300 * 299
+    columns = counted.now.columns
+    far = [parse(f"t: not (t.c0 = s.c0 and t.c{c} = s.c{c} and t.c1 = s.c1)") for c in (2, 3, 4)]
+    rules = [*exact[:], *far]  # hardly a pair comes near to breaking those
+    assert len(rules) == 11
+    shares, _ = coverages(rules, exact.space, columns, exact.counts)
+    near, _ = coverages(rules, found.space, columns, found.sampled)
+    assert near == [pytest.approx(share, abs=0.02) for share in shares]
+    assert max(shares) - min(shares) > 0.5
+
+    label = ", estimated from 20,000 sampled pairs"
+    profile = Profile(witnessed.store)
+    first = profile.rank("t")["denial_constraints"]
+    assert all(each.reasons[-1].endswith(label) for each in first)
+    assert label in first[0].to_dict()["reasons"][-1]
+    assert label in json.dumps(profile.document())
+    page, now = io.StringIO(), profile.snapshot()
+    terminal.overview(terminal.Page(page), "p", now, profile.ranking_of(now))
+    line = "how near rows come to breaking them is estimated from 20,000 sampled pairs"
+    assert line in page.getvalue()
+    exactly = Profile(counted.store).rank("t")["denial_constraints"]
+    assert not any("estimated" in reason for each in exactly for reason in each.reasons)
+
+
+def test_of_few_rows_all_pairs_are_looked_at(tmp_path: Path) -> None:
+    rows = drawn_rows(30)
+    exact, found = (
+        Shop(tmp_path / way, 5, rows, replace(PAIRS, evidence=way)).now.found["dcs"]
+        for way in ("counted", "witnessed")
+    )
+    assert found.sampled.pairs == 30 * 29
+    columns = [f"c{c}" for c in range(5)]
+    shares, near = (
+        coverages(exact[:], exact.space, columns, each)[0] for each in (exact.counts, found.sampled)
+    )
+    assert near == [pytest.approx(share) for share in shares]
+
+
+def test_pairs_are_sampled_again_when_a_table_has_doubled(tmp_path: Path) -> None:
+    shop = Shop(tmp_path / "p", 5, drawn_rows(30), replace(PAIRS, evidence="witnessed"))
+
+    def sampled() -> tuple[tuple[str, ...], int]:
+        record = shop.store.read().tables["t"].evidence["denial"]
+        return record.files["sampled"], record.sampled_at
+
+    first = sampled()
+    assert first[1] == 30
+    shop.apply(inserts=drawn_rows(31)[30:])
+    assert sampled() == first
+    shop.apply(inserts=drawn_rows(70)[31:])
+    assert sampled()[1] == 70
+    assert shop.now.found["dcs"].sampled.pairs == 70 * 69
 
 
 # Covers of dependencies, against closures by brute force

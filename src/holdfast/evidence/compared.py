@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.cover import Cover
 from holdfast.cover.deepening import OutOfTime
 from holdfast.cover.dependencies import KEY, Covers
@@ -80,6 +81,8 @@ class Upkeep:
     lookups: tuple[LookUp, ...]
     chosen_at: int  # the number of rows when look-ups were chosen
     past: Past
+    drawn: EvidenceCounts | None = None  # a few random pairs; None: those that are stored
+    drawn_at: int = 0  # the number of rows when pairs were drawn
 
     @staticmethod
     def none(atoms: int) -> Upkeep:
@@ -96,6 +99,7 @@ def discovered(
         evidence, covers, sampled = _completed(run, table, space, limits, None, None)
     upkeep = Upkeep.none(space.atoms)
     if for_batches:
+        upkeep = _with_pairs(run, table, space, upkeep, sampled)
         upkeep, table = _indexed(run, table, space, covers, upkeep, sampled)
     return evidence, covers, upkeep, table
 
@@ -127,7 +131,8 @@ def changed(
         else:
             evidence, after = state.known.only(state.covers.evidence), state.covers
     past = upkeep.past.after(minimal, change.before.next_number, after)
-    upkeep, table = _indexed(run, table, space, after, replace(upkeep, past=past), sampled)
+    upkeep = _with_pairs(run, table, space, replace(upkeep, past=past), sampled)
+    upkeep, table = _indexed(run, table, space, after, upkeep, sampled)
     return evidence, after, upkeep, table
 
 
@@ -214,6 +219,20 @@ class _Batch:
         return lookups.plan(sets, self._space, there) if there else None
 
 
+def _with_pairs(
+    run: Run, table: Table, space: Space, upkeep: Upkeep, sampled: Sampled | None
+) -> Upkeep:
+    """With a few random pairs of today's rows, where some were drawn on the way, or the table has
+    become another size since."""
+    if sampled is None:
+        same_size = upkeep.drawn_at / 2 <= table.rows <= 2 * upkeep.drawn_at
+        if same_size or table.rows < 2:
+            return upkeep
+        with run.stage("sample"):
+            sampled = completion.sampled(_scope(run, table, space))
+    return replace(upkeep, drawn=sampled.drawn, drawn_at=table.rows)
+
+
 def _indexed(
     run: Run, table: Table, space: Space, covers: Covers, upkeep: Upkeep, sampled: Sampled | None
 ) -> tuple[Upkeep, Table]:
@@ -237,7 +256,8 @@ def _indexed(
         names = [name for name in table.looked_up if name not in mine]
         names += [each.index for each in chosen if each.index]
         table = indexing.look_up_by(run, table, names)
-    return Upkeep(chosen, upkeep.chosen_at if same_size else rows, upkeep.past), table
+    at = upkeep.chosen_at if same_size else rows
+    return replace(upkeep, lookups=chosen, chosen_at=at), table
 
 
 def _completed(

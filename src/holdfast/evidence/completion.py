@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import regions
@@ -43,6 +44,9 @@ from holdfast.tasks.view import View
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+_SEED = 20_131
+"""What the pairs are drawn with that are kept."""
 
 
 @dataclass(frozen=True)
@@ -246,7 +250,8 @@ class _State:
         groups = groups_of(scope.space)
         self.cover = Cover.build(atoms, bitsets.empty(atoms), max_comparisons, groups)
         self.held = [bitsets.empty(atoms)]  # sets that no pair satisfies, or only known ones do
-        self.sampled = Sampled(bitsets.empty(atoms), np.empty(0, np.int64), scope.rows)
+        none = EvidenceCounts.none(atoms)
+        self.sampled = Sampled(none.masks, none.counts, scope.rows, none)
         self.round = 0
 
     def begin(self, sample: bool) -> None:
@@ -274,12 +279,13 @@ class _State:
             )
             for k in range(count)
         ]
-        results = scope.runner.run(calls)
+        *results, drawn = scope.runner.run([*calls, self.drawing()])
         random = [each.arrays for some in results for each in some]
         self.sampled = Sampled(
             np.concatenate([each["random"] for each in random]),
             np.concatenate([each["counts"] for each in random]),
             scope.rows,
+            _drawn(drawn),
         )
         self.learn(_evidence(results))
 
@@ -323,8 +329,15 @@ class _State:
     def compare_all(self) -> None:
         """Compare all pairs of rows."""
         region = regions.everything()
-        self.learn(_evidence(self.scope.runner.run(self.comparing([region]))))
+        calls = [*self.comparing([region]), self.drawing()]
+        *results, drawn = self.scope.runner.run(calls)
+        self.sampled = replace(self.sampled, drawn=_drawn(drawn))
+        self.learn(_evidence(results))
         self.hold(bitsets.from_columns([region.atoms], self.scope.space.atoms))
+
+    def drawing(self) -> Call:
+        """A call that draws a few pairs, always the same ones of the same rows."""
+        return tasks.draw, tasks.Draw(self.planes, thresholds.current.drawn_pairs, _SEED)
 
     def hold(self, sets: U64) -> None:
         """From now on these, and all that contain them, are validated."""
@@ -363,6 +376,11 @@ def _refuted(results: list[list[TaskResult]], candidates: int) -> Flags:
     for k, [result] in enumerate(results):
         refuted[k :: len(results)] = result.arrays["refuted"]
     return refuted
+
+
+def _drawn(results: list[TaskResult]) -> EvidenceCounts:
+    [result] = results
+    return EvidenceCounts(result.arrays["masks"], result.arrays["counts"])
 
 
 def _evidence(results: Iterable[list[TaskResult]]) -> list[Evidence]:

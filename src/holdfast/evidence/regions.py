@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.kernels import bitsets
 from holdfast.model.comparisons import BOTH, Space
 from holdfast.model.thresholds import Costs
@@ -32,11 +33,13 @@ class Region:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Evidence of random pairs, with how many showed it; and how many rows there are in all."""
+    """Evidence of random pairs, with how many showed it; how many rows there are in all; and the
+    evidence of a few random pairs, to be kept."""
 
     masks: U64
     counts: I64
     rows: int
+    drawn: EvidenceCounts
 
     def pairs(self, space: Space, region: Region) -> float:
         """About how many pairs of rows are in a region: in one order where that is all the same."""

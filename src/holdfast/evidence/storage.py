@@ -8,6 +8,7 @@ evidence  the same with witnesses, and the rows that non-keys are shown with
 agree     all agree-sets with their numbers of pairs, where they are counted
 recount   what a version changed of those; stays readable
 past      sets that held once, and on which rows they still do
+sampled   evidence of a few random pairs with how many showed it, where they are not counted
 ========  =====================================================================================
 
 A role has a file of its kind and differences to it; those of ``agree`` are of the kind ``recount``.
@@ -53,13 +54,16 @@ AGREE = "agree"
 PAST = "past"
 """The role of sets that held once."""
 
+SAMPLED = "sampled"
+"""The role of a few random pairs."""
+
 
 def record(pairs: PairEvidence) -> EvidenceRecord:
     """What a commit stores."""
     choice = replace(pairs.choice, seconds=round(pairs.choice.seconds, 3))
     space = None if pairs.space.agreement else pairs.space.to_dict()
     kept = pairs.witnessed.upkeep if pairs.witnessed else None
-    chosen = (kept.lookups, kept.chosen_at) if kept else ((), 0)
+    chosen = (kept.lookups, kept.chosen_at, kept.drawn_at) if kept else ()
     return EvidenceRecord(choice, pairs.limits, pairs.files, space, *chosen)
 
 
@@ -103,13 +107,20 @@ def load_counts(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCou
     return sets.changed(masks, [each.column("change").to_numpy() for each in changes])[0]
 
 
+def load_sampled(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCounts:
+    """A few random pairs."""
+    kept = stored(store, files)
+    masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
+    return EvidenceCounts(masks, kept.column("pairs").to_numpy())
+
+
 def _upkeep(store: Store, record: EvidenceRecord, atoms: int) -> Upkeep:
     past = Past.none(atoms)
     if PAST in record.files:
         kept = stored(store, record.files[PAST])
         masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
         past = Past(masks, kept.column("before").to_numpy())
-    return Upkeep(record.lookups, record.lookups_at, past)
+    return Upkeep(record.lookups, record.lookups_at, past, drawn_at=record.sampled_at)
 
 
 def _past(pairs: PairEvidence) -> Past | None:
@@ -136,8 +147,11 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
         files[role] = saved(run.store, run.lease, role, content, files.get(role, ()))
     files.pop(AGREE, None)
     if pairs.witnessed is None:
-        for role in ("evidence", "non_keys", PAST):
+        for role in ("evidence", "non_keys", PAST, SAMPLED):
             files.pop(role, None)
+    elif (upkeep := pairs.witnessed.upkeep) is not None and upkeep.drawn is not None:
+        drawn = _counts(upkeep.drawn, "pairs")
+        files[SAMPLED] = (write(run.store, run.lease, SAMPLED, drawn),)
     if pairs.counted is not None:
         files[AGREE] = _saved_counts(run, pairs.counted.sets, before)
     return replace(pairs, files=files)

@@ -175,6 +175,10 @@ class Thresholds:
     window_rows: int = 1_024
     """Neighbours in the order of a column that are all compared with each other."""
 
+    drawn_pairs: int = 20_000
+    """Random pairs whose evidence is kept, so that it is known how near rows come to breaking a
+    rule: within a hundredth or so."""
+
     share_pairs: int = 10_000_000
     """Pairs that are worth a task of their own."""
 

@@ -95,6 +95,15 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Draw:
+    """Compare some random pairs, each in one order; all where there are no more."""
+
+    planes: Planes
+    pairs: int
+    seed: int
+
+
+@dataclass(frozen=True)
 class Inside:
     """Compare all pairs that are equal in some columns, in one part of the rows."""
 
@@ -185,6 +194,22 @@ def sample(item: Sample) -> Iterator[TaskResult]:
     words, sums = kernels.total(many, numbers, planes.layout.width)
     random = {"random": words_shown.evidence(words), "counts": sums}
     yield TaskResult({"pairs": tiles * side * side}, {**words_shown.arrays(), **random})
+
+
+def draw(item: Draw) -> Iterator[TaskResult]:
+    """The evidence of the pairs, and how many show each."""
+    planes, rows = item.planes, item.planes.rows
+    if rows * (rows - 1) <= item.pairs:
+        t, s = np.nonzero(~np.eye(rows, dtype=np.bool_))
+    else:
+        dice = np.random.default_rng(item.seed)
+        t = dice.integers(0, rows, item.pairs)
+        s = (t + dice.integers(1, rows, item.pairs)) % rows
+    drawn = np.stack([t, s], axis=1)
+    words = comparisons.words_of(planes.codes(), planes.layout, drawn, planes.view.nulls_equal)
+    words, counts = np.unique(words, axis=0, return_counts=True)
+    masks = comparisons.evidence(words, planes.layout, planes.space)
+    yield TaskResult({}, {"masks": masks, "counts": counts})
 
 
 def inside(item: Inside) -> Iterator[TaskResult]:

@@ -83,16 +83,27 @@ class DenialConstraints(Kind):
         if record is None or record.space is None:
             return None
         space = Space.from_dict(record.space)
-        files = record.files.get("agree") if stored.current else None
+        files = record.files if stored.current else {}
 
         def counts() -> EvidenceCounts:
-            from holdfast.evidence.storage import load_counts
+            from holdfast.evidence.storage import AGREE, load_counts
 
-            assert files is not None
-            return load_counts(stored.store, files, space.atoms)
+            return load_counts(stored.store, files[AGREE], space.atoms)
+
+        def sampled() -> EvidenceCounts:
+            from holdfast.evidence.storage import SAMPLED, load_sampled
+
+            return load_sampled(stored.store, files[SAMPLED], space.atoms)
 
         sets = stored.file("sets", SPACE)
-        return Denials(sets, space, stored.name, stored.columns, counts if files else None)
+        return Denials(
+            sets,
+            space,
+            stored.name,
+            stored.columns,
+            counts if "agree" in files else None,
+            sampled if "sampled" in files else None,
+        )
 
     def constraint(self, table: str, form: dict[str, Any]) -> DenialConstraint:
         """The constraint of a JSON form."""
@@ -160,3 +171,6 @@ class DenialConstraints(Kind):
     def explain(self, page: Page, table: TableSnapshot) -> None:
         """By which strategy, and why."""
         explain_evidence(page, table, SPACE, self.nouns[1])
+        if ranking and denials.counts is None and denials.sampled is not None:
+            pairs = f"{denials.sampled.pairs:,} sampled pairs"
+            page.line(f"how near rows come to breaking them is estimated from {pairs}", "dim", 4)

@@ -40,7 +40,7 @@ _WORDS = {
 }
 
 _UNKNOWN = 0.5
-"""The coverage where pairs are not counted."""
+"""The coverage where pairs are neither counted nor sampled."""
 
 _ELSEWHERE = {"keys": "key", "fds": "fd"}
 """Kinds that rank constraints of a form themselves."""
@@ -54,12 +54,17 @@ def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
         return []
     others = denials.besides([form for kind, form in _ELSEWHERE.items() if kind in table.found])
     rules = [each for each in others[:MOST] if not each.error]
-    shares, estimated = coverages(rules, denials.space, table.columns, denials.counts)
-    scored = [_scored(each, near, estimated) for each, near in zip(rules, shares, strict=True)]
+    counts, label = denials.counts, ""
+    if counts is None and (counts := denials.sampled) is not None:
+        label = f", estimated from {counts.pairs:,} sampled pairs"
+    shares, in_part = coverages(rules, denials.space, table.columns, counts)
+    if in_part:
+        label = label or ", estimated"
+    scored = [_scored(each, near, label) for each, near in zip(rules, shares, strict=True)]
     return sorted(scored, key=lambda each: -each.score)
 
 
-def _scored(rule: DenialConstraint, coverage: float | None, estimated: bool) -> Ranked:
+def _scored(rule: DenialConstraint, coverage: float | None, label: str) -> Ranked:
     number = len(rule.predicates)
     rows = {row for each in rule.predicates for row, _ in (each.left, each.right)}
     form = "one row" if len(rows) == 1 else rule.form
@@ -72,7 +77,6 @@ def _scored(rule: DenialConstraint, coverage: float | None, estimated: bool) -> 
     reasons = [_WORDS[form]] if form in _WORDS else []
     reasons.append(f"{number} comparison{'' if number == 1 else 's'}")
     if coverage is not None:
-        label = ", estimated" if estimated else ""
         reasons.append(f"coverage {share(round(coverage, 3))}{label}")
     return Ranked(rule, round(score, 4), tuple(reasons))
 
@@ -102,6 +106,8 @@ def coverages(
                 [mask] = bitsets.from_columns([atoms], space.atoms)
                 known[predicate] = ((mask & ~masks) == 0).all(axis=1)
             satisfied += known[predicate]
-        weights = (satisfied + 1) / max(1, len(rule.predicates))
+        # Sampled pairs may be of rows that have gone since, and violate it.
+        number = max(1, len(rule.predicates))
+        weights = np.minimum(satisfied + 1, number) / number
         shares.append(float((weights * numbers).sum() / numbers.sum()))
     return shares, estimated

@@ -37,9 +37,10 @@ class Denials(Sequence[DenialConstraint], Tabular):
         table: str,
         names: Sequence[str],
         counts: Callable[[], EvidenceCounts] | None = None,
+        sampled: Callable[[], EvidenceCounts] | None = None,
     ) -> None:
         self._kept, self._space, self._table, self._names = kept, space, table, names
-        self._counts = counts
+        self._counts, self._sampled = counts, sampled
 
     @property
     def space(self) -> Space:
@@ -49,10 +50,12 @@ class Denials(Sequence[DenialConstraint], Tabular):
     @cached_property
     def counts(self) -> EvidenceCounts | None:
         """How many pairs of rows show each evidence, where that is counted and still there."""
-        try:
-            return None if self._counts is None else self._counts()
-        except MissingFileError:
-            return None
+        return _read(self._counts)
+
+    @cached_property
+    def sampled(self) -> EvidenceCounts | None:
+        """How many of a few random pairs show each evidence, where pairs are not counted."""
+        return _read(self._sampled)
 
     @cached_property
     def _reported(self) -> tuple[Masks, NDArray[np.float64]]:
@@ -127,11 +130,20 @@ class Denials(Sequence[DenialConstraint], Tabular):
         return tuple(self._constraints(masks[new], errors[new]))
 
 
+def _read(counts: Callable[[], EvidenceCounts] | None) -> EvidenceCounts | None:
+    try:
+        return None if counts is None else counts()
+    except MissingFileError:
+        return None
+
+
 class _Some(Denials):
     """Some of the constraints."""
 
     def __init__(self, whole: Denials, masks: Masks, errors: NDArray[np.float64]) -> None:
-        super().__init__(whole._kept, whole._space, whole._table, whole._names, whole._counts)
+        super().__init__(
+            whole._kept, whole._space, whole._table, whole._names, whole._counts, whole._sampled
+        )
         self._some = masks, errors
 
     @property
