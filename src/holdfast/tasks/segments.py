@@ -12,7 +12,6 @@ import json
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -27,10 +26,12 @@ from holdfast.kernels.evidence import Shape
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
 from holdfast.model.commits import Segment as Segment
+from holdfast.tasks.maps import Maps
 from holdfast.tasks.sealed import Sink, mapped, stamp
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
+Arrays = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
 ROWS = "rows"
 """The name of the index over whole rows, which finds duplicates and rows to delete."""
@@ -60,20 +61,20 @@ def write_arrays(root: Path, path: str, arrays: dict[str, NDArray[Any]], **facts
     return sink.seal()
 
 
-def map_arrays(path: Path) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def map_arrays(path: Path) -> Arrays:
     """The arrays of a file, mapped, and its facts."""
-    return _arrays(path, stamp(path))
+    return _maps.get(path, stamp(path))
 
 
-# Files never change once they are named, so a worker may keep its maps from task to task.
-@lru_cache(maxsize=512)
-def _arrays(
-    path: Path, _stamp: tuple[int, int, int]
-) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
+def _arrays(path: Path) -> Arrays:
     batch = pa.ipc.open_file(mapped(path)).get_batch(0)
     facts = json.loads((batch.schema.metadata or {}).get(b"holdfast", b"{}"))
     columns = zip(batch.schema.names, batch.columns, strict=True)
     return {name: column.to_numpy(zero_copy_only=True) for name, column in columns}, facts
+
+
+# Files never change once they are named, so a worker may keep its maps from task to task.
+_maps: Maps[Arrays] = Maps(_arrays)
 
 
 def write_words(root: Path, path: str, words: U64, raw_batches: list[int]) -> str:
