@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -158,19 +159,75 @@ def sized(number: int, live: int, rows: int | None = None) -> Segment:
     return Segment(number, rows or live, live, "w", None)
 
 
+WORDS = 4
+"""Of a row: few enough that rows bound a segment, and not bytes."""
+
+
 def test_segments_are_merged_in_tiers() -> None:
     small = [sized(n, 100) for n in range(1, 9)]
-    assert upkeep.due(tuple(small[:7])) == []
-    assert upkeep.due(tuple(small)) == [tuple(small)]
+    assert upkeep.due(tuple(small[:7]), WORDS) == []
+    assert upkeep.due(tuple(small), WORDS) == [tuple(small)]
     large = [sized(n, 50_000) for n in range(20, 27)]
-    assert upkeep.due((*large, *small[:7])) == []
-    assert upkeep.due((*large, *small)) == [tuple(small)]
+    assert upkeep.due((*large, *small[:7]), WORDS) == []
+    assert upkeep.due((*large, *small), WORDS) == [tuple(small)]
     full = [sized(n, thresholds.current.segment_rows) for n in range(30, 50)]
-    assert upkeep.due(tuple(full)) == []
+    assert upkeep.due(tuple(full), WORDS) == []
+    many = [sized(n, 100) for n in range(1, 65)]
+    assert upkeep.due(tuple(many), WORDS) == [tuple(many)], "one file of each kind, not eight"
+
+
+def test_large_segments_are_merged_when_they_fill_one() -> None:
+    fifths = [sized(n, 200_000) for n in range(1, 7)]
+    assert upkeep.due(tuple(fifths[:5]), WORDS) == []
+    assert upkeep.due(tuple(fifths), WORDS) == [tuple(fifths[:5])]
+    more_than_half = [sized(n, 600_000) for n in range(10, 20)]
+    assert upkeep.due(tuple(more_than_half), WORDS) == []
+
+
+@pytest.mark.parametrize("size", [900, 30_000, 150_000, 250_000, 400_000])
+def test_segments_stay_few_and_rows_are_seldom_rewritten(size: int) -> None:
+    """Batches of one size, one after the other: what is held, and what is written for that."""
+    segments: tuple[Segment, ...] = ()
+    numbers = count(1)
+    batches, rewritten = 20_000_000 // size, 0
+    for _ in range(batches):
+        segments = (*segments, sized(next(numbers), size))
+        for group in upkeep.due(segments, WORDS):
+            live = sum(each.live for each in group)
+            assert live <= thresholds.current.segment_rows
+            rewritten += live
+            gone = {each.number for each in group}
+            segments = tuple(each for each in segments if each.number not in gone)
+            segments = (*segments, sized(next(numbers), live))
+    rows = sum(each.live for each in segments)
+    assert rows == batches * size
+    full = 2 * -(-rows // thresholds.current.segment_rows)
+    assert len(segments) <= full + 4 * thresholds.current.merged_segments
+    assert rewritten <= 4 * rows
 
 
 def test_a_segment_that_is_mostly_deleted_is_rewritten() -> None:
     half = sized(1, 5_000, 10_000)
     less = sized(2, 4_999, 10_000)
-    assert upkeep.due((half, less)) == [(less,)]
-    assert upkeep.due((sized(3, 10, 100),)) == []
+    assert upkeep.due((half, less), WORDS) == [(less,)]
+    assert upkeep.due((sized(3, 10, 100),), WORDS) == []
+
+
+def test_wide_rows_fill_a_segment_sooner() -> None:
+    """1,000 columns of text: 16 kB a row."""
+    words, most = 2_016, 16_644
+    quarters = [sized(n, 4_000) for n in range(1, 10)]
+    groups = upkeep.due(tuple(quarters), words)
+    assert [sum(s.live for s in group) for group in groups] == [16_000, 16_000]
+    assert upkeep.due(tuple(sized(n, most) for n in range(20)), words) == []
+
+
+def test_small_segments_are_joined_as_they_were_read() -> None:
+    few = tuple(sized(n, 10) for n in range(64))
+    assert upkeep.small(few, WORDS) == [few]
+    worth = thresholds.current.joined_bytes // (8 * WORDS)
+    medium = tuple(sized(n, worth // 4) for n in range(8))
+    assert upkeep.small(medium, WORDS) == [medium[:4], medium[4:]]
+    enough = tuple(sized(n, worth) for n in range(64))
+    assert upkeep.small(enough, WORDS) == []
+    assert upkeep.small((enough[0], few[1], enough[2]), WORDS) == []

@@ -104,6 +104,20 @@ def test_segments_hold_the_rows(
         start += each.rows
 
 
+def test_segments_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of 100 columns of text have 202 words."""
+    varied(monkeypatch, segment_bytes=10 * 202 * 8 + 7)
+    schema = pa.schema([(f"c{c}", pa.string()) for c in range(100)])
+    rows = pa.table([pa.array([f"{n}" for n in range(25)])] * 100, schema=schema)
+    told = spec(tmp_path, schema=schema)
+    segments = [segment(p) for p in ingested(iter(rows.to_batches()), told)]
+    assert [s.rows for s in segments] == [10, 10, 5]
+    assert [map_words(tmp_path, s).nbytes for s in segments] == [16_160, 16_160, 8_080]
+    varied(monkeypatch, segment_bytes=1)
+    segments = [segment(p) for p in ingested(iter(rows.slice(0, 3).to_batches()), told)]
+    assert [s.rows for s in segments] == [1, 1, 1], "never none"
+
+
 def test_no_rows_are_no_segment(tmp_path: Path) -> None:
     assert list(ingested(iter(table(0).to_batches()), spec(tmp_path))) == []
     assert list(ingested(iter([]), spec(tmp_path))) == []

@@ -53,7 +53,7 @@ class Known:
     def compacted(self, run: Run) -> Known:
         """With small segments merged."""
         table = replace(self.table, segments=tuple(s for s in self.table.segments if s.live))
-        if not compaction.due(table.segments):
+        if not compaction.due(table.segments, table.words):
             return replace(self, table=table)
         with run.stage("merge"):
             ids = [each.witness_ids for each in self.evidence.values()]

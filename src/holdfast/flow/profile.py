@@ -20,7 +20,7 @@ from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run, about, watched
-from holdfast.table import columns
+from holdfast.table import columns, compaction
 from holdfast.table.batch import estimated
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
@@ -120,9 +120,11 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
         intake.columns,
         columns.collected(intake.columns, intake.task_results, run.options.keep_rows),
     )
-    return Table(
+    table = Table(
         name, intake.columns, row_input.source, intake.segments, number, distinct, at, facts=facts
     )
+    with run.stage("read"):
+        return compaction.joined(run, table)
 
 
 def _discovered(run: Run, known: Known) -> Known:

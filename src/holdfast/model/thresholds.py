@@ -65,6 +65,12 @@ class Thresholds:
     segment_rows: int = 1 << 20
     """Rows at which a segment is closed, so that a task's memory has a bound."""
 
+    segment_bytes: int = 1 << 28
+    """Bytes of its words at which a segment is closed, if it has fewer rows by then."""
+
+    joined_bytes: int = 1 << 23
+    """Bytes that are worth a task to read them, and a segment of their own at first."""
+
     shown_bytes: int = 256
     """Bytes of the lowest and the highest text of a column that are kept."""
 

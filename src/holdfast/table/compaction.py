@@ -1,7 +1,9 @@
-"""Keeping segments few: small ones are merged in tiers, mostly deleted ones written anew."""
+"""Keeping segments few: those that many small partitions leave are joined when they were read,
+later ones are merged in tiers, mostly deleted ones written anew."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,7 +15,7 @@ from holdfast.store.run import Run
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
 from holdfast.tasks.runner import Call
-from holdfast.tasks.segments import ROWS, Segment
+from holdfast.tasks.segments import ROWS, Segment, most_rows
 
 I64 = NDArray[np.int64]
 
@@ -34,9 +36,24 @@ def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, Moves]:
 
     ``witnesses`` are the rows that evidence refers to: their moves are returned."""
     table = replace(table, segments=tuple(s for s in table.segments if s.live))
+    return _merged(run, table, due(table.segments, table.words), witnesses)
+
+
+def joined(run: Run, table: Table) -> Table:
+    """The rows as they were first read, with small segments joined where a source came in many
+    small partitions: every file of theirs would be opened by all that follows."""
+    groups = small(table.segments, table.words)
+    if sum(len(group) - 1 for group in groups) < thresholds.current.merged_segments:
+        return table
+    return _merged(run, table, groups, np.empty(0, np.int64))[0]
+
+
+def _merged(
+    run: Run, table: Table, groups: list[tuple[Segment, ...]], witnesses: I64
+) -> tuple[Table, Moves]:
+    """With one segment in place of each group."""
     old: list[I64] = [np.empty(0, np.int64)]
     new: list[I64] = [np.empty(0, np.int64)]
-    groups = due(table.segments)
     if not groups:
         return table, Moves(old[0], new[0])
     run.progress("merge", segments=sum(map(len, groups)))
@@ -63,21 +80,47 @@ def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, Moves]:
     ), moves
 
 
-def due(segments: tuple[Segment, ...]) -> list[tuple[Segment, ...]]:
-    """The segments to merge, group by group."""
-    fan, most = thresholds.current.merged_segments, thresholds.current.segment_rows
+def due(segments: tuple[Segment, ...], words: int) -> list[tuple[Segment, ...]]:
+    """The segments to merge, group by group; their rows have so many words.
+
+    Segments of like size wait for each other until they are several, or fill a new one. One that
+    is more than half full waits for nothing, so that a row is written about once for each tier.
+    """
+    most = most_rows(words)
     tiers: dict[int, list[Segment]] = {}
     groups: list[tuple[Segment, ...]] = []
     for segment in segments:
         if 2 * segment.live < segment.rows and segment.rows > _SMALLEST:
             groups.append((segment,))
-        else:
+        elif 2 * segment.live <= most:
             tiers.setdefault(_tier(segment.live), []).append(segment)
     for members in tiers.values():
-        small = [segment for segment in members if fan * segment.live <= most]
-        starts = range(0, len(small) - fan + 1, fan)
-        groups.extend(tuple(small[start : start + fan]) for start in starts)
+        *full, last = _packed(members, most, most)
+        groups += full
+        if len(last) >= thresholds.current.merged_segments:
+            groups.append(last)
     return groups
+
+
+def small(segments: tuple[Segment, ...], words: int) -> list[tuple[Segment, ...]]:
+    """The segments that are too small for files of their own, in groups that are not."""
+    worth = thresholds.current.joined_bytes // (8 * words)
+    few = [segment for segment in segments if segment.live < worth]
+    return [group for group in _packed(few, most_rows(words), worth) if len(group) > 1]
+
+
+def _packed(segments: Sequence[Segment], most: int, enough: int) -> list[tuple[Segment, ...]]:
+    """Segments in their order, in groups that have at most ``most`` rows, and no more of them once
+    they have ``enough``; the last group may be short."""
+    groups: list[list[Segment]] = [[]]
+    rows = 0
+    for segment in segments:
+        if groups[-1] and (rows >= enough or rows + segment.live > most):
+            groups.append([])
+            rows = 0
+        groups[-1].append(segment)
+        rows += segment.live
+    return [tuple(group) for group in groups]
 
 
 def _tier(rows: int) -> int:

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 from holdfast.model import thresholds
 from holdfast.tasks.runner import Runner
-from holdfast.tasks.segments import Segment
+from holdfast.tasks.segments import Segment, most_rows
 from holdfast.tasks.view import View
 
 
 def living(view: View) -> int:
     """The living rows of a view."""
-    return sum(segment.live for segment in view.segments)
+    return view.live
 
 
 def shares(view: View, tasks: int) -> list[View]:
@@ -27,4 +27,4 @@ def parts(runner: Runner, view: View) -> int:
     """Into how many parts to divide a view's rows: each fits a task, and no task is idle."""
     rows, limits = living(view), thresholds.current
     least = runner.tasks if rows > limits.undivided_rows else 1
-    return max(least, -(-rows // limits.segment_rows))
+    return max(least, -(-rows // most_rows(view.words)))

@@ -40,6 +40,11 @@ class Table:
         return sum(segment.live for segment in self.segments)
 
     @property
+    def words(self) -> int:
+        """How many words a row has."""
+        return layout(self.columns.schema).total
+
+    @property
     def index_names(self) -> tuple[str, ...]:
         """All indexes that every segment has, apart from that of whole rows."""
         return tuple(dict.fromkeys((*self.indexed, *self.looked_up)))

@@ -18,7 +18,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
-from holdfast.model import thresholds
 from holdfast.tasks import encode, text
 from holdfast.tasks.columns import Collected
 from holdfast.tasks.dialect import Dialect
@@ -27,6 +26,7 @@ from holdfast.tasks.segments import (
     ROWS,
     RawRows,
     build_indexes,
+    most_rows,
     row_codes,
     unique,
     write_words,
@@ -321,7 +321,7 @@ class _Writer:
         self._closed = True
 
     def add(self, batch: pa.RecordBatch) -> Iterator[TaskResult]:
-        most = thresholds.current.segment_rows
+        most = most_rows(self._layout.total)
         while batch.num_rows and not self._closed:
             piece = batch.slice(0, most - self._rows)
             batch = batch.slice(piece.num_rows)

@@ -12,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
-from holdfast.model import thresholds
 from holdfast.tasks.columns import EndWords, column_ends, null_flags
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
@@ -22,6 +21,7 @@ from holdfast.tasks.segments import (
     look_up,
     map_arrays,
     map_words,
+    most_rows,
     row_codes,
 )
 from holdfast.tasks.view import View
@@ -150,7 +150,7 @@ def _rest(item: Locate, had: I64, gone: dict[int, I64]) -> list[list[Any]]:
     if schema is None:
         return []
     lost = {end.column for end, number in zip(item.ends, had, strict=True) if number == end.rows}
-    few = sum(s.live for s in view.segments) <= thresholds.current.segment_rows
+    few = view.live <= most_rows(view.words)
     near = [c for c in sorted(lost) if few or all(str(c) in s.indexes for s in view.segments)]
     return [[c, *column_ends(view, schema, c, gone)] for c in near]
 

@@ -50,6 +50,16 @@ def unique(prefix: str, kind: str) -> str:
     return f"{prefix.replace('*', kind)}{uuid.uuid4().hex[:12]}.arrow"
 
 
+def most_rows(words: int) -> int:
+    """The rows at which a segment is closed, when each has so many words.
+
+    >>> most_rows(22), most_rows(2_016)  # lineitem of TPC-H, and 1,000 columns of text
+    (1048576, 16644)
+    """
+    limits = thresholds.current
+    return max(1, min(limits.segment_rows, limits.segment_bytes // (8 * max(1, words))))
+
+
 def write_arrays(root: Path, path: str, arrays: dict[str, NDArray[Any]], **facts: Any) -> str:
     """Write arrays of one length as a memory-mappable Arrow file, with facts in its schema; the
     path that it has in the end."""

@@ -40,6 +40,16 @@ class View:
         """The number of columns."""
         return len(self.widths)
 
+    @property
+    def words(self) -> int:
+        """How many words a row has."""
+        return self.shape.owner.size + self.shape.full.size
+
+    @property
+    def live(self) -> int:
+        """How many living rows there are."""
+        return sum(segment.live for segment in self.segments)
+
     def rows(self, segment: Segment, positions: I64) -> U64:
         """Rows of a segment."""
         return map_words(self.path, segment)[positions]

@@ -1,0 +1,49 @@
+"""Files of a profile, counted: they follow the rows, and not the partitions they came in."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from holdfast.tasks.runner import InProcess
+from tests.pipeline.tables import Shop, small_limits
+from tests.strategies import Rows
+
+
+def data_files(shop: Shop) -> Counter[str]:
+    """Files of rows by their kind."""
+    kinds = (path.name.partition("-")[0] for path in Path(shop.store.path, "data").iterdir())
+    return Counter(kind for kind in kinds if kind in ("words", "raw", "index"))
+
+
+def test_many_small_partitions_leave_few_files(tmp_path: Path) -> None:
+    rows: Rows = [(i, i % 7, i // 7) for i in range(128)]
+    with small_limits():
+        few = Shop(tmp_path / "few", 3, rows, tasks=1)
+        many = Shop(tmp_path / "many", 3, rows, tasks=64)
+        assert data_files(many) == data_files(few)
+        many.assert_exact(rows)
+        new: Rows = [(1_000 + i, i % 5, i) for i in range(64)]
+        many.apply(inserts=new)
+        assert len(many.store.read().tables["t"].segments) == 1
+        many.assert_exact([*rows, *new])
+        assert many.verify().equal
+
+
+def test_a_few_small_partitions_are_left_as_they_are(tmp_path: Path) -> None:
+    """Joining them would be a job for nothing."""
+    rows: Rows = [(i, i % 7) for i in range(64)]
+    with small_limits():
+        shop = Shop(tmp_path / "p", 2, rows, runner=InProcess(8))
+        assert len(shop.store.read().tables["t"].segments) == 8
+
+
+def test_wide_rows_are_divided_by_their_bytes(tmp_path: Path) -> None:
+    """Searches too: what a task takes at once is bounded as a segment is."""
+    rows: Rows = [(i % 5, i % 7, i % 11, i) for i in range(60)]
+    with small_limits(segment_bytes=10 * 5 * 8, undivided_rows=0):
+        shop = Shop(tmp_path / "p", 4, rows, tasks=1)
+        assert {s.rows for s in shop.store.read().tables["t"].segments} == {10}
+        shop.assert_exact(rows)
+        shop.apply(deletes=rows[:30], inserts=[(9, 9, 9, 9_000)])
+        shop.assert_exact([*rows[30:], (9, 9, 9, 9_000)])
