@@ -145,7 +145,9 @@ def _guess(runner: Runner, row_input: RowInput, destination: Destination) -> Col
     """Types from the first rows; reading checks them against all the others."""
     spec = _spec(row_input, row_input.columns, destination, (), False)
     votes = []
-    for task_result in runner.head(infer, row_input.rows, spec, thresholds.current.guess_rows):
+    # A whole file is many rows.
+    count = 1 if row_input.whole else thresholds.current.guess_rows
+    for task_result in runner.head(infer, row_input.rows, spec, count):
         if "trouble" in task_result.facts:
             raise _error(row_input, task_result.facts["trouble"])
         votes.append(task_result.facts["votes"])

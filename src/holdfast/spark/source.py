@@ -27,6 +27,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import Source, is_local, local_file
+from holdfast.model import thresholds
 from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.spark import jobs
@@ -48,11 +49,11 @@ _OPENED: dict[str, Callable[[Path, str], Any]] = {
 log = logging.getLogger("holdfast")
 
 
-def from_frame(frame: DataFrame, label: str) -> RowInput:
-    """The caller's DataFrame, as it is."""
+def from_frame(frame: DataFrame, label: str, size: int | None = None) -> RowInput:
+    """The caller's DataFrame, as it is; ``size`` are its bytes, if they are known."""
     kinds = [field.dataType for field in frame.schema.fields]
     columns = _columns(list(frame.columns), kinds)
-    return RowInput(label, columns, _positional(frame, kinds), SourceRecord())
+    return RowInput(label, columns, _joined(_positional(frame, kinds), size), SourceRecord())
 
 
 def from_arrow(session: SparkSession, table: pa.Table, label: str) -> RowInput:
@@ -66,7 +67,7 @@ def from_arrow(session: SparkSession, table: pa.Table, label: str) -> RowInput:
             f"{label}: Spark cannot take it over ({jobs.cause(failure)}); cast the column or leave "
             "it out"
         ) from failure
-    return from_frame(frame, label)
+    return from_frame(frame, label, table.nbytes)
 
 
 def from_source(
@@ -93,6 +94,31 @@ def _positional(frame: DataFrame, kinds: list[t.DataType]) -> DataFrame:
     named = frame.toDF(*[f"c{i}" for i in range(len(kinds))])
     carry = [carried(f.col(f"c{i}"), kind).alias(f"c{i}") for i, kind in enumerate(kinds)]
     return named.select(*carry)
+
+
+def _joined(rows: DataFrame, size: int | None) -> DataFrame:
+    """Rows in no more partitions than are worth a task each, as far as their size is known. Spark
+    gives every core a part, and every small file."""
+    if size is None:
+        return rows
+    return rows.coalesce(max(1, -(-size // max(1, thresholds.current.joined_bytes))))
+
+
+def _size(source: Source) -> int | None:
+    """The bytes of a file, or of all in a folder, that can be seen here."""
+    path = local_file(source.path)
+    if source.kind == "table" or not is_local(source.path) or not path.exists():
+        return None
+    return sum(each.stat().st_size for each in _files(path))
+
+
+def _files(path: Path) -> list[Path]:
+    """A file, or all in a folder, as Spark finds them."""
+    if path.is_file():
+        return [path]
+    return sorted(
+        each for each in path.rglob("*") if each.is_file() and not _hidden(each.relative_to(path))
+    )
 
 
 def _for_spark(path: str) -> str:
@@ -126,7 +152,7 @@ def _csv(session: SparkSession, source: Source) -> RowInput:
     return RowInput(
         source.path,
         columns,
-        read.selectExpr(f"{line} AS line", f"{origin} AS origin"),
+        _joined(read.selectExpr(f"{line} AS line", f"{origin} AS origin"), _size(source)),
         source.stored(),
         lines=dialect,
         header=source.header,
@@ -231,10 +257,7 @@ def _header(source: Source, lines: list[tuple[str, str]]) -> list[str]:
 def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]:
     path = local_file(source.path)
     if is_local(source.path) and path.exists():
-        files = [path] if path.is_file() else sorted(
-            each for each in path.rglob("*")
-            if each.is_file() and not _hidden(each.relative_to(path))
-        )  # fmt: skip
+        files = _files(path)
         if all(each.suffix in ("", ".csv", ".tsv", ".txt", *_OPENED) for each in files):
             lines = [(str(each), _first_line(each, source)) for each in files]
             return [(label, line) for label, line in lines if line is not None]
@@ -407,7 +430,7 @@ def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
     return RowInput(
         source.path,
         columns,
-        rows,
+        _joined(rows, _size(source)),
         stored,
         corrupt=corrupt,
         file=lambda origin: _file(session, source, origin),
