@@ -204,6 +204,24 @@ def test_kinds_that_there_are_not(tmp_path: Path, kinds: Any, unknown: str) -> N
     assert not (tmp_path / "p").exists()
 
 
+def test_parallelism(shop: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setattr("holdfast.spark.runner.SparkRunner", lambda *given: given)
+    session = SimpleNamespace()
+    for parallelism in (None, 1, 64):
+        opened = Profile.open(shop.path, session=session, parallelism=parallelism)  # type: ignore[arg-type]
+        assert opened._running() == (session, parallelism)
+
+
+def test_no_tasks_at_all(shop: Profile, tmp_path: Path) -> None:
+    said = "parallelism must be a number of tasks, 1 or more, not 0"
+    with pytest.raises(InputError, match=said):
+        Profile.open(shop.path, parallelism=0)
+    with pytest.raises(InputError, match=said):
+        Profile.create(tmp_path / "p", {"t": "a.csv"}, parallelism=0)
+    assert not (tmp_path / "p").exists()
+
+
 @pytest.mark.parametrize("make", [str, Path, lambda path: Source(str(path))])
 def test_one_file_is_a_table_named_after_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, make: Any

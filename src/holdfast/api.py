@@ -85,12 +85,18 @@ class Profile:
     Rows are given as DataFrames (classic or Spark Connect), paths, :class:`Source` values, or
     tables of pandas, Polars or Arrow.
     Without a session the active one is used, or a local one is started when it is first needed; a
-    function that opens one is called then, too.
+    function that opens one is called then, too. Work is divided into as many tasks as the session
+    runs at once, or into ``parallelism`` tasks.
     """
 
     def __init__(
-        self, store: Store, session: Session | None = None, progress: Progress | None = None
+        self,
+        store: Store,
+        session: Session | None = None,
+        progress: Progress | None = None,
+        parallelism: int | None = None,
     ) -> None:
+        _expect_parallelism(parallelism)
         self._store = store
         self._opener: Callable[[], SparkSession] | None = None
         self._session: SparkSession | None = None
@@ -99,6 +105,7 @@ class Profile:
         else:
             self._session = session
         self._progress = progress or _silent
+        self._parallelism = parallelism
         self._runner: Runner | None = None
 
     @classmethod
@@ -110,6 +117,7 @@ class Profile:
         options: Options | None = None,
         session: Session | None = None,
         progress: Progress | None = None,
+        parallelism: int | None = None,
     ) -> Profile:
         """Profile tables from nothing, as version 1 of a new profile directory.
 
@@ -117,12 +125,13 @@ class Profile:
         table called after its file.
         """
         # What needs no Spark is checked first: a session takes its seconds to start.
+        _expect_parallelism(parallelism)
         options = families.completed(options or Options())
         given = {
             name: _expected(rows, f"table {name!r}") for name, rows in _by_name(tables).items()
         }
         with Store.creating(path) as store:
-            profile = cls(store, session, progress)
+            profile = cls(store, session, progress, parallelism)
             row_inputs = {
                 name: profile._row_input(rows, f"table {name!r}") for name, rows in given.items()
             }
@@ -140,9 +149,10 @@ class Profile:
         *,
         session: Session | None = None,
         progress: Progress | None = None,
+        parallelism: int | None = None,
     ) -> Profile:
         """Open a profile directory."""
-        return cls(Store.open(path), session, progress)
+        return cls(Store.open(path), session, progress, parallelism)
 
     @property
     def path(self) -> str:
@@ -867,7 +877,7 @@ class Profile:
         if self._runner is None:
             from holdfast.spark.runner import SparkRunner
 
-            self._runner = SparkRunner(self._spark())
+            self._runner = SparkRunner(self._spark(), self._parallelism)
         return self._runner
 
     def _spark(self) -> SparkSession:
@@ -894,6 +904,11 @@ class Profile:
             # The caller's DataFrame knows its session, which may not be the active one.
             self._session = rows.sparkSession
         return from_frame(rows, label)
+
+
+def _expect_parallelism(tasks: int | None) -> None:
+    if tasks is not None and tasks < 1:
+        raise InputError(f"parallelism must be a number of tasks, 1 or more, not {tasks}")
 
 
 def _folder(path: str | os.PathLike[str]) -> str:

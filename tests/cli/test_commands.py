@@ -52,6 +52,27 @@ def test_profile_as_json_is_what_show_prints(run: Run, in_process: None, tmp_pat
     assert json.loads(told)["tables"]["orders"] == shown
 
 
+def test_parallelism_is_handed_on(
+    run: Run, shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int | None] = []
+    real = Profile._running
+
+    def running(profile: Profile) -> Any:
+        asked.append(profile._parallelism)
+        return real(profile)
+
+    monkeypatch.setattr(Profile, "_running", running)
+    more = write(tmp_path, "more", HARMLESS)
+    assert run("profile", more, "--into", tmp_path / "new", "--parallelism", 64).code == 0
+    assert run("check", shop, "--table", "orders", "--inserts", more).code == 0
+    assert run("verify", shop, "--parallelism", 3).code == 0
+    assert asked == [64, None, 3]
+    result = run("verify", shop, "--parallelism", 0)
+    assert result.code == 2
+    assert "parallelism must be a number of tasks, 1 or more, not 0" in result.err
+
+
 def test_show_json(run: Run, shop: Path) -> None:
     result = run("show", shop, "--format", "json")
     form = json.loads(result.out)

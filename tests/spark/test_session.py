@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,7 +21,7 @@ from holdfast import Profile
 from holdfast.model.errors import SetupError
 from holdfast.spark import session as sessions
 from holdfast.spark import workers
-from holdfast.spark.runner import SparkRunner, _cores
+from holdfast.spark.runner import SparkRunner
 from holdfast.tasks.result import TaskResult
 from tests import suites
 from tests.spark.conftest import KEYS
@@ -87,25 +88,50 @@ def test_without_one_the_active_session_is_taken(spark: SparkSession, tmp_path: 
     assert not sessions.is_own(spark)
 
 
-def test_tasks_are_as_many_as_run_at_once(spark: SparkSession) -> None:
-    class Conf:
-        def __init__(self, **held: str) -> None:
-            self.held = {f"spark.{name.replace('_', '.')}": value for name, value in held.items()}
+class Conf:
+    """Settings of a session."""
 
-        def get(self, name: str, default: Any) -> Any:
-            return self.held.get(name, default)
+    def __init__(self, held: dict[str, str]) -> None:
+        self.held = {f"spark.{name.replace('_', '.')}": value for name, value in held.items()}
 
-    def cores(**held: str) -> int:
-        return _cores(type("Session", (), {"conf": Conf(**held)})())
+    def get(self, name: str, default: Any) -> Any:
+        return self.held.get(name, default)
 
-    assert _cores(spark) == 2
-    assert cores(master="local") == 1
-    assert cores(master="local[3,2]") == 3
-    assert cores(master="local[*]") >= 1
-    assert cores(master="local-cluster[2,3,1024]") == 6
-    assert cores(master="yarn", executor_instances="4", executor_cores="2") == 8
-    assert cores(master="yarn", default_parallelism="12") == 12
-    assert cores() >= 2
+
+@pytest.mark.parametrize(
+    ("cores", "settings", "tasks"),
+    [
+        (2, {"master": "local[2]"}, 2),
+        (2, {"master": "local[2]", "executor_instances": "9"}, 2),
+        (48, {"master": "spark://host:7077"}, 48),
+        (48, {"master": "yarn", "executor_cores": "4"}, 48),
+        (2, {"master": "yarn", "executor_instances": "4", "executor_cores": "2"}, 8),
+        (12, {"master": "yarn", "executor_instances": "4", "default_parallelism": "12"}, 12),
+        (2, {"master": "yarn", "dynamicAllocation_enabled": "true",
+             "dynamicAllocation_maxExecutors": "10", "executor_cores": "4"}, 40),
+        (2, {"master": "yarn", "dynamicAllocation_enabled": "true",
+             "dynamicAllocation_maxExecutors": str(2**31 - 1), "executor_instances": "3"}, 2),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("remote", [False, True])
+def test_tasks_are_as_many_as_run_at_once(
+    cores: int, settings: dict[str, str], tasks: int, remote: bool
+) -> None:
+    """A classic session has a context that tells, a remote one only partitions that were seen."""
+    space: dict[str, Any] = {"conf": Conf(settings)}
+    if remote:
+        space["__module__"] = "pyspark.sql.connect.session"
+    else:
+        space["sparkContext"] = SimpleNamespace(defaultParallelism=cores)
+    session = type("Session", (), space)()
+    assert sessions.parallelism(session, cores if remote else 1) == tasks
+
+
+def test_as_many_tasks_as_are_asked_for(spark: SparkSession, tmp_path: Path) -> None:
+    assert SparkRunner(spark).tasks == spark.sparkContext.defaultParallelism == 2
+    runner = SparkRunner(spark, 5)
+    assert (runner.tasks, runner.sharing(str(tmp_path / "token-")).tasks) == (5, 5)
+    assert workers.prepare(spark) == 2, "Spark's own number, whatever was asked for"
 
 
 # Workers

@@ -14,6 +14,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TextIO
@@ -178,6 +179,9 @@ Remote = Annotated[str | None, _spark_flag("--remote", "A Spark Connect server."
 Conf = Annotated[
     list[str] | None, _spark_flag("--conf", "A setting of the session. Repeatable.", "KEY=VALUE")
 ]
+Parallelism = Annotated[
+    int | None, _spark_flag("--parallelism", "Into how many tasks work is divided.", "N")
+]
 _DEVICE = "What counts pairs of rows; auto: a GPU where it is quicker."
 Device = Annotated[str, _flag("--device", _DEVICE, "auto|cpu|gpu")]
 OtherDevice = Annotated[
@@ -283,6 +287,7 @@ def profile(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    parallelism: Parallelism = None,
     everything: All = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -329,16 +334,20 @@ def profile(
             **arguments.for_csv(cells, path, paths, source_format),
         )
 
-    spark = _spark(master, remote, conf)
+    spark = _spark(master, remote, conf, parallelism)
     with arguments.spooled(named) as given, _committing(into):
         paths = {name: path for name, path in given.items() if path is not None}
         tables = {name: source(name, path, list(paths.values())) for name, path in paths.items()}
         with _progress(quiet) as progress:
             from holdfast.api import Profile
 
-            session = functools.partial(spark, progress)
             new_profile = Profile.create(
-                into, tables, options=options, session=session, progress=progress
+                into,
+                tables,
+                options=options,
+                session=functools.partial(spark.session, progress),
+                progress=progress,
+                parallelism=spark.parallelism,
             )
         kinds_shown = families.REGISTRY.values()
         brief = [part.name for kind in kinds_shown for part in kind.parts if part.brief]
@@ -376,6 +385,7 @@ def apply(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    parallelism: Parallelism = None,
     everything: All = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -388,7 +398,7 @@ def apply(
     cells = arguments.cell_options(delimiter, escape, encoding, null_value)
     given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
     changed = arguments.Changed(table, given, batch, row_key, if_exists)
-    spark = _spark(master, remote, conf)
+    spark = _spark(master, remote, conf, parallelism)
     with arguments.spooled(given) as paths, _committing(directory):
         tables = changed.batch_of(paths, source_format, options, cells)
         with _progress(quiet) as progress:
@@ -436,6 +446,7 @@ def check(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    parallelism: Parallelism = None,
     everything: All = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -449,7 +460,7 @@ def check(
     given = {"inserts": inserts, "deletes": deletes, "updates": updates, "upserts": upserts}
     changed = arguments.Changed(table, given, batch, row_key, if_exists)
     gates = arguments.kind_fields(kinds)
-    spark = _spark(master, remote, conf)
+    spark = _spark(master, remote, conf, parallelism)
     with arguments.spooled(given) as paths, _progress(quiet) as progress:
         tables = changed.batch_of(paths, source_format, options, cells)
         opened = _open(directory, spark, progress)
@@ -485,6 +496,7 @@ def expect(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    parallelism: Parallelism = None,
     everything: All = False,
     quiet: Quiet = False,
     verbose: Verbose = False,  # noqa: ARG001
@@ -493,7 +505,7 @@ def expect(
     from holdfast.cli import suggestions
     from holdfast.report import forms, terminal
 
-    spark = _spark(master, remote, conf)
+    spark = _spark(master, remote, conf, parallelism)
     if suggest or yes:
         given = bool(rules) or file is not None or name is not None
         asks = output == Output.TEXT and sys.stdin.isatty() and sys.stderr.isatty()
@@ -641,6 +653,7 @@ def explain(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    parallelism: Parallelism = None,
     everything: All = False,
     quiet: Quiet = False,
     verbose: Verbose = False,  # noqa: ARG001
@@ -650,7 +663,7 @@ def explain(
     from holdfast.report import terminal
 
     arguments.expect_limit(limit, everything)
-    spark = _spark(master, remote, conf)
+    spark = _spark(master, remote, conf, parallelism)
     with _progress(quiet) as progress:
         opened = _open(directory, spark, progress)
         explanation = opened.explain(rule, EXAMPLES if limit is None else limit, mask)
@@ -670,6 +683,7 @@ def predicates(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    parallelism: Parallelism = None,
     everything: All = False,
     quiet: Quiet = False,
     verbose: Verbose = False,  # noqa: ARG001
@@ -677,7 +691,7 @@ def predicates(
     """List what denial constraints compare, and what today's rows would choose."""
     from holdfast.report import forms, terminal
 
-    spark = _spark(master, remote, conf)
+    spark = _spark(master, remote, conf, parallelism)
     with _progress(quiet) as progress:
         by_table = _open(directory, spark, progress).predicates(table, today=not stored)
     if output == Output.JSON:
@@ -698,6 +712,7 @@ def add(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    parallelism: Parallelism = None,
     everything: All = False,
     quiet: Quiet = False,
     verbose: Verbose = False,
@@ -705,7 +720,7 @@ def add(
     """Look for further kinds of constraints in the rows that a profile holds, and keep them."""
     asked = [name.strip() for name in kinds.split(",")]
     options = arguments.compared(max_predicates, cross_columns, columns)
-    spark = _spark(master, remote, conf)
+    spark = _spark(master, remote, conf, parallelism)
     with _committing(directory):
         with _progress(quiet) as progress:
             opened = _open(directory, spark, progress)
@@ -884,6 +899,7 @@ def verify(
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
+    parallelism: Parallelism = None,
     everything: All = False,
     quiet: Quiet = False,
     verbose: Verbose = False,  # noqa: ARG001
@@ -891,7 +907,7 @@ def verify(
     """Profile the current rows from scratch and compare; exit code 1 if anything differs."""
     from holdfast.report import terminal
 
-    spark = _spark(master, remote, conf)
+    spark = _spark(master, remote, conf, parallelism)
     with _progress(quiet) as progress:
         outcome = _open(directory, spark, progress).verify()
     if output == Output.JSON:
@@ -967,13 +983,17 @@ def run() -> None:
     app(prog_name="holdfast")
 
 
-def _spark(
-    master: str | None, remote: str | None, conf: Sequence[str] | None
-) -> Callable[[Progress | None], Any]:
-    """Opens the session when it is called; what is wrong with the arguments is reported before."""
-    settings = arguments.pairs(conf, "--conf")
+@dataclass(frozen=True)
+class _Spark:
+    """The session that a command asks for, and into how many tasks it divides work there."""
 
-    def session(progress: Progress | None) -> Any:
+    master: str | None
+    remote: str | None
+    settings: dict[str, str]
+    parallelism: int | None
+
+    def session(self, progress: Progress | None) -> Any:
+        """Open it."""
         from holdfast.spark.session import open_session
 
         if progress:
@@ -981,20 +1001,25 @@ def _spark(
         # Spark installs a handler that talks to the JVM in the middle of another call to it.
         before = signal.getsignal(signal.SIGINT)
         try:
-            return open_session(master, remote, settings)
+            return open_session(self.master, self.remote, self.settings)
         finally:
             signal.signal(signal.SIGINT, before)
 
-    return session
+
+def _spark(
+    master: str | None, remote: str | None, conf: Sequence[str] | None, parallelism: int | None
+) -> _Spark:
+    """What is wrong with the arguments is reported before anything is opened."""
+    return _Spark(master, remote, arguments.pairs(conf, "--conf"), parallelism)
 
 
-def _open(
-    directory: str, spark: Callable[[Progress | None], Any], progress: Progress | None
-) -> Profile:
+def _open(directory: str, spark: _Spark, progress: Progress | None) -> Profile:
     from holdfast.api import Profile
 
-    session = functools.partial(spark, progress)
-    return Profile.open(directory, session=session, progress=progress)
+    session = functools.partial(spark.session, progress)
+    return Profile.open(
+        directory, session=session, progress=progress, parallelism=spark.parallelism
+    )
 
 
 @contextmanager

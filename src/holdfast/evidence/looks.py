@@ -109,10 +109,11 @@ class Search(Look):
         view, column, part = scope.view, self.order[0], thresholds.current.part
         cuts = bounds(view, column, parts(scope.runner, view) * (part if self.some else 1))
         ranges = list(zip([_LOWEST, *cuts], [*cuts, None], strict=True))
+        number = len(ranges)
         if self.some:
             # The ranges lie apart, so that they differ in all that order brings.
             ranges = ranges[part // 2 :: part]
-        how = (self.candidates, self.order)
+        how = (self.candidates, self.order, number)
         return [
             (tasks.search, tasks.Search(view, scope.every_rhs, column, low, high, *how))
             for low, high in ranges

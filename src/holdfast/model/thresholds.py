@@ -80,6 +80,10 @@ class Thresholds:
     undivided_rows: int = 10_000
     """Rows that are not worth dividing among tasks."""
 
+    light_rows: int = 1 << 17
+    """Rows that a call may go through and share its task with others: a task of its own costs
+    some hundredths of a second."""
+
     located_rows: int = 2_000
     """Rows to delete or update that are worth a task to find them."""
 

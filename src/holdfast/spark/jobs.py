@@ -55,12 +55,17 @@ def run(session: SparkSession, work: Callable[[], T]) -> T:
             raise
 
 
+def is_remote(session: SparkSession) -> bool:
+    """Whether this is a Spark Connect session, which has no context."""
+    return type(session).__module__.startswith("pyspark.sql.connect.")
+
+
 def _tagging(session: SparkSession) -> tuple[Callable[[str], None], Callable[[str], Any]]:
     """How the jobs of a thread are tagged, and cancelled from another thread.
 
     A classic session cancels only by tags of the thread that asks; its context cancels by any.
     """
-    if type(session).__module__.startswith("pyspark.sql.connect."):
+    if is_remote(session):
         return session.addTag, session.interruptTag
     return session.sparkContext.addJobTag, session.sparkContext.cancelJobsWithTag
 

@@ -12,14 +12,14 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
-from holdfast.spark.jobs import collect
-from holdfast.spark.session import is_own
+from holdfast.spark.jobs import collect, is_remote
+from holdfast.spark.session import is_own, parallelism
 from holdfast.spark.workers import freeze, prepare
 from holdfast.store import disk_errors
 from holdfast.tasks import devices, shared
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult, checked, guarded, unpack
-from holdfast.tasks.runner import Call, Reader
+from holdfast.tasks.runner import Call, Reader, piles
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -31,7 +31,6 @@ _RESULT = t.StructType(
         t.StructField("arrays", t.BinaryType()),
     ]
 )
-_DEFAULT_TASKS = 8
 _ANSWER = -1
 """The item of a worker's answer about the shared folder."""
 
@@ -48,33 +47,35 @@ class SparkRunner:
 
     def __init__(self, session: SparkSession, tasks: int | None = None) -> None:
         self.session = session
-        self.tasks = tasks or _cores(session)
         self.here, self.gpus = _is_local(session), _gpus(session)
         self._tokens: str | None = None
         self._numbers: dict[int, DataFrame] = {}
-        if not is_own(session):
-            prepare(session, self.tasks)
+        self._given = tasks
+        self._seen = 1 if is_own(session) else prepare(session)
+        self.tasks = self._given or parallelism(session, self._seen)
 
     def sharing(self, prefix: str) -> SparkRunner:
         """The same session; every job tries whether workers see the folder as we do.
 
-        Those of a local session of our own do.
+        Those of a local session of our own do. Elsewhere executors may have come since.
         """
         if is_own(self.session):
             return self
         runner = copy.copy(self)
         runner._tokens = prefix
+        runner.tasks = self._given or parallelism(self.session, self._seen)
         return runner
 
     def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
-        """Run every call, dealt out to about as many tasks as run at once."""
+        """Run every call: heavy ones in a task each, the others in about as many as run at once."""
         if not calls:
             return []
-        count = min(self.tasks, len(calls))
+        dealt = piles(calls, self.tasks)
+        count = len(dealt)
         results: list[list[TaskResult]] = [[] for _ in calls]
 
         def frame(trial: Trial | None) -> DataFrame:
-            work = _dealt(calls, count, trial)
+            work = _dealt(calls, dealt, trial)
             return self._numbered(count).mapInArrow(work, _RESULT)
 
         for item, task_result in self._collect(frame):
@@ -93,8 +94,10 @@ class SparkRunner:
         return [task_result for _, task_result in results]
 
     def head(self, task: Reader, rows: DataFrame, spec: Ingest, count: int) -> list[TaskResult]:
-        """Run a task over the first rows."""
-        results = self._collect(lambda trial: _over(task, rows.limit(count), spec, trial))
+        """Run a task over the first rows. In one partition these come one partition after the
+        other, so that no more of them are read; a limit of several looks into them all."""
+        first = rows.coalesce(1).limit(count)
+        results = self._collect(lambda trial: _over(task, first, spec, trial))
         return [task_result for _, task_result in results]
 
     def _collect(self, frame: Callable[[Trial | None], DataFrame]) -> list[tuple[int, TaskResult]]:
@@ -121,16 +124,18 @@ class SparkRunner:
             shared.remove(trial.token)
 
 
-def _dealt(calls: Sequence[Call], count: int, trial: Trial | None) -> Callable[[Batches], Batches]:
-    def dealt(batches: Batches) -> Batches:
+def _dealt(
+    calls: Sequence[Call], dealt: list[list[int]], trial: Trial | None
+) -> Callable[[Batches], Batches]:
+    def work(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                for item in range(number, len(calls), count):
+                for item in dealt[number]:
                     task, argument = calls[item]
                     yield from _rows(item, task(argument))
                     freeze(task)
 
-    return lambda batches: _tried(trial, dealt(batches))
+    return lambda batches: _tried(trial, work(batches))
 
 
 def _over(task: Reader, rows: DataFrame, spec: Ingest, trial: Trial | None) -> DataFrame:
@@ -172,31 +177,10 @@ def _row(item: int, task_result: TaskResult) -> pa.RecordBatch:
     )
 
 
-def _cores(session: SparkSession) -> int:
-    """How many tasks run at once, as far as the session's settings tell."""
-    conf = session.conf
-    given = conf.get("spark.default.parallelism", None)
-    if given:
-        return int(given)
-    master = conf.get("spark.master", None) or ""
-    local = re.fullmatch(r"local\[(\*|\d+)(?:,\d+)?\]", master)
-    if local:
-        return _machine() if local[1] == "*" else int(local[1])
-    cluster = re.fullmatch(r"local-cluster\[(\d+),(\d+),\d+\]", master)
-    if cluster:
-        return int(cluster[1]) * int(cluster[2])
-    if master == "local":
-        return 1
-    executors = conf.get("spark.executor.instances", None)
-    each = conf.get("spark.executor.cores", None) or "1"
-    return int(executors) * int(each) if executors else _DEFAULT_TASKS
-
-
 def _is_local(session: SparkSession) -> bool:
     """Whether tasks run on the driver's machine; the master of a Connect server runs them there."""
-    is_remote = type(session).__module__.startswith("pyspark.sql.connect.")
     master = session.conf.get("spark.master", None) or ""
-    return not is_remote and re.fullmatch(r"local(\[.*\])?", master) is not None
+    return not is_remote(session) and re.fullmatch(r"local(\[.*\])?", master) is not None
 
 
 def _gpus(session: SparkSession) -> int:
@@ -204,9 +188,3 @@ def _gpus(session: SparkSession) -> int:
     each = session.conf.get("spark.executor.resource.gpu.amount", None)
     executors = session.conf.get("spark.executor.instances", None)
     return max(1, int(each or 1) * int(executors or 1))
-
-
-def _machine() -> int:
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

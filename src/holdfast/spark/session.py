@@ -23,6 +23,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from holdfast.model.errors import SetupError
+from holdfast.spark.jobs import is_remote
 
 log = logging.getLogger("holdfast")
 
@@ -43,6 +44,9 @@ appender.file.fileName = {path}
 appender.file.layout.type = PatternLayout
 appender.file.layout.pattern = %d{{yy/MM/dd HH:mm:ss}} %p %c{{1}}: %m%n%ex
 """
+
+_UNBOUNDED = (1 << 31) - 1
+"""Executors that are as many as Spark can have, which says nothing."""
 
 own_sessions: list[SparkSession] = []
 """Local sessions that we created: their workers run our interpreter, so they need no check."""
@@ -84,6 +88,28 @@ def _open(master: str | None, remote: str | None, conf: Mapping[str, str] | None
 def is_own(session: SparkSession) -> bool:
     """Whether this is a local session of ours."""
     return any(session is each for each in own_sessions)
+
+
+def parallelism(session: SparkSession, seen: int) -> int:
+    """Into how many tasks Spark divides what says nothing about it: as many as run at once.
+
+    A classic session tells at any time; of a remote one it is known from the partitions that were
+    ``seen`` when a job left their number to Spark. Executors that are asked for and still to come
+    are counted, too.
+    """
+    conf = session.conf
+    if given := conf.get("spark.default.parallelism", None):
+        return int(given)
+    now = seen if is_remote(session) else session.sparkContext.defaultParallelism
+    if (conf.get("spark.master", None) or "").startswith("local"):
+        return now
+    is_dynamic = conf.get("spark.dynamicAllocation.enabled", None) == "true"
+    executors = conf.get(
+        "spark.dynamicAllocation.maxExecutors" if is_dynamic else "spark.executor.instances", None
+    )
+    cores = int(conf.get("spark.executor.cores", None) or 1)
+    asked = int(executors or 0)
+    return max(now, asked * cores if asked < _UNBOUNDED else 0)
 
 
 def log_file() -> Path:

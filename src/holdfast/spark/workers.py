@@ -42,7 +42,10 @@ _SAME = (
     "with the same packages"
 )
 
-_checked: dict[int, SparkSession] = {}
+_ENOUGH = 1 << 14
+"""Rows that are enough for every partition to have some, however many Spark makes of them."""
+
+_checked: dict[int, tuple[SparkSession, int]] = {}
 
 _frozen: set[Any] = set()
 
@@ -56,14 +59,15 @@ def freeze(task: Any) -> None:
         gc.freeze()
 
 
-def prepare(session: SparkSession, tasks: int) -> None:
-    """See to it that workers can run our tasks; an error that says what to do if they cannot."""
+def prepare(session: SparkSession) -> int:
+    """See to it that workers can run our tasks; an error that says what to do if they cannot.
+    Returns into how many partitions Spark divides a job by itself."""
     if id(session) in _checked:
-        return
-    versions = _versions(session, tasks)
+        return _checked[id(session)][1]
+    versions = _versions(session)
     if any(each["holdfast"] is None for each in versions):
         _ship(session)
-        versions = _versions(session, tasks)
+        versions = _versions(session)
     here = _here()
     for each in versions:
         for name, version in here.items():
@@ -72,7 +76,8 @@ def prepare(session: SparkSession, tasks: int) -> None:
                     f"the workers have {name} {each[name] or 'missing'}, the driver {version}: "
                     f"{_remedy(name, version)}"
                 )
-    _checked[id(session)] = session
+    _checked[id(session)] = session, len(versions)
+    return len(versions)
 
 
 def _here() -> dict[str, str]:
@@ -90,20 +95,19 @@ def _remedy(name: str, version: str) -> str:
     return f"install {name}=={version} on the workers, or run the driver with their version"
 
 
-def _versions(session: SparkSession, tasks: int) -> list[dict[str, Any]]:
+def _versions(session: SparkSession) -> list[dict[str, Any]]:
+    """What each partition of a job tells, as many as Spark makes of it."""
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(_REPORT, space)
     try:
         rows = collect(
             session,
-            lambda: session.range(0, tasks, 1, tasks).mapInArrow(
-                space["report"], "versions string"
-            ),
+            lambda: session.range(_ENOUGH).mapInArrow(space["report"], "versions string"),
         )
     except SetupError as failure:
         # Another Python, or one without PyArrow, fails before it could tell its versions.
         raise SetupError(f"the workers cannot run Python tasks: {failure}; {_SAME}") from failure
-    return [json.loads(text) for text in sorted({row["versions"] for row in rows})]
+    return [json.loads(text) for text in sorted(row["versions"] for row in rows)]
 
 
 def _ship(session: SparkSession) -> None:

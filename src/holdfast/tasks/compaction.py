@@ -51,6 +51,11 @@ class Merge:
     indexes: tuple[str, ...]
     ids: I64
 
+    @property
+    def work(self) -> int:
+        """Rows that it writes."""
+        return self.view.live
+
 
 @dataclass(frozen=True)
 class Describe:

@@ -112,6 +112,11 @@ class Inside:
     part: int
     parts: int
 
+    @property
+    def work(self) -> int:
+        """Rows that it goes through: all, to find those of its part."""
+        return self.planes.rows
+
 
 @dataclass(frozen=True)
 class Together:
@@ -122,6 +127,11 @@ class Together:
     part: int
     parts: int
 
+    @property
+    def work(self) -> int:
+        """Rows that it goes through: all, to find those of its part."""
+        return self.planes.rows
+
 
 @dataclass(frozen=True)
 class Violating:
@@ -130,6 +140,11 @@ class Violating:
     planes: Planes
     candidates: tuple[tuple[int, ...], ...]
     most: int  # pairs of each
+
+    @property
+    def work(self) -> int:
+        """Rows that it goes through, for each candidate anew."""
+        return self.planes.rows * len(self.candidates)
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,12 @@ class Search:
     high: int | None
     candidates: Candidates
     order: tuple[int, ...]  # columns, most selective first
+    parts: int = 1  # that the rows are divided into; this is one of them
+
+    @property
+    def work(self) -> int:
+        """Rows that it goes through, about."""
+        return self.view.live // self.parts
 
 
 @dataclass(frozen=True)
@@ -80,6 +86,11 @@ class Representatives:
     view: View
     every_rhs: bool
     candidates: Candidates
+
+    @property
+    def work(self) -> int:
+        """Rows that it goes through."""
+        return self.view.live
 
 
 @dataclass(frozen=True)

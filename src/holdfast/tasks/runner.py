@@ -7,11 +7,12 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from holdfast.model import thresholds
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult, checked, guarded, unpack
 
 Call = tuple[Callable[[Any], Iterator[TaskResult]], Any]
-"""A task and its argument."""
+"""A task and its argument. One that may go through many rows says through how many, as ``work``."""
 
 Reader = Callable[[Iterator[pa.RecordBatch], Ingest], Iterator[TaskResult]]
 """A task over the rows of a row_input."""
@@ -44,6 +45,19 @@ class Runner(Protocol):
 
     def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[TaskResult]:
         """Run a task over the first rows only."""
+
+
+def piles(calls: Sequence[Call], tasks: int) -> list[list[int]]:
+    """The numbers of the calls that run one after the other, in one task.
+
+    Heavy ones have a task each, so that a straggler or a retry repeats one of them. The others
+    would wait for a task longer than they take, and are dealt out to as many as run at once.
+    """
+    most = thresholds.current.light_rows
+    heavy = [k for k, (_, item) in enumerate(calls) if getattr(item, "work", 0) > most]
+    light = [k for k, (_, item) in enumerate(calls) if getattr(item, "work", 0) <= most]
+    count = min(tasks, len(light))
+    return [*([k] for k in heavy), *(light[first::count] for first in range(count))]
 
 
 class InProcess:

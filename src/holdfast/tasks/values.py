@@ -153,12 +153,23 @@ def cut(part: int, parts: int) -> int:
     return CODES * part // parts
 
 
+def _entries_between(runs: tuple[ValueRun, ...], low: int, high: int) -> int:
+    """Entries of a range of codes: codes are hashes, so any range has its share."""
+    return sum(run.entries for run in runs) * (high - low) // CODES
+
+
 @dataclass(frozen=True)
 class Count:
     """Make runs of the values of some rows."""
 
     cells: Cells
     prefix: str
+
+    @property
+    def work(self) -> int:
+        """Values that it counts."""
+        ids = self.cells.ids
+        return (self.cells.view.live if ids is None else ids.size) * len(self.cells.attributes)
 
 
 @dataclass(frozen=True)
@@ -173,6 +184,11 @@ class Changed:
     changed: tuple[ValueRun, ...]
     cells: tuple[Cells, ...]
     before: tuple[ValueRun, ...]
+
+    @property
+    def work(self) -> int:
+        """Entries that changed in the range, about."""
+        return _entries_between(self.changed, self.low, self.high)
 
     def entries(self) -> tuple[U64, U64]:
         """By how much entries changed, and what was there of the same codes."""
@@ -202,6 +218,11 @@ class Merge:
     high: int
     runs: tuple[ValueRun, ...]
     frequencies: bool
+
+    @property
+    def work(self) -> int:
+        """Entries that it goes through, about."""
+        return _entries_between(self.runs, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -247,6 +268,11 @@ class Trial:
     cells: tuple[Cells, ...]
     left: tuple[int, ...]
     right: tuple[int, ...]
+
+    @property
+    def work(self) -> int:
+        """Entries that it goes through, about."""
+        return _entries_between(self.runs, self.low, self.high)
 
 
 @dataclass(frozen=True)
