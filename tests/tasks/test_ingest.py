@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from holdfast.tasks import text
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
@@ -116,6 +117,45 @@ def test_segments_are_bounded_by_bytes(tmp_path: Path, monkeypatch: pytest.Monke
     varied(monkeypatch, segment_bytes=1)
     segments = [segment(p) for p in ingested(iter(rows.slice(0, 3).to_batches()), told)]
     assert [s.rows for s in segments] == [1, 1, 1], "never none"
+
+
+def test_wide_rows_are_encoded_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoded: list[int] = []
+
+    def note(batch: pa.RecordBatch, layout_: Any) -> Any:
+        encoded.append(batch.num_rows)
+        return encode(batch, layout_)
+
+    monkeypatch.setattr("holdfast.tasks.encode.encode", note)
+    varied(monkeypatch, piece_bytes=7 * layout(SCHEMA).total * 8)
+    (task_result,) = ingested(iter(table(17).to_batches()), spec(tmp_path))
+    assert encoded == [7, 7, 3]
+    assert task_result.facts["rows"] == 17
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_wide_rows_are_parsed_few_at_a_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    """Spark sends as many rows at once as it likes; parsed they are as large again, and encoded."""
+    parsed: list[int] = []
+    real = text.parse
+
+    def parse(records: pa.Array, *rest: Any) -> Any:
+        parsed.append(records.nbytes)
+        return real(records, *rest)
+
+    monkeypatch.setattr(text, "parse", parse)
+    varied(monkeypatch, piece_bytes=1_000)
+    told = spec(tmp_path, lines=Dialect(), header=True, whole=whole)
+    rows = ["c0,c1,c2", *(f"{n},{'x' * 40},{n / 2}" for n in range(200))]
+    batch = lines(["\n".join(rows)] * 3, [1, 3, 5]) if whole else lines(rows, [1] * 201)
+    segments = [segment(p) for p in ingested(iter([batch]), told)]
+    assert sum(s.rows for s in segments) == (600 if whole else 200)
+    assert max(parsed) < 1_500
+    assert len(parsed) >= 8
 
 
 def test_no_rows_are_no_segment(tmp_path: Path) -> None:

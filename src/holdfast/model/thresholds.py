@@ -68,6 +68,9 @@ class Thresholds:
     segment_bytes: int = 1 << 28
     """Bytes of its words at which a segment is closed, if it has fewer rows by then."""
 
+    piece_bytes: int = 1 << 26
+    """Bytes of rows that are parsed and encoded at once."""
+
     joined_bytes: int = 1 << 23
     """Bytes that are worth a task to read them, and a segment of their own at first."""
 

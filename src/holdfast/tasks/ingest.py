@@ -18,6 +18,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.model import thresholds
 from holdfast.tasks import encode, text
 from holdfast.tasks.columns import Collected
 from holdfast.tasks.dialect import Dialect
@@ -68,6 +69,19 @@ class Chunk:
     records: pa.Array  # the same as RFC 4180 has them
     origins: NDArray[np.int64]  # of each record, or one for all
     whole: bool
+
+    def pieces(self) -> Iterator[Chunk]:
+        """The same in parts: rows of many cells are many bytes more once they are parsed."""
+        number = len(self.records)
+        rows = max(1, number * thresholds.current.piece_bytes // max(1, self.records.nbytes))
+        if rows >= number:
+            yield self
+            return
+        for start in range(0, number, rows):
+            lines, records = self.lines.slice(start, rows), self.records.slice(start, rows)
+            one = self.origins.size == 1
+            origins = self.origins if one else self.origins[start : start + rows]
+            yield Chunk(lines, records, origins, self.whole)
 
     def trouble(self, trouble: text.Trouble, spec: Ingest) -> TaskResult:
         """A report of what is wrong with one of the records, as it stands in its file."""
@@ -203,7 +217,7 @@ def _parsed(
     dialect = spec.lines or Dialect()
     schema = pa.schema([spec.schema.field(c) for c in spec.order or range(len(spec.names))])
     back = [spec.order.index(c) for c in range(len(spec.order))]
-    chunks = split_header(batches, spec, dialect)
+    chunks = _pieces(split_header(batches, spec, dialect))
     votes = _Votes(spec, dialect)
     misfit: TaskResult | None = None
     for chunk in chunks:
@@ -229,6 +243,14 @@ def _parsed(
             return
     if spec.guessed:
         yield votes.task_result(misfit)
+
+
+def _pieces(chunks: Iterator[Chunk | TaskResult]) -> Iterator[Chunk | TaskResult]:
+    for chunk in chunks:
+        if isinstance(chunk, Chunk):
+            yield from chunk.pieces()
+        else:
+            yield chunk
 
 
 class _Votes:
@@ -322,8 +344,9 @@ class _Writer:
 
     def add(self, batch: pa.RecordBatch) -> Iterator[TaskResult]:
         most = most_rows(self._layout.total)
+        at_once = max(1, thresholds.current.piece_bytes // (8 * self._layout.total))
         while batch.num_rows and not self._closed:
-            piece = batch.slice(0, most - self._rows)
+            piece = batch.slice(0, min(most - self._rows, at_once))
             batch = batch.slice(piece.num_rows)
             words = encode.encode(piece, self._layout).view(np.uint64)
             # Fresh memory costs more than anything done with it here: one matrix grows in place.
