@@ -15,7 +15,8 @@ import pytest
 from holdfast.api import Profile
 from holdfast.input.sources import Source
 from holdfast.model.errors import SetupError
-from holdfast.store import Store, leases
+from holdfast.store import Store
+from holdfast.store.disk import Disk
 from tests.cli.conftest import ORDERS, Run, write
 
 
@@ -445,6 +446,6 @@ def test_a_read_only_profile(
     expected = run(command, shop, *arguments)
     assert expected.code == 0, expected.err
     before = sorted((path, path.stat().st_mtime_ns) for path in shop.rglob("*"))
-    monkeypatch.setattr(leases, "open", refuse, raising=False)
+    monkeypatch.setattr(Disk, "hold", refuse)
     assert run(command, shop, *arguments)[:2] == expected[:2]
     assert sorted((path, path.stat().st_mtime_ns) for path in shop.rglob("*")) == before

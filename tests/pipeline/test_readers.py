@@ -17,7 +17,8 @@ from holdfast.model.errors import ConflictError, StoreError
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import agree_sets
-from holdfast.store import Store, leases
+from holdfast.store import Store
+from holdfast.store.disk import Disk
 from holdfast.tasks.runner import InProcess
 from tests.limits import varied
 from tests.pipeline.tables import BIGINT, Shop, row_input
@@ -107,17 +108,17 @@ def refuse_leases(monkeypatch: pytest.MonkeyPatch) -> None:
     def refused(*_: object, **__: object) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr(leases, "open", refused, raising=False)
+    monkeypatch.setattr(Disk, "hold", refused)
 
 
 def changing_alone(path: str, monkeypatch: pytest.MonkeyPatch) -> Callable[[], object]:
     """The same, and nobody else can write a lease."""
-    write = changing(path)
+    write, hold = changing(path), Disk.hold
     refuse_leases(monkeypatch)
 
     def alone() -> None:
         with pytest.MonkeyPatch.context() as allowed:
-            allowed.setattr(leases, "open", open, raising=False)
+            allowed.setattr(Disk, "hold", hold)
             write()
 
     return alone
@@ -198,7 +199,7 @@ def test_a_full_disk_is_not_worked_around(shop: Shop, monkeypatch: pytest.Monkey
     def full(*_: object, **__: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(leases, "open", full, raising=False)
+    monkeypatch.setattr(Disk, "hold", full)
     with pytest.raises(StoreError, match="the disk is full"):
         check(shop.store)
     assert Profile(shop.store).snapshot().version == 2

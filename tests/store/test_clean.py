@@ -13,6 +13,7 @@ import pytest
 
 from holdfast.model.errors import ConflictError
 from holdfast.store import Lease, Store, leases
+from holdfast.store.storage import Storage
 from tests.store.versions import check_exact, commit, fill, says
 
 
@@ -27,7 +28,7 @@ def expire(store: Store, lease: Lease) -> None:
 
 def abandon(store: Store, pid: int | None = None, host: str | None = None) -> str:
     """A run that wrote and died: its lease and its files stay behind."""
-    lease = Lease(f"{store.path}/leases", "write")
+    lease = Lease(store.storage, "write")
     lease.take(store.head)
     fill(store, lease)
     Path(store.path, "log", f".tmp-{lease.run}").write_bytes(b"half a commit")
@@ -61,7 +62,7 @@ def test_a_lease_is_kept_fresh(store: Store, monkeypatch: pytest.MonkeyPatch) ->
         path = Path(store.path, "leases", f"{lease.run}.json")
         while time.time() - path.stat().st_mtime > 60:
             time.sleep(0.01)
-        assert [held.alive for held in leases.held(f"{store.path}/leases")] == [True]
+        assert [held.alive for held in leases.held(store.storage)] == [True]
 
 
 def test_only_the_last_versions_rows_stay(store: Store) -> None:
@@ -88,7 +89,7 @@ def test_a_reader_keeps_its_version(store: Store) -> None:
 def test_a_reader_that_starts_during_a_commit(store: Store) -> None:
     """A version that becomes old while its lease is being written is not the one leased."""
     commit(store)
-    lease = Lease(f"{store.path}/leases", "read")
+    lease = Lease(store.storage, "read")
     heads = iter([1, 2, 2])
     lease.take(lambda: next(heads))
     assert lease.version == 2
@@ -104,9 +105,9 @@ def test_a_reader_that_starts_during_a_clean_up(
     late: list[Lease] = []
     original = leases.held
 
-    def list_then_race(directory: str) -> list[leases.Held]:
-        found = original(directory)
-        lease = Lease(directory, "read")
+    def list_then_race(storage: Storage) -> list[leases.Held]:
+        found = original(storage)
+        lease = Lease(storage, "read")
         lease.take(other.head)
         late.append(lease)
         commit(other)
@@ -159,7 +160,7 @@ def test_a_dead_run_is_cleaned_away(store: Store) -> None:
 
 def test_a_run_that_died_after_its_commit(store: Store) -> None:
     """What it committed stays; what it also wrote and did not name goes."""
-    lease = Lease(f"{store.path}/leases", "write")
+    lease = Lease(store.storage, "write")
     lease.take(store.head)
     store.publish(fill(store, lease), lease)
     stray = store.write(lease.new_path("evidence", "bin"), b"")
@@ -202,9 +203,9 @@ def test_a_run_that_wakes_during_a_clean_up(store: Store, monkeypatch: pytest.Mo
         expire(store, lease)
         original = leases.bury
 
-        def wake_first(held: leases.Held) -> str | None:
+        def wake_first(storage: Storage, held: leases.Held) -> str | None:
             lease.confirm()
-            return original(held)
+            return original(storage, held)
 
         monkeypatch.setattr("holdfast.store.clean.bury", wake_first)
         assert store.clean() == []
@@ -219,7 +220,7 @@ def test_a_clean_up_that_was_cut_short_is_finished(
     before = names(store)
     abandon(store)
 
-    def die(path: str) -> bool:
+    def die(storage: Storage, name: str) -> bool:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -3,6 +3,8 @@
 Data files never change, and a version is one commit file that names them. So a reader sees a
 version whole or not at all, and a crash leaves only files that nobody names.
 
+    storage.py     where files lie: read, write, create if nobody was first, list, delete
+    disk.py        that on a file system
     files.py       names of data files, flushing, publishing under a name that must be free
     log.py         commits: checksummed JSON, numbered without gaps
     batches.py     has this batch been applied? answered without reading the whole log

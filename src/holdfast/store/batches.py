@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator
 
 from holdfast.model.commits import Header, Summary
 from holdfast.model.errors import StoreError
 from holdfast.store.log import Log, canonical
+from holdfast.store.storage import Storage
 
 SPAN = 256
 _GROWTH = 16
 
 
-def find(log: Log, root: str, table: str, batch_id: str) -> Summary | None:
+def find(log: Log, storage: Storage, table: str, batch_id: str) -> Summary | None:
     """The version that applied the batch of that id to a table, or None."""
     version = log.head()
     while version % SPAN:
@@ -35,7 +35,7 @@ def find(log: Log, root: str, table: str, batch_id: str) -> Summary | None:
             return log.read(version, Summary)
         version -= 1
     needle = b"\n" + canonical([table, batch_id])[:-1] + b","
-    for lines in _blocks(log, root, version):
+    for lines in _blocks(log, storage, version):
         at = lines.find(needle)
         if at >= 0:
             applied = json.loads(lines[at + 1 : lines.index(b"\n", at + 1)])[2]
@@ -43,7 +43,7 @@ def find(log: Log, root: str, table: str, batch_id: str) -> Summary | None:
     return None
 
 
-def block(log: Log, root: str, commit: Header) -> tuple[int, bytes]:
+def block(log: Log, storage: Storage, commit: Header) -> tuple[int, bytes]:
     """First version and content of the block that ends with a commit."""
     last = commit.version
     first = last - _span(last) + 1
@@ -53,7 +53,7 @@ def block(log: Log, root: str, commit: Header) -> tuple[int, bytes]:
         recent.append(_line(log.read(version, Header)))
         version -= 1
     # Blocks nest, so following them back ends exactly before ``first``.
-    older = [lines[1:] for lines in _blocks(log, root, version, first)]
+    older = [lines[1:] for lines in _blocks(log, storage, version, first)]
     lines = b"\n" + b"".join([*reversed(older), *reversed(recent)])
     checksum = hashlib.sha256(lines).hexdigest()
     return first, canonical({"checksum": checksum, "first": first, "last": last}) + lines
@@ -74,16 +74,15 @@ def _line(commit: Header) -> bytes:
     return b"\n".join([*lines, b""])
 
 
-def _blocks(log: Log, root: str, version: int, first: int = 1) -> Iterator[bytes]:
+def _blocks(log: Log, storage: Storage, version: int, first: int = 1) -> Iterator[bytes]:
     """The checked lines of the blocks from ``version`` back to ``first``, newest first."""
     while version >= first:
         named = log.read(version, Header).batches
         if named is None:
             raise _damaged(log.path(version), "it names no list of batches")
-        path = os.path.join(root, named.file)
+        path = f"{storage.path}/{named.file}"
         try:
-            with open(path, "rb") as file:
-                header, newline, lines = file.read().partition(b"\n")
+            header, newline, lines = storage.read(named.file).partition(b"\n")
         except OSError as error:
             raise _damaged(path, str(error.strerror)) from error
         lines = newline + lines

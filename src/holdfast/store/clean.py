@@ -9,30 +9,28 @@ long the log is, a clean-up reads a few commits.
 from __future__ import annotations
 
 import logging
-import os
-import shutil
-import time
 from collections.abc import Iterable
 
 from holdfast.model.commits import Header
-from holdfast.store.files import KEPT_KINDS, data_name, entries, temporary_run
-from holdfast.store.leases import EXPIRY_S, bury, held
+from holdfast.store.files import DATA, KEPT_KINDS, data_name
+from holdfast.store.leases import bury, held
 from holdfast.store.log import Log
+from holdfast.store.storage import Storage
 
 _KEPT = tuple(f"{kind}-" for kind in KEPT_KINDS)
 
 _log = logging.getLogger("holdfast")
 
 
-def clean(root: str, log: Log) -> list[str]:
+def clean(storage: Storage, log: Log) -> list[str]:
     """Remove what is not needed; the relative paths of what was removed."""
     # The order matters. A file listed here belongs to a run whose lease we then find, or which
     # has ended: what it committed is in the log by ``newest``. A reader that took its lease too
     # late for us to find reads a version that was the last one between the two looks at the log.
-    names = entries(os.path.join(root, "data"))
-    temporary = _temporary_files(root)
+    names = storage.entries(DATA)
+    temporary = storage.leftovers()
     oldest = log.head()
-    leases = held(os.path.join(root, "leases"))
+    leases = held(storage)
     newest = log.head()
 
     living = {lease.run for lease in leases if lease.alive}
@@ -43,7 +41,7 @@ def clean(root: str, log: Log) -> list[str]:
     for lease in leases:
         if lease.alive:
             continue
-        grave = bury(lease)
+        grave = bury(storage, lease)
         if grave is None:
             living.add(lease.run)
             continue
@@ -62,23 +60,23 @@ def clean(root: str, log: Log) -> list[str]:
             continue
         if data.kind in KEPT_KINDS and name in named_by_dead.get(data.run, {name}):
             continue
-        unneeded.append(os.path.join(root, "data", name))
-    unneeded += [path for path, run in temporary if run not in living]
+        unneeded.append(f"{DATA}/{name}")
+    unneeded += [name for name, run in temporary if run not in living]
     # Leases go last: a clean-up that is cut short leaves them for the next one.
-    return sorted(os.path.relpath(path, root) for path in unneeded + graves if _remove(path))
+    return sorted(name for name in unneeded + graves if _remove(storage, name))
 
 
-def remove_uncommitted(root: str, log: Log, run: str, base: int) -> None:
+def remove_uncommitted(storage: Storage, log: Log, run: str, base: int) -> None:
     """Remove the files of a run that ends, unless it committed the version after ``base``."""
     if committed(log, run, base):
         return
-    for name in entries(os.path.join(root, "data")):
+    for name in storage.entries(DATA):
         data = data_name(name)
         if data is not None and data.run == run:
-            _remove(os.path.join(root, "data", name))
-    for path, owner in _temporary_files(root):
+            _remove(storage, f"{DATA}/{name}")
+    for name, owner in storage.leftovers():
         if owner == run:
-            _remove(path)
+            _remove(storage, name)
 
 
 def committed(log: Log, run: str, base: int) -> bool:
@@ -96,40 +94,15 @@ def _used(log: Log, versions: Iterable[int]) -> set[str]:
     return used
 
 
-def _temporary_files(root: str) -> list[tuple[str, str]]:
-    """Path and run of the temporary files in the folders where we write any.
-
-    Those in the root are of runs that make the directory and have no lease yet: only old ones.
-    """
-    temporary = []
-    for folder in (root, os.path.join(root, "log"), os.path.join(root, "leases")):
-        for name in entries(folder):
-            if not name.startswith("."):
-                continue
-            run = temporary_run(name)
-            path = os.path.join(folder, name)
-            if run is not None and (folder != root or _is_old(path)):
-                temporary.append((path, run))
-    return temporary
-
-
-def _is_old(path: str) -> bool:
-    try:
-        return time.time() - os.stat(path).st_mtime > EXPIRY_S
-    except FileNotFoundError:
-        return False
-
-
-def _remove(path: str) -> bool:
+def _remove(storage: Storage, name: str) -> bool:
     """Remove a file or folder; what cannot be removed stays for the next clean-up."""
     try:
-        if os.path.isdir(path):
-            shutil.rmtree(path)
-        else:
-            os.unlink(path)
+        storage.delete(name)
     except FileNotFoundError:
         return False
     except OSError as error:
-        _log.warning("%s is not needed any more but cannot be removed: %s", path, error)
+        _log.warning(
+            "%s/%s is not needed any more but cannot be removed: %s", storage.path, name, error
+        )
         return False
     return True

@@ -11,14 +11,11 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
-import secrets
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,8 +25,10 @@ from typing import TypeVar
 from holdfast.model.commits import BlockRecord, Commit, Header, Summary
 from holdfast.model.errors import BatchError, ConflictError, MissingFileError, StoreError
 from holdfast.store import batches, clean, files
+from holdfast.store.disk import MARKER, Disk
 from holdfast.store.leases import Lease
-from holdfast.store.log import Log, encode
+from holdfast.store.log import LOG, Log, encode
+from holdfast.store.storage import Storage
 from holdfast.tasks import sealed
 from holdfast.tasks.sealed import Seal, seal_of, sealed_name
 
@@ -37,12 +36,7 @@ T = TypeVar("T")
 
 FORMAT = 2
 _OLDEST_FORMAT = 2
-_MARKER = "holdfast.json"
-_FOLDERS = ("log", "data", "leases")
-_SYNC_THREADS = 8
 _RETRIES = 20
-
-_log = logging.getLogger("holdfast")
 
 # A path object has made one slash of two. A letter alone is no scheme but a drive.
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?=/|$)")
@@ -81,22 +75,21 @@ class Store:
     1
     """
 
-    def __init__(self, path: str) -> None:
-        self.path = path
-        self._commits = Log(os.path.join(path, "log"))
+    def __init__(self, path: str, storage: Storage | None = None) -> None:
+        self.storage: Storage = storage or Disk(path)
+        self.path = self.storage.path
+        self._commits = Log(self.storage)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Store:
         """Make a profile directory, or finish one whose first run was cut short."""
-        root = os.path.abspath(local_path(path))
-        if os.path.exists(root) and not os.path.isdir(root):
-            raise StoreError(f"{root}: this is a file. Choose a new or empty directory.")
+        storage = _storage(path)
+        root = storage.path
         with files.disk_errors(root):
-            os.makedirs(root, exist_ok=True)
-            names = [name for name in os.listdir(root) if files.temporary_run(name) is None]
-        if _MARKER in names:
-            _check_format(root)
-            if os.path.isdir(os.path.join(root, "log")) and cls(root).head():
+            names = storage.names()
+        if MARKER in names:
+            _check_format(storage)
+            if cls(root, storage).head():
                 raise StoreError(
                     f"{root}: there is a profile already. Add rows with: holdfast apply {root}; "
                     "to start over, choose a new directory or remove this one."
@@ -108,43 +101,35 @@ class Store:
             )
         with files.disk_errors(root):
             # The marker is first: a folder called "data" alone could be anyone's.
-            if _MARKER not in names:
-                _write_marker(root)
-            _make_folders(root)
-            files.sync_directory(os.path.dirname(root))
-        return cls(root)
+            if MARKER not in names:
+                _write_marker(storage)
+            storage.make_folders(first=True)
+        return cls(root, storage)
 
     @classmethod
     @contextmanager
     def creating(cls, path: str | os.PathLike[str]) -> Iterator[Store]:
         """Make a profile directory for a first version; without one nothing of it is left."""
-        root = os.path.abspath(local_path(path))
-        missing = _missing_folders(root)
+        storage = _storage(path)
+        missing = storage.missing()
+        begun = False
         try:
-            store = cls.create(root)
-        except BaseException:
-            _remove_empty(missing)
-            raise
-        try:
+            store = cls.create(path)
+            begun = True
             yield store
         except BaseException:
-            _remove_unfinished(root)
-            _remove_empty(missing)
+            storage.remove_unfinished(missing, begun)
             raise
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Store:
         """Open a profile that has at least one version."""
-        root = os.path.abspath(local_path(path))
-        if not os.path.isdir(root):
-            what = "this is a file, not" if os.path.exists(root) else "there is no"
-            raise StoreError(
-                f"{root}: {what} profile directory. "
-                f"Make one with: holdfast profile SOURCE... --into {root}"
-            )
-        _check_format(root)
-        store = cls(root)
-        if not os.path.isdir(store._commits.directory) or not store.head():
+        storage = _storage(path)
+        root = storage.path
+        storage.expect()
+        _check_format(storage)
+        store = cls(root, storage)
+        if not store.head():
             raise StoreError(
                 f"{root}: this profile has no version yet, its first run did not finish. "
                 f"Run it again: holdfast profile SOURCE... --into {root}"
@@ -178,7 +163,7 @@ class Store:
 
         With a ``digest``: a BatchError when the id was used for other content.
         """
-        summary = batches.find(self._commits, self.path, table, batch_id)
+        summary = batches.find(self._commits, self.storage, table, batch_id)
         if summary and digest is not None and summary.batch and summary.batch.digest != digest:
             raise BatchError(
                 f"table {table}: batch id {batch_id!r} was already used for other rows, in "
@@ -189,20 +174,20 @@ class Store:
     @contextmanager
     def writing(self) -> Iterator[Lease]:
         """Be a writer on top of the last version; what is not published is removed at the end."""
-        lease = Lease(os.path.join(self.path, "leases"), "write")
+        lease = Lease(self.storage, "write")
         with files.disk_errors(self.path):
-            _make_folders(self.path)
+            self.storage.make_folders(first=False)
         try:
             lease.take(self.head)
-            if not lease.version and not os.path.exists(os.path.join(self.path, _MARKER)):
+            if not lease.version and not self.storage.exists(MARKER):
                 # Another first run failed, and took it away before it could see our lease.
                 with files.disk_errors(self.path):
-                    _write_marker(self.path)
+                    _write_marker(self.storage)
             yield lease
         finally:
             try:
                 if lease.committed is None:
-                    clean.remove_uncommitted(self.path, self._commits, lease.run, lease.version)
+                    clean.remove_uncommitted(self.storage, self._commits, lease.run, lease.version)
             finally:
                 lease.release()
 
@@ -226,7 +211,7 @@ class Store:
         """Be a reader of a version, the last one by default: its files stay until the end."""
         if version is not None:
             self._commits.read(version, Header)
-        lease = Lease(os.path.join(self.path, "leases"), "read")
+        lease = Lease(self.storage, "read")
         try:
             lease.take(self.head, version)
             yield lease
@@ -276,9 +261,8 @@ class Store:
         self.file(relative)
         content = memoryview(data).cast("B")
         relative = sealed_name(relative, Seal(len(content), zlib.crc32(content)))
-        path = self.file(relative)
-        with files.disk_errors(path):
-            files.write_new(path, content)
+        with files.disk_errors(self.file(relative)):
+            self.storage.write(relative, content)
         return relative
 
     def content(self, relative: str) -> bytes:
@@ -309,24 +293,21 @@ class Store:
         if version % batches.SPAN == 0:
             commit = self._with_block(commit, lease)
 
-        target = self._commits.path(version)
-        folder = os.path.dirname(target)
-        temporary = os.path.join(folder, files.temporary_name(lease.run))
+        names = {*commit.files, *commit.keep}
+        mine = [name for name in names if files.run_of(name) == lease.run]
         content = encode(commit)
         with files.disk_errors(self.path):
-            self._flush([*commit.files, *commit.keep], lease.run)
-            files.write_synced(temporary, content)
+            self.storage.settle(names, mine)
             try:
-                files.publish_exclusively(temporary, target)
+                self.storage.create(self._commits.name(version), content, lease.run)
             except FileExistsError as error:
                 raise self._conflict(version) from error
         lease.committed = version
-        self._finish(temporary, folder, version)
         return version
 
     def clean(self) -> list[str]:
         """Remove what no version and nobody at work needs; what was removed."""
-        return clean.clean(self.path, self._commits)
+        return clean.clean(self.storage, self._commits)
 
     def sizes(self) -> dict[str, int]:
         """Bytes of the last version by kind of file, and of the log."""
@@ -336,12 +317,11 @@ class Store:
             named = files.data_name(relative.split("/")[1])
             kind = named.kind if named else "other"
             sizes[kind] = sizes.get(kind, 0) + _seal(relative).size
-        with os.scandir(self._commits.directory) as entries:
-            sizes["log"] = sum(entry.stat().st_size for entry in entries)
+        sizes["log"] = self.storage.size(LOG)
         return sizes
 
     def _with_block(self, commit: Commit, lease: Lease) -> Commit:
-        first, content = batches.block(self._commits, self.path, commit)
+        first, content = batches.block(self._commits, self.storage, commit)
         relative = self.write(lease.new_path("batches", "jsonl"), content)
         return replace(
             commit,
@@ -350,52 +330,11 @@ class Store:
             keep=(*commit.keep, relative),
         )
 
-    def _flush(self, names: Sequence[str], run: str) -> None:
-        """See that all files are there, and whole, and flush this run's and their names."""
-        sealed.flushed()
-        mine: set[str] = set()
-        folders: set[str] = set()
-        for relative in set(names):
-            path = self.file(relative)
-            (_, size, _), expected = sealed.stamp(Path(path)), _seal(relative).size
-            if size != expected:
-                raise sealed.damaged(Path(path), f"it has {size} bytes, not {expected}")
-            named = files.data_name(relative.split("/")[1])
-            if named is not None and named.run == run:
-                mine.add(path)
-                folders.update(_folders_between(self.path, path))
-        # At the same time, because the file system then flushes them together.
-        with ThreadPoolExecutor(_SYNC_THREADS) as pool:
-            list(pool.map(files.sync_file, mine))
-        for folder in folders:
-            files.sync_directory(folder)
-
-    def _finish(self, temporary: str, folder: str, version: int) -> None:
-        """After the commit: it is visible, so from here on nothing may look like a failure."""
-        try:
-            os.unlink(temporary)
-        except OSError as error:
-            _log.debug("%s stays for the next clean-up: %s", temporary, error)
-        try:
-            files.sync_directory(folder)
-        except OSError as error:
-            _log.warning(
-                "version %d is committed, but a power failure now could undo it: %s",
-                version,
-                error,
-            )
-
     def _conflict(self, version: int) -> ConflictError:
         return ConflictError(
             f"{self.path}: another writer committed version {version} first; nothing of yours "
             "was applied. Run again."
         )
-
-
-def _folders_between(root: str, path: str) -> Iterator[str]:
-    """The folders from a file up to, and without, the root."""
-    while (path := os.path.dirname(path)) != root:
-        yield path
 
 
 def _seal(relative: str) -> Seal:
@@ -414,16 +353,21 @@ def _check_names(commit: Header) -> None:
             raise ValueError(f"{relative!r} cannot be kept for ever: kinds are {files.KEPT_KINDS}")
 
 
-def _check_format(root: str) -> None:
-    marker = os.path.join(root, _MARKER)
+def _storage(path: str | os.PathLike[str]) -> Storage:
+    """Where the files of a profile are."""
+    return Disk(os.path.abspath(local_path(path)))
+
+
+def _check_format(storage: Storage) -> None:
+    root = storage.path
+    marker = f"{root}/{MARKER}"
     try:
-        with open(marker, "rb") as file:
-            number = json.load(file)["format"]
+        number = json.loads(storage.read(MARKER))["format"]
         if not isinstance(number, int):
             raise ValueError("the format is not a number")
     except FileNotFoundError as error:
         raise StoreError(
-            f"{root}: this directory is not a profile (it has no {_MARKER}). "
+            f"{root}: this directory is not a profile (it has no {MARKER}). "
             "Make one with: holdfast profile SOURCE... --into NEW_DIRECTORY"
         ) from error
     except OSError as error:
@@ -445,55 +389,7 @@ def _check_format(root: str) -> None:
         )
 
 
-def _make_folders(root: str) -> None:
-    """Make the folders that are not there; a copy of a profile may have lost an empty one."""
-    missing = [name for name in _FOLDERS if not os.path.isdir(os.path.join(root, name))]
-    for name in missing:
-        os.makedirs(os.path.join(root, name), exist_ok=True)
-    if missing:
-        files.sync_directory(root)
-
-
-def _missing_folders(root: str) -> list[str]:
-    """The folders that are not there up to and with the root, the innermost first."""
-    missing = []
-    while not os.path.lexists(root):
-        missing.append(root)
-        root = os.path.dirname(root)
-    return missing
-
-
-def _remove_empty(folders: Sequence[str]) -> None:
-    for folder in folders:
-        try:
-            os.rmdir(folder)
-        except OSError as error:
-            _log.debug("%s stays: %s", folder, error)
-
-
-def _remove_unfinished(root: str) -> None:
-    """Take away what ``create`` wrote, unless there is a version or somebody at work."""
-    if files.entries(os.path.join(root, "log")):
-        return
-    marker = os.path.join(root, _MARKER)
-    aside = os.path.join(root, files.temporary_name(secrets.token_hex(6)))
-    try:
-        # The marker is first: who takes a lease after that sees that it is gone, and writes it.
-        os.rename(marker, aside)
-    except OSError as error:
-        _log.debug("%s stays: %s", marker, error)
-        return
-    try:
-        for name in ("leases", "log", "data"):
-            os.rmdir(os.path.join(root, name))
-    except OSError as error:
-        _log.debug("%s stays: %s", root, error)
-        os.replace(aside, marker)
-        return
-    os.unlink(aside)
-
-
-def _write_marker(root: str) -> None:
+def _write_marker(storage: Storage) -> None:
     # Imported here because it takes longer than the whole store, and only this needs it.
     import importlib.metadata
 
@@ -506,6 +402,4 @@ def _write_marker(root: str) -> None:
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "holdfast": version,
     }
-    temporary = os.path.join(root, files.temporary_name(secrets.token_hex(6)))
-    files.write_synced(temporary, (json.dumps(content, indent=1) + "\n").encode("ascii"))
-    os.replace(temporary, os.path.join(root, _MARKER))
+    storage.replace(MARKER, (json.dumps(content, indent=1) + "\n").encode("ascii"))

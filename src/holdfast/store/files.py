@@ -61,6 +61,16 @@ def is_kept(relative: str) -> bool:
     return named is not None and named.kind in KEPT_KINDS
 
 
+def run_of(relative: str) -> str | None:
+    """The run that wrote a data file, which may be a part of a folder.
+
+    >>> run_of("data/raw-0123456789ab-0002/part-1")
+    '0123456789ab'
+    """
+    named = data_name(relative.split("/")[1])
+    return named.run if named else None
+
+
 def data_prefix(kind: str, run: str, folder: str = DATA) -> str:
     """The beginning of the relative paths of one run's data files of one kind."""
     if not re.fullmatch(_KIND, kind):
@@ -83,14 +93,6 @@ def lease_run(name: str) -> str | None:
     """The run that a lease file belongs to, or None when the name is not that of a lease."""
     match = _LEASE.fullmatch(name)
     return match[1] if match else None
-
-
-def entries(folder: str) -> list[str]:
-    """The names in a folder. Copies made with git or zip lose empty folders: none then."""
-    try:
-        return os.listdir(folder)
-    except FileNotFoundError:
-        return []
 
 
 @contextmanager

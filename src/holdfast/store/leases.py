@@ -14,23 +14,18 @@ import os
 import secrets
 import socket
 import threading
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from holdfast.model.errors import ConflictError, StoreError
-from holdfast.store.files import (
-    DATA,
-    data_prefix,
-    disk_errors,
-    entries,
-    lease_run,
-    temporary_name,
-)
+from holdfast.store.files import DATA, data_prefix, disk_errors, lease_run
+from holdfast.store.storage import Claim, Storage
 
 HEARTBEAT_S = 20.0
 EXPIRY_S = 600.0
+LEASES = "leases"
+"""The folder of the leases."""
 
 Mode = Literal["read", "write"]
 
@@ -45,14 +40,15 @@ class Lease:
     not in the profile.
     """
 
-    def __init__(self, directory: str, mode: Mode) -> None:
+    def __init__(self, storage: Storage, mode: Mode) -> None:
         self.run = secrets.token_hex(6)
         self.mode = mode
         self.version = 0
         self.committed: int | None = None
         self.folder = DATA
-        self._directory = directory
-        self._path = os.path.join(directory, f"{self.run}.json")
+        self._storage = storage
+        self._name = f"{LEASES}/{self.run}.json"
+        self._path = os.path.join(storage.path, self._name)  # for messages
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
         self._counter = itertools.count(1)
         self._ended = threading.Event()
@@ -87,9 +83,9 @@ class Lease:
         """Make the lease fresh now; a ConflictError when it expired and was cleaned away."""
         try:
             with disk_errors(self._path):
-                os.utime(self._path)
+                self._storage.renew(self._name)
         except StoreError as error:
-            if os.path.exists(self._path):
+            if not isinstance(error.__cause__, FileNotFoundError):
                 raise
             raise ConflictError(
                 f"{self._path}: this run stood still for more than {EXPIRY_S / 60:.0f} minutes "
@@ -101,7 +97,7 @@ class Lease:
         self._ended.set()
         if self._held:
             try:
-                os.unlink(self._path)
+                self._storage.delete(self._name)
             except FileNotFoundError:
                 _log.debug("lease %s had expired and was removed by another run", self._path)
 
@@ -110,13 +106,10 @@ class Lease:
         who = {"run": self.run, "host": _host(), "pid": os.getpid(), "started": self._started}
         content = json.dumps({**who, "version": version, "mode": self.mode}).encode("ascii")
         try:
-            with disk_errors(self._directory):
-                os.makedirs(self._directory, exist_ok=True)
-                # In place: a lease that is found half written counts by its age, so as alive.
-                with open(self._path, "wb", buffering=0) as file:
-                    file.write(content)
+            with disk_errors(os.path.dirname(self._path)):
+                self._storage.hold(self._name, content)
         except StoreError as error:
-            self._held = os.path.exists(self._path)
+            self._held = self._storage.exists(self._name)
             if self.mode == "write":
                 raise
             # Reading must work on a read-only or full disk; see Store.ask.
@@ -127,7 +120,7 @@ class Lease:
     def _beat(self) -> None:
         while not self._ended.wait(HEARTBEAT_S):
             try:
-                os.utime(self._path)
+                self._storage.renew(self._name)
             except FileNotFoundError:
                 return
             except OSError as error:
@@ -140,71 +133,43 @@ class Held(NamedTuple):
     run: str
     mode: str | None
     version: int | None
-    path: str
-    beat_ns: int
+    claim: Claim
     alive: bool
     gone: bool
 
 
-def held(directory: str) -> list[Held]:
-    """All leases in a directory, and whether their runs are alive.
+def held(storage: Storage) -> list[Held]:
+    """All leases of a profile, and whether their runs are alive.
 
     A run is dead when its process is gone from this host, or its heartbeat is too old.
     """
-    now_ns = _file_system_time_ns(directory)
     leases = []
-    for name in entries(directory):
+    for claim in storage.claims(LEASES):
+        name = os.path.basename(claim.name)
         run = lease_run(name)
         if run is None:
-            continue
-        path = os.path.join(directory, name)
-        try:
-            beat_ns = os.stat(path).st_mtime_ns
-            with open(path, "rb") as file:
-                raw = file.read()
-        except FileNotFoundError:
             continue
         mode: str | None = None
         version: int | None = None
         gone = name.endswith(".dead")
         try:
-            content = json.loads(raw)
+            content = json.loads(claim.content)
             mode, version = str(content["mode"]), int(content["version"])
             gone = gone or (content["host"] == _host() and _is_gone(int(content["pid"])))
         except (ValueError, KeyError, TypeError):
-            _log.debug("lease %s was cut short; its age alone decides", path)
-        alive = not gone and now_ns - beat_ns <= EXPIRY_S * 1e9
-        leases.append(Held(run, mode, version, path, beat_ns, alive, gone))
+            _log.debug("lease %s was cut short; its age alone decides", claim.name)
+        alive = not gone and claim.age <= EXPIRY_S
+        leases.append(Held(run, mode, version, claim, alive, gone))
     return leases
 
 
-def bury(lease: Held) -> str | None:
-    """Take a dead run's lease away, before its files: the new path, or None when it woke up.
+def bury(storage: Storage, lease: Held) -> str | None:
+    """Take a dead run's lease away, before its files: what is left of it, or None when it woke up.
 
     A run that stood still may wake at any time and commit. Just before that it refreshes its
     lease (``Lease.confirm``): either that finds no lease any more, or we find it fresh here.
     """
-    grave = os.path.splitext(lease.path)[0] + ".dead"
-    try:
-        os.rename(lease.path, grave)
-    except FileNotFoundError:
-        return None
-    if lease.gone or os.stat(grave).st_mtime_ns == lease.beat_ns:
-        return grave
-    os.rename(grave, lease.path)
-    return None
-
-
-def _file_system_time_ns(directory: str) -> int:
-    """Now, by the clock that stamps the files there, which may be another machine's."""
-    probe = os.path.join(directory, temporary_name(secrets.token_hex(6)))
-    try:
-        with open(probe, "wb"):
-            now = os.stat(probe).st_mtime_ns
-        os.unlink(probe)
-    except OSError:
-        return time.time_ns()
-    return now
+    return storage.take_away(lease.claim, lease.gone)
 
 
 def _host() -> str:

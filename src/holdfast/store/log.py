@@ -15,9 +15,13 @@ from typing import TypeVar
 from holdfast.model.commits import Commit, Header, Summary
 from holdfast.model.errors import StoreError
 from holdfast.model.records import FormError, from_form, to_form
+from holdfast.store.storage import Storage
 
 Said = TypeVar("Said", Commit, Header, Summary)
 """How much of a commit is read."""
+
+LOG = "log"
+"""The folder of the commits."""
 
 _NUMBERED = re.compile(r"(\d{12})\.json")
 _ENVELOPE = re.compile(rb'\{"checksum":"([0-9a-f]{64})","body":(\{.*\})\}\n', re.DOTALL)
@@ -37,23 +41,27 @@ def encode(commit: Commit) -> bytes:
 
 
 class Log:
-    """The numbered commits in one directory. Commits are only ever added."""
+    """The numbered commits of one profile. Commits are only ever added."""
 
-    def __init__(self, directory: str) -> None:
-        self.directory = directory
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
         self._seen = 0
 
+    def name(self, version: int) -> str:
+        """The name of the commit of a version, in the profile."""
+        return f"{LOG}/{version:012d}.json"
+
     def path(self, version: int) -> str:
-        """Where the commit of a version is or will be."""
-        return os.path.join(self.directory, f"{version:012d}.json")
+        """Where the commit of a version is or will be, for messages."""
+        return os.path.join(self._storage.path, self.name(version))
 
     def versions(self) -> list[int]:
         """All versions, oldest first; a StoreError when one in between is missing."""
         try:
-            names = os.listdir(self.directory)
+            names = self._storage.entries(LOG)
         except OSError as error:
             raise StoreError(
-                f"{self.directory}: the commit log cannot be read ({error.strerror}); "
+                f"{self._storage.path}/{LOG}: the commit log cannot be read ({error.strerror}); "
                 "restore the profile from a copy."
             ) from error
         versions = sorted(int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name)))
@@ -71,7 +79,7 @@ class Log:
             versions = self.versions()
             self._seen = versions[-1] if versions else 0
             return self._seen
-        while os.path.exists(self.path(self._seen + 1)):
+        while self._storage.exists(self.name(self._seen + 1)):
             self._seen += 1
         return self._seen
 
@@ -79,12 +87,11 @@ class Log:
         """A commit, or a part of it, checked against its checksum, its number and its types."""
         if version < 1 or (version > self._seen and version > self.head()):
             raise StoreError(
-                f"{os.path.dirname(self.directory)}: there is no version {version}; "
+                f"{self._storage.path}: there is no version {version}; "
                 f"the profile has versions 1 to {self.head()}."
             )
         try:
-            with open(self.path(version), "rb") as file:
-                raw = file.read()
+            raw = self._storage.read(self.name(version))
         except FileNotFoundError as error:
             raise self._damaged(version, "it is missing") from error
         except OSError as error:
