@@ -3,13 +3,14 @@
 #   make test         everything, the law on a few tables; make test-long: on many
 #   make test-fast    what needs no Java, in a minute; make test-lowest: on PySpark 4.1
 #   make test-exports dbt, Great Expectations, Soda and others run what is exported for them
+#   make test-store   profiles on a real S3 server, which it installs where it can
 #   make docs         the documentation site, in site/
 #   make bench-gpu    the same counts on a GPU, and how fast, where there is one
 #   make lint format bench clean
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := demo
-.PHONY: bench-long demo docs test test-cluster test-connect test-exports test-fast test-long test-lowest lint format bench bench-gpu clean
+.PHONY: bench-long demo docs test test-cluster test-connect test-exports test-store test-fast test-long test-lowest lint format bench bench-gpu clean
 
 # A Spark, a Python path or a server that belongs to something else must not leak in.
 unexport SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE SPARK_MASTER MASTER PYSPARK_SUBMIT_ARGS
@@ -19,6 +20,7 @@ READY := .venv/.ready
 LOWEST := .venv-lowest/.ready
 EXPORTS := .venv-exports/.ready
 DOCS := .venv-docs/.ready
+STORE := .venv-store/.ready
 # Another Numba would throw away what ours has compiled, and ours what that has.
 OLD_KERNELS = NUMBA_CACHE_DIR="$(CURDIR)/.venv-lowest/kernels"
 # Spark finds its Java, and its workers' python3, through these two.
@@ -28,7 +30,7 @@ WITH_JAVA = JAVA_HOME="$$(tools/setup.sh java)" && export JAVA_HOME && PATH="$(C
 TESTING = $(call WITH_JAVA,$(1)) JDK_JAVA_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # Two processes at a time, each with a Spark session of its own where it needs one.
 SPREAD := -n 2 --dist worksteal
-NO_JVM := not spark and not cluster and not connect
+NO_JVM := not spark and not cluster and not connect and not store
 
 $(READY): pyproject.toml constraints.txt tools/setup.sh
 	@tools/setup.sh python .venv constraints.txt dev
@@ -54,6 +56,11 @@ $(DOCS): constraints-docs.txt $(READY)
 	@.venv-docs/bin/pip --disable-pip-version-check --no-input install --quiet --requirement constraints-docs.txt
 	@touch $@
 
+# Where it cannot be installed its tests are skipped, with the reason.
+$(STORE): tools/setup.sh
+	@mkdir -p .venv-store
+	@if tools/setup.sh store .venv-store; then touch $@; fi
+
 demo: $(READY)
 	@$(call WITH_JAVA,.venv) tools/demo.sh
 
@@ -77,6 +84,11 @@ test-lowest: $(LOWEST)
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests $(SPREAD) -m "spark and not long" --ignore=tests/cluster --ignore=tests/connect
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests/cluster
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests/connect
+
+# A cluster has a process of its own, as it has in the other tests.
+test-store: $(READY) $(STORE)
+	.venv/bin/pytest tests/objects -m "not cluster"
+	$(call TESTING,.venv) pytest tests/objects -m cluster
 
 test-exports: $(EXPORTS)
 	HOLDFAST_EXPORTS="$(CURDIR)/.venv-exports/bin/python" .venv/bin/pytest tests/export
@@ -110,5 +122,5 @@ bench-gpu:
 	PYTHONPATH=src $(GPU) -m benchmarks gpu
 
 clean:
-	rm -rf .venv .venv-lowest .venv-exports .venv-docs site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .venv .venv-lowest .venv-exports .venv-docs .venv-store site dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

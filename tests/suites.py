@@ -115,7 +115,10 @@ def places(sets: tuple[Any, ...]) -> list[tuple[int, ...]]:
 
 
 def walk_through_every_job(
-    session: SparkSession, folder: Path, monkeypatch: pytest.MonkeyPatch
+    session: SparkSession,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    into: str | None = None,
 ) -> None:
     """Profile, insert, delete, update, merge, check, verify; dependencies through witnesses, and
     through counts again when the table has become short."""
@@ -126,7 +129,7 @@ def walk_through_every_job(
     walk = Walk(session, folder)
     walk.rows = make_rows(20)
     walk.profile = Profile.create(
-        folder / "frames",
+        into or folder / "frames",
         {"t": walk.frame(walk.rows, partitions=3)},
         options=Options(kinds="keys,fds,inds,dcs"),
         session=session,

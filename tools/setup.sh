@@ -3,6 +3,7 @@
 #
 #   tools/setup.sh python VENV CONSTRAINTS EXTRA   a virtual environment with holdfast[EXTRA]
 #   tools/setup.sh java                            prints the home of a Java that Spark can use
+#   tools/setup.sh store FOLDER                    an S3 server for tests, in FOLDER/bin
 #
 # As root on Debian or Ubuntu it installs what is missing; anywhere else it stops with the one
 # command that does. Written for bash 3.2, which is what macOS has.
@@ -187,8 +188,25 @@ setup_java() {
     printf '%s\n' "$home"
 }
 
+# ---- An S3 server -------------------------------------------------------------------------
+
+# One that checks and takes effect in one step when a put is conditional, as the real ones do.
+minio=v0.0.0-20260212201848-7aac2a2c5b7c
+
+setup_store() {
+    local folder
+    folder=$(cd "$1" && pwd)
+    [ ! -x "$folder/bin/minio" ] || return 0
+    command -v go >/dev/null || stop "No S3 server for tests: building one needs Go." \
+        "Install it with: $(hint golang golang go)"
+    say "Building an S3 server (some minutes, once)."
+    GOBIN="$folder/bin" go install "github.com/minio/minio@$minio" ||
+        stop "The S3 server could not be built; tests that need it are skipped."
+}
+
 case ${1:-} in
     python) setup_python "${2:?the folder}" "${3:?the constraints file}" "${4:?the extra}" ;;
     java) setup_java ;;
-    *) stop "usage: tools/setup.sh python VENV CONSTRAINTS EXTRA | java" ;;
+    store) setup_store "${2:?the folder}" ;;
+    *) stop "usage: tools/setup.sh python VENV CONSTRAINTS EXTRA | java | store FOLDER" ;;
 esac

@@ -1095,8 +1095,9 @@ def _browse(url: str) -> None:
 def _shown(directory: str) -> str:
     """A profile directory as results name it."""
     from holdfast.store import local_path
+    from holdfast.tasks.objects import is_remote, shown
 
-    return str(Path(local_path(directory)))
+    return shown(directory) if is_remote(directory) else str(Path(local_path(directory)))
 
 
 def _print_json(form: dict[str, Any]) -> None:

@@ -19,6 +19,7 @@ from holdfast.store.run import Destination
 from holdfast.tasks import text
 from holdfast.tasks.encode import UnsupportedType, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
+from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Runner
 from holdfast.tasks.segments import ROWS, Segment
@@ -93,7 +94,11 @@ def read(
 
 @contextmanager
 def _watched(destination: Destination, progress: Progress) -> Iterator[None]:
-    """Report the rows read so far while tasks read: each leaves its count in a file."""
+    """Report the rows read so far while tasks read: each leaves its count in a file, where files
+    are at hand."""
+    if is_remote(destination.root):
+        yield
+        return
     done = threading.Event()
 
     def watch() -> None:

@@ -20,6 +20,7 @@ from holdfast.tasks import devices, shared
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult, checked, guarded, unpack
 from holdfast.tasks.runner import Call, Reader, piles
+from holdfast.tasks.sealed import uploaded
 
 Batches = Iterator[pa.RecordBatch]
 
@@ -102,6 +103,7 @@ class SparkRunner:
 
     def _collect(self, frame: Callable[[Trial | None], DataFrame]) -> list[tuple[int, TaskResult]]:
         """The task results of a job: small by construction, whatever the table's size."""
+        uploaded()  # what the driver wrote, and tasks may read
         with self._trial() as trial:
             rows = collect(self.session, lambda: frame(trial))
             results = [(row["item"], unpack(row["facts"], bytes(row["arrays"]))) for row in rows]

@@ -5,6 +5,7 @@ version whole or not at all, and a crash leaves only files that nobody names.
 
     storage.py     where files lie: read, write, create if nobody was first, list, delete
     disk.py        that on a file system
+    objects.py     that on an object store
     files.py       names of data files, flushing, publishing under a name that must be free
     log.py         commits: checksummed JSON, numbered without gaps
     batches.py     has this batch been applied? answered without reading the whole log

@@ -29,11 +29,11 @@ _GROWTH = 16
 def find(log: Log, storage: Storage, table: str, batch_id: str) -> Summary | None:
     """The version that applied the batch of that id to a table, or None."""
     version = log.head()
-    while version % SPAN:
-        batch = log.read(version, Header).batch
-        if batch and batch.id == batch_id and table in batch.tables:
-            return log.read(version, Summary)
-        version -= 1
+    since = version - version % SPAN
+    for header in log.each(range(version, since, -1), Header):
+        if header.batch and header.batch.id == batch_id and table in header.batch.tables:
+            return log.read(header.version, Summary)
+    version = since
     needle = b"\n" + canonical([table, batch_id])[:-1] + b","
     for lines in _blocks(log, storage, version):
         at = lines.find(needle)
@@ -48,10 +48,8 @@ def block(log: Log, storage: Storage, commit: Header) -> tuple[int, bytes]:
     last = commit.version
     first = last - _span(last) + 1
     recent = [_line(commit)]
-    version = last - 1
-    while version % SPAN:
-        recent.append(_line(log.read(version, Header)))
-        version -= 1
+    version = (last - 1) - (last - 1) % SPAN
+    recent += [_line(header) for header in log.each(range(last - 1, version, -1), Header)]
     # Blocks nest, so following them back ends exactly before ``first``.
     older = [lines[1:] for lines in _blocks(log, storage, version, first)]
     lines = b"\n" + b"".join([*reversed(older), *reversed(recent)])

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 import tempfile
@@ -28,11 +29,15 @@ from holdfast.store import batches, clean, files
 from holdfast.store.disk import MARKER, Disk
 from holdfast.store.leases import Lease
 from holdfast.store.log import LOG, Log, encode
-from holdfast.store.storage import Storage
+from holdfast.store.objects import Objects
+from holdfast.store.storage import Storage, UndecidedError
 from holdfast.tasks import sealed
+from holdfast.tasks.objects import is_remote, shown
 from holdfast.tasks.sealed import Seal, seal_of, sealed_name
 
 T = TypeVar("T")
+
+_log = logging.getLogger("holdfast")
 
 FORMAT = 2
 _OLDEST_FORMAT = 2
@@ -56,9 +61,9 @@ def local_path(path: str | os.PathLike[str]) -> str:
     if scheme[1].lower() == "file" and rest and not re.match(r"//[^/]", rest):
         return "/" + rest.lstrip("/")
     raise StoreError(
-        f"{given}: a profile is kept on a file system, not under {scheme[0]!r}. Give the path of "
-        "a folder that the driver and all executors see, such as a mounted one; rows can be read "
-        "from anywhere that Spark reads."
+        f"{given}: a profile is kept on a file system or an object store (s3://, gs://, abfss://), "
+        f"not under {scheme[0]!r}. Give the path of a folder that the driver and all executors "
+        "see, such as a mounted one; rows can be read from anywhere that Spark reads."
     )
 
 
@@ -76,14 +81,14 @@ class Store:
     """
 
     def __init__(self, path: str, storage: Storage | None = None) -> None:
-        self.storage: Storage = storage or Disk(path)
+        self.storage = storage or storage_at(path)
         self.path = self.storage.path
         self._commits = Log(self.storage)
 
     @classmethod
     def create(cls, path: str | os.PathLike[str]) -> Store:
         """Make a profile directory, or finish one whose first run was cut short."""
-        storage = _storage(path)
+        storage = storage_at(path)
         root = storage.path
         with files.disk_errors(root):
             names = storage.names()
@@ -110,7 +115,7 @@ class Store:
     @contextmanager
     def creating(cls, path: str | os.PathLike[str]) -> Iterator[Store]:
         """Make a profile directory for a first version; without one nothing of it is left."""
-        storage = _storage(path)
+        storage = storage_at(path)
         missing = storage.missing()
         begun = False
         try:
@@ -124,7 +129,7 @@ class Store:
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Store:
         """Open a profile that has at least one version."""
-        storage = _storage(path)
+        storage = storage_at(path)
         root = storage.path
         storage.expect()
         _check_format(storage)
@@ -156,7 +161,7 @@ class Store:
         """The numbers of all versions, oldest first; only the ``last`` so many if that is given."""
         head = self.head()
         first = 1 if last is None else max(1, head - last + 1)
-        return [self._commits.read(version, Summary) for version in range(first, head + 1)]
+        return list(self._commits.each(range(first, head + 1), Summary))
 
     def find_batch(self, table: str, batch_id: str, digest: str | None = None) -> Summary | None:
         """The version that applied a batch under an id, or None.
@@ -186,10 +191,14 @@ class Store:
             yield lease
         finally:
             try:
-                if lease.committed is None:
+                if lease.committed is None and not lease.undecided:
                     clean.remove_uncommitted(self.storage, self._commits, lease.run, lease.version)
+            except ConnectionError as error:
+                _log.warning(
+                    "%s: what was not committed stays for a clean-up: %s", self.path, error
+                )
             finally:
-                lease.release()
+                (lease.leave if lease.undecided else lease.release)()
 
     @contextmanager
     def trying(self) -> Iterator[Lease]:
@@ -302,6 +311,13 @@ class Store:
                 self.storage.create(self._commits.name(version), content, lease.run)
             except FileExistsError as error:
                 raise self._conflict(version) from error
+            except UndecidedError as error:
+                lease.undecided = True
+                raise StoreError(
+                    f"{self.path}: the object store did not answer whether version {version} is "
+                    f"committed ({error.strerror}). Look with: holdfast history {self.path}; a "
+                    "batch with an id can be applied again: it is never applied twice."
+                ) from error
         lease.committed = version
         return version
 
@@ -353,8 +369,10 @@ def _check_names(commit: Header) -> None:
             raise ValueError(f"{relative!r} cannot be kept for ever: kinds are {files.KEPT_KINDS}")
 
 
-def _storage(path: str | os.PathLike[str]) -> Storage:
+def storage_at(path: str | os.PathLike[str]) -> Storage:
     """Where the files of a profile are."""
+    if is_remote(os.fspath(path)):
+        return Objects(shown(os.fspath(path)))
     return Disk(os.path.abspath(local_path(path)))
 
 

@@ -42,6 +42,9 @@ class Disk:
         with open(self._at(name), "rb") as file:
             return file.read()
 
+    def prefetch(self, names: Sequence[str]) -> None:
+        """Reading a file is as fast."""
+
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
         return os.path.exists(self._at(name))

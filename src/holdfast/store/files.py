@@ -107,6 +107,11 @@ def disk_errors(path: str | os.PathLike[str]) -> Iterator[None]:
                 f"{where}: the disk is full or the quota is used up; nothing was committed, the "
                 "last version is unchanged. Free some space and run again."
             ) from error
+        if isinstance(error, ConnectionError):
+            raise StoreError(
+                f"{where}: the object store does not answer ({error.strerror or error}); nothing "
+                "was committed, the last version is unchanged. Run again."
+            ) from error
         raise StoreError(
             f"{where}: cannot be written ({error.strerror or error}); nothing was committed, the "
             "last version is unchanged."

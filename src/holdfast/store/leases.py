@@ -16,7 +16,7 @@ import socket
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from holdfast.model.errors import ConflictError, StoreError
 from holdfast.store.files import DATA, data_prefix, disk_errors, lease_run
@@ -45,6 +45,7 @@ class Lease:
         self.mode = mode
         self.version = 0
         self.committed: int | None = None
+        self.undecided = False  # whether it published: nobody answered
         self.folder = DATA
         self._storage = storage
         self._name = f"{LEASES}/{self.run}.json"
@@ -53,6 +54,7 @@ class Lease:
         self._counter = itertools.count(1)
         self._ended = threading.Event()
         self._held = False
+        self._who: dict[str, Any] = {"host": _host(), "pid": os.getpid()}
 
     def prefix(self, kind: str) -> str:
         """The beginning of the relative paths of this run's files of a kind."""
@@ -100,10 +102,22 @@ class Lease:
                 self._storage.delete(self._name)
             except FileNotFoundError:
                 _log.debug("lease %s had expired and was removed by another run", self._path)
+            except ConnectionError as error:
+                _log.warning("the lease %s stays until it expires: %s", self._path, error)
+
+    def leave(self) -> None:
+        """Stop the heartbeat and let the lease expire, whatever becomes of this process: what it
+        has begun may still take effect."""
+        self._ended.set()
+        self._who = {"host": "", "pid": 0}
+        try:
+            self._hold(self.version)
+        except StoreError as error:
+            _log.warning("the lease %s may be taken for that of a dead run: %s", self._path, error)
 
     def _hold(self, version: int) -> None:
         self.version = version
-        who = {"run": self.run, "host": _host(), "pid": os.getpid(), "started": self._started}
+        who = {"run": self.run, **self._who, "started": self._started}
         content = json.dumps({**who, "version": version, "mode": self.mode}).encode("ascii")
         try:
             with disk_errors(os.path.dirname(self._path)):
@@ -154,6 +168,7 @@ def held(storage: Storage) -> list[Held]:
         gone = name.endswith(".dead")
         try:
             content = json.loads(claim.content)
+            gone = gone or "gone" in content
             mode, version = str(content["mode"]), int(content["version"])
             gone = gone or (content["host"] == _host() and _is_gone(int(content["pid"])))
         except (ValueError, KeyError, TypeError):

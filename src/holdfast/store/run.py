@@ -19,6 +19,7 @@ from holdfast.store.files import disk_errors
 from holdfast.store.leases import Lease
 from holdfast.tasks.compiling import KIND, Reporting, reported
 from holdfast.tasks.ingest import Ingest
+from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Reader, Runner
 
@@ -50,9 +51,11 @@ class Run:
     device: str | None = None  # what to count pairs with; None: what the options say
 
     def __post_init__(self) -> None:
-        """Tasks must see what this run writes."""
+        """Tasks must see what this run writes. On an object store they find out when they read it,
+        and none but their errors can tell."""
         tokens = Path(self.store.path) / self.lease.prefix("token")
-        self.runner = self.runner.sharing(str(tokens))
+        if not is_remote(tokens):
+            self.runner = self.runner.sharing(str(tokens))
 
     @property
     def destination(self) -> Destination:
@@ -88,6 +91,9 @@ def watched(
     """The runner and the progress of a run that says so while kernels are compiled, here or by a
     task."""
     prefix = lease.pattern
+    if is_remote(Path(store.path, prefix)):
+        yield runner, progress
+        return
     reports = Path(store.path, f"{prefix.replace('*', KIND)}*")
     latest: list[tuple[str, dict[str, Any]]] = []
     ended, compiling = threading.Event(), threading.Event()

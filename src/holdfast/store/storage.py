@@ -1,4 +1,4 @@
-"""Where the files of a profile lie: one small interface, which a disk fills (:mod:`.disk`).
+"""Where the files of a profile lie: one small interface, filled by disks and object stores.
 
 Names are relative to the profile: ``log/000000000001.json``, ``data/sets-….arrow``. Files are read,
 written, created if nobody was first, listed and deleted, and leases are held; what is immutable has
@@ -24,6 +24,10 @@ class Claim(NamedTuple):
     """Seconds since that, by the clock that stamps it."""
 
 
+class UndecidedError(ConnectionError):
+    """Nobody answered whether a file was created: it may be there now, or later."""
+
+
 class Storage(Protocol):
     """The files of one profile."""
 
@@ -33,6 +37,9 @@ class Storage(Protocol):
 
     def read(self, name: str) -> bytes:
         """What a file holds; a FileNotFoundError where there is none."""
+
+    def prefetch(self, names: Sequence[str]) -> None:
+        """Some files will be read soon: fetch them together where that is faster."""
 
     def exists(self, name: str) -> bool:
         """Whether there is such a file."""
@@ -50,7 +57,8 @@ class Storage(Protocol):
         """See that files are there and whole, and that those of this run are durable."""
 
     def create(self, name: str, data: bytes, run: str) -> None:
-        """Write a file, all of it and for good; a FileExistsError when its name is taken."""
+        """Write a file, all of it and for good; a FileExistsError when its name is taken, an
+        :class:`UndecidedError` when nobody can say."""
 
     def replace(self, name: str, data: bytes) -> None:
         """Write a file, all of it and for good, whether or not there is one."""

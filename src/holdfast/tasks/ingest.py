@@ -22,6 +22,7 @@ from holdfast.model import thresholds
 from holdfast.tasks import encode, text
 from holdfast.tasks.columns import Collected
 from holdfast.tasks.dialect import Dialect
+from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     ROWS,
@@ -328,7 +329,8 @@ class _Writer:
         self.written = 0
         self._read = 0
         self._reported = time.monotonic()
-        self._report = self._root / unique(spec.prefix, "progress")
+        report = self._root / unique(spec.prefix, "progress")
+        self._report = None if is_remote(report) else report
         self._start()
 
     def _start(self) -> None:
@@ -365,7 +367,7 @@ class _Writer:
     def _note_progress(self, rows: int) -> None:
         """Leave the number of rows read so far where the driver may look for it."""
         self._read += rows
-        if time.monotonic() - self._reported > _REPORT_SECONDS:
+        if self._report and time.monotonic() - self._reported > _REPORT_SECONDS:
             self._reported = time.monotonic()
             self._report.write_text(str(self._read))
 

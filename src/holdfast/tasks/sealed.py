@@ -3,7 +3,9 @@
 ``data/words-4f1c09a2be77-d25be1f6430c-48322-9a3c01de.arrow`` has 48,322 bytes with the CRC-32
 9a3c01de. Whoever has a file's name can therefore check it, and as commits name files, sizes and
 checksums stand in commits. The checksum is computed while the file is written. The file gets its
-sealed name when it is whole, and is flushed before its name is handed on (:func:`flushed`).
+sealed name when it is whole, and is flushed before its name is handed on (:func:`flushed`). On an
+object store it is written to this machine's cache and uploaded in place of that, and what is read
+is the copy in the cache (:mod:`holdfast.tasks.cached`).
 ``docs/decisions/15-checksums.md`` says why CRC-32.
 """
 
@@ -14,15 +16,19 @@ import os
 import re
 import socket
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import cache, lru_cache
+from io import FileIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
 from holdfast.model.errors import HoldfastError, MissingFileError, StoreError
+from holdfast.tasks import cached, objects
+
+T = TypeVar("T")
 
 REBUILD = (
     "Restore it from a copy, or rebuild the profile: "
@@ -38,7 +44,12 @@ _PIECE = 1 << 20
 
 _FLUSH_THREADS = 8
 
+_COPIES = 3
+"""How often a copy in the cache is fetched anew, because it is damaged or another worker took it
+away to make room."""
+
 _flushing: list[Future[None]] = []
+_uploading: list[Future[None]] = []
 
 _EMPTY = pa.py_buffer(b"")
 
@@ -80,7 +91,8 @@ class Sink:
     def __init__(self, root: Path, name: str) -> None:
         self._root, self._name = root, name
         self._size = self._checksum = 0
-        self._file = (root / name).open("xb", buffering=0)
+        self._remote = objects.is_remote(root / name)
+        self._file = cached.spool() if self._remote else FileIO(root / name, "xb")
 
     @property
     def closed(self) -> bool:
@@ -106,18 +118,42 @@ class Sink:
 
     def close(self) -> None:
         """Close the file, which keeps its first name, so that nobody will read it."""
+        if self._remote and not self._file.closed:
+            cached.abandon(self._file)
         self._file.close()
 
     def seal(self) -> str:
         """End the file and begin to flush it; its name from now on."""
         sealed = sealed_name(self._name, Seal(self._size, self._checksum))
-        (self._root / self._name).rename(self._root / sealed)
-        _flushing.append(_threads(os.getpid()).submit(self._flush))
+        self.end(sealed)
         return sealed
+
+    def end(self, name: str) -> None:
+        """End the file under a name that has its seal, and begin to flush or to upload it."""
+        path = self._root / name
+        if self._remote:
+            cached.keep(self._file, path, self._size)
+            uploading = _threads(os.getpid()).submit(self._upload, path)
+            _uploading.append(uploading)
+            _flushing.append(uploading)
+        else:
+            (self._root / self._name).rename(path)
+            _flushing.append(_threads(os.getpid()).submit(self._flush))
 
     def _flush(self) -> None:
         with self._file:
             flush(self._file.fileno())
+
+    def _upload(self, path: Path) -> None:
+        with self._file:
+            self._file.seek(0)
+            try:
+                objects.upload(path, self._file, self._size)
+            except OSError as error:
+                raise StoreError(
+                    f"{objects.shown(path)}: cannot be uploaded ({error.strerror or error}); "
+                    "nothing was committed, the last version is unchanged."
+                ) from error
 
 
 def flush(descriptor: int) -> None:
@@ -127,8 +163,19 @@ def flush(descriptor: int) -> None:
 
 def flushed() -> None:
     """Wait until all files that this process has sealed are flushed; an error if one cannot be."""
-    begun = _flushing[:]
-    _flushing.clear()
+    _uploading.clear()
+    _ended(_flushing)
+
+
+def uploaded() -> None:
+    """Wait until all files that this process has sealed are where others see them: on a file system
+    they are."""
+    _ended(_uploading)
+
+
+def _ended(flushing: list[Future[None]]) -> None:
+    begun = flushing[:]
+    flushing.clear()
     wait(begun)
     for each in begun:
         each.result()
@@ -141,8 +188,40 @@ def _threads(_process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_FLUSH_THREADS, "flush")
 
 
+def local(path: Path) -> Path:
+    """Where a sealed file lies on this machine: itself, or its copy in the cache."""
+    if not objects.is_remote(path):
+        return path
+    try:
+        return cached.local(path, *_seal(path))
+    except cached.WrongContentError as wrong:
+        _compare(path, wrong.size, wrong.checksum)
+        raise
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _with_copy(path: Path, use: Callable[[Path], T]) -> T:
+    """Use a file where it lies on this machine. A copy that is damaged, or that another worker has
+    taken away since, is fetched again."""
+    copy = local(path)
+    if copy is path:
+        return use(path)
+    for _ in range(_COPIES):
+        try:
+            return use(copy)
+        except StoreError:
+            cached.drop(path)
+            copy = local(path)
+    return use(copy)
+
+
 def read(path: Path) -> bytes:
     """The content of a sealed file; an error that names it when it is damaged or not there."""
+    return _with_copy(path, _read)
+
+
+def _read(path: Path) -> bytes:
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -154,7 +233,11 @@ def read(path: Path) -> bytes:
 def mapped(path: Path) -> pa.Buffer:
     """The content of a sealed file in mapped memory, checked when this process first maps it, and
     again when the file has changed since."""
-    _check(path, stamp(path))
+    return _with_copy(path, _mapped)
+
+
+def _mapped(path: Path) -> pa.Buffer:
+    _check(path, _stamp(path))
     return _map(path)
 
 
@@ -177,6 +260,10 @@ def together(errors: Sequence[HoldfastError]) -> StoreError:
 
 def stamp(path: Path) -> tuple[int, int, int]:
     """What changes when a file does."""
+    return _with_copy(path, _stamp)
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
     try:
         status = path.stat()
     except OSError as error:
@@ -195,6 +282,9 @@ def _look_through(path: Path) -> None:
     size = checksum = 0
     piece = bytearray(_PIECE)
     try:
+        if objects.is_remote(path):
+            _compare(path, *cached.check(path, _seal(path).size))
+            return
         with path.open("rb", buffering=0) as file:
             while length := file.readinto(piece):
                 size += length
@@ -212,10 +302,15 @@ def _map(path: Path) -> pa.Buffer:
         raise _unreadable(path, error) from error
 
 
-def _compare(path: Path, size: int, checksum: int) -> None:
+def _seal(path: Path) -> Seal:
     seal = seal_of(path.name)
     if seal is None:
         raise damaged(path, "its name does not end with its size and checksum")
+    return seal
+
+
+def _compare(path: Path, size: int, checksum: int) -> None:
+    seal = _seal(path)
     if size != seal.size:
         raise damaged(path, f"it has {size} bytes, not {seal.size}")
     if checksum != seal.checksum:
@@ -223,15 +318,18 @@ def _compare(path: Path, size: int, checksum: int) -> None:
 
 
 def _unreadable(path: Path, error: OSError) -> StoreError:
+    where, said = objects.shown(path), error.strerror or error
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
         return MissingFileError(
-            f"{path}: this data file is missing, as {socket.gethostname()} sees it. {REBUILD}"
+            f"{where}: this data file is missing, as {socket.gethostname()} sees it. {REBUILD}"
         )
-    return StoreError(
-        f"{path}: this data file cannot be read ({error.strerror or error}). {REBUILD}"
-    )
+    if isinstance(error, ConnectionError):
+        return StoreError(
+            f"{where}: the object store does not answer ({said}). Nothing was changed; run again."
+        )
+    return StoreError(f"{where}: this data file cannot be read ({said}). {REBUILD}")
 
 
 def damaged(path: Path, why: str) -> StoreError:
     """The error that says that a file is damaged."""
-    return StoreError(f"{path}: this data file is damaged: {why}. {REBUILD}")
+    return StoreError(f"{objects.shown(path)}: this data file is damaged: {why}. {REBUILD}")

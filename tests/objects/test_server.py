@@ -1,0 +1,226 @@
+"""A real S3 server: the law, killed writers, and a server that fails or answers late."""
+
+from __future__ import annotations
+
+import json
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from holdfast import families, flow
+from holdfast.model.errors import ConflictError, StoreError
+from holdfast.model.options import Options
+from holdfast.model.progress import no_progress
+from holdfast.store import Store
+from holdfast.tasks import objects
+from holdfast.tasks.runner import InProcess
+from tests.objects.server import SECRET, USER, Proxy
+from tests.objects.test_store import check_exact, names
+from tests.pipeline.batches import batches
+from tests.pipeline.tables import KINDS, Shop, small_limits
+from tests.pipeline.test_kill import COLUMNS, batch, opened, rows_at, start
+from tests.pipeline.test_law import LIMITS, OPTIONS, law
+from tests.store.versions import commit, fill
+from tests.strategies import rows_of
+
+pytestmark = pytest.mark.store
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests are tried again for a second, not for minutes."""
+    monkeypatch.setenv("HOLDFAST_STORE_SECONDS", "1")
+
+
+class Counter:
+    """Addresses of one test that have not been used."""
+
+    number = 0
+
+
+@law(4)
+@given(data=st.data(), options=OPTIONS)
+def test_kept_equals_fresh(server_law: str, data: st.DataObject, options: Options) -> None:
+    kinds = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=4))
+    rows = data.draw(rows_of(len(kinds), 10))
+    Counter.number += 1
+    with small_limits(**data.draw(LIMITS)):
+        shop = Shop(f"{server_law}/{Counter.number}", kinds, rows, options)  # type: ignore[arg-type]
+        shop.assert_exact(rows)
+        for _ in range(data.draw(st.integers(1, 3))):
+            change = data.draw(batches(len(kinds), rows))
+            shop.apply(**change.batch)
+            rows = change.after
+            shop.assert_exact(rows)
+        assert shop.verify().equal
+    assert names(shop.store, "leases") == set()
+
+
+@pytest.fixture
+def server_law(real: str) -> str:
+    return real
+
+
+def test_killed_while_it_applies(real: str, cache: Path) -> None:
+    Shop(real, COLUMNS, start())  # type: ignore[arg-type]
+    for attempt in range(3):
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.pipeline.test_kill", real], stdout=subprocess.PIPE
+        ) as worker:
+            assert worker.stdout is not None
+            worker.stdout.readline()
+            time.sleep(random.Random(attempt).uniform(0.05, 0.6))
+            worker.kill()
+        shop = opened(real)  # type: ignore[arg-type]
+        version = shop.store.head()
+        shop.assert_exact(rows_at(version))
+    assert shop.verify().equal
+    inserts, deletes = batch(version)
+    assert shop.apply(inserts=inserts, deletes=deletes, batch_id=str(version)).applied
+    shop.assert_exact(rows_at(version + 1))
+    assert names(shop.store, "leases") == set()
+    named = set(shop.store.read().files)
+    for earlier in shop.store.versions():
+        named |= set(shop.store.read(earlier).keep)
+    assert names(shop.store) == named
+
+
+def test_an_answer_to_a_commit_is_lost(real: str, proxy: Proxy) -> None:
+    """The request is sent again and meets its own effect, or is looked up: it is committed once."""
+    store = Store.create(real)
+    commit(store)
+    rule = proxy.fault("PUT", r"/log/0+2\.json", "lose")
+    assert commit(store) == 2
+    assert rule.met.is_set()
+    assert check_exact(Store.open(real)) == 2
+    assert commit(store) == 3
+
+
+def test_answers_to_leases_are_lost(real: str, proxy: Proxy) -> None:
+    store = Store.create(real)
+    with store.writing() as lease:
+        body = fill(store, lease)
+        for _ in range(2):
+            rule = proxy.fault("PUT", r"/leases/", "lose")
+            lease.confirm()
+            assert rule.met.is_set()
+        assert store.publish(body, lease) == 1
+    assert names(store, "leases") == set()
+
+
+@pytest.mark.parametrize("fault", ["busy", "refuse"])
+def test_a_server_that_fails_now_and_then(real: str, proxy: Proxy, fault: str) -> None:
+    """Each kind of request fails once or twice, and is made again."""
+    options = families.completed(Options())
+    shop = Shop(real, COLUMNS, start())  # type: ignore[arg-type]
+    for method, pattern in (
+        ("PUT", "/data/"), ("PUT", "/leases/"), ("PUT", "/log/"), ("GET", "/log/"),
+        ("GET", "list-type"), ("HEAD", "/log/"), ("DELETE", "/leases/"), ("POST", "delete"),
+    ):  # fmt: skip
+        proxy.fault(method, pattern, fault, 2)  # type: ignore[arg-type]
+    inserts, deletes = batch(1)
+    flow.apply(
+        InProcess(), shop.store, "t", shop.batch(inserts=inserts, deletes=deletes), no_progress
+    )
+    proxy.heal()
+    shop.assert_exact(rows_at(2))
+    assert shop.options == options
+
+
+def test_a_server_that_is_gone(real: str, proxy: Proxy, impatient: None) -> None:
+    """An error that says so, and the last version stands."""
+    store = Store.create(real)
+    commit(store)
+    proxy.fault("PUT", "/data/", "busy", 1000)
+    with pytest.raises(StoreError, match=rf"{real}/data/.*cannot be uploaded .*503"):
+        commit(store)
+    proxy.heal()
+    assert check_exact(Store.open(real)) == 1
+    proxy.fault("GET", "", "busy", 1000)
+    proxy.fault("HEAD", "", "busy", 1000)
+    with pytest.raises(StoreError, match=r"the object store does not answer|cannot be read"):
+        Store.open(real)
+    proxy.heal()
+    assert commit(Store.open(real)) == 2
+
+
+def test_a_commit_that_arrives_after_its_writer_gave_up(
+    real: str, proxy: Proxy, impatient: None
+) -> None:
+    """Nobody can say whether it is committed; so its files stay, and if it arrives it is whole."""
+    store = Store.create(real)
+    commit(store)
+    late = proxy.fault("PUT", r"/log/0+2\.json", "hold", 1)
+    again = proxy.fault("PUT", r"/log/0+2\.json", "refuse", 1000)
+    with pytest.raises(StoreError, match=r"did not answer whether version 2 is committed"):
+        commit(store, "a batch")
+    assert late.met.is_set()
+    other = Store.open(real)
+    # The process that gave up may be gone; its lease protects its files until it is old.
+    assert other.clean() == []
+    assert len(names(other, "leases")) == 1
+    again.left = 0
+    late.let_go.set()
+    assert late.done.wait(60)
+    assert other.head() == 2
+    assert check_exact(Store.open(real)) == 2
+    assert other.find_batch("orders", "a batch") is not None
+    assert commit(other) == 3
+
+
+def test_a_commit_that_arrives_after_a_rivals(real: str, proxy: Proxy, impatient: None) -> None:
+    store = Store.create(real)
+    late = proxy.fault("PUT", r"/log/0+1\.json", "hold", 1)
+    again = proxy.fault("PUT", r"/log/0+1\.json", "refuse", 1000)
+    with pytest.raises(StoreError, match=r"did not answer whether version 1 is committed"):
+        commit(store)
+    again.left = 0
+    rival = Store(real)
+    assert commit(rival) == 1
+    winner = rival.read().run
+    late.let_go.set()
+    assert late.done.wait(60)
+    assert Store.open(real).read().run == winner
+    assert check_exact(Store.open(real)) == 1
+
+
+def test_a_bucket_that_may_not_be_written(
+    real: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "another")
+    objects._store.cache_clear()
+    with pytest.raises(StoreError) as refused:
+        Store.create(real)
+    said = str(refused.value)
+    assert real in said
+    for secret in (SECRET, "another", "Signature="):
+        assert secret not in said
+
+
+def test_no_credentials_are_stored(real: str) -> None:
+    shop = Shop(real, COLUMNS, start())  # type: ignore[arg-type]
+    for folder in ("", "log", "data"):
+        for name in shop.store.storage.entries(folder):
+            data = shop.store.storage.read(f"{folder}/{name}" if folder else name)
+            assert SECRET.encode() not in data
+            assert USER.encode() not in data.replace(b'"holdfast"', b"")
+    assert json.loads(shop.store.storage.read("holdfast.json"))["format"] == 2
+
+
+def test_two_writers(real: str) -> None:
+    """The second to commit is told, and loses nothing of the profile."""
+    shop = Shop(real, COLUMNS, start())  # type: ignore[arg-type]
+    rival = opened(real)  # type: ignore[arg-type]
+    inserts, deletes = batch(1)
+    with shop.store.writing() as lease:
+        body = fill(shop.store, lease)
+        rival.apply(inserts=inserts, deletes=deletes)
+        with pytest.raises(ConflictError, match="committed version 2 first"):
+            shop.store.publish(body, lease)
+    rival.assert_exact(rows_at(2))
