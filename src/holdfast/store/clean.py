@@ -9,7 +9,8 @@ long the log is, a clean-up reads a few commits.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from holdfast.model.commits import Header
 from holdfast.store.files import DATA, KEPT_KINDS, data_name
@@ -63,20 +64,16 @@ def clean(storage: Storage, log: Log) -> list[str]:
         unneeded.append(f"{DATA}/{name}")
     unneeded += [name for name, run in temporary if run not in living]
     # Leases go last: a clean-up that is cut short leaves them for the next one.
-    return sorted(name for name in unneeded + graves if _remove(storage, name))
+    return sorted([*_remove_all(storage, unneeded), *_remove_all(storage, graves)])
 
 
 def remove_uncommitted(storage: Storage, log: Log, run: str, base: int) -> None:
     """Remove the files of a run that ends, unless it committed the version after ``base``."""
     if committed(log, run, base):
         return
-    for name in storage.entries(DATA):
-        data = data_name(name)
-        if data is not None and data.run == run:
-            _remove(storage, f"{DATA}/{name}")
-    for name, owner in storage.leftovers():
-        if owner == run:
-            _remove(storage, name)
+    names = [name for name in storage.entries(DATA) if (d := data_name(name)) and d.run == run]
+    leftovers = [name for name, owner in storage.leftovers() if owner == run]
+    _remove_all(storage, [*(f"{DATA}/{name}" for name in names), *leftovers])
 
 
 def committed(log: Log, run: str, base: int) -> bool:
@@ -92,6 +89,15 @@ def _used(log: Log, versions: Iterable[int]) -> set[str]:
         for path in (*commit.files, *commit.keep):
             used.add(path.split("/")[1])
     return used
+
+
+def _remove_all(storage: Storage, names: Sequence[str]) -> list[str]:
+    """Remove files; those that were there."""
+    if storage.at_once == 1 or len(names) < 2:
+        return [name for name in names if _remove(storage, name)]
+    with ThreadPoolExecutor(storage.at_once) as pool:
+        removed = list(pool.map(lambda name: _remove(storage, name), names))
+    return [name for name, was_there in zip(names, removed, strict=True) if was_there]
 
 
 def _remove(storage: Storage, name: str) -> bool:

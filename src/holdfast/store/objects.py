@@ -51,6 +51,7 @@ class Objects:
 
     def __init__(self, path: str) -> None:
         self.path = path
+        self.at_once = _THREADS
         self._leases: dict[str, _Lease] = {}
         self._known: dict[str, bytes] = {}
         self._lock = threading.Lock()

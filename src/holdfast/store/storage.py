@@ -35,6 +35,10 @@ class Storage(Protocol):
     def path(self) -> str:
         """Where it is, as messages name it and tasks are told."""
 
+    @property
+    def at_once(self) -> int:
+        """How many files are best deleted at the same time."""
+
     def read(self, name: str) -> bytes:
         """What a file holds; a FileNotFoundError where there is none."""
 
