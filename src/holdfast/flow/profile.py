@@ -3,9 +3,9 @@ constraints that a profile does not look for yet, from the rows that it holds.""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from holdfast import families
 from holdfast.evidence import pairs
@@ -15,6 +15,7 @@ from holdfast.families.known import Known, bounded
 from holdfast.flow.commits import commit
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput
+from holdfast.model import thresholds
 from holdfast.model.commits import Commit
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
@@ -25,6 +26,9 @@ from holdfast.table.batch import estimated
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
 from holdfast.tasks.runner import Runner
+from holdfast.tasks.together import Work, side_by_side
+
+T = TypeVar("T")
 
 
 def profile(
@@ -40,14 +44,17 @@ def profile(
         store.writing() as lease,
         watched(runner, store, lease, progress) as (runner, progress),
     ):
-        known: dict[str, Known] = {}
         seconds: dict[str, dict[str, float]] = {}
-        for name, row_input in row_inputs.items():
+
+        def first(runner: Runner, name: str) -> Known:
             run = Run(runner, store, options, lease, about(progress, name))
             with bounded(name):
-                of_table = _discovered(run, Known(_read(run, name, row_input)))
-                known[name] = of_table.saved(run, None)
+                of_table = _discovered(run, Known(_read(run, name, row_inputs[name])))
+                of_table = of_table.saved(run, None)
             seconds[name] = run.seconds
+            return of_table
+
+        known = by_table(runner, row_inputs, first, options)
         _expect(options, known)
         run = Run(runner, store, options, lease, progress)
         held = _with_values(run, known)
@@ -75,12 +82,15 @@ def extend(
             return before.version
         names = [kind.name for kind in families.named({*before.options.kinds, *kinds})]
         options = replace(before.options, kinds=names, **asked)
-        known = {name: Known.load(store, before, name) for name in before.tables}
-        _expect(options, known)
-        for name, old in known.items():
+        loaded = {name: Known.load(store, before, name) for name in before.tables}
+        _expect(options, loaded)
+
+        def further(runner: Runner, name: str) -> Known:
             run = Run(runner, store, options, lease, about(progress, name))
             with bounded(name):
-                known[name] = _discovered(run, old).saved(run, old)
+                return _discovered(run, loaded[name]).saved(run, loaded[name])
+
+        known = by_table(runner, before.tables, further, options)
         run = Run(runner, store, options, lease, progress)
         if before.inclusion is None:
             held = _with_values(run, known)
@@ -90,6 +100,21 @@ def extend(
         version = commit(run, known, held, kept)
     store.clean()
     return version
+
+
+def by_table(
+    runner: Runner, names: Iterable[str], work: Callable[[Runner, str], T], options: Options
+) -> dict[str, T]:
+    """Do something with every table. Side by side, so that small tables share jobs, unless each
+    has a time of its own."""
+    names = list(names)
+    at_once = thresholds.current.tables_at_once if options.time_budget is None else 1
+
+    def of_table(name: str) -> Work[T]:
+        return lambda runner: work(runner, name)
+
+    works = [of_table(name) for name in names]
+    return dict(zip(names, side_by_side(runner, works, at_once), strict=True))
 
 
 def _expect(options: Options, known: Mapping[str, Known]) -> None:

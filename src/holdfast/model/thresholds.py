@@ -99,6 +99,12 @@ class Thresholds:
     differences: int = 16
     """The most differences that a base has."""
 
+    tables_at_once: int = 64
+    """Tables that are profiled side by side, so that they share jobs."""
+
+    swept_tables: int = 64
+    """Tables up to which every clean-up looks at the files of all of them."""
+
     # Indexes.
 
     lookup_rows: float = 4_096
@@ -246,6 +252,9 @@ class Thresholds:
 
     task_entries: int = 1 << 22
     """Entries that a task holds at once, so that its memory has a bound."""
+
+    overlap_cells: int = 1 << 20
+    """Pairs of columns whose numbers of shared values one file has, of a large run of them."""
 
     looked_up_rows: int = 1 << 17
     """Rows of a batch whose tuples are looked up; with more of them sets are compared in full."""

@@ -6,6 +6,7 @@ import copy
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -19,7 +20,7 @@ from holdfast.store import disk_errors
 from holdfast.tasks import devices, shared
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult, checked, guarded, unpack
-from holdfast.tasks.runner import Call, Reader, piles
+from holdfast.tasks.runner import Call, Read, Reader, piles
 from holdfast.tasks.sealed import uploaded
 
 Batches = Iterator[pa.RecordBatch]
@@ -91,15 +92,24 @@ class SparkRunner:
 
     def read(self, task: Reader, rows: DataFrame, spec: Ingest) -> list[TaskResult]:
         """Run a task over every partition of a DataFrame, in one action."""
-        results = self._collect(lambda trial: _over(task, rows, spec, trial))
-        return [task_result for _, task_result in results]
+        return self.read_all([Read(task, rows, spec)])[0]
 
     def head(self, task: Reader, rows: DataFrame, spec: Ingest, count: int) -> list[TaskResult]:
         """Run a task over the first rows. In one partition these come one partition after the
         other, so that no more of them are read; a limit of several looks into them all."""
-        first = rows.coalesce(1).limit(count)
-        results = self._collect(lambda trial: _over(task, first, spec, trial))
-        return [task_result for _, task_result in results]
+        return self.read_all([Read(task, rows, spec, count)])[0]
+
+    def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
+        """Read several DataFrames in one action."""
+        results: list[list[TaskResult]] = [[] for _ in reads]
+
+        def frame(trial: Trial | None) -> DataFrame:
+            frames = [_over(item, each, trial) for item, each in enumerate(reads)]
+            return reduce(lambda one, two: one.unionAll(two), frames)
+
+        for item, task_result in self._collect(frame):
+            results[item].append(task_result)
+        return results
 
     def _collect(self, frame: Callable[[Trial | None], DataFrame]) -> list[tuple[int, TaskResult]]:
         """The task results of a job: small by construction, whatever the table's size."""
@@ -140,12 +150,15 @@ def _dealt(
     return lambda batches: _tried(trial, work(batches))
 
 
-def _over(task: Reader, rows: DataFrame, spec: Ingest, trial: Trial | None) -> DataFrame:
+def _over(item: int, read: Read, trial: Trial | None) -> DataFrame:
+    task, rows, spec, count = read
+
     def over(batches: Batches) -> Batches:
-        yield from _rows(0, task(batches, spec))
+        yield from _rows(item, task(batches, spec))
         freeze(task)
 
-    return rows.mapInArrow(lambda batches: _tried(trial, over(batches)), _RESULT)
+    frame: DataFrame = rows if count is None else rows.coalesce(1).limit(count)
+    return frame.mapInArrow(lambda batches: _tried(trial, over(batches)), _RESULT)
 
 
 def _tried(trial: Trial | None, work: Batches) -> Batches:

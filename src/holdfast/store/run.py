@@ -21,7 +21,7 @@ from holdfast.tasks.compiling import KIND, Reporting, reported
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call, Reader, Runner
+from holdfast.tasks.runner import Call, Read, Reader, Runner
 
 _WATCH_SECONDS = 1.0
 
@@ -152,6 +152,9 @@ class _Reporting:
 
     def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[TaskResult]:
         return self.runner.head(self._of(task), rows, spec, count)
+
+    def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
+        return self.runner.read_all([each._replace(task=self._of(each.task)) for each in reads])
 
     def _of(self, task: Any) -> Reporting:
         return Reporting(task, self.root, self.prefix)

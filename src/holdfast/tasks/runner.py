@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -16,6 +16,15 @@ Call = tuple[Callable[[Any], Iterator[TaskResult]], Any]
 
 Reader = Callable[[Iterator[pa.RecordBatch], Ingest], Iterator[TaskResult]]
 """A task over the rows of a row_input."""
+
+
+class Read(NamedTuple):
+    """A task over the rows of a row input; or over so many of the first ones only."""
+
+    task: Reader
+    rows: Any
+    spec: Ingest
+    first: int | None = None
 
 
 class Runner(Protocol):
@@ -45,6 +54,9 @@ class Runner(Protocol):
 
     def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[TaskResult]:
         """Run a task over the first rows only."""
+
+    def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
+        """Read several row inputs in one job; the task results of each, in order."""
 
 
 def piles(calls: Sequence[Call], tasks: int) -> list[list[int]]:
@@ -87,6 +99,13 @@ class InProcess:
     def head(self, task: Reader, rows: pa.Table, spec: Ingest, count: int) -> list[TaskResult]:
         """Run a task over the first rows."""
         return checked(guarded(task(iter(rows.slice(0, count).to_batches()), spec)))
+
+    def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
+        """Read one row input after the other."""
+        return [
+            self.read(*each[:3]) if each.first is None else self.head(*each[:3], each.first)
+            for each in reads
+        ]
 
 
 def _copy(task_result: TaskResult) -> TaskResult:
