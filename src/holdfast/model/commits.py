@@ -97,8 +97,9 @@ class EvidenceRecord:
     lookups: tuple[LookUp, ...] = field(default=(), metadata=ADDED)  # for batches
     lookups_at: int = field(default=0, metadata=ADDED)  # the rows when they were chosen
 
-
     sampled_at: int = field(default=0, metadata=ADDED)  # the rows when pairs were sampled
+
+
 @dataclass(frozen=True)
 class Extreme:
     """The lowest or the highest value of a column: as it is shown, as hexadecimal text that has the

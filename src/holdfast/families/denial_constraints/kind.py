@@ -164,6 +164,9 @@ class DenialConstraints(Kind):
         part = DenialList()
         heading = part.heading(len(denials)) + ("; those that matter:" if ranking else "")
         page.line(heading + part.limited(table, snapshot.options), "", 2)
+        if ranking and denials.counts is None and denials.sampled is not None:
+            pairs = f"{denials.sampled.pairs:,} sampled pairs"
+            page.line(f"how near rows come to breaking them is estimated from {pairs}", "dim", 4)
         for each in ranking[:FEW]:
             part.line(page, each.constraint, broke(each))  # type: ignore[arg-type]
         page.rest(len(denials) - len(ranking[:FEW]))
@@ -171,6 +174,3 @@ class DenialConstraints(Kind):
     def explain(self, page: Page, table: TableSnapshot) -> None:
         """By which strategy, and why."""
         explain_evidence(page, table, SPACE, self.nouns[1])
-        if ranking and denials.counts is None and denials.sampled is not None:
-            pairs = f"{denials.sampled.pairs:,} sampled pairs"
-            page.line(f"how near rows come to breaking them is estimated from {pairs}", "dim", 4)
