@@ -59,13 +59,14 @@ class SparkRunner:
     def sharing(self, prefix: str) -> SparkRunner:
         """The same session; every job tries whether workers see the folder as we do.
 
-        Those of a local session of our own do. Elsewhere executors may have come since.
+        Those of a local session of our own do.
         """
         if is_own(self.session):
             return self
         runner = copy.copy(self)
         runner._tokens = prefix
-        runner.tasks = self._given or parallelism(self.session, self._seen)
+        if not (self.here or is_remote(self.session) or self._given):
+            runner.tasks = parallelism(self.session, self._seen)  # executors may have come since
         return runner
 
     def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
