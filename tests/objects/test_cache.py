@@ -11,10 +11,12 @@ import time
 import zlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from holdfast.model.errors import MissingFileError, StoreError
-from holdfast.tasks import cached, objects, sealed
+from holdfast.tasks import cached, maps, objects, sealed, segments
+from holdfast.tasks.maps import Maps
 from holdfast.tasks.sealed import Seal, Sink, sealed_name
 
 
@@ -215,3 +217,28 @@ def test_killed_while_it_fetches(memory: str, fetched: list[str], cache: Path) -
     assert len(list(cache.glob(".tmp-*"))) == 1
     assert sealed.read(path) == b"content"
     assert fetched == [path.name]
+
+
+def test_maps_stay_while_their_copies_do(
+    memory: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An object is no file of this machine, however often somebody looks for one."""
+    mapped: list[Path] = []
+    real = sealed.mapped
+    monkeypatch.setattr(segments, "mapped", lambda path: (mapped.append(path), real(path))[1])
+    monkeypatch.setattr(segments, "_maps", Maps(segments._arrays, sealed.is_here))
+    monkeypatch.setattr(maps, "_FEW", 10)
+    names = [f"data/index-0123456789ab-{k}.arrow" for k in range(31)]
+    rows = {"codes": np.arange(3)}
+    paths = [Path(memory, segments.write_arrays(Path(memory), name, rows)) for name in names]
+    sealed.flushed()
+    for _ in range(2):
+        for path in paths[:30]:
+            segments.map_arrays(path)
+    assert mapped == paths[:30]
+    for each in cache.glob("*-index-*"):
+        if not each.name.endswith(paths[30].name):
+            each.unlink()
+    segments._maps._looked = 0
+    segments.map_arrays(paths[30])
+    assert len(segments._maps) == 1

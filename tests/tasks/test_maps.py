@@ -42,7 +42,7 @@ def test_more_files_than_a_small_cache_has_are_mapped_once(
     mapped: list[Path] = []
     real = sealed.mapped
     monkeypatch.setattr(segments, "mapped", lambda path: (mapped.append(path), real(path))[1])
-    monkeypatch.setattr(segments, "_maps", Maps(segments._arrays))
+    monkeypatch.setattr(segments, "_maps", Maps(segments._arrays, sealed.is_here))
     monkeypatch.setattr(sealed, "flush", lambda _: None)
     paths = [
         tmp_path / segments.write_arrays(tmp_path, f"index-{k}.arrow", {"codes": np.arange(3)})
@@ -59,7 +59,7 @@ def test_files_that_are_gone_are_let_go(tmp_path: Path, monkeypatch: pytest.Monk
     """Their bytes stay on the disk as long as they are mapped."""
     monkeypatch.setattr(maps, "_FEW", 10)
     made = Made()
-    held = Maps(made)
+    held = Maps(made, Path.exists)
     for round_ in range(20):
         (tmp_path / f"{round_}").mkdir()
         paths = files(tmp_path / f"{round_}", 9)
@@ -83,13 +83,13 @@ def test_looking_for_files_costs_a_look_each(
         return real(path)
 
     monkeypatch.setattr(Path, "exists", exists)
-    walk(Maps(Made()), paths)
+    walk(Maps(Made(), Path.exists), paths)
     assert len(looks) <= 2 * len(paths)
 
 
 def test_no_more_than_a_process_may_have(tmp_path: Path) -> None:
     made = Made()
-    held = Maps(made, most=5)
+    held = Maps(made, Path.exists, most=5)
     paths = files(tmp_path, 8)
     walk(held, paths)
     assert len(held) == 5
@@ -103,7 +103,7 @@ def test_no_more_than_a_process_may_have(tmp_path: Path) -> None:
 
 def test_no_more_bytes_than_it_may_map(tmp_path: Path) -> None:
     made = Made()
-    held = Maps(made, most_bytes=30)
+    held = Maps(made, Path.exists, most_bytes=30)
     paths = files(tmp_path, 8, 10)
     walk(held, paths)
     assert len(held) == 3
@@ -114,7 +114,7 @@ def test_no_more_bytes_than_it_may_map(tmp_path: Path) -> None:
 
 def test_a_changed_file_is_mapped_anew(tmp_path: Path) -> None:
     made = Made()
-    held = Maps(made, most_bytes=3)
+    held = Maps(made, Path.exists, most_bytes=3)
     (path,) = files(tmp_path, 1)
     walk(held, [path])
     path.write_text("other")

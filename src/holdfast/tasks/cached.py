@@ -66,7 +66,7 @@ _added: dict[str, int] = {}
 def local(path: Path, size: int, checksum: int) -> Path:
     """The copy of an object on this machine, fetched if there is none; the object has a size and a
     CRC-32. Another process may take it away before it is opened: ask again then."""
-    copy = _copy(path)
+    copy = copy_of(path)
     if _note_use(copy):
         return copy
     with _locked(copy):
@@ -77,7 +77,7 @@ def local(path: Path, size: int, checksum: int) -> Path:
 
 def drop(path: Path) -> None:
     """Forget a copy, because it is damaged."""
-    _copy(path).unlink(missing_ok=True)
+    copy_of(path).unlink(missing_ok=True)
 
 
 def spool() -> FileIO:
@@ -95,7 +95,7 @@ def abandon(file: FileIO) -> None:
 def keep(file: FileIO, path: Path, size: int) -> None:
     """Take a new file into the cache, as the copy of the object that it will be."""
     _make_room(size)
-    Path(os.fsdecode(file.name)).rename(_copy(path))
+    Path(os.fsdecode(file.name)).rename(copy_of(path))
 
 
 def check(path: Path, size: int) -> tuple[int, int]:
@@ -137,7 +137,8 @@ def _user() -> int:
     return os.getuid()
 
 
-def _copy(path: Path) -> Path:
+def copy_of(path: Path) -> Path:
+    """Where the copy of an object lies, if there is one."""
     above = hashlib.sha256(str(path.parent).encode()).hexdigest()[:12]
     return folder() / f"{above}-{path.name}"
 

@@ -38,10 +38,11 @@ class Maps(Generic[T]):
     def __init__(
         self,
         make: Callable[[Path], T],
+        is_there: Callable[[Path], bool],
         most: int | None = None,
         most_bytes: int | None = None,
     ) -> None:
-        self._make = make
+        self._make, self._is_there = make, is_there
         self._most = _most_maps() if most is None else most
         self._most_bytes = _most_bytes() if most_bytes is None else most_bytes
         self._held: dict[Path, tuple[Stamp, T]] = {}  # those that were asked for last at the end
@@ -75,7 +76,7 @@ class Maps(Generic[T]):
         return made
 
     def _forget_what_is_gone(self) -> None:
-        for path in [path for path in self._held if not path.exists()]:
+        for path in [path for path in self._held if not self._is_there(path)]:
             self._forget(path)
         self._looked = len(self._held)
 

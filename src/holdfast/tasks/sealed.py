@@ -201,6 +201,11 @@ def local(path: Path) -> Path:
         raise _unreadable(path, error) from error
 
 
+def is_here(path: Path) -> bool:
+    """Whether a file, or a copy of it, lies on this machine."""
+    return (cached.copy_of(path) if objects.is_remote(path) else path).exists()
+
+
 def _with_copy(path: Path, use: Callable[[Path], T]) -> T:
     """Use a file where it lies on this machine. A copy that is damaged, or that another worker has
     taken away since, is fetched again."""

@@ -27,7 +27,7 @@ from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
 from holdfast.model.commits import Segment as Segment
 from holdfast.tasks.maps import Maps
-from holdfast.tasks.sealed import Sink, mapped, stamp
+from holdfast.tasks.sealed import Sink, is_here, mapped, stamp
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -84,7 +84,7 @@ def _arrays(path: Path) -> Arrays:
 
 
 # Files never change once they are named, so a worker may keep its maps from task to task.
-_maps: Maps[Arrays] = Maps(_arrays)
+_maps: Maps[Arrays] = Maps(_arrays, is_here)
 
 
 def write_words(root: Path, path: str, words: U64, raw_batches: list[int]) -> str:
