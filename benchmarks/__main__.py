@@ -11,7 +11,7 @@ import sys
 from importlib import import_module
 
 STAGES = (
-    "encode", "evidence", "keys", "agree", "dependencies", "denials", "lookups", "values",
+    "encode", "evidence", "keys", "skew", "agree", "dependencies", "denials", "lookups", "values",
     "rank", "session",
 )  # fmt: skip
 ASKED = ("gpu",)

@@ -1,10 +1,10 @@
-"""Batches of lineitem's rows, timed, and figures beside their targets."""
+"""Batches of a table's rows, by default lineitem's, timed, and figures beside their targets."""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +19,28 @@ Changed = Callable[[list[str]], list[str]]
 
 
 def medians(
-    profile: Profile, folder: Path, path: Path, changed: Changed | None = None
+    profile: Profile,
+    folder: Path,
+    path: Path,
+    changed: Changed | None = None,
+    table: str = TABLE,
+    row_key: Sequence[str] = KEY,
 ) -> dict[str, float]:
     """Medians over batches of rows that were held out at random: inserts, deletes, and updates
     with what ``changed`` makes of rows."""
     header, lines = random_lines(path, 2 * REPEATS * BATCH, 2)
     held, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
-    profile.apply(TABLE, deletes=write(folder / "held.csv", header, held))
+    profile.apply(table, deletes=write(folder / "held.csv", header, held))
     times: dict[str, list[float]] = {"insert": [], "delete": []}
     for k in range(REPEATS):
         mine = slice(k * BATCH, (k + 1) * BATCH)
         some = write(folder / "some.csv", header, held[mine])
         gone = write(folder / "gone.csv", header, others[mine])
-        times["insert"].append(timed(profile, inserts=some))
-        times["delete"].append(timed(profile, deletes=gone))
+        times["insert"].append(timed(profile, table, inserts=some))
+        times["delete"].append(timed(profile, table, deletes=gone))
         if changed is not None:
             new = write(folder / "new.csv", header, changed(held[mine]))
-            taken = timed(profile, updates=new, row_key=KEY)
+            taken = timed(profile, table, updates=new, row_key=list(row_key))
             times.setdefault("update", []).append(taken)
     for what, each in times.items():
         spread = " ".join(f"{one:.2f}" for one in sorted(each))
@@ -43,10 +48,10 @@ def medians(
     return {what: statistics.median(each) for what, each in times.items()}
 
 
-def timed(profile: Profile, **batch: Any) -> float:
+def timed(profile: Profile, table: str = TABLE, **batch: Any) -> float:
     """The seconds that a batch takes."""
     start = time.perf_counter()
-    profile.apply(TABLE, **batch)
+    profile.apply(table, **batch)
     return time.perf_counter() - start
 
 

@@ -84,10 +84,41 @@ def test_look_ups_miss_no_key(keys: list[tuple[int, ...]], data: st.DataObject) 
         if place in own:
             assert own[place] == "+".join(map(str, key))
             continue
-        assert any(set(group) <= set(key) for group in plan.lookups)
+        assert any({*map(int, group)} <= set(key) for group in plan.lookups)
         for column in set(key) & set(columns):
-            filters = plan.filters[column]
+            filters = plan.filters[str(column)]
             assert not filters or set(filters) & (set(key) - {column})
+
+
+@settings(deadline=None)
+@given(st.integers(1, 8).flatmap(lambda n: families(n, 10, min_size=1)), st.data())
+def test_unselective_left_sides_share_indexes_over_several_columns(
+    sides: list[tuple[int, ...]], data: st.DataObject
+) -> None:
+    """Each is reached, by an index over it or over some of its columns that are selective together;
+    no index is there for nothing."""
+    values = data.draw(st.lists(st.floats(0, 40), min_size=8, max_size=8))
+    rows = 1_000_000
+    names = tuple(indexes.joint(flags(sides), values, rows, ()))
+    assert len(set(names)) == len(names)
+    assert indexes.is_reached(flags(sides), names, values, rows).all()
+    assert all(indexes.is_used(name, flags(sides), values, rows) for name in names)
+    plan = indexes.plan(flags(sides), names, values, rows)
+    own = dict(plan.groups)
+    for place, side in enumerate(sides):
+        if place in own:
+            assert own[place] == "+".join(map(str, side))
+            continue
+        served = [group for group in plan.lookups if _columns(group) <= set(side)]
+        assert served
+        for name in served[0]:
+            assert indexes.returned(name, values, rows) <= 4_096
+            filters = plan.filters[name]
+            assert not filters or set(filters) & (set(side) - _columns((name,)))
+
+
+def _columns(names: tuple[str, ...]) -> set[int]:
+    return {int(column) for name in names for column in name.split("+")}
 
 
 @pytest.mark.parametrize("quota", [0, 8])

@@ -260,19 +260,20 @@ def test_representatives(seed: int) -> None:
     dead = random.random(len(rows)) < random.choice([0, 0.2])
     bitmap = np.packbits(dead, bitorder="little") if dead.any() else np.empty(0, np.uint8)
     stored = Stored(rows, 7, bitmap)
-    search.compare_with_representatives(stored, shape, wanted, kept, found, partial)
+    living = np.flatnonzero(~dead)
+    search.compare_with_representatives(stored, living, shape, wanted, kept, found, partial)
     shown, complete = harvested(found, columns)
     assert complete
-    living = {
+    alive = {
         pair: mask
         for pair, mask in all_masks(cells, nulls_equal).items()
         if not dead[[*pair]].any()
     }
     for mask, witnesses in shown.items():
-        assert all(living[one - 7, two - 7] == mask for one, two in witnesses)
+        assert all(alive[one - 7, two - 7] == mask for one, two in witnesses)
     full = (1 << columns) - 1
     for k, (x, each) in enumerate(zip(lhs, rhs, strict=True)):
-        refuted = {one for mask in living.values() for one in refutes(mask, x, each, full)}
+        refuted = {one for mask in alive.values() for one in refutes(mask, x, each, full)}
         assert told(partial[k], columns) <= refuted
         if not kept.full[k]:
             assert told(partial[k], columns) == refuted

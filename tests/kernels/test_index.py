@@ -289,11 +289,17 @@ def test_fingerprint_knows_content_and_not_order(hashes: list[int], random: obje
             assert not np.array_equal(one, index.fingerprint(np.array(other, np.uint64)))
 
 
-def sketched(words: NDArray[np.uint64], column: int, shape: evidence.Shape) -> NDArray[np.uint64]:
+def sketched(
+    words: NDArray[np.uint64],
+    column: int,
+    shape: evidence.Shape,
+    spread: NDArray[np.int64] | None = None,
+) -> NDArray[np.uint64]:
     out = np.zeros(index.SKETCH, np.uint64)
+    spread = np.zeros(index.SPREAD, np.int64) if spread is None else spread
     size = 0
     for part in np.array_split(words, 3):
-        size = index.sketch(np.ascontiguousarray(part.T), column, shape, out, size)
+        size = index.sketch(np.ascontiguousarray(part.T), column, shape, out, size, spread)
     assert (np.diff(out[:size].astype(object)) > 0).all()
     return out[:size]
 
@@ -351,3 +357,21 @@ def test_what_two_look_ups_share(cells: list[tuple[int, int]]) -> None:
     for value in range(5):
         here = [at for at, row in enumerate(cells) if row == (value, value)]
         assert positions[lo[value] : hi[value]].tolist() == (here if value % 2 else [])
+
+
+@pytest.mark.parametrize("hot", [0.0, 0.05, 0.5, 0.9])
+@pytest.mark.parametrize("values", [3, 300, 20_000])
+def test_pairs_that_agree_are_estimated(values: int, hot: float) -> None:
+    """However many values there are, what most rows have counts."""
+    random = np.random.default_rng(values)
+    shape = evidence.shape([1, 1], True)
+    words = np.zeros((20_000, 3), np.uint64)
+    words[:, 1] = np.where(random.random(20_000) < hot, 0, random.integers(0, values, 20_000))
+    counts = np.unique(words[:, 1], return_counts=True)[1].astype(float)
+    expected = (counts * (counts - 1)).sum() / (20_000 * 19_999.0)
+    spreads = [np.zeros(index.SPREAD, np.int64) for _ in range(2)]
+    for half, spread in zip(np.array_split(words, 2), spreads, strict=True):
+        sketched(half, 1, shape, spread)
+    estimate = index.agreeing(spreads, 20_000)
+    assert abs(estimate - expected) < 0.2 * expected + 1e-5
+    assert index.agreeing([], 0) == index.agreeing(spreads, 1) == 0

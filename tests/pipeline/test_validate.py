@@ -212,7 +212,8 @@ def test_a_search_starts_from_a_sorted_column_if_that_is_selective(
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         table = Known.load(shop.store, shop.store.read(), "t").table
         segments = [replace(s, indexes={"rows": "", "1": ""}) for s in table.segments]
-        table = replace(table, segments=tuple(segments), distinct=[100.0, distinct, 2.0])
+        values = [100.0, distinct, 2.0]
+        table = replace(table, segments=tuple(segments), distinct=values, agreeing=[])
         (search,) = looks.searches(chosen([(0, 1)], 3), table, part_first=False)
         assert search.order == (start, 1 - start, 2)
         assert search.sorted_by == (str(start),)

@@ -28,7 +28,7 @@ from holdfast.tasks.segments import (
     row_codes,
     with_dead,
 )
-from holdfast.tasks.view import View, bounds
+from holdfast.tasks.view import Among, View, bounds, divided
 from tests.kernels.test_chains import TAX
 
 SCHEMA = pa.schema([("c0", pa.int64()), ("c1", pa.string())])
@@ -126,8 +126,11 @@ def test_describe_counts_living_rows(tmp_path: Path) -> None:
     (segment,) = written(tmp_path, range(100))
     segment = with_dead(tmp_path, segment, np.arange(50, 100), "data/dead-0123456789ab-1")
     task_results = list(tasks.describe(tasks.Describe(view(tmp_path, [segment]))))
-    assert tasks.estimate(task_results) == [46.0, 7.0]  # 45 numbers and a null
-    assert tasks.estimate([]) == []
+    known = tasks.estimates(task_results, 2)
+    assert known.distinct == [46.0, 7.0]  # 45 numbers and a null
+    assert 0.1 < known.agreeing[1] < 0.17  # one pair in 7
+    assert known.agreeing[0] < 0.01
+    assert tasks.estimates([], 2) == ([0.0, 0.0], [0.0, 0.0])
 
 
 @pytest.mark.parametrize("nulls_equal", [True, False])
@@ -136,12 +139,12 @@ def test_ranges_of_codes_hold_every_row_once(tmp_path: Path, nulls_equal: bool, 
     segments = [*written(tmp_path, range(-20, 10)), *written(tmp_path, range(5, 60), 2)]
     segments[0] = with_dead(tmp_path, segments[0], np.array([3, 4]), "data/dead-0123456789ab-1")
     whole = view(tmp_path, segments, nulls_equal)
-    cuts = bounds(whole, 0, parts)
+    cuts = bounds(whole, "0", parts)
     assert cuts == sorted(set(cuts))
     assert len(cuts) < parts
     found = []
     for low, high in zip([-(1 << 63), *cuts], [*cuts, None], strict=True):
-        rows, ids = whole.between(0, low, high)
+        rows, ids = whole.between("0", low, high)
         found += ids.tolist()
         codes = rows[:, 0].view(np.int64)
         assert (codes >= low).all()
@@ -231,3 +234,55 @@ def test_small_segments_are_joined_as_they_were_read() -> None:
     enough = tuple(sized(n, worth) for n in range(64))
     assert upkeep.small(enough, WORDS) == []
     assert upkeep.small((enough[0], few[1], enough[2]), WORDS) == []
+
+
+def numbered(root: Path, numbers: list[int], first: int) -> Segment:
+    """A segment of such rows, the second cell an empty text."""
+    spec = Ingest(str(root), PREFIX, SCHEMA, ("a", "b"), indexes=("0",))
+    cells = [pa.array(numbers, pa.int64()), pa.array([""] * len(numbers))]
+    rows = pa.table(cells, schema=SCHEMA).to_batches()
+    (facts,) = [each.facts for each in ingest(iter(rows), spec) if "words" in each.facts]
+    files = (facts["words"], facts["raw"], None, facts["indexes"])
+    return Segment(first, len(numbers), len(numbers), *files)
+
+
+def test_many_small_segments_do_not_decide_where_a_large_one_is_cut(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    segments = [numbered(tmp_path, [*range(9_000)], 1)]
+    segments += [numbered(tmp_path, [*range(9_000, 9_020)], 2 + k) for k in range(30)]
+    cuts = bounds(view(tmp_path, segments), "0", 2)
+    assert len(cuts) == 1
+    assert abs(cuts[0] - 4_800) < 100
+
+
+@pytest.mark.parametrize(("most", "heavy_from"), [(100, 0), (100, 500), (30, 0), (1_000, 0)])
+def test_heavy_codes_are_left_out_of_ranges(tmp_path: Path, most: int, heavy_from: int) -> None:
+    """All rows are in one range, or have a heavy code; no range has many more rows than asked for
+    unless they have one code."""
+    (tmp_path / "data").mkdir()
+    random = np.random.default_rng(most)
+    numbers = np.concatenate(
+        [np.repeat([7, 8, 500], [900, 300, 120]), random.integers(0, 900, 900)]
+    )
+    random.shuffle(numbers)
+    segments = [
+        numbered(tmp_path, each.tolist(), 1 + k)
+        for k, each in enumerate(np.array_split(numbers, [1_000, 1_300]))
+    ]
+    whole = view(tmp_path, segments)
+    ranges, heavy = divided(whole, "0", most, heavy_from)
+    found: list[int] = []
+    for low, high in ranges:
+        rows, ids = whole.between("0", low, high)
+        found += ids.tolist()
+        codes = rows[:, 0].view(np.int64)
+        # A step of an index is at most 3 rows here, in each of three segments.
+        assert len(ids) <= max(most, heavy_from) + 9 or len(np.unique(codes)) == 1
+        assert not np.isin(codes, heavy).any()
+    among = Among("0", heavy)
+    left = [whole.having(each, among) + each.base for each in segments]
+    assert sorted([*found, *np.concatenate(left).tolist()]) == sorted(
+        each.base + position for each in segments for position in range(each.rows)
+    )
+    expected = {code for code in (7, 8, 500) if (numbers == code).sum() > max(most, heavy_from)}
+    assert set(heavy.tolist()) == expected

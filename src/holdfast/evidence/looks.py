@@ -5,14 +5,18 @@
 * *Representatives* are one row for each combination of values on an lhs that has few of them:
   every other row is compared with the one that stands for it.
 
-Planning a look costs no job. Its calls are made once the columns that it goes by are sorted.
+Planning a look costs no job. Its calls are made once the columns that it goes by are sorted. Only
+then is known how many rows share a value. A search leaves out the *heavy* values, which alone have
+more rows than a task should bring together, and divides their rows by one more column of the lhs,
+and so on; where the lhs has no more, they are compared with representatives. So what a task holds
+is bounded, whatever the values are.
 """
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,16 +26,14 @@ from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import Candidates
 from holdfast.model import thresholds
 from holdfast.table import indexes
-from holdfast.table.placement import parts, shares
+from holdfast.table.placement import living, parts, shares
 from holdfast.table.state import Table
 from holdfast.tasks import evidence as tasks
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.segments import Segment
-from holdfast.tasks.view import View, bounds
+from holdfast.tasks.segments import Segment, index_name
+from holdfast.tasks.view import Among, Division, View, divided
 
 Flags = NDArray[np.bool_]
-
-_LOWEST = -(1 << 63)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,10 @@ class Look(ABC):
         """Whether it leaves rows out."""
         return False
 
+    def lacking(self, _scope: Scope) -> tuple[str, ...]:
+        """Further indexes that it turns out to need, once there are those it is ``sorted_by``."""
+        return ()
+
     @abstractmethod
     def calls(self, scope: Scope) -> list[Call]:
         """The calls that look at the rows of a scope."""
@@ -69,6 +75,7 @@ class Probe(Look):
     """The rows of a batch, looked up in the indexes; with ``duplicates`` also for equal rows."""
 
     batch: tuple[Segment, ...]
+    order: tuple[int, ...]  # columns, most selective first
     lookups: indexes.Plan
     duplicates: bool
 
@@ -79,9 +86,11 @@ class Probe(Look):
 
     def calls(self, scope: Scope) -> list[Call]:
         """A call for every share of the segments."""
-        how = (self.lookups.lookups, self.lookups.filters, self.lookups.groups, self.duplicates)
+        plan = self.lookups
+        what = (scope.every_rhs, self.batch, self.candidates, self.order)
+        how = (plan.lookups, plan.filters, plan.groups, self.duplicates)
         return [
-            (tasks.probe, tasks.Probe(share, scope.every_rhs, self.batch, self.candidates, *how))
+            (tasks.probe, tasks.Probe(share, *what, *how))
             for share in shares(scope.view, scope.runner.tasks)
         ]
 
@@ -92,32 +101,100 @@ class Search(Look):
     or those among some of the rows."""
 
     order: tuple[int, ...]
+    index: str  # of that column
     some: bool
+    whole: bool = False  # heavy values are brought together all the same
 
     @property
     def sorted_by(self) -> tuple[str, ...]:
         """The column that it starts from."""
-        return (str(self.order[0]),)
+        return (self.index,)
 
     @property
     def in_part(self) -> bool:
         """Whether only some of the rows are gone through."""
         return self.some
 
+    def lacking(self, scope: Scope) -> tuple[str, ...]:
+        """The indexes that divide the rows of heavy values, as far as these are known."""
+        return tuple(step.index for step in self._steps(scope) if step.division is None)
+
     def calls(self, scope: Scope) -> list[Call]:
-        """A call for every range of codes."""
-        view, column, part = scope.view, self.order[0], thresholds.current.part
-        cuts = bounds(view, column, parts(scope.runner, view) * (part if self.some else 1))
-        ranges = list(zip([_LOWEST, *cuts], [*cuts, None], strict=True))
-        number = len(ranges)
-        if self.some:
-            # The ranges lie apart, so that they differ in all that order brings.
-            ranges = ranges[part // 2 :: part]
-        how = (self.candidates, self.order, number)
-        return [
-            (tasks.search, tasks.Search(view, scope.every_rhs, column, low, high, *how))
-            for low, high in ranges
-        ]
+        """A call for every range of codes, and one for what is heavy in all columns of an lhs."""
+        view, part = scope.view, thresholds.current.part
+        calls: list[Call] = []
+        what = (view, scope.every_rhs, self.candidates)
+        for step in self._steps(scope):
+            division = step.division
+            if division is None:
+                raise ValueError(f"the index {step.index} is not there")
+            # Ranges in part lie apart, so that they differ in all that order brings.
+            ranges = division.ranges[part // 2 :: part] if self.some else division.ranges
+            if self.whole:
+                ranges = [*ranges, *((int(code), int(code) + 1) for code in division.heavy)]
+            order = (*step.columns[::-1], *(c for c in self.order if c not in step.columns))
+            how = (step.chosen, order, step.index)
+            calls += [
+                (tasks.search, tasks.Search(*what, *how, *each, step.among, len(division.ranges)))
+                for each in ranges
+            ]
+            ended = step.ended(self.candidates)
+            if ended.size and division.heavy.size and not self.some and not self.whole:
+                heavy = Among(step.index, division.heavy)
+                item = tasks.Representatives(*what, ended, heavy)
+                calls.append((tasks.representatives, item))
+        return calls
+
+    def _steps(self, scope: Scope) -> list[_Step]:
+        """Index after index: from the first column, and from there for heavy values."""
+        view = scope.view
+        most = 1.05 * living(view) / parts(scope.runner, view)
+        most = most / thresholds.current.part if self.some else most
+        least = thresholds.current.undivided_rows
+        everything = np.arange(len(self.candidates.lhs))
+        steps = [_Step(self.index, self.order[:1], everything, None, None)]
+        for at, step in enumerate(steps):  # which grow meanwhile
+            if all(step.index in segment.indexes for segment in view.segments):
+                steps[at] = step = replace(step, division=divided(view, step.index, most, least))
+                if step.division is not None and not self.some and not self.whole:
+                    steps += step.next(self.candidates, self.order)
+        return steps
+
+
+@dataclass(frozen=True)
+class _Step:
+    """Some candidates of a search, by an index over columns that all their left-hand sides have."""
+
+    index: str
+    columns: tuple[int, ...]
+    chosen: NDArray[np.int64]
+    among: Among | None  # only those rows
+    division: Division | None  # None: the index is not there yet
+
+    def ended(self, candidates: Candidates) -> NDArray[np.int64]:
+        """The candidates whose left-hand sides have no further column."""
+        return self.chosen[~self._further(candidates).any(axis=1)]
+
+    def next(self, candidates: Candidates, order: tuple[int, ...]) -> list[_Step]:
+        """How the rows of heavy codes are divided: by the most selective further column."""
+        if self.division is None or not self.division.heavy.size:
+            return []
+        further = self._further(candidates)[:, list(order)]
+        first = np.where(further.any(axis=1), further.argmax(axis=1), -1)
+        steps = []
+        for place in np.unique(first[first >= 0]).tolist():
+            columns = (*self.columns, order[place])
+            among = Among(self.index, self.division.heavy)
+            mine = self.chosen[first == place]
+            steps.append(_Step(index_name(sorted(columns)), columns, mine, among, None))
+        return steps
+
+    def _further(self, candidates: Candidates) -> Flags:
+        """The columns that each lhs has beside those of the index."""
+        width = candidates.lhs.shape[1] * 64
+        further = bitsets.to_flags(candidates.lhs[self.chosen], width)
+        further[:, list(self.columns)] = False
+        return further
 
 
 @dataclass(frozen=True)
@@ -126,7 +203,8 @@ class Representatives(Look):
 
     def calls(self, scope: Scope) -> list[Call]:
         """One call, over all rows."""
-        item = tasks.Representatives(scope.view, scope.every_rhs, self.candidates)
+        everything = np.arange(len(self.candidates.lhs))
+        item = tasks.Representatives(scope.view, scope.every_rhs, self.candidates, everything)
         return [(tasks.representatives, item)]
 
 
@@ -141,16 +219,17 @@ def sample_calls(scope: Scope) -> list[Call]:
 def probe(held: Candidates, table: Table, batch: tuple[Segment, ...], *, duplicates: bool) -> Probe:
     """A probe for those candidates that looking the batch up validates; not for those for which it
     would return more rows than a search goes through."""
-    distinct, rows = table.distinct, table.rows
-    lookups = indexes.plan(_flags(held, table), table.indexed, distinct, rows)
-    columns = {column for group in lookups.lookups for column in group}
+    values, rows = table.effective, table.rows
+    lookups = indexes.plan(_flags(held, table), table.indexed, values, rows)
+    names = {name for group in lookups.lookups for name in group}
     batch_rows = sum(segment.live for segment in batch)
-    returned = sum(batch_rows * rows / max(distinct[c], 1.0) for c in columns)
+    returned = sum(batch_rows * indexes.returned(name, values, rows) for name in names)
     limits = thresholds.current
-    searched = limits.search_cost * rows * max(1, len(columns))
+    searched = limits.search_cost * rows * max(1, len(names))
     if returned > searched + limits.cheap_probe:
         lookups = lookups.without_lookups()
-    return Probe(cands.chosen(held, lookups.reached), batch, lookups, duplicates)
+    reached = cands.chosen(held, lookups.reached)
+    return Probe(reached, batch, _by_selectivity(table), lookups, duplicates)
 
 
 def has_few_combinations(candidates: Candidates, table: Table) -> Flags:
@@ -165,20 +244,32 @@ def has_few_combinations(candidates: Candidates, table: Table) -> Flags:
     return few
 
 
-def searches(candidates: Candidates, table: Table, *, part_first: bool) -> list[Search]:
+def searches(
+    candidates: Candidates, table: Table, *, part_first: bool, whole: Flags | None = None
+) -> list[Search]:
     """A search for the candidates of every start column; with ``part_first``, and unless there are
-    few candidates, in part."""
-    by_selectivity = sorted(range(len(table.distinct)), key=lambda c: -table.distinct[c])
+    few candidates, in part. The rows of the ``whole`` ones' heavy values are not divided: they
+    have more combinations of them than there is room for representatives."""
+    by_selectivity = _by_selectivity(table)
     some = part_first and len(candidates.lhs) > thresholds.current.part_from_candidates
     start = _start_columns(candidates, table)
+    whole = np.zeros(len(start), np.bool_) if whole is None else whole
     return [
         Search(
-            cands.chosen(candidates, start == column),
+            cands.chosen(candidates, (start == column) & (whole == undivided)),
             (column, *(c for c in by_selectivity if c != column)),
+            table.column_index(column),
             some,
+            undivided,
         )
         for column in np.unique(start).tolist()
+        for undivided in np.unique(whole[start == column]).tolist()
     ]
+
+
+def _by_selectivity(table: Table) -> tuple[int, ...]:
+    values = table.effective
+    return tuple(sorted(range(len(values)), key=lambda column: -values[column]))
 
 
 def representatives(candidates: Candidates, tasks: int) -> list[Representatives]:
@@ -193,22 +284,23 @@ def representatives(candidates: Candidates, tasks: int) -> list[Representatives]
 def _start_columns(candidates: Candidates, table: Table) -> NDArray[np.int64]:
     """The column that each candidate's search starts from: a selective one, sorted already where
     possible, and few of them."""
-    distinct = table.distinct
+    values = table.effective
     lhs = _flags(candidates, table)
-    starts = np.zeros(len(distinct), np.bool_)
+    starts = np.zeros(len(values), np.bool_)
     for column in _sorted_columns(table):
         mine = lhs[lhs[:, column]]
-        starts[column] = (distinct[column] >= indexes.best(mine, distinct) / 8).any()
-    starts[indexes.cover(lhs[~lhs[:, starts].any(axis=1)], distinct)] = True
-    weights = np.where(lhs & starts, np.maximum(distinct, 1.0), 0.0)
+        starts[column] = (values[column] >= indexes.best(mine, values) / 8).any()
+    starts[indexes.cover(lhs[~lhs[:, starts].any(axis=1)], values)] = True
+    weights = np.where(lhs & starts, np.maximum(values, 1.0), 0.0)
     out: NDArray[np.int64] = weights.argmax(axis=1)
     return out
 
 
 def _sorted_columns(table: Table) -> set[int]:
     """Columns that are sorted in every segment."""
-    held = [{int(n) for n in s.indexes if n.isdigit()} for s in table.segments]
-    return set.intersection(*held) if held else set()
+    names = [{*segment.indexes} for segment in table.segments]
+    held = set.intersection(*names) if names else set()
+    return {c for c in range(len(table.columns.names)) if table.column_index(c) in held}
 
 
 def _flags(candidates: Candidates, table: Table) -> indexes.Sets:

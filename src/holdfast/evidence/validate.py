@@ -31,7 +31,7 @@ from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import looks
-from holdfast.evidence.looks import Look, Probe, Scope
+from holdfast.evidence.looks import Look, Probe, Scope, Search
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import Tick
 from holdfast.model import thresholds
@@ -61,6 +61,7 @@ class Validation:
     held: ByRhs  # candidates that hold on all pairs of rows outside the batch
     validated: ByRhs  # candidates against which all evidence is known
     underestimated: U64  # left-hand sides with more combinations of values than expected
+    undivided: U64  # and those with more of heavy values
     batch_is_new: bool  # it has not been looked up yet
     part_first: bool  # the next search of many candidates goes through a part of the rows
     duplicates: dict[int, int] = field(default_factory=dict)  # rows of the batch: a row they repeat
@@ -85,6 +86,7 @@ class Validation:
             run, depth, table, evidence, covers, batch, held,
             validated=none if batch else held,
             underestimated=bitsets.empty(covers.atoms),
+            undivided=bitsets.empty(covers.atoms),
             batch_is_new=bool(batch),
             part_first=table.rows >= thresholds.current.part_from_rows,
         )  # fmt: skip
@@ -123,9 +125,11 @@ class Validation:
         rest = cands.together(cands.outside(candidates, probed), self.covers.atoms)
         few = looks.has_few_combinations(rest, self.table)
         few &= ~bitsets.is_member(rest.lhs, self.underestimated)
+        searched = cands.chosen(rest, ~few)
+        whole = bitsets.is_member(searched.lhs, self.undivided)
         return [
             *([probe] if probe.is_needed else []),
-            *looks.searches(cands.chosen(rest, ~few), self.table, part_first=self.part_first),
+            *looks.searches(searched, self.table, part_first=self.part_first, whole=whole),
             *looks.representatives(cands.chosen(rest, few), self.run.runner.tasks),
         ]
 
@@ -136,9 +140,12 @@ class Validation:
         return looks.probe(together, self.table, self.batch, duplicates=self.batch_is_new)
 
     def execute(self, candidates: ByRhs, planned: list[Look]) -> Results:
-        """Look, in one job, and one before that if a column is still to be sorted for it."""
+        """Look, in one job, and one before that if a column is still to be sorted for it, and for
+        each further column by which heavy values are divided."""
         self.round += 1
         self._sort([name for look in planned for name in look.sorted_by])
+        while names := [name for look in planned for name in look.lacking(self.scope)]:
+            self._sort(names)
         stage = "probe" if all(isinstance(look, Probe) for look in planned) else "search"
         self.run.progress(stage, round=self.round, candidates=cands.count(candidates))
         scope = self.scope
@@ -147,7 +154,8 @@ class Validation:
         return [[*chain.from_iterable(islice(results, len(mine)))] for mine in calls]
 
     def _sort(self, names: list[str]) -> None:
-        view = with_indexes(self.run.runner, self.scope.view, self.run.destination.prefix, names)
+        prefix = self.run.destination.prefix
+        view = with_indexes(self.run.runner, self.scope.view, prefix, dict.fromkeys(names))
         self.table = replace(self.table, segments=view.segments)
 
     def learn(self, candidates: ByRhs, planned: list[Look], results: Results) -> None:
@@ -188,7 +196,10 @@ class Validation:
         for result in results:
             if "full" in result.arrays:
                 more = look.candidates.lhs[result.arrays["full"]]
-                self.underestimated = np.concatenate([self.underestimated, more])
+                if isinstance(look, Search):
+                    self.undivided = np.concatenate([self.undivided, more])
+                else:
+                    self.underestimated = np.concatenate([self.underestimated, more])
             if "duplicates" in result.arrays:
                 pairs = (
                     result.arrays["duplicates"].tolist(),

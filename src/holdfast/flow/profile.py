@@ -138,7 +138,7 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
         sketches = families.compare_pairs(run.options.kinds)
         intake = read(run.runner, row_input, run.destination, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
-    distinct = tasks.estimate(intake.task_results) or [0.0] * len(intake.columns.names)
+    known = tasks.estimates(intake.task_results, len(intake.columns.names))
     number = len(intake.segments) + 1
     at = intake.rows if sketches else 0
     facts = columns.records(
@@ -146,8 +146,9 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
         columns.collected(intake.columns, intake.task_results, run.options.keep_rows),
     )
     table = Table(
-        name, intake.columns, row_input.source, intake.segments, number, distinct, at, facts=facts
-    )
+        name, intake.columns, row_input.source, intake.segments, number, known.distinct, at,
+        facts=facts, agreeing=known.agreeing,
+    )  # fmt: skip
     with run.stage("read"):
         return compaction.joined(run, table)
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels.bitsets import contains, copy_row
-from holdfast.kernels.hashing import row_hash, slot
+from holdfast.kernels.hashing import mix, row_hash, slot
 from holdfast.kernels.jit import inlined, kernel
 
 U64 = NDArray[np.uint64]
@@ -228,11 +228,16 @@ def is_null(row: Any, column: int, shape: Any) -> bool:
 
 @inlined
 def column_key(row: Any, column: int, shape: Any) -> np.int64:
-    """One word that is equal for equal cells, in the order of the column's index. Unequal cells
-    may share it too (a null and one value, say), so rows grouped by it are compared in full."""
+    """One number that is equal for equal cells, of one word in the order of the column's index.
+    Unequal cells may share it too (a null and one value, say), so rows grouped by it are compared
+    in full."""
     if is_null(row, column, shape):
         return np.int64(-0x61C8864680B583EB)
-    return np.int64(row[shape.first[column]])
+    key = row[shape.first[column]]
+    # All numbers that are multiples of 2^64 have the same lower word.
+    for v in range(shape.first[column] + 1, shape.first[column + 1]):
+        key ^= mix(row[v])
+    return np.int64(key)
 
 
 @kernel

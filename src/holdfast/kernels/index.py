@@ -30,6 +30,9 @@ I64 = NDArray[np.int64]
 SKETCH = 512
 """Smallest hashes kept per column to estimate its number of distinct values (about 4 % off)."""
 
+SPREAD = 512
+"""Sums kept per column to estimate how many pairs of rows agree in it (about 6 % off)."""
+
 
 class Ranges(NamedTuple):
     """What a look-up returned: those for row ``i`` are ``positions[lo[i] : hi[i]]``, ascending
@@ -82,15 +85,23 @@ def shared(one: Any, two: Any) -> Any:
 
 
 @kernel
-def sketch(words: Any, column: int, shape: Any, out: Any, size: int) -> int:
+def sketch(words: Any, column: int, shape: Any, out: Any, size: int, spread: Any) -> int:
     """Take cells of a column into its sketch: the smallest distinct hashes, ascending, of which
-    ``out`` holds ``size`` so far. ``words`` is column-major here. Returns the new size."""
+    ``out`` holds ``size`` so far. ``words`` is column-major here. Returns the new size.
+
+    And add them to ``spread`` ``(SPREAD,)``, each with the sign and in the place that its hash
+    says: the squares of those sums add up to the pairs of rows that agree, both orders and a row
+    with itself among them, as far as they can be estimated (Charikar, Chen and Farach-Colton,
+    *Finding Frequent Items in Data Streams*, 2002).
+    """
     nulls = words[shape.owner.size + (column >> 6)]
     for row in range(words.shape[1]):
         null = (nulls[row] >> np.uint64(column & 63)) & np.uint64(1)
         h = null * np.uint64(0xA0761D6478BD642F)
         for v in range(shape.first[column], shape.first[column + 1]):
             h = mix(h ^ words[v, row]) + np.uint64(0x9E3779B97F4A7C15)
+        place = np.int64(h >> np.uint64(1)) & np.int64(spread.size - 1)
+        spread[place] += 1 if h & np.uint64(1) else -1
         if size == out.size and h >= out[size - 1]:
             continue
         at = np.searchsorted(out[:size], h)
@@ -110,6 +121,15 @@ def distinct(sketches: list[U64]) -> float:
     if merged.size < SKETCH:
         return float(merged.size)
     return (SKETCH - 1) / (float(merged[SKETCH - 1]) / 2.0**64)
+
+
+def agreeing(spreads: list[I64], rows: int) -> float:
+    """Estimate the share of the pairs of so many rows that agree in a column, over all its
+    segments' spreads: what look-ups return on average, as a share of the rows."""
+    if rows < 2 or not spreads:
+        return 0.0
+    sums = np.sum(spreads, axis=0).astype(np.float64)
+    return max(0.0, (float(sums @ sums) - rows) / (rows * (rows - 1.0)))
 
 
 @kernel

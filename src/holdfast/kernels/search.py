@@ -25,7 +25,6 @@ from holdfast.kernels.evidence import (
     record,
 )
 from holdfast.kernels.hashing import row_hash, slot
-from holdfast.kernels.index import is_dead
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -310,15 +309,16 @@ def representatives(candidates: Candidates, shape: Shape, room: int) -> Represen
 
 @kernel
 def compare_with_representatives(
-    stored: Any, shape: Any, candidates: Any, kept: Any, findings: Any, partial: Any
+    stored: Any, positions: Any, shape: Any, candidates: Any, kept: Any, findings: Any, partial: Any
 ) -> None:
-    """Compare each living row with the one that was kept for its values on an lhs: for those
+    """Compare each of some rows with the one that was kept for its values on an lhs: for those
     of few combinations, whose groups would be too large to bring together.
 
-    ``stored`` are :class:`Stored` rows, ``kept`` the :class:`Representatives` so far; right-hand
-    sides that are refuted are set in ``partial`` (of the shape of ``candidates.rhs``).
+    ``stored`` are :class:`Stored` rows, of which the living ones at ``positions`` count, ``kept``
+    the :class:`Representatives` so far; right-hand sides that are refuted are set in ``partial``
+    (of the shape of ``candidates.rhs``).
     """
-    words, base, dead = stored.words, stored.base, stored.dead
+    words, base = stored.words, stored.base
     recent, used, full = findings.recent, findings.used, shape.full
     values, size = shape.owner.size, shape.full.size
     mask = np.empty(size, np.uint64)
@@ -327,11 +327,10 @@ def compare_with_representatives(
         parts = kept.parts[k, : kept.widths[k]]
         keys, slots, rows, ids = kept.keys[k], kept.slots[k], kept.rows[k], kept.ids[k]
         key = np.empty(size + parts.size, np.uint64)
-        for position in range(words.shape[0]):
+        for i in range(positions.size):
+            position = positions[i]
             if kept.full[k] or _is_done(k, kept.shown, candidates, partial):
                 break
-            if is_dead(dead, position):
-                continue
             null = np.uint64(0)
             for w in range(size):
                 key[w] = words[position, values + w] & lhs[w]

@@ -138,6 +138,7 @@ class TableRecord:
     counts: dict[str, int] = field(default_factory=dict)  # of constraints, by kind
     facts: tuple[ColumnRecord, ...] = field(default=(), metadata=ADDED)  # per column; or not known
     looked_up: tuple[str, ...] = field(default=(), metadata=ADDED)  # the indexes of look-ups
+    agreeing: tuple[float, ...] = field(default=(), metadata=ADDED)  # share of pairs, per column
 
     @property
     def data_files(self) -> list[str]:

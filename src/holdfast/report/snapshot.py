@@ -211,7 +211,7 @@ def _with_distinct(
 
 
 def _index(record: TableRecord, name: str) -> Index:
-    places = [int(place) for place in name.split("+")]
+    places = [*dict.fromkeys(int(place) for place in name.split("+"))]
     distinct = max(1.0, *(record.distinct[place] for place in places))
     share = min(1.0, distinct / max(record.estimated_at or record.rows, 1))
     columns = tuple(record.columns.names[place] for place in places)

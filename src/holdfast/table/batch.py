@@ -28,7 +28,7 @@ from holdfast.tasks.columns import facts as column_facts
 from holdfast.tasks.encode import layout
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call
-from holdfast.tasks.segments import ROWS, Segment, with_dead
+from holdfast.tasks.segments import ROWS, Segment, moved_index, with_dead
 from holdfast.tasks.view import View
 
 Ids = Mapping[int, NDArray[np.int64]]
@@ -121,7 +121,7 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
         destination = replace(run.destination, keep_rows=True)
         matched = key or everything
         places = matched if wanted is table.columns else tuple(range(len(matched)))
-        names = () if index == ROWS else (str(places[matched.index(int(index))]),)
+        names = () if index == ROWS else (moved_index(index, matched, places),)
         first = number + len(added)
         intake = read(run.runner, row_input, destination, first, run.progress, names)
         label, optional = row_input.label, batch.if_exists
@@ -141,9 +141,8 @@ def _look_up_by(table: Table, key: tuple[int, ...]) -> str:
     tells most rows apart, among those that have one, if any."""
     if not key or key == tuple(range(len(table.columns.names))):
         return ROWS
-    return str(
-        max(key, key=lambda column: (str(column) in table.index_names, table.distinct[column]))
-    )
+    by_name = {table.column_index(column): table.effective[column] for column in key}
+    return max(by_name, key=lambda name: (name in table.index_names, by_name[name]))
 
 
 def _with_indexes_of(table: Table, segment: Segment) -> Segment:
@@ -264,10 +263,11 @@ def _segments(table: Table, intake: BatchIntake) -> dict[int, tuple[Columns, Seg
 
 
 def estimated(run: Run, table: Table) -> Table:
-    """With estimates of distinct values anew, where the table has become another size."""
+    """With estimates about columns anew, where the table has become another size."""
     if table.estimated_at / 2 <= table.rows <= 2 * table.estimated_at or not table.rows:
         return table
     view = table.view(run.store.path, run.options)
     calls = [(tasks.describe, tasks.Describe(share)) for share in shares(view, run.runner.tasks)]
     task_results = [task_result for result in run.runner.run(calls) for task_result in result]
-    return replace(table, distinct=tasks.estimate(task_results), estimated_at=table.rows)
+    known = tasks.estimates(task_results, len(table.columns.names))
+    return replace(table, distinct=known.distinct, agreeing=known.agreeing, estimated_at=table.rows)

@@ -6,13 +6,18 @@ key has an indexed column. Frequency alone picks columns with a handful of value
 gain is weighed against the rows that a look-up in it returns: the greedy step of weighted set
 cover. With equal weights it is the paper's.
 
-An lhs all of whose columns are so unselective that a look-up returns thousands of rows gets
-an index of its own, over all its columns: the rows that a look-up there returns agree on the whole
-lhs, so one of them is enough to test a new row.
+An lhs all of whose columns are so unselective that a look-up returns thousands of rows gets an
+index over several columns: over as many of its most selective ones as make a look-up return few
+rows, which serves every lhs that has these columns. Where that takes all its columns, the rows that
+a look-up returns agree on the whole lhs, so one of them is enough to test a new row.
+
+``values`` are those that a column counts as (:attr:`holdfast.table.state.Table.effective`): a value
+that half the rows have makes look-ups return a quarter of all rows, whatever the others are.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -30,16 +35,16 @@ _MOST_COMBINED = 12
 """Indexed columns up to which all combinations are tried when extra indexes are chosen."""
 
 
-_MOST_OWN = 64
-"""Unselective left-hand sides that get an index; the others are searched for in all rows."""
+_MOST_JOINT = 64
+"""Indexes over several columns; left-hand sides that none serves are searched for in all rows."""
 
 
 @dataclass(frozen=True)
 class Plan:
     """How the rows of a batch are looked up for some left-hand sides."""
 
-    lookups: tuple[tuple[int, ...], ...]  # columns that left-hand sides share, any of which will do
-    filters: dict[int, tuple[int, ...]]
+    lookups: tuple[tuple[str, ...], ...]  # indexes that left-hand sides share, any of which will do
+    filters: dict[str, tuple[int, ...]]
     groups: tuple[tuple[int, str], ...]  # those of the reached that have an index of their own
     reached: NDArray[np.bool_]  # the left-hand sides that this finds everything against
 
@@ -51,108 +56,162 @@ class Plan:
         return Plan((), {}, names, reached)
 
 
-def selectivity(column: int, distinct: list[float], rows: int) -> float:
-    """Distinct values per row: 1 for a key, near 0 for a flag."""
-    return min(1.0, max(distinct[column], 1.0) / max(rows, 1))
+def selectivity(column: int, values: list[float], rows: int) -> float:
+    """Values per row: 1 for a key, near 0 for a flag."""
+    return min(1.0, max(values[column], 1.0) / max(rows, 1))
 
 
-def best(lhs: Sets, distinct: list[float]) -> NDArray[np.float64]:
-    """The distinct values of each lhs's most selective column."""
-    values = np.where(lhs, np.maximum(distinct, 1.0), 1.0)
-    most: NDArray[np.float64] = values.max(axis=1, initial=1.0)
+def best(lhs: Sets, values: list[float]) -> NDArray[np.float64]:
+    """The values of each lhs's most selective column."""
+    of_columns = np.where(lhs, np.maximum(values, 1.0), 1.0)
+    most: NDArray[np.float64] = of_columns.max(axis=1, initial=1.0)
     return most
 
 
-def choose(lhs: Sets, distinct: list[float], rows: int, quota: int) -> tuple[int, ...]:
+def choose(lhs: Sets, values: list[float], rows: int, quota: int) -> tuple[int, ...]:
     """The columns to index: every lhs has one; more while the quota (a total) allows."""
-    chosen = cover(lhs, distinct)
-    extra = _extra(lhs, chosen, distinct, rows, quota)
+    chosen = cover(lhs, values)
+    extra = _extra(lhs, chosen, values, rows, quota)
     return tuple(sorted({*chosen, *extra}))
 
 
-def own(lhs: Sets, distinct: list[float], rows: int, indexed: tuple[str, ...]) -> list[str]:
-    """The indexes of unselective left-hand sides' own, shortest first, as many as there is room for
-    beside those that there are."""
-    unselective = lhs[is_unselective(lhs, distinct, rows)]
-    room = max(0, _MOST_OWN - sum(not name.isdigit() for name in indexed))
-    shortest = np.argsort(unselective.sum(axis=1), kind="stable")[:room]
-    return [index_name(np.flatnonzero(unselective[at]).tolist()) for at in shortest]
+def joint(lhs: Sets, values: list[float], rows: int, indexed: tuple[str, ...]) -> list[str]:
+    """The indexes over several columns for unselective left-hand sides, shortest first, as many as
+    there is room for beside those that there are."""
+    unselective = lhs[is_unselective(lhs, values, rows)]
+    room = max(0, _MOST_JOINT - sum(len(_columns(name)) > 1 for name in indexed))
+    chosen: list[str] = []
+    served = np.zeros(len(unselective), np.bool_)
+    for at in np.argsort(unselective.sum(axis=1), kind="stable"):
+        if len(chosen) < room and not served[at]:
+            columns = _selective_part(np.flatnonzero(unselective[at]).tolist(), values, rows)
+            chosen.append(index_name(columns))
+            served |= (
+                unselective[:, columns].all(axis=1)
+                if is_selective(chosen[-1], values, rows)
+                else (unselective.sum(axis=1) == len(columns)) & unselective[:, columns].all(axis=1)
+            )
+    return chosen
 
 
-def is_unselective(lhs: Sets, distinct: list[float], rows: int) -> NDArray[np.bool_]:
+def _selective_part(columns: list[int], values: list[float], rows: int) -> list[int]:
+    """The most selective columns, as many as make a look-up return few rows; all if none do."""
+    by_values = sorted(columns, key=lambda column: -values[column])
+    most = float(thresholds.current.own_index_rows)
+    for number, column in enumerate(by_values, 1):
+        most *= max(values[column], 1.0)
+        if rows <= most:
+            return sorted(by_values[:number])
+    return columns
+
+
+def returned(name: str, values: list[float], rows: int) -> float:
+    """About how many rows a look-up in an index returns, if its columns have nothing to do with
+    each other."""
+    return rows / math.prod(max(values[column], 1.0) for column in _columns(name))
+
+
+def is_selective(name: str, values: list[float], rows: int) -> bool:
+    """Whether a look-up in an index returns few enough rows."""
+    return returned(name, values, rows) <= thresholds.current.lookup_rows
+
+
+def is_unselective(lhs: Sets, values: list[float], rows: int) -> NDArray[np.bool_]:
     """Which left-hand sides have columns, and look-ups in any one of them return too many rows."""
-    return lhs.any(axis=1) & (rows > thresholds.current.lookup_rows * best(lhs, distinct))
+    return lhs.any(axis=1) & (rows > thresholds.current.lookup_rows * best(lhs, values))
 
 
 def is_reached(
-    lhs: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int
+    lhs: Sets, indexed: tuple[str, ...], values: list[float], rows: int
 ) -> NDArray[np.bool_]:
     """Which left-hand sides can be looked up in these indexes."""
-    most = thresholds.current.lookup_rows
-    selective = [c for c in _single(indexed) if rows <= most * max(distinct[c], 1.0)]
-    reached = np.asarray(lhs[:, selective].any(axis=1) | ~lhs.any(axis=1))
+    reached: NDArray[np.bool_] = np.asarray(~lhs.any(axis=1))
+    for name in indexed:
+        if is_selective(name, values, rows):
+            reached |= _has(lhs, name)
     reached[[*_own(lhs, indexed)]] = True
     return reached
 
 
-def plan(lhs: Sets, indexed: tuple[str, ...], distinct: list[float], rows: int) -> Plan:
+def plan(lhs: Sets, indexed: tuple[str, ...], values: list[float], rows: int) -> Plan:
     """How to look a batch up for these left-hand sides.
 
-    Left-hand sides share look-ups: what serves some indexed columns serves all left-hand sides that
-    contain them. Every lhs that contains column ``c`` has one of ``filters[c]`` besides, so a row
-    that agrees in none of them is skipped unread.
+    Left-hand sides share look-ups: what serves some indexes serves all left-hand sides that contain
+    their columns. Every lhs that goes by an index has one of its filters besides, so a row that
+    agrees in none of them is skipped unread.
     """
-    reached = is_reached(lhs, indexed, distinct, rows)
+    reached = is_reached(lhs, indexed, values, rows)
     lhs = lhs[reached]
-    columns = np.zeros(lhs.shape[1], np.bool_)
-    columns[_single(indexed)] = True
-    large = rows > thresholds.current.own_index_rows * best(lhs & columns, distinct)
-    large |= ~(lhs & columns).any(axis=1)
+    uses = _uses(lhs, indexed, values, rows)
+    most = np.array([returned(name, values, rows) for name in indexed])
+    large = np.where(uses, most, np.inf).min(axis=1, initial=np.inf)
+    large = large > thresholds.current.own_index_rows
     names = _own(lhs, indexed)
     groups = {at: name for at, name in names.items() if large[at]}
     groups |= dict.fromkeys(np.flatnonzero(~lhs.any(axis=1)).tolist(), "")
     shared = np.ones(len(lhs), np.bool_)
     shared[[*groups]] = False
-    lhs = lhs[shared]
+    lhs, uses = lhs[shared], uses[shared]
     filters = {}
-    for column in np.flatnonzero((lhs & columns).any(axis=0)).tolist():
-        rest = lhs[lhs[:, column]]
-        rest[:, column] = False
-        # An lhs that is the column alone needs no second agreement.
-        filters[column] = tuple(cover(rest, distinct)) if rest.any(axis=1).all() else ()
-    lookups = bitsets.to_columns(bitsets.minimal(bitsets.from_flags(lhs & columns)))
-    return Plan(tuple(lookups), filters, tuple(sorted(groups.items())), reached)
+    for place, name in enumerate(indexed):
+        rest = lhs[uses[:, place]]
+        if len(rest):
+            rest[:, _columns(name)] = False
+            # An lhs that is the index's columns alone needs no second agreement.
+            filters[name] = tuple(cover(rest, values)) if rest.any(axis=1).all() else ()
+    together = bitsets.to_columns(bitsets.minimal(bitsets.from_flags(uses))) if len(indexed) else []
+    lookups = tuple(tuple(indexed[place] for place in group) for group in together)
+    return Plan(lookups, filters, tuple(sorted(groups.items())), reached)
 
 
-def is_used(name: str, lhs: Sets) -> bool:
+def is_used(name: str, lhs: Sets, values: list[float], rows: int) -> bool:
     """Whether an index serves any of the left-hand sides."""
-    columns = index_columns(name)
-    if len(columns) == 1:
-        return bool(lhs[:, columns[0]].any())
-    return bool(_own(lhs, (name,)))
+    if len(_columns(name)) == 1:
+        return bool(_has(lhs, name).any())
+    mine = _has(lhs, name) & is_unselective(lhs, values, rows)
+    return bool(_own(lhs, (name,))) or (is_selective(name, values, rows) and bool(mine.any()))
 
 
-def _single(indexed: tuple[str, ...]) -> list[int]:
-    """The columns that have an index of their own."""
-    return [int(name) for name in indexed if name.isdigit()]
+def _uses(lhs: Sets, indexed: tuple[str, ...], values: list[float], rows: int) -> Sets:
+    """Which indexes each lhs goes by: those of its columns, and if none of them is selective, those
+    over several of its columns that are."""
+    has = np.zeros((len(lhs), len(indexed)), np.bool_)
+    single = np.zeros(len(indexed), np.bool_)
+    selective = np.zeros(len(indexed), np.bool_)
+    for place, name in enumerate(indexed):
+        has[:, place] = _has(lhs, name)
+        single[place] = len(_columns(name)) == 1
+        selective[place] = is_selective(name, values, rows)
+    by_column = (has & single & selective).any(axis=1, keepdims=True)
+    uses: Sets = np.where(by_column, has & single, has & selective)
+    return uses
+
+
+def _columns(name: str) -> list[int]:
+    """The columns of an index, each once."""
+    return sorted({*index_columns(name)})
+
+
+def _has(lhs: Sets, name: str) -> NDArray[np.bool_]:
+    """Which left-hand sides have all columns of an index."""
+    return np.asarray(lhs[:, _columns(name)].all(axis=1))
 
 
 def _own(lhs: Sets, indexed: tuple[str, ...]) -> dict[int, str]:
     """The left-hand sides, by position, that an index is over all of."""
-    names = {}
+    names: dict[int, str] = {}
     for name in indexed:
-        wanted = np.zeros(lhs.shape[1], np.bool_)
-        wanted[list(index_columns(name))] = True
-        names.update(dict.fromkeys(np.flatnonzero((lhs == wanted).all(axis=1)).tolist(), name))
+        whole = _has(lhs, name) & (lhs.sum(axis=1) == len(_columns(name)))
+        names.update(dict.fromkeys(np.flatnonzero(whole).tolist(), name))
     return names
 
 
-def cover(lhs: Sets, distinct: list[float]) -> list[int]:
+def cover(lhs: Sets, values: list[float]) -> list[int]:
     """Columns such that each lhs has one, by greedy weighted set cover."""
     chosen: list[int] = []
     unserved = lhs[lhs.any(axis=1)]
-    # A look-up returns rows/distinct rows, so the gain per cost is frequency × distinct.
-    weights = np.maximum(distinct, 1.0)
+    # A look-up returns rows/values rows, so the gain per cost is frequency × values.
+    weights = np.maximum(values, 1.0)
     while len(unserved):
         most = int(np.argmax(unserved.sum(axis=0) * weights))
         chosen.append(most)
@@ -160,7 +219,7 @@ def cover(lhs: Sets, distinct: list[float]) -> list[int]:
     return chosen
 
 
-def _extra(lhs: Sets, chosen: list[int], distinct: list[float], rows: int, quota: int) -> set[int]:
+def _extra(lhs: Sets, chosen: list[int], values: list[float], rows: int, quota: int) -> set[int]:
     """SWAN's algorithm 4: indexes that let look-ups in the least selective columns intersect."""
     room = quota - len(chosen)
     if room <= 0:
@@ -171,10 +230,10 @@ def _extra(lhs: Sets, chosen: list[int], distinct: list[float], rows: int, quota
         rest = lhs[once & lhs[:, column]]
         rest[:, column] = False
         if len(rest) and rest.any(axis=1).all():
-            needed = set(cover(rest, distinct))
+            needed = set(cover(rest, values))
             if len(needed) <= room:
                 helpers[column] = needed
-    weakest = sorted(helpers, key=lambda c: distinct[c])[:_MOST_COMBINED]
+    weakest = sorted(helpers, key=lambda c: values[c])[:_MOST_COMBINED]
     extra: set[int] = set()
     best_score = (2.0, 0)
     for size in range(1, len(weakest) + 1):
@@ -184,7 +243,7 @@ def _extra(lhs: Sets, chosen: list[int], distinct: list[float], rows: int, quota
                 continue
             missed = 1.0
             for column in combination:
-                missed *= 1.0 - selectivity(column, distinct, rows)
+                missed *= 1.0 - selectivity(column, values, rows)
             score = (1.0 - missed, -size)
             if score < best_score:
                 extra, best_score = union, score

@@ -27,8 +27,9 @@ def index(run: Run, table: Table, minimal: NDArray[np.uint64], columns: int) -> 
     no indexed column: then the choice is made again.
     """
     lhs = bitsets.to_flags(bitsets.distinct(minimal), columns)
-    chosen = tuple(name for name in table.indexed if indexes.is_used(name, lhs))
-    if not chosen or not indexes.is_reached(lhs, chosen, table.distinct, table.rows).all():
+    sizes = (table.effective, table.rows)
+    chosen = tuple(name for name in table.indexed if indexes.is_used(name, lhs, *sizes))
+    if not chosen or not indexes.is_reached(lhs, chosen, *sizes).all():
         chosen = _chosen(lhs, replace(table, indexed=chosen), run.options)
     return _built(run, replace(table, indexed=chosen))
 
@@ -53,13 +54,15 @@ def _built(run: Run, table: Table) -> Table:
 
 def _chosen(lhs: indexes.Sets, table: Table, options: Options) -> tuple[str, ...]:
     """The indexes that serve these left-hand sides; as far as possible those that there are."""
-    distinct, rows = table.distinct, table.rows
-    missing = lhs[~indexes.is_reached(lhs, table.indexed, distinct, rows)]
-    selective = missing[~indexes.is_unselective(missing, distinct, rows)]
+    values, rows = table.effective, table.rows
+    missing = lhs[~indexes.is_reached(lhs, table.indexed, values, rows)]
+    selective = missing[~indexes.is_unselective(missing, values, rows)]
     quota = 0 if table.indexed else options.index_quota
-    columns = indexes.choose(selective, distinct, rows, quota)
-    own = indexes.own(missing, distinct, rows, table.indexed)
-    return tuple(dict.fromkeys([*table.indexed, *map(str, columns), *own]))
+    columns = indexes.choose(selective, values, rows, quota)
+    joint = indexes.joint(missing, values, rows, table.indexed)
+    # Of one column it is that column's.
+    names = [table.column_index(int(name)) if name.isdigit() else name for name in joint]
+    return tuple(dict.fromkeys([*table.indexed, *map(table.column_index, columns), *names]))
 
 
 def with_indexes(runner: Runner, view: View, prefix: str, names: Iterable[str]) -> View:

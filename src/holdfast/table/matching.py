@@ -30,7 +30,7 @@ from holdfast.tasks.rows import (
     locate,
 )
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.segments import ROWS, Segment, with_dead
+from holdfast.tasks.segments import ROWS, Segment, moved_index, with_dead
 from holdfast.tasks.view import View, bounds
 
 I64 = NDArray[np.int64]
@@ -114,7 +114,7 @@ def _calls(runner: Runner, view: View, request: Requests, ends: tuple[EndWords, 
         ranges = even_ranges(parts)
     elif index is not None and parts > 1:
         own = View(view.root, request.segments, (), True)
-        cuts = bounds(own, request.places[request.columns.index(int(index))], parts)
+        cuts = bounds(own, moved_index(index, request.columns, request.places), parts)
         ranges = [*pairwise([None, *cuts, None])]
     widths = layout(request.own.schema).widths
     columns, places = request.columns, request.places

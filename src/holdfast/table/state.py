@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from holdfast.input.row_input import Columns
 from holdfast.model.commits import ColumnRecord, SourceRecord, TableRecord
 from holdfast.model.options import Options
-from holdfast.tasks.encode import layout
-from holdfast.tasks.segments import Segment
+from holdfast.tasks.encode import is_wide, layout
+from holdfast.tasks.segments import Segment, column_index
 from holdfast.tasks.view import View
 
 I64 = NDArray[np.int64]
@@ -33,6 +33,7 @@ class Table:
     repeated: list[list[int]] = field(default_factory=list)  # a few pairs of such rows
     facts: tuple[ColumnRecord, ...] = ()  # of each column; nothing where they are not known
     looked_up: tuple[str, ...] = ()  # the names of the indexes that look-ups go by
+    agreeing: list[float] = field(default_factory=list)  # the share of pairs of rows, per column
 
     @property
     def rows(self) -> int:
@@ -43,6 +44,19 @@ class Table:
     def words(self) -> int:
         """How many words a row has."""
         return layout(self.columns.schema).total
+
+    @property
+    def effective(self) -> list[float]:
+        """As how many values each column counts where rows are looked up: so many, all equally
+        frequent, would return as many rows as a look-up does on average. With a value that half the
+        rows have it is about 4, however many others there are."""
+        known = zip(self.distinct, self.agreeing or [0.0] * len(self.distinct), strict=True)
+        return [min(distinct, 1 / max(agreeing, 1e-18)) for distinct, agreeing in known]
+
+    def column_index(self, column: int) -> str:
+        """The name of the index of one column: over its first word, or over all of its cell where
+        the first word does not tell values apart."""
+        return column_index(column, is_wide(self.columns.schema.field(column).type))
 
     @property
     def index_names(self) -> tuple[str, ...]:
@@ -78,6 +92,7 @@ class Table:
             tuple((one, two) for one, two in self.repeated),
             facts=self.facts,
             looked_up=self.looked_up,
+            agreeing=tuple(self.agreeing),
         )
 
     @staticmethod
@@ -96,4 +111,5 @@ class Table:
             [list(pair) for pair in record.repeated],
             record.facts,
             record.looked_up,
+            list(record.agreeing),
         )

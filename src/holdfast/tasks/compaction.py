@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -59,7 +60,7 @@ class Merge:
 
 @dataclass(frozen=True)
 class Describe:
-    """Estimate the number of distinct values of every column."""
+    """Estimate the number of distinct values of every column, and how many pairs agree in it."""
 
     view: View
 
@@ -81,7 +82,7 @@ def describe(item: Describe) -> Iterator[TaskResult]:
         live = live_positions(view.path, segment)
         sketches = Sketches(view.shape)
         sketches.add(np.ascontiguousarray(view.rows(segment, live).T))
-        yield TaskResult({}, {"sketch": sketches.hashes})
+        yield TaskResult({"rows": live.size}, sketches.arrays)
 
 
 def merge(item: Merge) -> Iterator[TaskResult]:
@@ -128,13 +129,21 @@ def _copy_raw(
         start += size
 
 
-def estimate(task_results: list[TaskResult]) -> list[float]:
-    """Distinct values per column over the sketches of several segments."""
-    sketches = [
-        task_result.arrays["sketch"]
-        for task_result in task_results
-        if "sketch" in task_result.arrays
-    ]
-    if not sketches:
-        return []
-    return [index.distinct([sketch[c] for sketch in sketches]) for c in range(len(sketches[0]))]
+class Estimates(NamedTuple):
+    """What is estimated of every column of a table."""
+
+    distinct: list[float]  # values
+    agreeing: list[float]  # the share of the pairs of rows that agree
+
+
+def estimates(task_results: list[TaskResult], columns: int) -> Estimates:
+    """Over the sketches of several segments; zeros where there are none."""
+    sketched = [each for each in task_results if "sketch" in each.arrays]
+    rows = sum(each.facts["rows"] for each in sketched)
+    return Estimates(
+        [index.distinct([each.arrays["sketch"][c] for each in sketched]) for c in range(columns)],
+        [
+            index.agreeing([each.arrays["spread"][c] for each in sketched], rows)
+            for c in range(columns)
+        ],
+    )

@@ -18,8 +18,9 @@ struct, list, map                              2      none: a 128-bit hash of th
 null                                           1      all null
 =============================================  =====  =========================================
 
-Word 0 is always the selective one, so an index over it alone finds few rows. Parts of a nested
-value compare like columns, nulls included; the order of a map's entries does not matter.
+Of a hash word 0 alone tells nearly all values apart, so an index over it finds few rows. Neither
+word of a wide decimal or an interval does: their indexes are over both (:func:`is_wide`). Parts of
+a nested value compare like columns, nulls included; the order of a map's entries does not matter.
 """
 
 from __future__ import annotations
@@ -96,6 +97,18 @@ def orders(type_: pa.DataType) -> bool:
         or at.is_floating(type_)
         or at.is_decimal128(type_)
     )
+
+
+def is_wide(type_: pa.DataType) -> bool:
+    """Whether it takes both words of a type to tell values apart: they are no hashes.
+
+    >>> [is_wide(kind) for kind in (pa.decimal128(38), pa.decimal128(9), pa.string())]
+    [True, False, False]
+    """
+    if at.is_dictionary(type_):
+        return is_wide(type_.value_type)
+    numbers = at.is_decimal128(type_) or type_ == pa.month_day_nano_interval()
+    return numbers and _width("", type_) > 1
 
 
 def has_bytes(type_: pa.DataType) -> bool:

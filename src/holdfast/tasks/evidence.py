@@ -26,11 +26,13 @@ from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
+    are_dead,
     index_codes,
+    index_columns,
     live_positions,
     look_up,
 )
-from holdfast.tasks.view import View
+from holdfast.tasks.view import Among, View
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -59,18 +61,21 @@ class Sample:
 
 @dataclass(frozen=True)
 class Search:
-    """Find pairs that refute candidates, each lhs of which contains ``column``, which is indexed.
+    """Find pairs that refute some candidates, each lhs of which contains all columns of an index.
 
-    Looks only at the rows whose code in that column is from ``low`` to below ``high``.
+    Looks only at the rows whose code in that index is from ``low`` to below ``high``, and of these
+    at those ``among`` some.
     """
 
     view: View
     every_rhs: bool
-    column: int
+    candidates: Candidates
+    chosen: I64  # which of the candidates are meant
+    order: tuple[int, ...]  # columns, most selective first
+    index: str
     low: int
     high: int | None
-    candidates: Candidates
-    order: tuple[int, ...]  # columns, most selective first
+    among: Among | None = None
     parts: int = 1  # that the rows are divided into; this is one of them
 
     @property
@@ -81,11 +86,14 @@ class Search:
 
 @dataclass(frozen=True)
 class Representatives:
-    """Find pairs that refute candidates whose left-hand sides have few combinations of values."""
+    """Find pairs that refute some candidates whose left-hand sides have few combinations of values,
+    in all rows or in those ``among`` some."""
 
     view: View
     every_rhs: bool
     candidates: Candidates
+    chosen: I64  # which of the candidates are meant
+    among: Among | None = None
 
     @property
     def work(self) -> int:
@@ -97,19 +105,20 @@ class Representatives:
 class Probe:
     """Find pairs of a batch row and an earlier row that refute candidates.
 
-    ``lookups`` has one entry for every group of left-hand sides that share their indexed columns;
-    of those, each batch row uses the one or two that return the fewest rows. ``filters[c]`` are
-    columns of which every lhs with ``c`` has at least one. ``groups`` says which candidates have an
-    index of their own (by name, ``""`` for the empty lhs): there the rows that agree with a batch
-    row are a group with one value on the right, and one of them is enough.
+    ``lookups`` has one entry for every group of left-hand sides that share their indexes; of those,
+    each batch row uses the one or two that return the fewest rows. ``filters[name]`` are columns of
+    which every lhs that goes by that index has at least one. ``groups`` says which candidates have
+    an index of their own (by name, ``""`` for the empty lhs): there the rows that agree with a
+    batch row are a group with one value on the right, and one of them is enough.
     """
 
     view: View
     every_rhs: bool
     batch: tuple[Segment, ...]
     candidates: Candidates
-    lookups: tuple[tuple[int, ...], ...]
-    filters: dict[int, tuple[int, ...]]
+    order: tuple[int, ...]  # columns, most selective first
+    lookups: tuple[tuple[str, ...], ...]
+    filters: dict[str, tuple[int, ...]]
     groups: tuple[tuple[int, str], ...] = ()
     duplicates: bool = True
 
@@ -139,12 +148,14 @@ def any_pair(words: int) -> Candidates:
 def search(item: Search) -> Iterator[TaskResult]:
     """All evidence against the candidates, in one part of the rows."""
     view = item.view
-    rows = view.between(item.column, item.low, item.high)
+    rows = view.between(item.index, item.low, item.high, item.among)
     findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
     partial = np.zeros_like(item.candidates.rhs)
-    trie = _trie(item.candidates.lhs, item.order)
+    trie = _trie(item.candidates.lhs, item.order, item.chosen)
     searches.search(rows, view.shape, trie, item.candidates, findings, partial)
-    yield _task_result(findings, view.columns, item.every_rhs, partial)
+    task_result = _task_result(findings, view.columns, item.every_rhs, partial)
+    task_result.facts["rows"] = len(rows.ids)
+    yield task_result
 
 
 def representatives(item: Representatives) -> Iterator[TaskResult]:
@@ -157,15 +168,22 @@ def representatives(item: Representatives) -> Iterator[TaskResult]:
     width = 2 * (shape.owner.size + shape.full.size)  # of a row and its key
     room = thresholds.current.representatives
     some = max(1, _REPRESENTATIVE_WORDS // (room * width))
-    for start in range(0, len(partial), some):
-        mine = slice(start, start + some)
+    for start in range(0, len(item.chosen), some):
+        mine = item.chosen[start : start + some]
         pile = Candidates(item.candidates.lhs[mine], item.candidates.rhs[mine])
         kept = searches.representatives(pile, shape, room)
+        differing = np.zeros_like(pile.rhs)
         for segment in view.segments:
+            living = (
+                live_positions(view.path, segment)
+                if item.among is None
+                else view.having(segment, item.among)
+            )
             searches.compare_with_representatives(
-                view.stored(segment), shape, pile, kept, findings, partial[mine]
+                view.stored(segment), living, shape, pile, kept, findings, differing
             )
         full[mine] = kept.full
+        partial[mine] = differing
     # Where there was no room for all combinations there may be evidence that was not seen.
     partial[full] = item.candidates.rhs[full]
     task_result = _task_result(findings, view.columns, item.every_rhs, partial)
@@ -190,10 +208,12 @@ def probe(item: Probe) -> Iterator[TaskResult]:
             if segment.number > arrived.number or not segment.live:
                 continue
             stored = view.stored(segment)
-            for column, ranges in _ranges(item, segment, codes):
-                filters = np.array(item.filters[column], np.int64)
+            for name, ranges in _ranges(item, segment, codes):
+                filters = np.array(item.filters[name], np.int64)
+                column = index_columns(name)[0]
+                rest = _search_heavy(item, batch, ranges, segment, name, findings, partial)
                 index.probe(
-                    batch, ranges, stored, column, filters, view.shape, item.candidates, findings
+                    batch, rest, stored, column, filters, view.shape, item.candidates, findings
                 )
             for k, name in item.groups:
                 ranges = _group(view, segment, name, codes)
@@ -214,9 +234,48 @@ def probe(item: Probe) -> Iterator[TaskResult]:
     yield task_result
 
 
+def _search_heavy(
+    item: Probe,
+    batch: Rows,
+    ranges: Ranges,
+    segment: Segment,
+    name: str,
+    findings: evidence.Findings,
+    partial: U64,
+) -> Ranges:
+    """Search the stored rows that many rows of a batch would each be compared with, once for all of
+    them; what is left to compare. It decides by the rows that look-ups did return: whatever share
+    of the batch or the table has a value, no look-up costs more than a search does."""
+    view, limits = item.view, thresholds.current
+    sizes = ranges.hi - ranges.lo
+    some = np.flatnonzero(sizes > limits.narrowed_rows)
+    starts, where, times = np.unique(ranges.lo[some], return_inverse=True, return_counts=True)
+    hi = ranges.hi.copy()
+    candidates: I64 | None = None
+    for k in np.flatnonzero(times > limits.search_cost):
+        mine = some[where == k]
+        size = int(sizes[mine[0]])
+        if (sizes[mine] != size).any() or mine.size * size <= limits.cheap_probe // 16:
+            continue
+        if candidates is None:
+            flags = bitsets.to_flags(item.candidates.lhs, view.columns)
+            candidates = np.flatnonzero(flags[:, list(index_columns(name))].all(axis=1))
+        positions = ranges.positions[starts[k] : starts[k] + size].astype(np.int64)
+        positions = positions[~are_dead(view.path, segment, positions)]
+        rows = Rows(view.rows(segment, positions), positions + segment.base)
+        # The batch's own segment has its rows already.
+        if segment.base != batch.ids[0] >> 32 << 32:
+            words = np.concatenate([rows.words, batch.words[mine]])
+            rows = Rows(words, np.concatenate([rows.ids, batch.ids[mine]]))
+        trie = _trie(item.candidates.lhs, item.order, candidates)
+        searches.search(rows, view.shape, trie, item.candidates, findings, partial)
+        hi[mine] = ranges.lo[mine]
+    return Ranges(ranges.lo, hi, ranges.positions)
+
+
 def _codes(item: Probe, rows: U64) -> dict[str, U64]:
     """The batch's codes in every index that is used, and none for the empty lhs."""
-    names = {str(column) for group in item.lookups for column in group}
+    names = {name for group in item.lookups for name in group}
     names |= {name for _, name in item.groups if name}
     names |= {ROWS} if item.duplicates else set()
     shape = item.view.shape
@@ -232,15 +291,16 @@ def _group(view: View, segment: Segment, name: str, codes: dict[str, U64]) -> Ra
     return Ranges(np.zeros(count, np.int64), np.full(count, first.size), first)
 
 
-def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tuple[int, Ranges]]:
-    """The look-ups to follow, each with a column that the rows it returns agree in. A batch row
+def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tuple[str, Ranges]]:
+    """The look-ups to follow, each with an index that the rows it returns agree in. A batch row
     follows the smallest of every group; where that returns many rows, only those that the second
     smallest returns too."""
-    indexed = sorted({column for group in item.lookups for column in group})
-    ranges = {c: look_up(item.view.path, segment, str(c), codes[str(c)]) for c in indexed}
+    names = sorted({name for group in item.lookups for name in group})
+    ranges = [look_up(item.view.path, segment, name, codes[name]) for name in names]
     used: dict[tuple[int, int], NDArray[np.bool_]] = {}
-    for group in item.lookups:
-        sizes = np.stack([ranges[c][1] - ranges[c][0] for c in group])
+    for lookups in item.lookups:
+        group = [names.index(name) for name in lookups]
+        sizes = np.stack([ranges[k].hi - ranges[k].lo for k in group])
         order = np.argsort(sizes, axis=0, kind="stable")[[0, min(1, len(group) - 1)]]
         least, next_ = np.take_along_axis(sizes, order, axis=0)
         alone = (least <= thresholds.current.narrowed_rows) | (next_ > _NEAR * least)
@@ -252,7 +312,7 @@ def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tu
     for (one, two), rows in used.items():
         lo, hi, positions = ranges[one]
         chosen = Ranges(lo, np.where(rows, hi, lo), positions)
-        yield one, chosen if one == two else index.shared(chosen, ranges[two])
+        yield names[one], chosen if one == two else index.shared(chosen, ranges[two])
 
 
 def _task_result(
@@ -271,12 +331,13 @@ def _task_result(
     return TaskResult({"complete": complete}, arrays)
 
 
-def _trie(candidates: U64, order: tuple[int, ...]) -> searches.Trie:
-    """Candidates as paths, sharing their beginnings."""
+def _trie(candidates: U64, order: tuple[int, ...], chosen: I64 | None = None) -> searches.Trie:
+    """All or some candidates as paths, sharing their beginnings."""
+    chosen = np.arange(len(candidates)) if chosen is None else chosen
     rank = {column: position for position, column in enumerate(order)}
     column, child, sibling, ends = [-1], [-1], [-1], [-1]
     nodes: dict[tuple[int, int], int] = {}
-    for k, columns in enumerate(bitsets.to_columns(candidates)):
+    for k, columns in zip(chosen.tolist(), bitsets.to_columns(candidates[chosen]), strict=True):
         at = 0
         for c in sorted(columns, key=rank.__getitem__):
             if (at, c) not in nodes:

@@ -389,7 +389,7 @@ class _Writer:
         built = build_indexes(self._root, self._spec.prefix, words, self._shape, self._spec.indexes)
         arrays: dict[str, NDArray[Any]] = {"fingerprint": index.fingerprint(row_codes(words))}
         if self._sketches:
-            arrays["sketch"] = self._sketches.hashes
+            arrays |= self._sketches.arrays
         facts = {
             "words": path,
             "raw": raw,
@@ -409,16 +409,18 @@ class Sketches:
         self._shape = shape
         self._sizes = [0] * (shape.first.size - 1)
         self._out = np.zeros((len(self._sizes), index.SKETCH), np.uint64)
+        self._spread = np.zeros((len(self._sizes), index.SPREAD), np.int64)
 
     def add(self, words: U64) -> None:
         """Take in rows, whose words are column-major."""
         for column, size in enumerate(self._sizes):
-            self._sizes[column] = index.sketch(words, column, self._shape, self._out[column], size)
+            held = (self._out[column], size, self._spread[column])
+            self._sizes[column] = index.sketch(words, column, self._shape, *held)
 
     @property
-    def hashes(self) -> U64:
-        """One row per column, filled up with its largest hash."""
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """As a task sends them, a row per column; hashes are filled up with the largest one."""
         out = self._out.copy()
         for column, size in enumerate(self._sizes):
             out[column, size:] = out[column, max(size - 1, 0)]
-        return out
+        return {"sketch": out, "spread": self._spread}

@@ -18,10 +18,12 @@ from holdfast.tasks.segments import (
     ROWS,
     Segment,
     are_dead,
+    index_codes,
     look_up,
     map_arrays,
     map_words,
     most_rows,
+    moved_index,
     row_codes,
 )
 from holdfast.tasks.view import View
@@ -161,7 +163,7 @@ def _requested(item: Locate, asked: View) -> tuple[U64, I64]:
     blocks, numbers = [], []
     own = item.index
     if own is not None and own != ROWS:
-        own = str(item.places[item.columns.index(int(own))])
+        own = moved_index(own, item.columns, item.places)
     start = 0
     for segment in item.requests:
         positions = np.arange(segment.rows)
@@ -215,7 +217,7 @@ def _look_up_request(item: Locate, segment: Segment, wide: U64, words: U64) -> i
     if item.index == ROWS:
         return look_up(view.path, segment, ROWS, row_codes(wide))
     if item.index is not None:
-        codes = np.ascontiguousarray(wide[:, view.shape.first[int(item.index)]])
+        codes = index_codes(wide, item.index, view.shape)
         return look_up(view.path, segment, item.index, codes)
     first = view.shape.first[item.columns[0]]
     codes = np.ascontiguousarray(wide[:, first])

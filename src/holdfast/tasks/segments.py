@@ -166,6 +166,25 @@ def index_columns(name: str) -> tuple[int, ...]:
     return tuple(map(int, name.split("+")))
 
 
+def column_index(column: int, wide: bool) -> str:
+    """The name of the index of one column: of its first word, or, where that does not tell values
+    apart, of all its words, which is how an index over several columns is made.
+
+    >>> column_index(3, False), column_index(3, True)
+    ('3', '3+3')
+    """
+    return index_name((column, column)) if wide else str(column)
+
+
+def moved_index(name: str, columns: tuple[int, ...], places: tuple[int, ...]) -> str:
+    """The name of an index where columns are at other places.
+
+    >>> moved_index("3+3", (1, 3), (0, 1))
+    '1+1'
+    """
+    return index_name(places[columns.index(column)] for column in index_columns(name))
+
+
 def chain_name(groups: Iterable[int], order: Iterable[int], falling: bool = False) -> str:
     """The name of the index of rows in chains: in groups by some columns, ordered by one or two, of
     which the second falls or rises along the chains.

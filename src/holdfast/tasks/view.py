@@ -5,15 +5,35 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
-from holdfast.tasks.segments import Segment, are_dead, map_arrays, map_dead, map_words
+from holdfast.tasks.segments import (
+    Segment,
+    are_dead,
+    index_codes,
+    index_columns,
+    map_arrays,
+    map_dead,
+    map_words,
+)
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
+
+LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
+"""The ends of all codes."""
+
+
+@dataclass(frozen=True)
+class Among:
+    """The rows that have one of some codes in an index."""
+
+    index: str
+    codes: I64
 
 
 @dataclass(frozen=True)
@@ -59,18 +79,23 @@ class View:
         words, dead = map_words(self.path, segment), map_dead(self.path, segment)
         return index.Stored(words, segment.base, dead)
 
-    def between(self, column: int, low: int, high: int | None) -> evidence.Rows:
-        """All living rows whose code in an indexed column is at least ``low`` and below ``high``
-        (``None``: no bound), with their ids, in the order of the codes. Where nulls differ, a
-        null's row is left out: it agrees with nothing."""
+    def between(
+        self, name: str, low: int, high: int | None, among: Among | None = None
+    ) -> evidence.Rows:
+        """All living rows whose code in an index is at least ``low`` and below ``high`` (``None``:
+        no bound), with their ids, in the order of the codes; of these the ones ``among`` some.
+        Where nulls differ, a null's row is left out: it agrees with nothing."""
         chosen, ids, runs = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for segment in self.segments:
-            arrays, _ = map_arrays(self.path / segment.indexes[str(column)])
+            arrays, _ = map_arrays(self.path / segment.indexes[name])
             codes = arrays["codes"]
             lo = np.searchsorted(codes, low)
             hi = len(codes) if high is None else np.searchsorted(codes, high)
             positions = arrays["positions"][lo:hi].astype(np.int64)
-            kept = ~self._left_out(segment, column, positions)
+            kept = ~self._left_out(segment, name, positions)
+            if among is not None:
+                held = index_codes(self.rows(segment, positions), among.index, self.shape)
+                kept &= np.isin(held.view(np.int64), among.codes)
             chosen.append(positions[kept])
             ids.append(positions[kept] + segment.base)
             runs.append(codes[lo:hi][kept])
@@ -86,21 +111,78 @@ class View:
             start += positions.size
         return evidence.Rows(rows, np.concatenate(ids)[order])
 
-    def _left_out(self, segment: Segment, column: int, positions: I64) -> NDArray[np.bool_]:
+    def having(self, segment: Segment, among: Among) -> I64:
+        """The positions of the living rows of a segment that have some codes in an index."""
+        arrays, _ = map_arrays(self.path / segment.indexes[among.index])
+        lo = np.searchsorted(arrays["codes"], among.codes, "left")
+        hi = np.searchsorted(arrays["codes"], among.codes, "right")
+        runs = [arrays["positions"][start:stop] for start, stop in zip(lo, hi, strict=True)]
+        positions = np.concatenate([np.empty(0, np.int64), *runs])
+        return positions[~self._left_out(segment, among.index, positions)]
+
+    def _left_out(self, segment: Segment, name: str, positions: I64) -> NDArray[np.bool_]:
         out = are_dead(self.path, segment, positions)
         if not self.nulls_equal:
-            word = self.shape.owner.size + column // 64
-            nulls = map_words(self.path, segment)[positions, word]
-            out |= (nulls >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
+            for column in {*index_columns(name)}:
+                word = self.shape.owner.size + column // 64
+                nulls = map_words(self.path, segment)[positions, word]
+                out |= (nulls >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
         return out
 
 
-def bounds(view: View, column: int, parts: int) -> list[int]:
-    """Codes that cut a column into parts of about as many rows; the first part has no lower end.
+def bounds(view: View, name: str, parts: int) -> list[int]:
+    """Codes that cut an index into parts of about as many rows; the first part has no lower end."""
+    codes, rows = _weighted(view, name)
+    if not codes.size:
+        return []
+    ends = np.cumsum(rows)
+    shares = ends[-1] * np.arange(1, parts) / parts
+    places = np.minimum(np.searchsorted(ends, shares, "right"), codes.size - 1)
+    return sorted({int(code) for code in codes[places]})
 
-    From the few codes that every segment's index lists, so the cuts are good, not perfect.
-    """
-    by_segment = [map_arrays(view.path / s.indexes[str(column)])[1]["cuts"] for s in view.segments]
-    taken = np.sort(np.array([code for cuts in by_segment for code in cuts], np.int64))
-    cuts = [int(taken[len(taken) * k // parts]) for k in range(1, parts)] if taken.size else []
-    return sorted(set(cuts))
+
+class Division(NamedTuple):
+    """An index cut into parts by the rows that its codes have."""
+
+    ranges: list[tuple[int, int | None]]  # from a code to below another one; None: no bound
+    heavy: I64  # codes in none of the ranges, because they alone have more rows than a part
+
+
+def divided(view: View, name: str, most: float, heavy_from: float) -> Division:
+    """Ranges of codes of at most about so many rows each, but for codes that have more; those from
+    a number of rows on are left out as heavy."""
+    ranges: list[tuple[int, int | None]] = []
+    heavy: list[int] = []
+    low, held = LOWEST, 0.0
+    for code, rows in zip(*(each.tolist() for each in _weighted(view, name)), strict=True):
+        is_heavy = rows > max(most, heavy_from)
+        if is_heavy or held + rows > most:
+            if held:
+                ranges.append((low, code))
+                low = code
+            held = 0.0
+        if is_heavy:
+            # Between two heavy codes there may be some that are not listed.
+            if LOWEST < low < code:
+                ranges.append((low, code))
+            heavy.append(code)
+            low = code + 1
+        else:
+            held += rows
+    if low <= HIGHEST:
+        ranges.append((low, None))
+    return Division(ranges, np.array(heavy, np.int64))
+
+
+def _weighted(view: View, name: str) -> tuple[I64, NDArray[np.float64]]:
+    """The codes that the segments' indexes list, ascending, and about how many living rows have
+    each, or one up to the next: a code stands for as many rows as lie between two that are
+    listed, so that what has many is listed often."""
+    codes, rows = [np.empty(0, np.int64)], [np.empty(0, np.float64)]
+    for segment in view.segments:
+        cuts = map_arrays(view.path / segment.indexes[name])[1]["cuts"]
+        codes.append(np.array(cuts, np.int64))
+        rows.append(np.full(len(cuts), segment.live / max(len(cuts), 1)))
+    distinct, where = np.unique(np.concatenate(codes), return_inverse=True)
+    weights = np.bincount(where, np.concatenate(rows), distinct.size)
+    return distinct, weights.astype(np.float64)
