@@ -14,8 +14,8 @@ STAGES = (
     "encode", "evidence", "keys", "skew", "agree", "dependencies", "denials", "lookups", "values",
     "rank", "session",
 )  # fmt: skip
-ASKED = ("gpu",)
-"""Stages that run only when named: they need what few machines have."""
+ASKED = ("gpu", "exchange")
+"""Stages that run only when named: they need what few machines have, or were run for a decision."""
 
 
 def main() -> None:

@@ -8,13 +8,12 @@ again: those that held once among the rows that have come since, and all others 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.cover import Cover
 from holdfast.cover.deepening import OutOfTime
 from holdfast.cover.dependencies import KEY, Covers
@@ -23,6 +22,7 @@ from holdfast.evidence import completion, lookups
 from holdfast.evidence.completion import Completed, Scope
 from holdfast.evidence.counted import groups_of
 from holdfast.evidence.regions import Sampled
+from holdfast.evidence.upkeep import Upkeep
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import TooMany
 from holdfast.model import thresholds
@@ -37,57 +37,6 @@ from holdfast.tasks.segments import Segment
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Past:
-    """Sets that are violated, and held once: no two living rows of segments before some number
-    satisfy them. Rows that are merged get into segments of higher numbers, which is not wrong."""
-
-    masks: U64
-    before: I64
-
-    @staticmethod
-    def none(atoms: int) -> Past:
-        """Nothing that is over."""
-        return Past(bitsets.empty(atoms), np.empty(0, np.int64))
-
-    def after(self, held: U64, before: int, covers: Covers) -> Past:
-        """With the sets that held before a batch, and are violated now; without those that hold
-        again. The latest ones where there are too many."""
-        now = covers.keys
-        lost = held[bitsets.any_superset(held, now.evidence)]
-        masks = np.concatenate([self.masks, lost])
-        numbers = np.concatenate([self.before, np.full(len(lost), before)])
-        kept = np.flatnonzero(~bitsets.any_subset(masks, now.minimal))
-        kept = kept[-thresholds.current.past_sets :]
-        return Past(masks[kept], numbers[kept])
-
-    def inside(self, sets: U64) -> Past:
-        """For each of some sets that contain one the latest that it contains."""
-        latest: dict[int, None] = {}
-        for mask in sets:
-            within = np.flatnonzero(((self.masks & ~mask) == 0).all(axis=1))
-            if len(within):
-                latest[int(within[np.argmax(self.before[within])])] = None
-        places = np.array([*latest], np.int64)
-        return Past(self.masks[places], self.before[places])
-
-
-@dataclass(frozen=True)
-class Upkeep:
-    """What is kept of a table so that a batch costs little."""
-
-    lookups: tuple[LookUp, ...]
-    chosen_at: int  # the number of rows when look-ups were chosen
-    past: Past
-    drawn: EvidenceCounts | None = None  # a few random pairs; None: those that are stored
-    drawn_at: int = 0  # the number of rows when pairs were drawn
-
-    @staticmethod
-    def none(atoms: int) -> Upkeep:
-        """Nothing yet."""
-        return Upkeep((), 0, Past.none(atoms))
 
 
 def discovered(
@@ -130,7 +79,7 @@ def changed(
             )
         else:
             evidence, after = state.known.only(state.covers.evidence), state.covers
-    past = upkeep.past.after(minimal, change.before.next_number, after)
+    past = upkeep.past.after({KEY: minimal}, change.before.next_number, after)
     upkeep = _with_pairs(run, table, space, replace(upkeep, past=past), sampled)
     upkeep, table = _indexed(run, table, space, after, upkeep, sampled)
     return evidence, after, upkeep, table

@@ -29,9 +29,9 @@ from numpy.typing import NDArray
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence.compared import Past, Upkeep
 from holdfast.evidence.counted import Counted, groups_of
 from holdfast.evidence.pairs import PairEvidence
+from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
 from holdfast.kernels import counts as kernels
@@ -93,7 +93,7 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
         evidence = Evidence(
             matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
         )
-        upkeep = None if space.agreement else _upkeep(store, record, atoms)
+        upkeep = _upkeep(store, record, atoms)
         witnessed = Witnessed(evidence, covers if counted is None else covers.only([KEY]), upkeep)
     return PairEvidence(space, choice, limits, witnessed, counted, files)
 
@@ -119,7 +119,9 @@ def _upkeep(store: Store, record: EvidenceRecord, atoms: int) -> Upkeep:
     if PAST in record.files:
         kept = stored(store, record.files[PAST])
         masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
-        past = Past(masks, kept.column("before").to_numpy())
+        past = Past.of(masks, kept.column("before").to_numpy())
+        if "rhs" in kept.column_names:
+            past = replace(past, rhs=kept.column("rhs").to_numpy().astype(np.int64))
     return Upkeep(record.lookups, record.lookups_at, past, drawn_at=record.sampled_at)
 
 
@@ -196,7 +198,8 @@ def _contents(
         yield "evidence", _evidence(run, table, pairs, before)
     past = _past(pairs)
     if past is not None and (len(past.masks) or (before and PAST in before.files)):
-        yield PAST, pa.table({"mask": masks_of(past.masks), "before": past.before})
+        rhs = {"rhs": past.rhs} if pairs.space.agreement else {}
+        yield PAST, pa.table({"mask": masks_of(past.masks), "before": past.before, **rhs})
 
 
 def sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:

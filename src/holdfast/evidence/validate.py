@@ -12,7 +12,8 @@ the set itself, and what refutes no key refutes no dependency. So one look at ea
 enough wherever the look was complete.
 
 A candidate that contains one which was minimal before the batch holds on the old rows, so a probe
-for pairs with a new row is enough. Any other is checked on all pairs.
+for pairs with a new row is enough. One that contains what was minimal once, before earlier batches,
+is probed with the rows that have come since. Any other is checked on all pairs.
 
 A search that ends before that is exact up to a number of columns: see :mod:`cover.deepening`.
 """
@@ -32,6 +33,7 @@ from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import looks
 from holdfast.evidence.looks import Look, Probe, Scope, Search
+from holdfast.evidence.upkeep import Past
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import Tick
 from holdfast.model import thresholds
@@ -43,6 +45,8 @@ from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import Segment
 
 U64 = NDArray[np.uint64]
+
+_NEVER = 1 << 62
 
 Results = list[list[TaskResult]]
 """What the tasks of each look sent back."""
@@ -64,6 +68,7 @@ class Validation:
     undivided: U64  # and those with more of heavy values
     batch_is_new: bool  # it has not been looked up yet
     part_first: bool  # the next search of many candidates goes through a part of the rows
+    past: Past  # candidates that held once, and on which rows they do
     duplicates: dict[int, int] = field(default_factory=dict)  # rows of the batch: a row they repeat
     round: int = 0
 
@@ -77,9 +82,10 @@ class Validation:
         *,
         held: ByRhs | None = None,
         batch: tuple[Segment, ...] = (),
+        past: Past | None = None,
     ) -> Validation:
         """Before the first round. ``held`` are candidates that hold on all pairs of rows outside
-        the batch: by default none."""
+        the batch: by default none; ``past`` held once."""
         none = cands.none(covers.by_rhs, covers.atoms)
         held = none if held is None else held
         return Validation(
@@ -89,6 +95,7 @@ class Validation:
             undivided=bitsets.empty(covers.atoms),
             batch_is_new=bool(batch),
             part_first=table.rows >= thresholds.current.part_from_rows,
+            past=past or Past.none(covers.atoms),
         )  # fmt: skip
 
     @property
@@ -121,14 +128,15 @@ class Validation:
         """The looks of a round: a probe where that is enough and not too dear, representatives for
         left-hand sides with few combinations of values, searches for all others."""
         probe = self._probe(candidates)
-        probed = cands.apart(probe.candidates, probe.candidates.rhs, candidates)
-        rest = cands.together(cands.outside(candidates, probed), self.covers.atoms)
+        left = cands.outside(_beyond(probe, candidates), self._back_again(candidates))
+        recent = self._probe_recent(left)
+        rest = cands.together(_beyond(recent, left), self.covers.atoms)
         few = looks.has_few_combinations(rest, self.table)
         few &= ~bitsets.is_member(rest.lhs, self.underestimated)
         searched = cands.chosen(rest, ~few)
         whole = bitsets.is_member(searched.lhs, self.undivided)
         return [
-            *([probe] if probe.is_needed else []),
+            *(look for look in (probe, recent) if look.is_needed),
             *looks.searches(searched, self.table, part_first=self.part_first, whole=whole),
             *looks.representatives(cands.chosen(rest, few), self.run.runner.tasks),
         ]
@@ -138,6 +146,29 @@ class Validation:
         held = self.held if self.batch_is_new else cands.inside(candidates, self.held)
         together = cands.together(held, self.covers.atoms)
         return looks.probe(together, self.table, self.batch, duplicates=self.batch_is_new)
+
+    def _probe_recent(self, candidates: ByRhs) -> Probe:
+        """For what held once, and no longer did: the rows that have come since, if these are few.
+        Deleting the rows that broke it brings it back without a look at all others."""
+        past = self.past.of_candidates(candidates)
+        recent = self._since(int(past.before.min(initial=_NEVER)))
+        together = cands.together(past.by_rhs(candidates), self.covers.atoms)
+        if sum(s.live for s in recent) > thresholds.current.recent_share * self.table.rows:
+            together = cands.chosen(together, np.zeros(len(together.lhs), np.bool_))
+        return looks.probe(together, self.table, recent, duplicates=False)
+
+    def _back_again(self, candidates: ByRhs) -> ByRhs:
+        """What held once and holds again, because no row is left that has come since: validated
+        without a look."""
+        past = self.past.of_candidates(candidates)
+        gone = np.array([not self._since(int(before)) for before in past.before], np.bool_)
+        again = past.chosen(np.flatnonzero(gone)).by_rhs(candidates)
+        self.validated = cands.joined(self.validated, again)
+        return again
+
+    def _since(self, number: int) -> tuple[Segment, ...]:
+        """The segments that have rows, from a number on."""
+        return tuple(s for s in self.table.segments if s.number >= number and s.live)
 
     def execute(self, candidates: ByRhs, planned: list[Look]) -> Results:
         """Look, in one job, and one before that if a column is still to be sorted for it, and for
@@ -225,6 +256,12 @@ def _validated_rhs(look: Look, results: list[TaskResult]) -> U64:
     for result in results:
         rhs &= ~result.arrays["partial"]
     return rhs
+
+
+def _beyond(probe: Probe, candidates: ByRhs) -> ByRhs:
+    """The candidates that a probe does not validate."""
+    probed = cands.apart(probe.candidates, probe.candidates.rhs, candidates)
+    return cands.outside(candidates, probed)
 
 
 def _refuted(candidates: ByRhs, covers: Covers) -> int:

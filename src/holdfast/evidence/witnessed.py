@@ -16,8 +16,8 @@ from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import compared
-from holdfast.evidence.compared import Upkeep
 from holdfast.evidence.looks import Scope, sample_calls
+from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.validate import Validation, validate
 from holdfast.kernels.cover import Tick
 from holdfast.model.comparisons import Space
@@ -43,7 +43,7 @@ class Witnessed:
 
     evidence: Evidence
     covers: Covers
-    upkeep: Upkeep | None = None  # of a space of comparisons
+    upkeep: Upkeep | None = None  # None: nothing is kept for batches
 
     @staticmethod
     def none(atoms: int, rhs: tuple[int, ...], limits: Limits) -> Witnessed:
@@ -122,9 +122,13 @@ class Witnessed:
             )
             return Witnessed(evidence, covers, upkeep), table
         left = self.without(change.gone, depth) if len(change.gone) else self
+        upkeep = self.upkeep or Upkeep.none(space.atoms)
         witnessed, table = left.only(rhs).validated(
-            run, change.after, self.covers, change.added, depth
+            run, change.after, self.covers, change.added, depth, upkeep.past
         )
+        number = change.before.next_number
+        past = upkeep.past.after(self.covers.minimal, number, witnessed.covers)
+        witnessed = replace(witnessed, upkeep=replace(upkeep, past=past))
         with run.stage("index"):
             return witnessed, witnessed.indexed(run, table)
 
@@ -139,13 +143,19 @@ class Witnessed:
         return Witnessed(evidence, depth.attempt(before.limits, change))
 
     def validated(
-        self, run: Run, table: Table, old: Covers, added: tuple[Segment, ...], depth: Deepening
+        self,
+        run: Run,
+        table: Table,
+        old: Covers,
+        added: tuple[Segment, ...],
+        depth: Deepening,
+        past: Past | None = None,
     ) -> tuple[Witnessed, Table]:
         """Exact again on all living rows, with their duplicates counted; ``old`` is what held
-        before the rows were added."""
+        before the rows were added, ``past`` what held once."""
         state = Validation.begun(
             run, depth, table, self.evidence, self.covers,
-            held=old.only(self.covers.by_rhs).minimal, batch=added,
+            held=old.only(self.covers.by_rhs).minimal, batch=added, past=past,
         )  # fmt: skip
         with run.stage("validate"):
             validate(state)

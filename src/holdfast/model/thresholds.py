@@ -239,6 +239,9 @@ class Thresholds:
     fetched_pairs: int = 1 << 18
     """Pairs that look-ups returned which are compared at once."""
 
+    recent_share: float = 0.25
+    """Of a table's rows, up to which those that have come since a candidate held are looked up."""
+
     past_sets: int = 1 << 16
     """The most sets of which it is remembered up to which row they hold."""
 

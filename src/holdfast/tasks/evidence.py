@@ -201,7 +201,7 @@ def probe(item: Probe) -> Iterator[TaskResult]:
     columns = np.arange(view.columns)
     more = thresholds.current.group_rows
     for arrived in item.batch:
-        positions = np.arange(arrived.rows)
+        positions = live_positions(view.path, arrived)
         batch = Rows(view.rows(arrived, positions), positions + arrived.base)
         codes = _codes(item, batch.words)
         for segment in view.segments:
@@ -222,7 +222,7 @@ def probe(item: Probe) -> Iterator[TaskResult]:
                 )
             if item.duplicates:
                 ranges = look_up(view.path, segment, ROWS, codes[ROWS])
-                earlier = np.empty(arrived.rows, np.int64)
+                earlier = np.empty(positions.size, np.int64)
                 index.duplicates(batch, ranges, stored, columns, view.shape, earlier)
                 has = np.flatnonzero(earlier >= 0)
                 duplicates.append(batch.ids[has])

@@ -1,0 +1,95 @@
+"""What is kept of a table so that a batch costs little."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.cover.candidates import ByRhs
+from holdfast.cover.counts import EvidenceCounts
+from holdfast.cover.dependencies import KEY, Covers
+from holdfast.kernels import bitsets
+from holdfast.model import thresholds
+from holdfast.model.lookups import LookUp
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Past:
+    """Sets that are violated, and held once: no two living rows of segments before some number
+    violate them. Rows that are merged get into segments of higher numbers, which is not wrong."""
+
+    masks: U64
+    before: I64
+    rhs: I64  # of each set
+
+    @staticmethod
+    def none(atoms: int) -> Past:
+        """Nothing that is over."""
+        return Past.of(bitsets.empty(atoms), np.empty(0, np.int64))
+
+    @staticmethod
+    def of(masks: U64, before: I64) -> Past:
+        """Of sets that have no rhs."""
+        return Past(masks, before, np.full(len(masks), KEY, np.int64))
+
+    def after(self, held: ByRhs, before: int, covers: Covers) -> Past:
+        """With the sets that held before a batch, and are violated now; without those that hold
+        again. The latest ones where there are too many."""
+        counts = {rhs: len(masks) for rhs, masks in held.items() if rhs in covers.by_rhs}
+        masks = np.concatenate([self.masks, *(held[rhs] for rhs in counts)])
+        numbers = np.concatenate([self.before, np.full(sum(counts.values()), before, np.int64)])
+        right = np.concatenate([self.rhs, *(np.full(n, rhs) for rhs, n in counts.items())])
+        violated = np.zeros(len(masks), np.bool_)
+        for rhs, minimal in covers.minimal.items():
+            mine = np.flatnonzero(right == rhs)
+            violated[mine] = ~bitsets.any_subset(masks[mine], minimal)
+        kept = np.flatnonzero(violated)[-thresholds.current.past_sets :]
+        return Past(masks[kept], numbers[kept], right[kept].astype(np.int64))
+
+    def inside(self, sets: U64, rhs: int = KEY) -> Past:
+        """For each of some sets that contain one of an rhs the latest that it contains."""
+        mine = np.flatnonzero(self.rhs == rhs)
+        latest: dict[int, None] = {}
+        for mask in sets if len(mine) else ():
+            within = mine[((self.masks[mine] & ~mask) == 0).all(axis=1)]
+            if len(within):
+                latest[int(within[np.argmax(self.before[within])])] = None
+        return self.chosen(np.array([*latest], np.int64))
+
+    def of_candidates(self, candidates: ByRhs) -> Past:
+        """The same for every rhs."""
+        found = [self.inside(sets, rhs) for rhs, sets in candidates.items()]
+        parts = zip(*((each.masks, each.before, each.rhs) for each in found), strict=True)
+        return Past(*(np.concatenate(each) for each in parts)) if found else self.chosen(_NOTHING)
+
+    def by_rhs(self, every: ByRhs) -> ByRhs:
+        """The sets, by their rhs."""
+        return {rhs: self.masks[self.rhs == rhs] for rhs in every}
+
+    def chosen(self, places: I64) -> Past:
+        """Some of the sets."""
+        return Past(self.masks[places], self.before[places], self.rhs[places])
+
+
+_NOTHING = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Upkeep:
+    """What is kept of a space of comparisons."""
+
+    lookups: tuple[LookUp, ...]
+    chosen_at: int  # the number of rows when look-ups were chosen
+    past: Past
+    drawn: EvidenceCounts | None = None  # a few random pairs; None: those that are stored
+    drawn_at: int = 0  # the number of rows when pairs were drawn
+
+    @staticmethod
+    def none(atoms: int) -> Upkeep:
+        """Nothing yet."""
+        return Upkeep((), 0, Past.none(atoms))

@@ -1,0 +1,82 @@
+"""What deletes bring back: keys and dependencies that held before the rows came which are gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.evidence.looks import Search
+from holdfast.model.options import Options
+from tests.pipeline.tables import Shop, small_limits
+from tests.pipeline.test_skew import assert_exact, rows_of
+
+BOTH = Options(("keys", "fds"), evidence="witnessed")
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many candidates each search through all rows was for."""
+    numbers: list[int] = []
+    calls = Search.calls
+
+    def counted(look: Search, scope: Any) -> Any:
+        numbers.append(len(look.candidates.lhs))
+        return calls(look, scope)
+
+    monkeypatch.setattr(Search, "calls", counted)
+    return numbers
+
+
+def some_rows(seed: int, rows: int) -> Any:
+    """Keys {0} and {1, 2}; 3 follows from 1."""
+    random = np.random.default_rng(seed)
+    codes = np.zeros((rows, 5), np.int64)
+    codes[:, 0] = np.arange(rows) + 10_000 * seed
+    codes[:, 1], codes[:, 2] = codes[:, 0] // 7, codes[:, 0] % 7
+    codes[:, 3], codes[:, 4] = codes[:, 1] % 5, random.integers(0, 3, rows)
+    return codes
+
+
+@pytest.mark.parametrize("since", [0, 20])
+@pytest.mark.parametrize("nulls", ["equal", "unequal"])
+def test_rows_that_broke_keys_go_again(
+    tmp_path: Path, searched: list[int], since: int, nulls: str
+) -> None:
+    """No other row is searched, but those that have come since are looked up."""
+    codes = some_rows(1, 400)
+    wrong = codes[:30].copy()
+    wrong[:, 0] += np.arange(30) % 2 * 5_000  # half of them repeat an id, all a pair
+    wrong[:, 3:] = [7, 9]
+    later = some_rows(3, since)
+    later[since // 2 :, 4] = -1
+    options = Options(BOTH.kinds, evidence="witnessed", nulls=nulls)
+    with small_limits(few_combinations=0, merged_segments=100, lookup_rows=100):
+        shop = Shop(tmp_path / "p", 5, rows_of(codes), options)
+        before = shop.places(shop.now.keys)
+        shop.apply(inserts=rows_of(wrong))
+        assert shop.places(shop.now.keys) != before
+        if since:
+            shop.apply(inserts=rows_of(later))
+        searched.clear()
+        shop.apply(deletes=rows_of(wrong))
+        assert searched == []
+        assert_exact(shop, np.concatenate([codes, later]))
+        assert shop.verify().equal
+
+
+def test_what_has_come_since_breaks_it_too(tmp_path: Path) -> None:
+    """A key that one batch broke, and then another: it stays broken without the first."""
+    codes = some_rows(1, 300)
+    wrong, worse = codes[:20].copy(), codes[40:60].copy()
+    wrong[:, 4], worse[:, 4] = 8, 9
+    with small_limits(few_combinations=0, merged_segments=100, lookup_rows=100):
+        shop = Shop(tmp_path / "p", 5, rows_of(codes), BOTH)
+        shop.apply(inserts=rows_of(wrong))
+        shop.apply(inserts=rows_of(worse))
+        shop.apply(deletes=rows_of(wrong))
+        assert_exact(shop, np.concatenate([codes, worse]))
+        shop.apply(deletes=rows_of(worse))
+        assert_exact(shop, codes)
