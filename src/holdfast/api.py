@@ -21,7 +21,7 @@ from holdfast.families.ranking import TableRanking, pasts_in, ranked
 from holdfast.input.batch_files import CHANGES
 from holdfast.input.frames import InMemory, as_arrow, is_table
 from holdfast.input.sources import Source
-from holdfast.model import markup
+from holdfast.model import concealment, markup
 from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff, Verification
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import SourceRecord, unknown_table
@@ -87,6 +87,8 @@ class Profile:
     Without a session the active one is used, or a local one is started when it is first needed; a
     function that opens one is called then, too. Work is divided into as many tasks as the session
     runs at once, or into ``parallelism`` tasks.
+    A profile that keeps no values needs the secret that it was made with for every batch:
+    ``secret``, or what the environment says (``HOLDFAST_SECRET``, or ``HOLDFAST_SECRET_FILE``).
     """
 
     def __init__(
@@ -95,9 +97,11 @@ class Profile:
         session: Session | None = None,
         progress: Progress | None = None,
         parallelism: int | None = None,
+        secret: str | bytes | None = None,
     ) -> None:
         _expect_parallelism(parallelism)
         self._store = store
+        self._secret = secret
         self._opener: Callable[[], SparkSession] | None = None
         self._session: SparkSession | None = None
         if callable(session):
@@ -118,20 +122,23 @@ class Profile:
         session: Session | None = None,
         progress: Progress | None = None,
         parallelism: int | None = None,
+        secret: str | bytes | None = None,
     ) -> Profile:
         """Profile tables from nothing, as version 1 of a new profile directory.
 
         ``tables`` has the rows of each table by its name; a single path or :class:`Source` is a
-        table called after its file.
+        table called after its file. With ``Options(keep_values=False)`` the cells are kept as
+        hashes that are keyed with the ``secret``.
         """
         # What needs no Spark is checked first: a session takes its seconds to start.
         _expect_parallelism(parallelism)
         options = families.completed(options or Options())
+        key = None if options.keep_values else concealment.expected(concealment.given(secret))
         given = {
             name: _expected(rows, f"table {name!r}") for name, rows in _by_name(tables).items()
         }
         with Store.creating(path) as store:
-            profile = cls(store, session, progress, parallelism)
+            profile = cls(store, session, progress, parallelism, secret)
             row_inputs = {
                 name: profile._row_input(rows, f"table {name!r}") for name, rows in given.items()
             }
@@ -139,7 +146,7 @@ class Profile:
             from holdfast import flow
 
             with _plain_interrupts():
-                flow.profile(runner, store, row_inputs, options, profile._progress)
+                flow.profile(runner, store, row_inputs, options, profile._progress, key)
         return profile
 
     @classmethod
@@ -150,9 +157,10 @@ class Profile:
         session: Session | None = None,
         progress: Progress | None = None,
         parallelism: int | None = None,
+        secret: str | bytes | None = None,
     ) -> Profile:
         """Open a profile directory."""
-        return cls(Store.open(path), session, progress, parallelism)
+        return cls(Store.open(path), session, progress, parallelism, secret)
 
     @property
     def path(self) -> str:
@@ -411,6 +419,9 @@ class Profile:
             expect_device(device)
         version = self._store.read()
         # What needs no Spark is checked first, of all tables.
+        secret = concealment.given(self._secret) if version.secret else None
+        if version.secret:
+            concealment.opened(version.secret, secret, self.path)
         expected: dict[str, dict[str, DataFrame | Source | pa.Table]] = {}
         settings: dict[str, dict[str, Any]] = {}
         several = len(batch) > 1
@@ -447,8 +458,9 @@ class Profile:
 
         def run() -> BatchChanges:
             return flow.apply_together(
-                runner, self._store, batches, self._progress, dry_run, device, strict, quarantine
-            )
+                runner, self._store, batches, self._progress, dry_run, device, strict, quarantine,
+                secret,
+            )  # fmt: skip
 
         with _plain_interrupts():
             return self._store.retried(run) if dry_run else run()

@@ -44,6 +44,12 @@ def main() -> None:
             again = flow.Batch(inserts=_rows(65, 75))
             shelf = str(Path(folder) / "quarantine")
             flow.apply(runner, store, "rows", again, no_progress, quarantine=shelf)
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store.create(Path(folder) / "profile")
+        options = Options(kinds=("keys",), keep_values=False)
+        flow.profile(
+            runner, store, {"rows": _rows(0, 60)}, options, no_progress, b"only to compile kernels"
+        )
 
 
 def _rows(start: int, end: int) -> RowInput:

@@ -136,7 +136,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
     created = "2026-11-15T08:52:11.123+00:00"
     options = {"kinds": ["keys"], "nulls": "equal", "max_columns": None, "max_error": None,
         "inclusion_nulls": "ignored", "index_quota": 8, "start": "full",
-        "keep_rows": True}  # fmt: skip
+        "keep_rows": True, "keep_values": True}  # fmt: skip
     happened = KindChanges(
         (Key("orders", ("id", "day")),),
         (Broken(Key("orders", ("id",)), pair),),

@@ -2,8 +2,8 @@
 
     python -m tests.formats.make
 
-writes ``tests/formats/format-<n>.zip``. A sample is made once, by the release that introduced its
-format, and stays: the tests open every one of them.
+writes ``tests/formats/format-<n>.zip`` for each ``<n>`` that there is none of. A sample is made
+once, by the release that introduced its format, and stays: the tests open every one of them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from holdfast.model.options import Options
-from holdfast.store.directory import FORMAT
+from holdfast.store.directory import CONCEALED, FORMAT
 from tests.pipeline.tables import KINDS, Shop
 from tests.strategies import Rows
 
@@ -25,13 +25,24 @@ DELETES: Rows = BEFORE[3:6]
 ROWS: Rows = BEFORE[:3] + BEFORE[6:] + INSERTS
 
 
+OPTIONS = {
+    FORMAT: Options(index_quota=2),
+    CONCEALED: Options(index_quota=2, keep_values=False),
+}
+"""Those of a profile that has the format."""
+
+
 def main() -> None:
     """Profile, apply one batch, and pack the directory."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "profile"
-        shop = Shop(path, KINDS_OF, BEFORE, Options(index_quota=2))
-        shop.apply(inserts=INSERTS, deletes=DELETES, batch_id="first")
-        shutil.make_archive(str(HERE / f"format-{FORMAT}"), "zip", path)
+    for number, options in OPTIONS.items():
+        sample = HERE / f"format-{number}"
+        if sample.with_suffix(".zip").exists():
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "profile"
+            shop = Shop(path, KINDS_OF, BEFORE, options)
+            shop.apply(inserts=INSERTS, deletes=DELETES, batch_id="first")
+            shutil.make_archive(str(sample), "zip", path)
 
 
 if __name__ == "__main__":

@@ -92,6 +92,10 @@ KINDS = (
 )
 
 
+SECRET = b"a secret of the tests"
+"""That of profiles without values."""
+
+
 def row_input(columns: int | Sequence[Kind], rows: Rows, label: str = "rows") -> RowInput:
     """Rows of small integers as a row_input."""
     kinds = [BIGINT] * columns if isinstance(columns, int) else list(columns)
@@ -141,13 +145,16 @@ class Shop:
         self.options = families.completed(options or Options())
         self.runner: Runner = runner or InProcess(tasks)
         self.store = Store.create(path)
+        self.secret = None if self.options.keep_values else SECRET
         row_inputs = {"t": row_input(self.kinds, rows)}
-        flow.profile(self.runner, self.store, row_inputs, self.options, no_progress)
+        flow.profile(self.runner, self.store, row_inputs, self.options, no_progress, self.secret)
 
     def apply(self, dry_run: bool = False, device: str | None = None, **batch: Any) -> Changes:
         """Apply what :meth:`batch` takes."""
         read = self.batch(**batch)
-        return flow.apply(self.runner, self.store, "t", read, no_progress, dry_run, device)
+        return flow.apply(
+            self.runner, self.store, "t", read, no_progress, dry_run, device, secret=self.secret
+        )
 
     @contextmanager
     def tried(self, **batch: Any) -> Iterator[tuple[Known, Known]]:

@@ -43,9 +43,14 @@ def rows_of(label: str, rows: list[tuple[object, ...]]) -> RowInput:
     return RowInput(label, columns, pa.table(arrays, names=columns.schema.names))
 
 
-def contents(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file as it is, and what Arrow files hold as it is without compression."""
+def contents(folder: Path, known: set[Path] | None = None) -> Iterator[tuple[str, bytes]]:
+    """Every file as it is, and what Arrow files hold as it is without compression; those that are
+    known are passed by, and all others become so."""
+    known = set() if known is None else known
     for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        if path in known:
+            continue
+        known.add(path)
         name = str(path.relative_to(folder))
         yield name, path.read_bytes()
         if path.suffix == ".arrow":

@@ -102,7 +102,7 @@ def test_open_says_what_is_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("marker", "says"),
     [
-        ('{"format": 3}', r"newer Holdfast \(format 3, this one reads 2\): upgrade holdfast"),
+        ('{"format": 4}', r"newer Holdfast \(format 4, this one reads 3\): upgrade holdfast"),
         ('{"format": 1}', r"older Holdfast.*holdfast profile SOURCE... --into NEW_DIRECTORY"),
         ('{"format": "1"}', "damaged"),
         ('{"created": 1}', "damaged"),

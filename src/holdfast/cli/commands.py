@@ -284,6 +284,9 @@ def profile(
         str, _flag("--start", "sample: a sample, then the rest as inserts.", "full|sample")
     ] = "full",
     no_rows: Annotated[bool, _flag("--no-rows", "Keep no raw rows, so show none.")] = False,
+    no_values: Annotated[
+        bool, _flag("--no-values", "Keep no values either, but keyed hashes.")
+    ] = False,
     master: Master = None,
     remote: Remote = None,
     conf: Conf = None,
@@ -315,6 +318,7 @@ def profile(
         index_quota=index_quota,
         start=start,
         keep_rows=not no_rows,
+        keep_values=not no_values,
     )
     named = arguments.name_tables(sources, source_format)
     schemas = arguments.split_schemas(schema, list(named))

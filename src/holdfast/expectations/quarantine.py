@@ -428,6 +428,13 @@ def expect_possible(expected: Expected, tables: Iterable[Table], folder: str) ->
             "--quarantine leaves out the rows that break expected rules, and none is expected; "
             "declare some with holdfast expect"
         )
+    tables = tuple(tables)
+    for table in tables:
+        if table.columns.concealed:
+            raise InputError(
+                "--quarantine keeps the rows that it leaves out, and this profile keeps no values "
+                "(--no-values); use --strict, or leave them out of the batch"
+            )
     for table, name in product(tables, (tasks.RULE, tasks.CLASH)):
         if name in table.columns.names:
             raise InputError(

@@ -34,7 +34,6 @@ from holdfast.model.errors import InputError
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.tasks.tuples import RowRule
-from holdfast.tasks.values import family
 
 Tables = Mapping[str, Columns]
 
@@ -133,10 +132,7 @@ def _canonical_inclusion(rule: InclusionDependency, tables: Tables) -> Inclusion
     for pair in zip(rule.dependent, rule.referenced, strict=True):
         sides = [(_columns(each.table, tables), each) for each in pair]
         places = [columns.position(each.column, each.table) for columns, each in sides]
-        kinds = [
-            family(columns.types[c], columns.schema.field(c).type)
-            for (columns, _), c in zip(sides, places, strict=True)
-        ]
+        kinds = [columns.family(c) for (columns, _), c in zip(sides, places, strict=True)]
         if kinds[0] != kinds[1]:
             raise InputError(
                 f"{rule}: {pair[0]} has values of the kind {kinds[0]} and {pair[1]} of the kind "

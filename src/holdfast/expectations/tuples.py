@@ -22,7 +22,7 @@ from holdfast.tasks import tuples as tasks
 from holdfast.tasks import values
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call
-from holdfast.tasks.values import Attribute, Cells, cut, family
+from holdfast.tasks.values import Attribute, Cells, cut
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
@@ -186,7 +186,7 @@ def cells_of(run: Run, rows: Rows, sides: Sequence[SideRecord]) -> Cells:
     attributes = []
     for side in sides:
         places = tuple(columns.names.index(name) for name in side.columns)
-        kinds = tuple(family(columns.types[c], schema.field(c).type) for c in places)
+        kinds = tuple(map(columns.family, places))
         attributes.append(Attribute(side.number, places, kinds))
     view = table.view(run.store.path, run.options, rows.segments)
     weight = 1 if rows.ids is None else -1

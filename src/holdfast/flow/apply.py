@@ -19,6 +19,7 @@ from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.known import Known, Step
 from holdfast.flow.commits import commit
 from holdfast.input.row_input import Columns, expect_batch
+from holdfast.model import concealment
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.commits import BatchRecord, Commit
 from holdfast.model.expectations import ExpectationChange
@@ -43,11 +44,12 @@ def apply(
     device: str | None = None,
     strict: bool = False,
     quarantine: str | None = None,
+    secret: bytes | None = None,
 ) -> Changes:
     """Apply a batch to a table whole, or not at all; or only say what it would do. Pairs are
     counted with the device that the options name unless one is given, which is not remembered."""
     changes = apply_together(
-        runner, store, {name: batch}, progress, dry_run, device, strict, quarantine
+        runner, store, {name: batch}, progress, dry_run, device, strict, quarantine, secret
     )
     return changes.alone(name)
 
@@ -61,10 +63,12 @@ def apply_together(
     device: str | None = None,
     strict: bool = False,
     quarantine: str | None = None,
+    secret: bytes | None = None,
 ) -> BatchChanges:
     """Apply a batch of several tables, which all have its id, as one version, or not at all.
     Strict, it is not applied if it breaks what it should not. With a folder for a quarantine it is
-    applied without the rows that break expected rules, which are written there."""
+    applied without the rows that break expected rules, which are written there. A profile that
+    keeps no values needs the secret that it was made with."""
     (batch_id,) = {batch.batch_id for batch in batches.values()}
     batches = dict(sorted(batches.items()))
     with (
@@ -74,6 +78,7 @@ def apply_together(
         # What this builds on is the version that the lease names, not one that was read before.
         version = store.read(lease.version)
         options = version.options
+        key = concealment.opened(version.secret, secret, store.path) if version.secret else None
         for name, batch in batches.items():
             columns = Columns.stored(version.table(name).columns)
             expect_batch(
@@ -83,12 +88,12 @@ def apply_together(
         seconds: dict[str, float] = {}
         # A time budget is that of a table, so each has a run of its own.
         runs = {
-            name: Run(runner, store, options, lease, about(progress, name), seconds, device)
+            name: Run(runner, store, options, lease, about(progress, name), seconds, device, key)
             for name in batches
         }
         run = next(iter(runs.values()))
         if len(runs) > 1:
-            run = Run(runner, store, options, lease, progress, seconds, device)
+            run = Run(runner, store, options, lease, progress, seconds, device, key)
         with run.stage("open"):
             before = {name: Known.load(store, version, name) for name in batches}
             held = storage.load(store, version.inclusion) if version.inclusion else None
@@ -151,6 +156,7 @@ def apply_together(
                 changes=changes.stored,
                 expectations=after_rules.standings,
                 tuples=after_rules.record,
+                secret=version.secret,
             )
             commit(run, after, inclusion, said)
     store.clean()

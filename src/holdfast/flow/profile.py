@@ -15,11 +15,11 @@ from holdfast.families.known import Known, bounded
 from holdfast.flow.commits import commit
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput
-from holdfast.model import thresholds
+from holdfast.model import concealment, thresholds
 from holdfast.model.commits import Commit
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
-from holdfast.store import Store
+from holdfast.store import CONCEALED, Store
 from holdfast.store.run import Run, about, watched
 from holdfast.table import columns, compaction
 from holdfast.table.batch import estimated
@@ -37,17 +37,22 @@ def profile(
     row_inputs: Mapping[str, RowInput],
     options: Options,
     progress: Progress,
+    secret: bytes | None = None,
 ) -> int:
-    """Profile tables from nothing and commit them as the first version."""
+    """Profile tables from nothing and commit them as the first version; the secret is what cells
+    are hashed with where values are not kept."""
     options = families.completed(options)
+    record, key = (None, None) if options.keep_values else concealment.made(secret)
     with (
         store.writing() as lease,
         watched(runner, store, lease, progress) as (runner, progress),
     ):
+        if record is not None:
+            store.require(CONCEALED)
         seconds: dict[str, dict[str, float]] = {}
 
         def first(runner: Runner, name: str) -> Known:
-            run = Run(runner, store, options, lease, about(progress, name))
+            run = Run(runner, store, options, lease, about(progress, name), key=key)
             with bounded(name):
                 of_table = _discovered(run, Known(_read(run, name, row_inputs[name])))
                 of_table = of_table.saved(run, None)
@@ -58,7 +63,7 @@ def profile(
         _expect(options, known)
         run = Run(runner, store, options, lease, progress)
         held = _with_values(run, known)
-        said = Commit(seconds=seconds, values_seconds=run.seconds)
+        said = Commit(seconds=seconds, values_seconds=run.seconds, secret=record)
         version = commit(run, known, held, said)
     store.clean()
     return version
@@ -96,7 +101,12 @@ def extend(
             held = _with_values(run, known)
         else:
             held = storage.load(store, before.inclusion)
-        kept = Commit(tables=before.tables, expectations=before.expectations, tuples=before.tuples)
+        kept = Commit(
+            tables=before.tables,
+            expectations=before.expectations,
+            tuples=before.tuples,
+            secret=before.secret,
+        )
         version = commit(run, known, held, kept)
     store.clean()
     return version

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from holdfast.model.errors import SchemaError, SourceError
 from holdfast.model.progress import Progress
 from holdfast.store.run import Destination
 from holdfast.tasks import text
+from holdfast.tasks.concealing import Concealing
 from holdfast.tasks.encode import UnsupportedType, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
 from holdfast.tasks.objects import is_remote
@@ -54,6 +55,8 @@ def read(
     """Write the rows of a row input as segments, numbered from ``first_number``."""
     if not row_input.columns.names:
         raise SchemaError(f"{row_input.label} has no columns")
+    if row_input.columns.concealed and destination.key is None:
+        raise ValueError(f"{row_input.label}: there is no key to conceal the rows with")
     columns = _guess(runner, row_input, destination) if row_input.guessed else row_input.columns
     _check_types(row_input, columns)
     indexes = (ROWS, *indexed)
@@ -89,6 +92,7 @@ def read(
         ],
         rows,
     )
+    columns = replace(columns, concealed=destination.key is not None)
     return Intake(columns, segments, f"{rows}:{total[0]:016x}{total[1]:016x}", written)
 
 
@@ -129,13 +133,18 @@ def _spec(
     indexes: tuple[str, ...],
     sketches: bool,
 ) -> Ingest:
+    concealing = None
+    if destination.key is not None:
+        families = tuple(map(columns.family, range(len(columns.names))))
+        concealing = Concealing(destination.key, families)
     return Ingest(
         root=destination.root,
         prefix=destination.prefix,
-        schema=columns.schema,
+        schema=columns.given,
         names=columns.names,
         indexes=indexes,
-        keep_raw=destination.keep_rows,
+        # Whoever asks for them: rows of a profile without values are nowhere in its directory.
+        keep_raw=destination.keep_rows and concealing is None,
         sketches=sketches,
         lines=row_input.lines,
         header=row_input.header,
@@ -143,6 +152,7 @@ def _spec(
         corrupt=row_input.corrupt,
         order=row_input.order,
         guessed=row_input.guessed,
+        concealing=concealing,
     )
 
 
@@ -171,10 +181,10 @@ def _voted(row_input: RowInput, votes: list[list[str]]) -> Columns:
 def _check_types(row_input: RowInput, columns: Columns) -> None:
     verb = "compared"
     try:
-        layout(columns.schema)
+        layout(columns.given)
         if row_input.lines is not None:
             verb = "read from text"
-            text.check_types(columns.schema)
+            text.check_types(columns.given)
     except UnsupportedType as wrong:
         destination = int(wrong.column.removeprefix("c"))
         raise SchemaError(

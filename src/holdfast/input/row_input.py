@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +24,17 @@ class Columns:
 
     names: tuple[str, ...]
     types: tuple[str, ...]
-    schema: pa.Schema
+    given: pa.Schema  # of rows as they come
+    concealed: bool = False  # whether keyed hashes are kept in place of the cells
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The Arrow types of what is kept."""
+        if not self.concealed:
+            return self.given
+        from holdfast.tasks.concealing import concealed_schema
+
+        return concealed_schema(self.given)
 
     @staticmethod
     def of(names: list[str], types: list[str], arrow: list[pa.DataType]) -> Columns:
@@ -33,11 +44,18 @@ class Columns:
 
     def pick(self, places: list[int]) -> Columns:
         """Some of the columns, in this order."""
-        return Columns.of(
+        some = Columns.of(
             [self.names[p] for p in places],
             [self.types[p] for p in places],
-            [self.schema.field(p).type for p in places],
+            [self.given.field(p).type for p in places],
         )
+        return replace(some, concealed=self.concealed)
+
+    def family(self, place: int) -> str:
+        """What the values of a column are equal among, whether they are kept or not."""
+        from holdfast.tasks.values import family
+
+        return family(self.types[place], self.given.field(place).type)
 
     def position(self, name: str, table: str) -> int:
         """Where a column is; an unknown one is an error that says what there is."""
@@ -50,14 +68,14 @@ class Columns:
     @property
     def record(self) -> ColumnsRecord:
         """What a commit stores."""
-        packed = base64.b64encode(self.schema.serialize().to_pybytes()).decode()
-        return ColumnsRecord(self.names, self.types, packed)
+        packed = base64.b64encode(self.given.serialize().to_pybytes()).decode()
+        return ColumnsRecord(self.names, self.types, packed, self.concealed)
 
     @staticmethod
     def stored(record: ColumnsRecord) -> Columns:
         """The columns that a commit stored."""
-        schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(record.arrow)))
-        return Columns(record.names, record.types, schema)
+        given = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(record.arrow)))
+        return Columns(record.names, record.types, given, record.concealed)
 
 
 @dataclass(frozen=True)

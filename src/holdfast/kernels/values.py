@@ -67,12 +67,11 @@ def _hash(low: np.uint64, high: np.uint64, form: np.uint64, salt: Any) -> Any:
 
 
 @kernel
-def _number(
-    low: np.uint64, high: np.uint64, negative: bool, twos: int, fives: int, salt: Any
-) -> Any:
-    """The code of ± (high · 2^64 + low) · 2^twos · 5^fives."""
+def _number(low: np.uint64, high: np.uint64, negative: bool, twos: int, fives: int) -> Any:
+    """The canonical form of ± (high · 2^64 + low) · 2^twos · 5^fives: the two words of m, and a
+    word that has the sign and both exponents."""
     if low == _ZERO and high == _ZERO:
-        return _hash(_ZERO, _ZERO, _ZERO, salt)
+        return _ZERO, _ZERO, _ZERO
     if low == _ZERO:
         low, high = high, _ZERO
         twos += 64
@@ -101,38 +100,36 @@ def _number(
         | np.uint64(twos + 2048) << _ONE
         | np.uint64(fives + 2048) << np.uint64(16)
     )
-    return _hash(low, high, form, salt)
+    return low, high, form
 
 
 @kernel
-def _float(word: np.int64, salt: Any) -> Any:
+def _float(word: np.int64) -> Any:
     bits = word ^ ((word >> 63) & _LOW63)
     fraction = bits & _FRACTION
     exponent = (bits >> 52) & 0x7FF
     if exponent == 0x7FF:
         if fraction:
-            return _hash(_ZERO, _ZERO, _NAN, salt)
-        return _hash(_ZERO, _ZERO, _INFINITE | np.uint64(bits < 0), salt)
+            return _ZERO, _ZERO, _NAN
+        return _ZERO, _ZERO, _INFINITE | np.uint64(bits < 0)
     if exponent == 0:
         exponent = 1
     else:
         fraction |= 1 << 52
-    return _number(np.uint64(fraction), _ZERO, bits < 0, exponent - 1075, 0, salt)
+    return _number(np.uint64(fraction), _ZERO, bits < 0, exponent - 1075, 0)
 
 
 @kernel
-def code(row: Any, column: Any) -> Any:
-    """The code of one cell, which is not null."""
+def canonical(row: Any, column: Any) -> Any:
+    """The canonical form of a number, which is not null."""
     word = row[column.first]
-    if column.kind == HASHED:
-        return word ^ column.salt[0], row[column.first + 1] ^ column.salt[1]
     if column.kind == FLOAT:
-        return _float(np.int64(word), column.salt)
+        return _float(np.int64(word))
     if column.kind == INTEGER:
         negative = np.int64(word) < 0
         if negative:
             word = _ZERO - word
-        return _number(word, _ZERO, negative, -column.scale, -column.scale, column.salt)
+        return _number(word, _ZERO, negative, -column.scale, -column.scale)
     high = row[column.first + 1]
     negative = np.int64(high) < 0
     if negative:
@@ -140,7 +137,24 @@ def code(row: Any, column: Any) -> Any:
         word = _ZERO - word
         if word == _ZERO:
             high += _ONE
-    return _number(word, high, negative, -column.scale, -column.scale, column.salt)
+    return _number(word, high, negative, -column.scale, -column.scale)
+
+
+@kernel
+def canonicals(rows: Any, column: Any, out: Any) -> None:
+    """The canonical forms ``(rows, 3)`` of a column's numbers; those of nulls mean nothing."""
+    for i in range(rows.shape[0]):
+        out[i, 0], out[i, 1], out[i, 2] = canonical(rows[i], column)
+
+
+@kernel
+def code(row: Any, column: Any) -> Any:
+    """The code of one cell, which is not null."""
+    if column.kind == HASHED:
+        word, rest = row[column.first], row[column.first + 1]
+        return word ^ column.salt[0], rest ^ column.salt[1]
+    low, high, form = canonical(row, column)
+    return _hash(low, high, form, column.salt)
 
 
 @kernel

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from holdfast.model.concealment import SecretRecord
 from holdfast.model.constraints import Row
 from holdfast.model.errors import UnknownTableError
 from holdfast.model.expectations import Standing
@@ -50,11 +51,12 @@ class Segment:
 @dataclass(frozen=True)
 class ColumnsRecord:
     """A table's columns: their names, their types in Spark's words, and the Arrow schema of the raw
-    rows as base64."""
+    rows as base64; whether keyed hashes are kept in place of the cells."""
 
     names: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
     arrow: str = ""
+    concealed: bool = field(default=False, metadata=ADDED)
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,6 @@ class EvidenceRecord:
     space: Form | None = None  # None: that the columns agree
     lookups: tuple[LookUp, ...] = field(default=(), metadata=ADDED)  # for batches
     lookups_at: int = field(default=0, metadata=ADDED)  # the rows when they were chosen
-
     sampled_at: int = field(default=0, metadata=ADDED)  # the rows when pairs were sampled
 
 
@@ -262,6 +263,7 @@ class Commit(Header):
     seconds: dict[str, dict[str, float]] = field(default_factory=dict)  # by table, by stage
     values_seconds: dict[str, float] = field(default_factory=dict)
     expectations: tuple[Standing, ...] = field(default=(), metadata=ADDED)
+    secret: SecretRecord | None = field(default=None, metadata=ADDED)  # None: values are kept
     tuples: TuplesRecord | None = field(default=None, metadata=ADDED)  # counted for expectations
     event: str | None = field(default=None, metadata=ADDED)  # what wrote it, where no batch did
 

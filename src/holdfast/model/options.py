@@ -45,6 +45,7 @@ class Options:
     index_quota: int = 8  # indexed columns in all, once every key is covered
     start: str = "full"  # or "sample": profile a sample, then apply the rest as inserts
     keep_rows: bool = True  # without raw rows witnesses are shown by row id
+    keep_values: bool = True  # or keyed hashes in place of all cells, and no raw rows either
 
     def __post_init__(self) -> None:
         named = self.kinds.split(",") if isinstance(self.kinds, str) else self.kinds
@@ -53,6 +54,8 @@ class Options:
         object.__setattr__(self, "named", tuple(given))
         columns = self.columns.split(",") if isinstance(self.columns, str) else self.columns
         object.__setattr__(self, "columns", tuple(column.strip() for column in columns))
+        if not self.keep_values:
+            object.__setattr__(self, "keep_rows", False)
         if self.nulls not in ("equal", "unequal"):
             raise InputError(f"nulls can be 'equal' or 'unequal', not {self.nulls!r}")
         if self.start not in ("full", "sample"):

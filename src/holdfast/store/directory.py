@@ -40,7 +40,12 @@ T = TypeVar("T")
 _log = logging.getLogger("holdfast")
 
 FORMAT = 2
-_OLDEST_FORMAT = 2
+"""The format of a profile, unless it needs a later one."""
+
+CONCEALED = 3
+"""The format of a profile that keeps no values: who does not know it would add rows with theirs."""
+
+_OLDEST_FORMAT, _NEWEST_FORMAT = FORMAT, CONCEALED
 _RETRIES = 20
 
 # A path object has made one slash of two. A letter alone is no scheme but a drive.
@@ -125,6 +130,12 @@ class Store:
         except BaseException:
             storage.remove_unfinished(missing, begun)
             raise
+
+    def require(self, number: int) -> None:
+        """Let nobody read this profile who does not know a format; before its first version."""
+        if _check_format(self.storage) < number:
+            with files.disk_errors(self.path):
+                _write_marker(self.storage, number)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Store:
@@ -376,7 +387,8 @@ def storage_at(path: str | os.PathLike[str]) -> Storage:
     return Disk(os.path.abspath(local_path(path)))
 
 
-def _check_format(storage: Storage) -> None:
+def _check_format(storage: Storage) -> int:
+    """The format of a profile, which is one that can be read."""
     root = storage.path
     marker = f"{root}/{MARKER}"
     try:
@@ -395,19 +407,20 @@ def _check_format(storage: Storage) -> None:
             f"{marker}: this file is damaged. Restore it from a copy, or rebuild the profile: "
             "holdfast profile SOURCE... --into NEW_DIRECTORY"
         ) from error
-    if number > FORMAT:
+    if number > _NEWEST_FORMAT:
         raise StoreError(
-            f"{marker}: written by a newer Holdfast (format {number}, this one reads {FORMAT}): "
-            "upgrade holdfast."
+            f"{marker}: written by a newer Holdfast (format {number}, this one reads "
+            f"{_NEWEST_FORMAT}): upgrade holdfast."
         )
     if number < _OLDEST_FORMAT:
         raise StoreError(
-            f"{marker}: written by an older Holdfast (format {number}, this one reads {FORMAT}): "
-            "rebuild it: holdfast profile SOURCE... --into NEW_DIRECTORY"
+            f"{marker}: written by an older Holdfast (format {number}, this one reads "
+            f"{_OLDEST_FORMAT}): rebuild it: holdfast profile SOURCE... --into NEW_DIRECTORY"
         )
+    return number
 
 
-def _write_marker(storage: Storage) -> None:
+def _write_marker(storage: Storage, number: int = FORMAT) -> None:
     # Imported here because it takes longer than the whole store, and only this needs it.
     import importlib.metadata
 
@@ -416,7 +429,7 @@ def _write_marker(storage: Storage) -> None:
     except importlib.metadata.PackageNotFoundError:
         version = "unknown"
     content = {
-        "format": FORMAT,
+        "format": number,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "holdfast": version,
     }

@@ -31,11 +31,13 @@ clock = time.monotonic
 
 @dataclass(frozen=True)
 class Destination:
-    """Where a run writes its files: the profile, and the beginning of their names."""
+    """Where a run writes its files: the profile, and the beginning of their names; and what it
+    keeps of the rows."""
 
     root: str
     prefix: str
     keep_rows: bool = True
+    key: bytes | None = field(default=None, repr=False)  # what cells are concealed with, if at all
 
 
 @dataclass
@@ -49,6 +51,7 @@ class Run:
     progress: Progress
     seconds: dict[str, float] = field(default_factory=dict)
     device: str | None = None  # what to count pairs with; None: what the options say
+    key: bytes | None = field(default=None, repr=False)  # what cells are concealed with, if at all
 
     def __post_init__(self) -> None:
         """Tasks must see what this run writes. On an object store they find out when they read it,
@@ -60,7 +63,7 @@ class Run:
     @property
     def destination(self) -> Destination:
         """Where this run writes."""
-        return Destination(self.store.path, self.lease.pattern, self.options.keep_rows)
+        return Destination(self.store.path, self.lease.pattern, self.options.keep_rows, self.key)
 
     @cached_property
     def time(self) -> Time:

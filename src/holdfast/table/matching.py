@@ -192,6 +192,8 @@ def _refusal(view: View, table: str, request: Requests, row: int, why: str) -> B
             break
         at -= segment.rows
     shown = _shown(view, request.own, segment.base + at, request.segments)
+    if segment.raw is None:  # the number of a row that is in no table would tell nothing
+        shown = f"row {row + 1:,} of {request.rows:,}"
     return BatchError(f"{request.label}: table {table!r}: this {request.what} {why}: {shown}")
 
 

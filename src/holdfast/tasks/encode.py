@@ -25,6 +25,7 @@ a nested value compare like columns, nulls included; the order of a map's entrie
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +38,8 @@ from holdfast.kernels import encode as kernels
 
 Words = NDArray[np.int64]
 Nulls = NDArray[np.bool_]
+Hashing = Callable[[NDArray[Any], NDArray[Any], Words, Words], None]
+"""A kernel that hashes bytes into two words, as :func:`kernels.bytes_words` does."""
 
 _MONTH_INTERVAL = 21  # Arrow's id; PyArrow has no class for year-month intervals
 _ROOM = 7  # bytes that a word read at the last byte of a row covers beyond it
@@ -121,7 +124,7 @@ def encode(batch: pa.RecordBatch, layout: Layout) -> Words:
     widths = tuple(_width(field.name, field.type) for field in batch.schema)
     if widths != layout.widths:
         raise ValueError(f"a batch of widths {widths} does not fit the layout {layout.widths}")
-    batch = _readable(batch)
+    batch = readable(batch)
     words = np.zeros((layout.total, batch.num_rows), np.int64)
     with np.errstate(over="ignore"):
         for c, (offset, width) in enumerate(zip(layout.offsets, layout.widths, strict=True)):
@@ -182,7 +185,7 @@ def _parts(column: str, type_: pa.DataType) -> list[pa.DataType]:
     raise UnsupportedType(column, type_)
 
 
-def _readable(batch: pa.RecordBatch) -> pa.RecordBatch:
+def readable(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Year-month intervals seen as the integers they are: PyArrow cannot wrap their arrays."""
     schema = pa.schema([_readable_field(field) for field in batch.schema])
     if schema.types == batch.schema.types:
@@ -227,7 +230,7 @@ def _fill(array: pa.Array, words: Words, mask: Words, bit: int) -> None:
         pairs = _values(array, np.dtype(("i8", 2)))  # (months and days, nanoseconds)
         words[:] = pairs.T[::-1]
     elif _bytes(type_):
-        _fill_bytes(array, words)
+        hash_bytes(array, words, kernels.bytes_words)
     elif at.is_struct(type_):
         _absorb([array.field(i) for i in range(type_.num_fields)], words)
     elif at.is_map(type_):
@@ -237,13 +240,14 @@ def _fill(array: pa.Array, words: Words, mask: Words, bit: int) -> None:
         kernels.map_words(starts - starts[0], entries, words)
     elif at.is_nested(type_):
         starts = _starts(array)
-        parts, nulls = _part(_between(array.values, starts))
+        parts, nulls = words_of(_between(array.values, starts))
         kernels.list_words(starts - starts[0], parts, nulls, words)
     if array.null_count:
-        kernels.mark_nulls(_nulls(array), words, mask, bit)
+        kernels.mark_nulls(nulls_of(array), words, mask, bit)
 
 
-def _fill_bytes(array: pa.Array, words: Words) -> None:
+def hash_bytes(array: pa.Array, words: Words, hashing: Hashing) -> None:
+    """Write the hashes of texts or binaries, two words each; those of nulls mean nothing."""
     type_ = array.type
     if at.is_string_view(type_) or at.is_binary_view(type_):
         array = array.cast(pa.large_binary())
@@ -260,28 +264,28 @@ def _fill_bytes(array: pa.Array, words: Words) -> None:
     # A word is read at every position, also at the last byte of a row: the rows that end too
     # near the end of the buffer are hashed from a copy with room behind it.
     near = int(np.searchsorted(offsets[1:], data.size - _ROOM, side="right"))
-    _hash_bytes(data, offsets[: near + 1], words[:, :near])
+    _hash_bytes(data, offsets[: near + 1], words[:, :near], hashing)
     if near < len(array):
         first = offsets[near]
         copy = np.append(data[first : offsets[-1]], np.zeros(_ROOM, np.uint8))
-        _hash_bytes(copy, offsets[near:] - first, words[:, near:])
+        _hash_bytes(copy, offsets[near:] - first, words[:, near:], hashing)
 
 
-def _hash_bytes(data: NDArray[Any], offsets: NDArray[Any], words: Words) -> None:
+def _hash_bytes(data: NDArray[Any], offsets: NDArray[Any], words: Words, hashing: Hashing) -> None:
     if words.shape[1]:
         eights = np.ndarray((data.size - _ROOM,), np.uint64, data.data, strides=(1,))
-        kernels.bytes_words(eights, offsets, words[0], words[1])
+        hashing(eights, offsets, words[0], words[1])
 
 
 def _absorb(fields: list[pa.Array], words: Words) -> None:
     """Hash the fields of structs (or the key and value of entries), row by row."""
     for field in fields:
-        kernels.absorb_field(*_part(field), words)
+        kernels.absorb_field(*words_of(field), words)
     kernels.finish_struct(len(fields), words)
 
 
-def _part(array: pa.Array) -> tuple[Words, Nulls]:
-    """The words of a part of nested values, and which are null."""
+def words_of(array: pa.Array) -> tuple[Words, Nulls]:
+    """The words of a column, or of a part of nested values, and which are null."""
     words = np.zeros((_width("", array.type), len(array)), np.int64)
     mask = np.zeros(len(array), np.int64)
     _fill(array, words, mask, 0)
@@ -303,7 +307,8 @@ def _between(parts: pa.Array, starts: Words) -> pa.Array:
     return parts.slice(int(starts[0]), int(starts[-1] - starts[0]))
 
 
-def _nulls(array: pa.Array) -> Nulls:
+def nulls_of(array: pa.Array) -> Nulls:
+    """Which cells of an array are null."""
     if at.is_null(array.type):
         return np.ones(len(array), np.bool_)
     return ~_bits(array.buffers()[0], array.offset, len(array))

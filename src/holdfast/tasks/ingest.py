@@ -21,6 +21,7 @@ from holdfast.kernels import evidence, index
 from holdfast.model import thresholds
 from holdfast.tasks import encode, text
 from holdfast.tasks.columns import Collected
+from holdfast.tasks.concealing import Concealing, concealed, concealed_schema
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
@@ -60,6 +61,7 @@ class Ingest:
     corrupt: bool = False  # two more columns: the text of unreadable records, and their origin
     order: tuple[int, ...] = ()  # where the file's columns go, if not in the table's order
     guessed: bool = False  # the types were inferred from a sample: report what would fit instead
+    concealing: Concealing | None = None  # None: cells are kept as they are
 
 
 @dataclass(frozen=True)
@@ -323,7 +325,8 @@ class _Writer:
     def __init__(self, spec: Ingest) -> None:
         self._spec = spec
         self._root = Path(spec.root)
-        self._layout = encode.layout(spec.schema)
+        self._schema = concealed_schema(spec.schema) if spec.concealing else spec.schema
+        self._layout = encode.layout(self._schema)
         self._shape = evidence.shape(list(self._layout.widths), True)
         self._closed = False
         self.written = 0
@@ -338,7 +341,7 @@ class _Writer:
         self._rows = 0
         self._raw: RawRows | None = None
         self._sketches = Sketches(self._shape) if self._spec.sketches else None
-        self._columns = Collected(self._spec.schema, self._spec.keep_raw)
+        self._columns = Collected(self._schema, self._spec.keep_raw)
 
     def abandon(self) -> None:
         """Something was wrong with the data: write no more."""
@@ -350,6 +353,9 @@ class _Writer:
         while batch.num_rows and not self._closed:
             piece = batch.slice(0, min(most - self._rows, at_once))
             batch = batch.slice(piece.num_rows)
+            if self._spec.concealing:
+                # From here on nothing knows the values.
+                piece = concealed(piece, self._spec.concealing)
             words = encode.encode(piece, self._layout).view(np.uint64)
             # Fresh memory costs more than anything done with it here: one matrix grows in place.
             self._words.resize((self._rows + piece.num_rows, len(words)), refcheck=False)
@@ -379,7 +385,7 @@ class _Writer:
 
     def _write_raw(self, piece: pa.RecordBatch) -> None:
         if self._raw is None:
-            self._raw = RawRows(self._root, self._spec.prefix, self._spec.schema)
+            self._raw = RawRows(self._root, self._spec.prefix, self._schema)
         self._raw.add(piece)
 
     def _finish(self) -> TaskResult:

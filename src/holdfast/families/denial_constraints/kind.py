@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from holdfast.table.state import Table
 
 
+log = logging.getLogger("holdfast")
+
+
 class DenialConstraints(Kind):
     """Minimal denial constraints over two rows, one of two mirror images. Most hold by accident, so
     that they are looked for when they are named, and none of them stops a batch."""
@@ -56,7 +60,12 @@ class DenialConstraints(Kind):
         return Need(chosen(run, table), (KEY,), Limits(keys=run.options.max_predicates))
 
     def expect(self, options: Options, tables: Mapping[str, Sequence[str]]) -> None:
-        """Every column that is named is one of a table's."""
+        """Every column that is named is one of a table's. Without values there is no order."""
+        if not options.keep_values:
+            log.warning(
+                "a profile without values knows no order: denial constraints compare by = and != "
+                "alone"
+            )
         known = {name for columns in tables.values() for name in columns}
         known |= {f"{table}.{name}" for table, columns in tables.items() for name in columns}
         for each in options.columns:

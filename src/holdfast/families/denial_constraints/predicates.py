@@ -22,7 +22,6 @@ from holdfast.model.constraints import (
 )
 from holdfast.model.errors import InputError
 from holdfast.model.names import listed, quoted
-from holdfast.tasks.values import family
 
 _ROWS = {BOTH: ("t", "s"), FIRST: ("t", "t"), SECOND: ("s", "s")}
 
@@ -137,12 +136,17 @@ def _expect_comparable(
     constraint: DenialConstraint, columns: Columns, wanted: Mapping[tuple[int, int, int], bool]
 ) -> None:
     for (left, right, _), ordered in wanted.items():
-        kinds = [family(columns.types[c], columns.schema.field(c).type) for c in (left, right)]
+        kinds = [columns.family(c) for c in (left, right)]
         if kinds[0] != kinds[1]:
             raise InputError(
                 f"{constraint}: column {quoted(columns.names[left])} has values of the kind "
                 f"{kinds[0]} and {quoted(columns.names[right])} of the kind {kinds[1]}, which are "
                 "never equal"
+            )
+        if ordered and columns.concealed:
+            raise InputError(
+                f"{constraint}: column {quoted(columns.names[left])} has no order, because the "
+                "profile keeps no values; rules can compare by = and != alone"
             )
         if ordered and kinds[0] not in WITH_ORDER:
             raise InputError(

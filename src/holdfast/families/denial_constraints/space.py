@@ -1,10 +1,10 @@
 """Which predicates a table's denial constraints are made of.
 
 Every column is compared with itself: by order where its type is a number, a date or a timestamp, by
-equality elsewhere, or not at all. Two columns are compared with each other, in two rows and in one,
-where they are of one family of types and share enough of their values (IncDC, section 3). The
-choice is made at the first profile and stored: one that followed the data would make a kept profile
-differ from a fresh one.
+equality elsewhere and where values are not kept, or not at all. Two columns are compared with each
+other, in two rows and in one, where they are of one family of types and share enough of their
+values (IncDC, section 3). The choice is made at the first profile and stored: one that followed the
+data would make a kept profile differ from a fresh one.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from holdfast.table.placement import parts
 from holdfast.table.state import Table
 from holdfast.tasks.overlap import Overlap, overlap
 from holdfast.tasks.runner import Call
-from holdfast.tasks.values import Attribute, Cells, family
+from holdfast.tasks.values import Attribute, Cells
 
 _OPERATORS = {ORDERED: ORDER, BY_EQUALITY: EQUALITY}
 
@@ -71,7 +71,13 @@ def ways(table: str, columns: Columns, choice: Choice) -> tuple[str, ...]:
         columns.position(name, table)
     out = []
     for name, type_, kind in zip(columns.names, columns.types, _families(columns), strict=True):
-        way = choice.ways.get(name, ORDERED if kind in BY_ORDER else BY_EQUALITY)
+        in_order = kind in BY_ORDER and not columns.concealed
+        way = choice.ways.get(name, ORDERED if in_order else BY_EQUALITY)
+        if way == ORDERED and columns.concealed:
+            raise InputError(
+                f"column {name!r} of table {table!r} has no order, because the profile keeps no "
+                f"values; choose {BY_EQUALITY} or {OFF}"
+            )
         if way == ORDERED and kind not in WITH_ORDER:
             raise InputError(
                 f"column {name!r} of table {table!r} is of type {type_}, which has no order; "
@@ -173,6 +179,4 @@ def space(
 
 
 def _families(columns: Columns) -> list[str]:
-    return [
-        family(name, each.type) for name, each in zip(columns.types, columns.schema, strict=True)
-    ]
+    return [columns.family(place) for place in range(len(columns.names))]

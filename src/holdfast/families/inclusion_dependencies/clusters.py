@@ -24,7 +24,6 @@ from holdfast.model.commits import ValueRun
 from holdfast.model.constraints import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
-from holdfast.tasks.values import family
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -50,7 +49,7 @@ class Inclusion:
         for table, columns in tables.items():
             for c, name in enumerate(columns.names):
                 attributes.append(Attribute(table, name))
-                families.append(family(columns.types[c], columns.schema.field(c).type))
+                families.append(columns.family(c))
         return _without_values(tuple(attributes), tuple(families))
 
     @property

@@ -163,10 +163,7 @@ def _columns(version: Version, side: tuple[Attribute, ...]) -> Columns:
 
 
 def _family(columns: Columns, attribute: Attribute) -> str:
-    from holdfast.tasks.values import family
-
-    place = columns.position(attribute.column, attribute.table)
-    return family(columns.types[place], columns.schema.field(place).type)
+    return columns.family(columns.position(attribute.column, attribute.table))
 
 
 def _cells(question: Question, side: tuple[Attribute, ...]) -> Cells:

@@ -27,7 +27,7 @@ from holdfast.table.placement import shares
 from holdfast.tasks import values as tasks
 from holdfast.tasks.encode import layout
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.values import Cells, cut, family
+from holdfast.tasks.values import Cells, cut
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -108,11 +108,7 @@ class Search:
         """Rows seen as tuples, one attribute for each side, with its number."""
         schema = rows.table.columns.schema
         attributes = tuple(
-            tasks.Attribute(
-                number,
-                columns,
-                tuple(family(rows.table.columns.types[c], schema.field(c).type) for c in columns),
-            )
+            tasks.Attribute(number, columns, tuple(map(rows.table.columns.family, columns)))
             for number, (_, columns) in sides
         )
         widths = layout(schema).widths
