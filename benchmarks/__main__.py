@@ -14,7 +14,7 @@ STAGES = (
     "encode", "evidence", "keys", "skew", "agree", "dependencies", "denials", "lookups", "values",
     "rank", "session",
 )  # fmt: skip
-ASKED = ("gpu", "exchange")
+ASKED = ("gpu", "exchange", "store")
 """Stages that run only when named: they need what few machines have, or were run for a decision."""
 
 

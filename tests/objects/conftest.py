@@ -42,7 +42,6 @@ def proxy(server: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
         monkeypatch.setenv(name, value)
     yield proxy
     proxy.close()
-    objects._store.cache_clear()
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Literal
 
-USER, SECRET = "holdfast", "a-secret-of-the-tests"
+USER, SECRET = "somebody-who-tests", "a-secret-of-the-tests"
 BUCKET = "profiles"
 INSTALLED = Path(__file__).parents[2] / ".venv-store" / "bin" / "minio"
 

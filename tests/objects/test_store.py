@@ -287,7 +287,7 @@ def test_every_kind_of_store_can_be_addressed(address: str) -> None:
     there = objects.address(address)
     assert there is not None
     assert there.key == "p"
-    assert objects._store.__wrapped__(there.bucket, 0, 1.0, False) is not None
+    assert objects._store.__wrapped__(there.bucket, 0, 1.0, ()) is not None
 
 
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:

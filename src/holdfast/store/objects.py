@@ -113,6 +113,7 @@ class Objects:
                 raise
         except ConnectionError as error:
             self._decide(name, data, error)
+        self._remembered(name, data)
 
     def _decide(self, name: str, data: bytes, error: ConnectionError) -> None:
         """Nobody answered: the object may be there, or come to be there while a server still has

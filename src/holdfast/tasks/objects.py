@@ -39,7 +39,8 @@ _PARTS = 4
 """Parts of a file that are sent at the same time: each is in memory meanwhile."""
 
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z0-9]+):/+([^/]+)(?:/+(.*))?", re.DOTALL)
-_HTTP_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+_VARIABLES = ("AWS_", "GOOGLE_", "AZURE_")
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
 _CHARS = 300
 """Of what a store says of an error."""
 
@@ -188,10 +189,20 @@ def patience() -> float:
     return float(os.environ.get(PATIENCE) or _PATIENCE_S)
 
 
+def _environment() -> tuple[tuple[str, str], ...]:
+    """What a store is reached by, which may change while a process lives."""
+    return tuple((k, v) for k, v in os.environ.items() if k.startswith(_VARIABLES))
+
+
 @lru_cache(maxsize=64)
-def _store(bucket: str, _process: int, seconds: float, http: bool) -> Any:
+def _store(
+    bucket: str, _process: int, seconds: float, environment: tuple[tuple[str, str], ...]
+) -> Any:
     """The connections of this process to a bucket; one that was forked has none of its parent's."""
     from obstore.store import from_url
+
+    endpoints = (value for name, value in environment if name in _ENDPOINTS)
+    http = any(value.startswith("http://") for value in endpoints)
 
     return from_url(
         bucket,
@@ -218,9 +229,8 @@ def _errors(path: str | PurePath) -> Iterator[tuple[Any, Any, str]]:
             f"{shown(path)}: a profile on an object store needs obstore, and there is none "
             f"({missing}); install it with: pip install 'holdfast[object]', where tasks run, too"
         ) from missing
-    http = any(os.environ.get(name, "").startswith("http://") for name in _HTTP_ENDPOINTS)
     try:
-        yield obstore, _store(there.bucket, os.getpid(), patience(), http), there.key
+        yield obstore, _store(there.bucket, os.getpid(), patience(), _environment()), there.key
     # What the library says may have a signed address in it: the cause stays out of the chain.
     except FileNotFoundError:
         raise _error(FileNotFoundError, errno.ENOENT, path) from None
