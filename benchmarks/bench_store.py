@@ -116,7 +116,7 @@ def _batches(profiles: dict[str, Profile], folder: Path, path: Path) -> dict[str
         }
         for what, (kind, file, key) in files.items():
             for name, profile in profiles.items():
-                taken = timed(profile, **{kind: file}, row_key=key)
+                taken = timed(profile, TABLE, **{kind: file}, row_key=key)
                 times.setdefault(what, {}).setdefault(name, []).append(taken)
     medians = {}
     for what, each in times.items():

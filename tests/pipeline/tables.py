@@ -131,6 +131,8 @@ def text_input(
 class Shop:
     """A profile of one table, in process."""
 
+    secret: bytes | None = None
+
     def __init__(
         self,
         path: Path,
