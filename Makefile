@@ -110,6 +110,7 @@ format: $(READY)
 # A million tax records, also counted: half an hour.
 bench-long: $(READY)
 	$(call WITH_JAVA,.venv) python -m benchmarks.bench_denials long
+	$(call WITH_JAVA,.venv) python -m benchmarks.bench_tables long
 
 bench: $(READY)
 	$(call WITH_JAVA,.venv) python -m benchmarks

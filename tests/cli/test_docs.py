@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 
 from holdfast.cli import app
@@ -65,6 +64,7 @@ from holdfast.model.limits import Limits
 from holdfast.model.ranking import Grain, Ranked, Stability
 from holdfast.report import forms
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
+from tests.shared import overlaps
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 EVERYWHERE = "Options of every command"
@@ -151,7 +151,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
         {"lines": Changes("lines", 4, "2026-11-15", True, 20, 0, 0, 3020)}, changes.seconds
     )
     city, other = Attribute("orders", "city"), Attribute("geo.places", "city")
-    shared = Shared((city, other), ("text", "text"), np.array([[10, 10], [10, 40]]))
+    shared = Shared((city, other), ("text", "text"), overlaps([[10, 10], [10, 40]]))
     tables = {
         "orders": Facts((Key("orders", ("id",)),), {"city": "string"}, 1000),
         "geo.places": Facts((Key("geo.places", ("city",)),), {"city": "string"}, 40),

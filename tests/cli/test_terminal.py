@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
@@ -24,6 +23,7 @@ from holdfast.report import terminal
 from holdfast.report.snapshot import Snapshot
 from tests.cli.conftest import Run, write
 from tests.cli.test_report import OPTIONS, Screen, changes, row, snapshot, table
+from tests.shared import overlaps
 
 ORDERS = "id,customer_id\n1,7\n2,7\n3,8\n4,9\n"
 CUSTOMERS = "id,name\n7,Ann\n8,Bob\n9,Cid\n10,Dan\n"
@@ -198,14 +198,14 @@ def test_what_is_left_of_an_inclusion_that_breaks(shop: Path, run: Run, tmp_path
 
 def test_what_is_left_where_nothing_is() -> None:
     a, b = Attribute("t", "a"), Attribute("u", "b")
-    emptied = Shared((a, b), ("text", "text"), np.array([[0, 0], [0, 3]]))
+    emptied = Shared((a, b), ("text", "text"), overlaps([[0, 0], [0, 3]]))
     assert emptied.lost(InclusionDependency((a,), (b,))).coverage is None
     assert emptied.lost(InclusionDependency((a, a), (b, b))).coverage is None
 
 
 def test_partial_foreign_keys_have_their_coverage(screen: Screen) -> None:
     a, b = Attribute("orders", "customer_id"), Attribute("customers", "id")
-    shared = Shared((a, b), ("number", "number"), np.array([[10_000, 9_999], [9_999, 20_000]]))
+    shared = Shared((a, b), ("number", "number"), overlaps([[10_000, 9_999], [9_999, 20_000]]))
     facts = {
         "orders": Facts((), {"customer_id": "bigint"}, 20_000),
         "customers": Facts((Key("customers", ("id",)),), {"id": "bigint"}, 20_000),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from holdfast.export import contract_of
@@ -17,6 +16,7 @@ from holdfast.model.constraints import Attribute, DenialConstraint, FunctionalDe
 from holdfast.model.errors import UnknownTableError
 from holdfast.model.grammar import parse
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+from tests.shared import overlaps
 
 COLUMNS = ("id", "customer_id", "zip", "city", "planet", "paid")
 TYPES = ("bigint", "bigint", "string", "string", "string", "bigint")
@@ -71,7 +71,7 @@ def snapshot() -> Snapshot:
         Attribute("customers", "customer_id"),
         Attribute("customers", "age"),
     )
-    values = np.array([[3, 3, 1], [3, 4, 2], [1, 2, 2]])
+    values = overlaps([[3, 3, 1], [3, 4, 2], [1, 2, 2]])
     facts = {
         each.name: Facts(each.keys, dict(zip(each.columns, each.types, strict=True)), each.rows)
         for each in (ORDERS, CUSTOMERS)

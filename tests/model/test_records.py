@@ -20,6 +20,7 @@ from holdfast.model.commits import (
     SourceRecord,
     Summary,
     TableRecord,
+    Tables,
     ValueRun,
 )
 from holdfast.model.comparisons import AGREEMENTS
@@ -49,10 +50,10 @@ TABLE = TableRecord(
     {"keys": 2},
 )
 VALUES = InclusionRecord(
-    (("t", "a"), ("t", "b")),
-    ("number", "text"),
     (ValueRun(("data/v", None), 7),),
-    {"clusters": ("data/c",)},
+    (ValueRun(("data/i",), 2),),
+    (ValueRun(("data/c",), 3),),
+    {"distinct": ("data/d",)},
 )
 COMMIT = Commit(
     version=2,
@@ -64,20 +65,40 @@ COMMIT = Commit(
     keep=("data/s",),
     batches=BlockRecord("data/b", 1),
     options=Options(kinds="keys", max_columns=3),
-    tables={"t": TABLE},
+    dropped=("data/o",),
+    tables=Tables({"t": "data/t"}),
     inclusion=VALUES,
     changes={"table": "t"},
     seconds={"t": {"read": 0.5}},
 )
 
 
-def form() -> Any:
-    return json.loads(json.dumps(to_form(COMMIT)))
+def form(record: Any = COMMIT) -> Any:
+    return json.loads(json.dumps(to_form(record)))
 
 
 def test_a_commit_comes_back() -> None:
     assert from_form(Commit, form()) == COMMIT
-    assert from_form(Commit, json.loads(json.dumps(to_form(Commit())))) == Commit()
+    assert from_form(Commit, form(Commit())) == Commit()
+    assert from_form(TableRecord, form(TABLE)) == TABLE
+
+
+def test_tables_are_read_when_they_are_asked_for() -> None:
+    read: list[str] = []
+
+    def manifest(path: str) -> TableRecord:
+        read.append(path)
+        return TABLE
+
+    tables = Tables({"t": "data/t", "u": "data/u"}, read=manifest)
+    changed = tables | {"u": TableRecord(rows=3), "v": TableRecord()}
+    assert (list(changed), len(changed), "v" in changed, "w" in changed) == (
+        ["t", "u", "v"], 3, True, False,
+    )  # fmt: skip
+    assert (changed["u"].rows, read) == (3, [])
+    assert (changed["t"], read) == (TABLE, ["data/t"])
+    with pytest.raises(ValueError, match="without a manifest: u, v"):
+        to_form(changed)
 
 
 def test_a_form_may_lack_what_was_added_to_its_record_later() -> None:
@@ -96,13 +117,13 @@ def test_a_part_of_a_commit_is_read_from_the_same_form() -> None:
     assert (header.version, header.files, header.batches) == (2, ("data/s",), COMMIT.batches)
     summary = from_form(Summary, form())
     assert (summary.version, summary.batch, summary.changes) == (2, COMMIT.batch, COMMIT.changes)
-    assert (summary.tables["t"].rows, summary.tables["t"].counts) == (9, {"keys": 2})
+    assert summary.tables == header.tables == COMMIT.tables
 
 
 def test_every_file_is_named() -> None:
     named = ["data/w", "data/d", "data/i", "data/r", "data/s", "data/t"]
     assert TABLE.data_files == named
-    assert VALUES.data_files == ["data/c", "data/v"]
+    assert VALUES.data_files == ["data/d", "data/v", "data/i", "data/c"]
 
 
 def places(value: Any) -> list[tuple[Any, ...]]:
@@ -122,10 +143,11 @@ THEIRS = ("changes", "duplicated", "space", "mode", "options")
 def test_anything_wrong_anywhere_is_a_form_error(wrong: Any) -> None:
     """Whatever stands in a place, the form is read as it stands or an error names the place."""
     refused: list[tuple[str, str]] = []
-    for place in places(form()):
+    every = [(each, place) for each in (COMMIT, TABLE) for place in places(form(each))]
+    for record, place in every:
         if not place or set(place) & set(THEIRS):
             continue
-        damaged = form()
+        damaged = form(record)
         inside = damaged
         for name in place[:-1]:
             inside = inside[name]
@@ -134,7 +156,7 @@ def test_anything_wrong_anywhere_is_a_form_error(wrong: Any) -> None:
         else:
             inside[place[-1]] = wrong
         try:
-            assert json.loads(json.dumps(to_form(from_form(Commit, damaged)))) == damaged
+            assert form(from_form(type(record), damaged)) == damaged
         except FormError as error:
             refused.append((str(place[0]), str(error)))
     assert len(refused) > 25
@@ -146,9 +168,10 @@ def test_anything_wrong_anywhere_is_a_form_error(wrong: Any) -> None:
     [
         (("version",), "2", "version is '2', not a whole number"),
         (("version",), True, "version is True, not a whole number"),
-        (("tables", "t", "segments", 0, "live"), None, "tables.t.segments[0].live is None, not"),
-        (("tables", "t", "repeated", 0), [1], r"tables.t.repeated[0] is [1], not a list of 2"),
-        (("tables", "t", "evidence", AGREEMENTS), [], "tables.t.evidence.agreement is [], not an"),
+        (("tables", "t"), 5, "tables cannot be read: the manifest of t is 5, not text"),
+        (("segments", 0, "live"), None, "segments[0].live is None, not"),
+        (("repeated", 0), [1], r"repeated[0] is [1], not a list of 2"),
+        (("evidence", AGREEMENTS), [], "evidence.agreement is [], not an"),
         (("batch",), {"table": "t"}, "batch.id is missing"),
         (("options",), {}, "options.kinds is missing"),
         (("options", "nulls"), "some", "options cannot be read: nulls can be 'equal' or"),
@@ -156,11 +179,12 @@ def test_anything_wrong_anywhere_is_a_form_error(wrong: Any) -> None:
     ],
 )
 def test_the_error_says_where_and_what(place: tuple[Any, ...], wrong: Any, said: str) -> None:
-    damaged = form()
+    record = COMMIT if place[0] in form() else TABLE
+    damaged = form(record)
     inside = damaged
     for name in place[:-1]:
         inside = inside[name]
     inside[place[-1]] = wrong
     with pytest.raises(FormError) as caught:
-        from_form(Commit, damaged)
+        from_form(type(record), damaged)
     assert str(caught.value).startswith(said)

@@ -12,7 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -27,7 +27,7 @@ from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import bitsets, evidence
 from holdfast.model.changes import Changes, Verification
-from holdfast.model.commits import Commit
+from holdfast.model.commits import Commit, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.options import Options
@@ -296,9 +296,18 @@ def rewrite(
     copies = {name: array.copy() for name, array in arrays.items()}
     change(copies)
     with store.writing() as lease:
-        form = json.dumps(to_form(store.read()))
         made = write_arrays(Path(store.path), lease.new_path("changed", "arrow"), copies, **facts)
-        store.publish(from_form(Commit, json.loads(form.replace(relative, made))), lease)
+
+        def renamed(kind: Any, value: Any) -> Any:
+            return from_form(kind, json.loads(json.dumps(to_form(value)).replace(relative, made)))
+
+        commit = store.read()
+        changed = {
+            name: renamed(TableRecord, each)
+            for name, each in commit.tables.items()
+            if relative in each.data_files
+        }
+        store.publish(replace(renamed(Commit, commit), tables=commit.tables | changed), lease)
     return made
 
 

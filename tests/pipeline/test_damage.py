@@ -18,6 +18,7 @@ from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
+from holdfast.store.files import is_kept
 from holdfast.tasks.runner import InProcess
 from holdfast.tasks.segments import map_arrays
 from tests.pipeline.tables import KINDS, Shop, folder, row_input, small_limits
@@ -55,10 +56,11 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
         flow.apply(runner, store, "t", flow.Batch(**changes), no_progress)
         more = flow.Batch(inserts=row_input(2, [(50, 50)]), batch_id="more")
         flow.apply(runner, store, "others", more, no_progress)
-        kinds = {name.split("/")[1].split("-")[0] for name in store.read().files}
+        kinds = {name.split("/")[1].split("-")[0] for name in store.files()}
         assert kinds == {
             "words", "raw", "index", "dead", "sets", "non_keys", "cover", "evidence", "agree",
-            "recount", "values", "clusters", "inclusions", "tuples",
+            "recount", "values", "attributes", "distinct", "clusters", "inclusions", "tuples",
+            "table",
         }  # fmt: skip
     return path
 
@@ -176,8 +178,8 @@ def test_verify_checks_every_file(profile: Path, tmp_path: Path) -> None:
     shutil.copytree(profile, tmp_path / "p")
     store = Store.open(tmp_path / "p")
     files = sorted((tmp_path / "p" / "data").iterdir())
-    named = {name for version in (1, 2, 3) for name in store.read(version).keep}
-    assert {f"data/{file.name}" for file in files} == named | set(store.read().files)
+    named = {name for version in (1, 2, 3) for name in store.files(version) if is_kept(name)}
+    assert {f"data/{file.name}" for file in files} == named | store.files()
     for file in files:
         content = bytearray(file.read_bytes())
         content[len(content) // 3] ^= 4

@@ -162,12 +162,13 @@ def test_only_files_that_are_needed_stay(tmp_path: Path) -> None:
         shop = Shop(tmp_path / "p", 5, start(), WAYS["counted"])
         walked(shop, 9)
         store = shop.store
-        last = set(store.read().files)
-        kept = {name for version in store.versions() for name in store.read(version).keep}
+        last = store.files()
+        named = {name for version in store.versions() for name in store.files(version)}
+        kept = set(filter(files.is_kept, named))
         there = {f"data/{file.name}" for file in Path(store.path, "data").iterdir()}
         assert there == last | kept
         kinds = {data.kind for name in kept - last if (data := data_name(name[5:]))}
-        assert kinds == {"sets", "non_keys", "recount"}
+        assert kinds == {"table", "sets", "non_keys", "recount", "distinct"}
 
 
 def test_looking_at_differences_imports_nothing_that_takes_long(tmp_path: Path) -> None:
@@ -251,6 +252,6 @@ def test_a_commit_flushes_only_what_it_wrote(
     run = shop.store.read().run
     runs = {data.run for name in flushed if (data := data_name(name))}
     assert runs == {run}
-    written = {name[5:] for name in shop.store.read().files if run in name}
+    written = {name[5:] for name in shop.store.files() if run in name}
     # A file that a task wrote may have been flushed under the name that it had then.
     assert written & {name for name in flushed if name.startswith(("sets-", "agree-", "recount-"))}

@@ -472,7 +472,11 @@ def keep(data: st.DataObject, options: Options, tasks: int, wide: bool, kinds: l
                 looked_up_rows=data.draw(st.sampled_from([0, 3, 1 << 17])),
                 small_run=2,
             )
-        varied(patch, merged_runs=data.draw(st.sampled_from([2, 3])))
+        varied(
+            patch,
+            merged_runs=data.draw(st.sampled_from([2, 3])),
+            overlap_cells=data.draw(st.sampled_from([1, 9, 1 << 20])),
+        )
         if wide:
             types = ["bigint"] * 8
             for i in range(8):

@@ -412,7 +412,7 @@ def test_rows_are_shown_by_their_numbers(hidden: Store) -> None:
 
 def test_who_does_not_know_such_profiles_does_not_open_them(hidden: Store) -> None:
     marker = json.loads((Path(hidden.path) / "holdfast.json").read_text())
-    assert marker["format"] == 3
+    assert marker["format"] == 5
 
 
 def test_types_of_a_batch_are_those_that_were_given(hidden: Store) -> None:

@@ -167,7 +167,7 @@ def test_it_is_tried_only_so_often(shop: Shop, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_file_that_is_just_missing(shop: Shop) -> None:
     """Nobody committed anything: the file is lost."""
-    (keys,) = [name for name in shop.store.read().files if name.startswith("data/sets-")]
+    (keys,) = [name for name in shop.store.files() if name.startswith("data/sets-")]
     Path(shop.store.file(keys)).unlink()
     with pytest.raises(StoreError, match=f"{keys}: this data file is missing.*holdfast profile"):
         Profile(shop.store).snapshot()

@@ -214,8 +214,8 @@ def test_another_writer_first_is_a_conflict_and_then_a_retry(shop: Together) -> 
         def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
             if not meanwhile:
                 meanwhile.append(1)
-                other = flow.Batch(inserts=shop.row_input("other", [(6,)]))
-                flow.apply(InProcess(), Store(path), "other", other, no_progress)
+                other = flow.Batch(inserts=shop.row_input("orders", [(6, 20)]))
+                flow.apply(InProcess(), Store(path), "orders", other, no_progress)
             return super().run(calls)
 
         def sharing(self, prefix: str) -> InProcess:
@@ -225,7 +225,7 @@ def test_another_writer_first_is_a_conflict_and_then_a_retry(shop: Together) -> 
         shop.together(batch, "x", runner=Overtaken())
     assert shop.together(batch, "x").version == 3
     shop.assert_exact(
-        {"orders": [*ORDERS, (4, 20)], "lines": [*LINES, (4, 1, 6)], "other": [(5,), (6,)]}
+        {"orders": [*ORDERS, (6, 20), (4, 20)], "lines": [*LINES, (4, 1, 6)], "other": [(5,)]}
     )
 
 

@@ -148,5 +148,7 @@ def test_a_count_of_duplicates(shop: Shop) -> None:
 
 def test_files_are_arrow(shop: Shop) -> None:
     """Nothing in the directory is executable, and plain Arrow reads all of it."""
-    for relative in shop.store.read().files:
+    for relative in shop.store.files():
+        if relative.endswith(".json"):
+            continue  # a manifest
         assert pa.ipc.open_file(shop.store.file(relative)).num_record_batches > 0

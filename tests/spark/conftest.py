@@ -89,6 +89,6 @@ def refused(
     assert "\tat " not in told
     assert profile._store.read() == before
     data, leases = Path(profile.path, "data"), Path(profile.path, "leases")
-    named = {name.removeprefix("data/") for name in profile._store.read().files}
+    named = {name.removeprefix("data/") for name in profile._store.files()}
     assert {path.name for path in data.iterdir()} >= named
     assert not list(leases.iterdir())

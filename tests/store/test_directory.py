@@ -15,7 +15,7 @@ import holdfast.store
 from holdfast.model.commits import Commit
 from holdfast.model.errors import ConflictError, StoreError
 from holdfast.model.records import to_form
-from holdfast.store import Store
+from holdfast.store import FORMAT, Store
 from holdfast.store.log import canonical
 from tests.store.versions import check_exact, commit, content, fill, says
 
@@ -51,7 +51,7 @@ def test_what_a_commit_says_comes_back_as_it_was(store: Store) -> None:
 
 def test_create_takes_an_empty_directory(tmp_path: Path) -> None:
     Store.create(tmp_path)
-    assert json.loads((tmp_path / "holdfast.json").read_text())["format"] == 2
+    assert json.loads((tmp_path / "holdfast.json").read_text())["format"] == FORMAT
 
 
 def test_create_makes_parents(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_open_says_what_is_wrong(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("marker", "says"),
     [
-        ('{"format": 4}', r"newer Holdfast \(format 4, this one reads 3\): upgrade holdfast"),
+        ('{"format": 6}', r"newer Holdfast \(format 6, this one reads 5\): upgrade holdfast"),
         ('{"format": 1}', r"older Holdfast.*holdfast profile SOURCE... --into NEW_DIRECTORY"),
         ('{"format": "1"}', "damaged"),
         ('{"created": 1}', "damaged"),

@@ -29,6 +29,7 @@ from holdfast.kernels import violations
 from holdfast.model.commits import SideRecord
 from holdfast.model.errors import InputError
 from holdfast.model.expectations import ExpectationChange, Quarantine
+from holdfast.model.lazily import Lazily
 from holdfast.store.run import Run
 from holdfast.table.batch import Batch, BatchIntake, change_rows, without
 from holdfast.table.change import RowChange, Rows
@@ -83,14 +84,14 @@ class _Found:
 
 
 def sifted(
-    run: Run, before: Expected, intakes: Mapping[str, BatchIntake], tables: Mapping[str, Table]
+    run: Run, before: Expected, intakes: Mapping[str, BatchIntake], tables: Lazily[Table]
 ) -> Sifted:
     """A batch without the rows that break rules whose severity is an error."""
     left_out: list[LeftOut] = []
     intakes = dict(intakes)
     while True:
         changes = change_rows(run, [(tables[name], each) for name, each in intakes.items()])
-        now = {**tables, **{each.after.name: each.after for each in changes}}
+        now = tables | {each.after.name: each.after for each in changes}
         with run.stage("expectations"):
             after = state.changed(run, before, changes, now)
         stopping = [

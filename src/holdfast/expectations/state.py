@@ -13,6 +13,7 @@ from holdfast.expectations.rules import Contained, Measure, OfPairs, OfRows, mea
 from holdfast.expectations.tuples import Tuples
 from holdfast.model.commits import Commit, TuplesRecord
 from holdfast.model.expectations import Expectation, Standing, Tally
+from holdfast.model.lazily import Lazily
 from holdfast.model.options import Options
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange, Rows
@@ -136,7 +137,7 @@ def _said(standing: Standing) -> str:
 def _measures(
     wanted: Sequence[Expectation], tables: Mapping[str, Table], options: Options
 ) -> tuple[Measure, ...]:
-    columns = {name: table.columns for name, table in tables.items()}
+    columns = Lazily(tables, lambda name: tables[name].columns)
     return tuple(measure(each.constraint, columns, options) for each in wanted)
 
 
@@ -187,19 +188,20 @@ def _expected(
     numbers: Mapping[int, int | None],
     tables: Mapping[str, Table],
 ) -> Expected:
-    rows = {name: table.rows for name, table in tables.items()}
     standings = tuple(
-        Standing(each, _tally(measures[place], counted, numbers.get(place), rows))
+        Standing(each, _tally(measures[place], counted, numbers.get(place), tables))
         for place, each in enumerate(wanted)
     )
     return Expected(standings, measures, counted)
 
 
-def _tally(rule: Measure, counted: Tuples, number: int | None, rows: Mapping[str, int]) -> Tally:
+def _tally(
+    rule: Measure, counted: Tuples, number: int | None, tables: Mapping[str, Table]
+) -> Tally:
     if isinstance(rule, Contained):
         left, reference = counted.side(rule.left), counted.reference(rule)
         return Tally(left.rows - reference.rows, left.distinct - reference.distinct, left.distinct)
-    size = rows[rule.table]
+    size = tables[rule.table].rows
     if isinstance(rule, OfRows):
         return Tally(number, number, size)
     if isinstance(rule, OfPairs):

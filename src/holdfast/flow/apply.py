@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from holdfast.flow.commits import commit
 from holdfast.input.row_input import Columns, expect_batch
 from holdfast.model import concealment
 from holdfast.model.changes import BatchChanges, Changes
-from holdfast.model.commits import BatchRecord, Commit
+from holdfast.model.commits import BatchRecord, Commit, Header
+from holdfast.model.errors import OvertakenError
 from holdfast.model.expectations import ExpectationChange
+from holdfast.model.lazily import Lazily
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run, about, watched
@@ -31,7 +33,6 @@ from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.runner import Runner
-from holdfast.tasks.segments import Segment
 
 
 def apply(
@@ -96,11 +97,9 @@ def apply_together(
             run = Run(runner, store, options, lease, progress, seconds, device, key)
         with run.stage("open"):
             before = {name: Known.load(store, version, name) for name in batches}
-            held = storage.load(store, version.inclusion) if version.inclusion else None
-        tables = {each: Table.stored(each, record) for each, record in version.tables.items()}
-        expected = Expected.stored(version, tables)
+            base = _Base.of(store, version)
         if quarantine is not None:
-            expect_possible(expected, [tables[name] for name in batches], quarantine)
+            expect_possible(base.expected, [base.tables[name] for name in batches], quarantine)
         with run.stage("read"):
             intakes = {
                 name: read_batch(runs[name], before[name].table, batch, quarantine is not None)
@@ -113,119 +112,174 @@ def apply_together(
                 # A check says the same as the batch itself: there is nothing left to be done.
                 return _applied_before(BatchChanges.from_stored(done.changes, families.makers()))
 
-        left = _sifted(run, expected, intakes, tables, quarantine)
-        steps, counts = _steps(run, runs, before, held, left.changes, tables)
-        with run.stage("witnesses"):
-            by_table = {
-                name: _changes(runs[name], step, batch_id, counts[name], version.version, dry_run)
-                for name, step in steps.items()
-            }
-            if expected:
-                now = {**tables, **{name: step.after.table for name, step in steps.items()}}
-                new = {each.after.name: each.added for each in left.changes}
-                rules = _expectations(run, expected, left.expected, new, now)
-                by_table = {n: replace(each, expectations=rules[n]) for n, each in by_table.items()}
-        if strict and families.breaks(BatchChanges(by_table)):
-            by_table = {
-                n: replace(each, applied=False, refused=True) for n, each in by_table.items()
-            }
-        if dry_run or next(iter(by_table.values())).refused:
-            return BatchChanges(by_table, seconds)
-        after = {name: step.after.compacted(runs[name]) for name, step in steps.items()}
-        inclusion = next(iter(steps.values())).values_after
-        if inclusion is not None:
-            inclusion = values.compacted(run, inclusion)
-        after_rules = state.compacted(run, left.expected)
-        with (
-            run.stage("commit"),
-            written(run, quarantine, left.left_out, expected, batches) as quarantined,
-        ):
-            run.progress("commit")
-            by_table = {n: replace(e, quarantined=quarantined.get(n)) for n, e in by_table.items()}
-            after = {name: each.saved(runs[name], before[name]) for name, each in after.items()}
+        left = _sifted(run, base, intakes, quarantine)
+        after, changed = _changed(runs, before, left.changes)
+        saved: dict[str, Known] = {}
+        while True:
+            steps = _steps(run, before, after, base, changed)
+            by_table = _told(run, runs, steps, base, left, batch_id, dry_run)
+            if strict and families.breaks(BatchChanges(by_table)):
+                by_table = {
+                    n: replace(each, applied=False, refused=True) for n, each in by_table.items()
+                }
+            if dry_run or next(iter(by_table.values())).refused:
+                return BatchChanges(by_table, seconds)
+            compacted = {} if saved else {n: e.compacted(runs[n]) for n, e in after.items()}
+            inclusion = next(iter(steps.values())).values_after
             if inclusion is not None:
-                inclusion = values.saved(run, inclusion, held)
-            by_table = {
-                n: replace(each, version=version.version + 1) for n, each in by_table.items()
-            }
-            changes = BatchChanges(by_table, seconds)
-            first, *rest = batches
-            said = Commit(
-                tables=version.tables,
-                batch=BatchRecord(first, batch_id, digest, tuple(rest)),
-                changes=changes.stored,
-                expectations=after_rules.standings,
-                tuples=after_rules.record,
-                secret=version.secret,
-            )
-            commit(run, after, inclusion, said)
+                inclusion = values.compacted(run, inclusion)
+            rules = state.compacted(run, left.expected)
+            try:
+                with (
+                    run.stage("commit"),
+                    written(run, quarantine, left.left_out, base.expected, batches) as quarantined,
+                ):
+                    run.progress("commit")
+                    saved = saved or {n: e.saved(runs[n], before[n]) for n, e in compacted.items()}
+                    if inclusion is not None:
+                        inclusion = values.saved(run, inclusion, base.values)
+                    number = base.version.version + 1
+                    by_table = {
+                        n: replace(each, quarantined=quarantined.get(n), version=number)
+                        for n, each in by_table.items()
+                    }
+                    changes = BatchChanges(by_table, seconds)
+                    first, *rest = batches
+                    said = Commit(
+                        tables=base.version.tables,
+                        batch=BatchRecord(first, batch_id, digest, tuple(rest)),
+                        changes=changes.stored,
+                        expectations=rules.standings,
+                        tuples=rules.record,
+                        secret=base.version.secret,
+                    )
+                    commit(run, saved, inclusion, said)
+                break
+            except OvertakenError:
+                if quarantine is not None or not _apart(store.overtaken(lease), batches):
+                    raise
+                # The others changed other tables: what was found of ours still holds, and what
+                # depends on all tables is found again.
+                base = _Base.of(store, store.read(lease.version))
+                left = _counted(run, base, left)
     store.clean()
     return changes
 
 
+@dataclass(frozen=True)
+class _Base:
+    """The version that a batch builds on: what depends on more than the tables that it changes."""
+
+    version: Commit
+    tables: Lazily[Table]
+    values: Inclusion | None
+    expected: Expected
+
+    @staticmethod
+    def of(store: Store, version: Commit) -> _Base:
+        tables = Lazily(version.tables, lambda name: Table.stored(name, version.tables[name]))
+        values = storage.load(store, version.inclusion) if version.inclusion else None
+        return _Base(version, tables, values, Expected.stored(version, tables))
+
+
+def _apart(others: Sequence[Header], batches: Mapping[str, Batch]) -> bool:
+    """Whether versions are batches of other tables, each of them."""
+    return all(
+        each.batch is not None and not {*each.batch.tables}.intersection(batches) for each in others
+    )
+
+
+def _changed(
+    runs: Mapping[str, Run], before: Mapping[str, Known], changes: Sequence[RowChange]
+) -> tuple[dict[str, Known], list[RowChange]]:
+    """What is known of the changed tables afterwards, from pairs of their rows."""
+    after: dict[str, Known] = {}
+    changed = []
+    for change in changes:
+        name = change.before.name
+        after[name], with_indexes = before[name].changed(runs[name], change)
+        changed.append(with_indexes)
+    return after, changed
+
+
 def _steps(
     run: Run,
-    runs: Mapping[str, Run],
     before: Mapping[str, Known],
-    held: Inclusion | None,
-    changes: Sequence[RowChange],
-    tables: Mapping[str, Table],
-) -> tuple[dict[str, Step], dict[str, RowCounts]]:
-    """Of changed rows first the pairs, then the values of all tables, which are all as they are
-    afterwards by then; and how many rows the batch changes."""
-    changed = list(changes)
-    counts = {each.before.name: each.counts for each in changed}
-    after: dict[str, Known] = {}
-    for place, change in enumerate(changed):
-        name = change.before.name
-        after[name], changed[place] = before[name].changed(runs[name], change)
-    inclusion = held
-    if held is not None:
-        now = {**tables, **{name: each.table for name, each in after.items()}}
-        inclusion = values.changed(run, held, changed, now)
+    after: Mapping[str, Known],
+    base: _Base,
+    changed: Sequence[RowChange],
+) -> dict[str, Step]:
+    """The changed tables with the values of all tables, which are all as they are afterwards."""
+    inclusion = base.values
+    if inclusion is not None:
+        now = base.tables | {name: each.table for name, each in after.items()}
+        inclusion = values.changed(run, inclusion, changed, now)
     names = frozenset(after)
-    steps = {
-        name: Step(before[name], each, held, inclusion, names - {name})
+    return {
+        name: Step(before[name], each, base.values, inclusion, names - {name})
         for name, each in after.items()
     }
-    return steps, counts
 
 
 def _sifted(
-    run: Run,
-    before: Expected,
-    intakes: Mapping[str, BatchIntake],
-    tables: Mapping[str, Table],
-    quarantine: str | None,
+    run: Run, base: _Base, intakes: Mapping[str, BatchIntake], quarantine: str | None
 ) -> Sifted:
     """What the batch does to the rows and to the expectations; with a quarantine, without the rows
     that break these."""
     if quarantine is not None:
-        return sifted(run, before, intakes, tables)
-    changes = change_rows(run, [(tables[name], each) for name, each in intakes.items()])
-    if not before:
-        return Sifted(changes, before)
-    now = {**tables, **{each.after.name: each.after for each in changes}}
+        return sifted(run, base.expected, intakes, base.tables)
+    changes = change_rows(run, [(base.tables[name], each) for name, each in intakes.items()])
+    return _counted(run, base, Sifted(changes, base.expected))
+
+
+def _counted(run: Run, base: _Base, left: Sifted) -> Sifted:
+    """The same rows, with what they do to the expectations of a version."""
+    if not base.expected:
+        return replace(left, expected=base.expected)
+    now = base.tables | {each.after.name: each.after for each in left.changes}
     with run.stage("expectations"):
-        return Sifted(changes, state.changed(run, before, changes, now))
+        expected = state.changed(run, base.expected, left.changes, now)
+    return replace(left, expected=expected)
+
+
+def _told(
+    run: Run,
+    runs: Mapping[str, Run],
+    steps: Mapping[str, Step],
+    base: _Base,
+    left: Sifted,
+    batch_id: str | None,
+    dry_run: bool,
+) -> dict[str, Changes]:
+    """What the batch did to each table."""
+    version = base.version.version
+    counts = {each.before.name: each.counts for each in left.changes}
+    with run.stage("witnesses"):
+        by_table = {
+            name: _changes(runs[name], step, batch_id, counts[name], version, dry_run)
+            for name, step in steps.items()
+        }
+        if base.expected:
+            rules = _expectations(run, base, left, {n: step.after for n, step in steps.items()})
+            by_table = {n: replace(each, expectations=rules[n]) for n, each in by_table.items()}
+    return by_table
 
 
 def _expectations(
-    run: Run,
-    before: Expected,
-    after: Expected,
-    new: Mapping[str, tuple[Segment, ...]],
-    tables: Mapping[str, Table],
+    run: Run, base: _Base, left: Sifted, after: Mapping[str, Known]
 ) -> dict[str, tuple[ExpectationChange, ...]]:
     """What becomes of the expectations that changed tables can break, with rows that do: each is
     reported once, with the first of its tables that changed."""
+    tables = base.tables | {name: each.table for name, each in after.items()}
+    new = {each.after.name: each.added for each in left.changes}
     by_table: dict[str, list[ExpectationChange]] = {name: [] for name in new}
-    for place, standing in enumerate(after.standings):
+    for place, standing in enumerate(left.expected.standings):
         changed = [name for name in standing.expectation.tables if name in by_table]
         if changed:
-            each = ExpectationChange(before.standings[place], standing)
+            each = ExpectationChange(base.expected.standings[place], standing)
             if each.breaks:
-                each = replace(each, groups=tuple(groups(run, after, place, tables, new)))
+                rows = groups(run, left.expected, place, tables, new)
+                each = replace(each, groups=tuple(rows))
             by_table[changed[0]].append(each)
     return {name: tuple(each) for name, each in by_table.items()}
 

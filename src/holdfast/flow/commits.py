@@ -25,15 +25,15 @@ def commit(
     """Commit a version: the tables that changed, and the others as ``version`` has them, together
     with what else it says."""
     version = version or Commit()
-    tables = {**version.tables, **{name: _record(run, each) for name, each in known.items()}}
+    tables = version.tables | {name: _record(run, each) for name, each in known.items()}
     inclusion = None if values is None else storage.record(values)
     version = replace(version, options=run.options, tables=tables, inclusion=inclusion)
     return publish(run.store, run.lease, version)
 
 
 def publish(store: Store, lease: Lease, version: Commit) -> int:
-    """Commit a version with the files that it names."""
-    parts = [*version.tables.values(), version.inclusion, version.tuples]
+    """Commit a version with the files that it names; its tables name theirs."""
+    parts = [version.inclusion, version.tuples]
     files = [file for each in parts if each is not None for file in each.data_files]
     keep = tuple(file for file in files if is_kept(file))
     return store.publish(replace(version, files=tuple(files), keep=keep), lease)

@@ -16,6 +16,7 @@ from holdfast.expectations import state as expectations
 from holdfast.expectations.state import Expected
 from holdfast.families.inclusion_dependencies import storage, values
 from holdfast.families.known import Known
+from holdfast.flow.profile import by_table
 from holdfast.kernels import bitsets
 from holdfast.model.changes import Verification
 from holdfast.model.commits import Header
@@ -23,6 +24,7 @@ from holdfast.model.comparisons import Space
 from holdfast.model.names import listed
 from holdfast.model.progress import Progress
 from holdfast.store import Store
+from holdfast.store.files import is_kept
 from holdfast.store.run import Run, about, watched
 from holdfast.table import columns
 from holdfast.table.placement import shares
@@ -45,12 +47,13 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
         _verify_files(runner, store, version)
         # However long the search takes: it goes as far as what it is compared with.
         options = replace(version.options, time_budget=None)
-        kept: dict[str, Known] = {}
-        differences: dict[str, list[str]] = {}
-        for name in version.tables:
+        kept = {name: Known.load(store, version, name) for name in version.tables}
+
+        def anew(runner: Runner, name: str) -> list[str]:
             run = Run(runner, store, options, lease, about(progress, name))
-            kept[name] = Known.load(store, version, name)
-            differences[name] = list(_verify_table(run, kept[name]))
+            return list(_verify_table(run, kept[name]))
+
+        differences = by_table(runner, kept, anew, options)
         if version.inclusion and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)
             held = storage.load(store, version.inclusion)
@@ -63,15 +66,15 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
             expected = Expected.stored(version, tables)
             for name, sentence in expectations.differences(run, expected, tables):
                 differences[name].append(sentence)
-    by_table = {name: tuple(sentences) for name, sentences in differences.items()}
-    return Verification(version.version, by_table)
+    sentences = {name: tuple(some) for name, some in differences.items()}
+    return Verification(version.version, sentences)
 
 
 def _verify_files(runner: Runner, store: Store, version: Header) -> None:
     """Check every data file that a version names, in one job, and those that stay of the versions
     before it; an error that names all that are damaged, because what else would be found comes
     from them."""
-    names = sorted({*version.files, *version.keep})
+    names = sorted(store.files(version.version))
     piles: list[list[str]] = [[] for _ in range(max(1, min(runner.tasks, len(names))))]
     for name in sorted(names, key=lambda each: -_size(each)):
         min(piles, key=lambda pile: sum(map(_size, pile))).append(name)
@@ -80,7 +83,8 @@ def _verify_files(runner: Runner, store: Store, version: Header) -> None:
     wrong = [
         error_of(facts) for task_result in task_results for facts in task_result.facts["wrong"]
     ]
-    earlier = {name for old in range(1, version.version) for name in store.header(old).keep}
+    versions = range(1, version.version)
+    earlier = {name for old in versions for name in store.files(old) if is_kept(name)}
     wrong += store.damaged(sorted(earlier.difference(names)))
     if wrong:
         raise together(wrong)

@@ -498,17 +498,43 @@ def arrivals(delta: Any, old: Any) -> Any:
 
 
 @kernel
-def add_overlaps(masks: Any, counts: Any, out: Any) -> None:
-    """Add to ``out[a, b]`` how many values attributes a and b share, for every pair."""
-    members = np.empty(out.shape[0], np.int64)
+def add_overlaps(masks: Any, counts: Any, low: int, high: int, out: Any) -> None:
+    """Add to ``out[a - low, b]`` how many values attributes a and b share, for every attribute a
+    from ``low`` to below ``high``, and every other one b."""
+    members = np.empty(out.shape[1], np.int64)
     for i in range(masks.shape[0]):
+        some = False
+        for w in range(low >> 6, ((high - 1) >> 6) + 1):
+            if masks[i, w]:
+                some = True
+        if not some:
+            continue
         size = 0
+        first = 0
+        last = 0
         for w in range(masks.shape[1]):
             left = masks[i, w]
             while left:
-                members[size] = 64 * w + lowest(left)
+                member = 64 * w + lowest(left)
+                members[size] = member
                 size += 1
+                if member < low:
+                    first = size
+                if member < high:
+                    last = size
                 left &= left - _ONE
-        for one in range(size):
+        for one in range(first, last):
             for two in range(size):
-                out[members[one], members[two]] += counts[i]
+                if two != one:
+                    out[members[one] - low, members[two]] += counts[i]
+
+
+@kernel
+def add_distinct(masks: Any, counts: Any, out: Any) -> None:
+    """Add to ``out[a]`` how many values attribute a has."""
+    for i in range(masks.shape[0]):
+        for w in range(masks.shape[1]):
+            left = masks[i, w]
+            while left:
+                out[64 * w + lowest(left)] += counts[i]
+                left &= left - _ONE

@@ -6,8 +6,8 @@ writes their JSON forms, ``docs/directory-format.md`` describes them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.model.concealment import SecretRecord
@@ -149,6 +149,49 @@ class TableRecord:
 
 
 @dataclass(frozen=True)
+class Tables(Mapping[str, TableRecord]):
+    """The tables of a version, by name. Each is in a file of its own, its *manifest*, which is read
+    when the table is asked for; one that changed has none yet."""
+
+    manifests: dict[str, str] = field(default_factory=dict)
+    changed: dict[str, TableRecord] = field(default_factory=dict)
+    read: Callable[[str], TableRecord] | None = field(default=None, compare=False, repr=False)
+
+    def __getitem__(self, name: str) -> TableRecord:
+        if name in self.changed:
+            return self.changed[name]
+        assert self.read is not None
+        return self.read(self.manifests[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self.manifests, *self.changed)))
+
+    def __len__(self) -> int:
+        return len(self.manifests.keys() | self.changed.keys())
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.manifests or name in self.changed
+
+    def __or__(self, changed: Mapping[str, TableRecord]) -> Tables:
+        """The same with some that changed."""
+        return replace(self, changed={**self.changed, **changed})
+
+    def to_dict(self) -> dict[str, str]:
+        """The form that a commit stores, once all manifests are written."""
+        if self.changed:
+            raise ValueError(f"tables without a manifest: {', '.join(self.changed)}")
+        return dict(self.manifests)
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Tables:
+        """The tables that a commit stored."""
+        for name, path in form.items():
+            if not isinstance(path, str):
+                raise ValueError(f"the manifest of {name} is {path!r}, not text")
+        return Tables(dict(form))
+
+
+@dataclass(frozen=True)
 class ValueRun:
     """Values in files: part k of n has the codes of the k-th of n equal ranges; or none."""
 
@@ -165,15 +208,16 @@ class ValueRun:
 class InclusionRecord:
     """The values of all tables together."""
 
-    attributes: tuple[tuple[str, str], ...]  # table and column
-    families: tuple[str, ...]  # of the types: only values of one family can be equal
     runs: tuple[ValueRun, ...]
-    files: dict[str, tuple[str, ...]]  # of what follows from the values, by role
+    overlaps: tuple[ValueRun, ...]  # of values that two columns share, divided by columns
+    clusters: tuple[ValueRun, ...]
+    files: dict[str, tuple[str, ...]]  # of the columns, and of what follows, by role
 
     @property
     def data_files(self) -> list[str]:
         """Every file of the values."""
-        return [*_all(self.files), *(file for run in self.runs for file in run.files)]
+        runs = (*self.runs, *self.overlaps, *self.clusters)
+        return [*_all(self.files), *(file for run in runs for file in run.files)]
 
 
 @dataclass(frozen=True)
@@ -247,8 +291,10 @@ class Header:
     run: str = ""
     created: str = ""
     batch: BatchRecord | None = None
-    files: tuple[str, ...] = ()  # all data files of the version
+    files: tuple[str, ...] = ()  # data files that it names itself, apart from manifests
     keep: tuple[str, ...] = ()  # those among them that stay for ever
+    dropped: tuple[str, ...] = ()  # data files of the version before that it no longer has
+    tables: Tables = field(default_factory=Tables)
     batches: BlockRecord | None = None
 
 
@@ -257,7 +303,6 @@ class Commit(Header):
     """All that a version says."""
 
     options: Options = field(default_factory=Options)
-    tables: dict[str, TableRecord] = field(default_factory=dict)
     inclusion: InclusionRecord | None = None  # None: not looked for
     changes: Form | None = None  # what the batch changed, in the form that ``apply`` prints
     seconds: dict[str, dict[str, float]] = field(default_factory=dict)  # by table, by stage
@@ -275,15 +320,6 @@ class Commit(Header):
 
 
 @dataclass(frozen=True)
-class TableSummary:
-    """The numbers of a table that its history shows."""
-
-    rows: int
-    duplicates: int
-    counts: dict[str, int]
-
-
-@dataclass(frozen=True)
 class Summary:
     """A commit as the history of a profile shows it."""
 
@@ -291,7 +327,7 @@ class Summary:
     created: str
     batch: BatchRecord | None
     changes: Form | None
-    tables: dict[str, TableSummary]
+    tables: Tables
     event: str | None = field(default=None, metadata=ADDED)
 
 

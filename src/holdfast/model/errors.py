@@ -7,7 +7,8 @@
     │   ├── BatchError          a change that does not fit the rows: no match, too many, a reused id
     │   └── UnknownTableError   a table name that the profile does not have
     ├── StoreError              the profile directory: not one, newer than us, damaged, disk full
-    │   ├── ConflictError       another writer was first
+    │   ├── ConflictError       another writer was first, or this one was taken for dead
+    │   │   └── OvertakenError  another writer was first
     │   └── MissingFileError    a data file that a version names is not there
     └── SetupError              Java, Spark or the workers' Python are not what we need
 
@@ -49,6 +50,10 @@ class StoreError(HoldfastError):
 
 class ConflictError(StoreError):
     """Another writer committed first, or is at work."""
+
+
+class OvertakenError(ConflictError):
+    """Another writer committed the version that this one was about to."""
 
 
 class MissingFileError(StoreError):

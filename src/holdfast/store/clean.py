@@ -11,20 +11,69 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
+from holdfast.model import thresholds
 from holdfast.model.commits import Header
+from holdfast.model.errors import StoreError
 from holdfast.store.files import DATA, KEPT_KINDS, data_name
-from holdfast.store.leases import bury, held
+from holdfast.store.leases import Held, bury, held
 from holdfast.store.log import Log
 from holdfast.store.storage import Storage
 
 _KEPT = tuple(f"{kind}-" for kind in KEPT_KINDS)
 
+_SPAN = 64
+"""Of so many versions one looks at all files, where there are many tables."""
+
 _log = logging.getLogger("holdfast")
 
 
 def clean(storage: Storage, log: Log) -> list[str]:
-    """Remove what is not needed; the relative paths of what was removed."""
+    """Remove what is not needed; the relative paths of what was removed.
+
+    To know all that is needed takes a look at every table. Where there are many, that is done now
+    and then, and after a run that died; otherwise what versions say that they no longer have goes.
+    """
+    oldest = log.head()
+    leases = held(storage)
+    newest = log.head()
+    try:
+        return _cleaned(storage, log, oldest, leases, newest)
+    except _Unknown as error:
+        # What was committed stands, whatever became of a table that it did not change.
+        _log.warning("%s: nothing is cleaned up: %s", storage.path, error)
+        return []
+
+
+class _Unknown(Exception):
+    """It cannot be known what is needed, because a manifest is damaged."""
+
+
+def _cleaned(storage: Storage, log: Log, oldest: int, leases: list[Held], newest: int) -> list[str]:
+    many = newest and len(log.read(newest, Header).tables) > thresholds.current.swept_tables
+    if not many or newest % _SPAN == 0 or not all(lease.alive for lease in leases):
+        return _sweep(storage, log)
+    if any(lease.version is None for lease in leases):
+        return []
+    return _drop(storage, log, min(oldest, *(lease.version or oldest for lease in leases), newest))
+
+
+def _drop(storage: Storage, log: Log, last: int) -> list[str]:
+    """Remove what the versions up to one no longer have; those before one for which that was done
+    are done, too."""
+    removed: list[str] = []
+    for version in range(last, max(0, last - _SPAN), -1):
+        dropped = log.read(version, Header).dropped
+        gone = _remove_all(storage, dropped)
+        if dropped and not gone:
+            break
+        removed += gone
+    return sorted(removed)
+
+
+def _sweep(storage: Storage, log: Log) -> list[str]:
+    """Look at all files."""
     # The order matters. A file listed here belongs to a run whose lease we then find, or which
     # has ended: what it committed is in the log by ``newest``. A reader that took its lease too
     # late for us to find reads a version that was the last one between the two looks at the log.
@@ -76,6 +125,23 @@ def remove_uncommitted(storage: Storage, log: Log, run: str, base: int) -> None:
     _remove_all(storage, [*(f"{DATA}/{name}" for name in names), *leftovers])
 
 
+def remove_unnamed(storage: Storage, log: Log, run: str, version: int) -> None:
+    """Remove those files of a run that the version which it committed does not name."""
+    commit = log.read(version, Header)
+    mine = {name: path for name, path in commit.tables.manifests.items() if run in path}
+    own = replace(commit, tables=replace(commit.tables, manifests=mine))
+    named = {path.split("/")[1] for path in files_of(own)}
+    others = [name for name in storage.entries(DATA) if run in name and name not in named]
+    names = [name for name in others if (data := data_name(name)) and data.run == run]
+    _remove_all(storage, [f"{DATA}/{name}" for name in names])
+
+
+def files_of(commit: Header) -> set[str]:
+    """All data files of a version."""
+    of_tables = (file for table in commit.tables.values() for file in table.data_files)
+    return {*commit.files, *commit.keep, *commit.tables.manifests.values(), *of_tables}
+
+
 def committed(log: Log, run: str, base: int) -> bool:
     """Whether the version after ``base`` was committed by this run."""
     return log.head() > base and log.read(base + 1, Header).run == run
@@ -83,11 +149,13 @@ def committed(log: Log, run: str, base: int) -> bool:
 
 def _used(log: Log, versions: Iterable[int]) -> set[str]:
     """The names in ``data/`` that versions use. A data file may lie in a folder of its own."""
-    used = set()
+    used: set[str] = set()
     for version in versions:
         commit = log.read(version, Header)
-        for path in (*commit.files, *commit.keep):
-            used.add(path.split("/")[1])
+        try:
+            used.update(path.split("/")[1] for path in files_of(commit))
+        except StoreError as error:
+            raise _Unknown(error) from error
     return used
 
 

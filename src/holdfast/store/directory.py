@@ -23,12 +23,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.model.commits import BlockRecord, Commit, Header, Summary
-from holdfast.model.errors import BatchError, ConflictError, MissingFileError, StoreError
+from holdfast.model.commits import BlockRecord, Commit, Header, Summary, Tables
+from holdfast.model.errors import (
+    BatchError,
+    ConflictError,
+    MissingFileError,
+    OvertakenError,
+    StoreError,
+)
+from holdfast.model.records import to_form
 from holdfast.store import batches, clean, files
 from holdfast.store.disk import MARKER, Disk
 from holdfast.store.leases import Lease
-from holdfast.store.log import LOG, Log, encode
+from holdfast.store.log import LOG, Log, canonical, encode
 from holdfast.store.objects import Objects
 from holdfast.store.storage import Storage, UndecidedError
 from holdfast.tasks import sealed
@@ -39,10 +46,10 @@ T = TypeVar("T")
 
 _log = logging.getLogger("holdfast")
 
-FORMAT = 2
+FORMAT = 4
 """The format of a profile, unless it needs a later one."""
 
-CONCEALED = 3
+CONCEALED = 5
 """The format of a profile that keeps no values: who does not know it would add rows with theirs."""
 
 _OLDEST_FORMAT, _NEWEST_FORMAT = FORMAT, CONCEALED
@@ -168,11 +175,23 @@ class Store:
         """Which files a version has, and which of them stay."""
         return self._commits.read(version, Header)
 
+    def files(self, version: int | None = None) -> set[str]:
+        """All data files of a version, by default the last one's."""
+        return clean.files_of(self.read(version))
+
     def summaries(self, last: int | None = None) -> list[Summary]:
         """The numbers of all versions, oldest first; only the ``last`` so many if that is given."""
         head = self.head()
         first = 1 if last is None else max(1, head - last + 1)
         return list(self._commits.each(range(first, head + 1), Summary))
+
+    def overtaken(self, lease: Lease) -> list[Header]:
+        """The versions since the one that a writer builds on; it builds on the last one from now
+        on."""
+        before = lease.version
+        lease.confirm()
+        lease.follow(self.head)
+        return [self.header(version) for version in range(before + 1, lease.version + 1)]
 
     def find_batch(self, table: str, batch_id: str, digest: str | None = None) -> Summary | None:
         """The version that applied a batch under an id, or None.
@@ -202,7 +221,9 @@ class Store:
             yield lease
         finally:
             try:
-                if lease.committed is None and not lease.undecided:
+                if lease.committed is not None:
+                    clean.remove_unnamed(self.storage, self._commits, lease.run, lease.committed)
+                elif not lease.undecided:
                     clean.remove_uncommitted(self.storage, self._commits, lease.run, lease.version)
             except ConnectionError as error:
                 _log.warning(
@@ -310,10 +331,11 @@ class Store:
         lease.confirm()
         if self.head() >= version:
             raise self._conflict(version)
+        commit, new = self._with_manifests(commit, lease)
         if version % batches.SPAN == 0:
             commit = self._with_block(commit, lease)
 
-        names = {*commit.files, *commit.keep}
+        names = {*commit.files, *commit.keep, *new}
         mine = [name for name in names if files.run_of(name) == lease.run]
         content = encode(commit)
         with files.disk_errors(self.path):
@@ -339,13 +361,35 @@ class Store:
     def sizes(self) -> dict[str, int]:
         """Bytes of the last version by kind of file, and of the log."""
         sizes: dict[str, int] = {}
-        commit = self.read()
-        for relative in {*commit.files, *commit.keep}:
+        for relative in self.files():
             named = files.data_name(relative.split("/")[1])
             kind = named.kind if named else "other"
             sizes[kind] = sizes.get(kind, 0) + _seal(relative).size
         sizes["log"] = self.storage.size(LOG)
         return sizes
+
+    def _with_manifests(self, commit: Commit, lease: Lease) -> tuple[Commit, list[str]]:
+        """With manifests of the tables that changed; and what these name, together with them."""
+        changed = commit.tables.changed
+        manifests = {
+            name: self.write(lease.new_path("table", "json"), canonical(to_form(record)))
+            for name, record in changed.items()
+        }
+        new = [file for record in changed.values() for file in record.data_files]
+        before = self.header(lease.version) if lease.version else Header()
+        had = [
+            file
+            for name in changed
+            if name in before.tables
+            for file in before.tables[name].data_files
+        ]
+        dropped = {*before.files, *had}.difference(commit.files, commit.keep, new)
+        commit = replace(
+            commit,
+            tables=Tables({**commit.tables.manifests, **manifests}),
+            dropped=tuple(sorted(name for name in dropped if not files.is_kept(name))),
+        )
+        return commit, [*new, *manifests.values()]
 
     def _with_block(self, commit: Commit, lease: Lease) -> Commit:
         first, content = batches.block(self._commits, self.storage, commit)
@@ -357,8 +401,8 @@ class Store:
             keep=(*commit.keep, relative),
         )
 
-    def _conflict(self, version: int) -> ConflictError:
-        return ConflictError(
+    def _conflict(self, version: int) -> OvertakenError:
+        return OvertakenError(
             f"{self.path}: another writer committed version {version} first; nothing of yours "
             "was applied. Run again."
         )

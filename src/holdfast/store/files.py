@@ -18,7 +18,10 @@ from typing import NamedTuple
 from holdfast.model.errors import StoreError
 
 # Kinds that hold what every version found. They outlive the rows they were found in.
-KEPT_KINDS = ("sets", "non_keys", "recount", "batches", "inclusions", "tuples")
+KEPT_KINDS = (
+    "table", "sets", "non_keys", "recount", "batches", "attributes", "distinct", "inclusions",
+    "tuples",
+)  # fmt: skip
 
 DATA = "data"
 """The folder of the data files."""

@@ -76,10 +76,15 @@ class Lease:
         every clean-up that counts it as old lists the leases after that moment, and finds ours.
         """
         self._hold(head() if version is None else version)
-        while version is None and (latest := head()) != self.version:
-            self._hold(latest)
+        if version is None:
+            self.follow(head)
         if self._held:
             threading.Thread(target=self._beat, name=f"lease-{self.run}", daemon=True).start()
+
+    def follow(self, head: Callable[[], int]) -> None:
+        """Hold the last version from now on."""
+        while (latest := head()) != self.version:
+            self._hold(latest)
 
     def confirm(self) -> None:
         """Make the lease fresh now; a ConflictError when it expired and was cleaned away."""

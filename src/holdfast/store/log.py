@@ -11,12 +11,16 @@ import json
 import os
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
 from typing import TypeVar
 
-from holdfast.model.commits import Commit, Header, Summary
+from holdfast.model.commits import Commit, Header, Summary, TableRecord
 from holdfast.model.errors import StoreError
 from holdfast.model.records import FormError, from_form, to_form
 from holdfast.store.storage import Storage
+from holdfast.tasks import sealed
 
 Said = TypeVar("Said", Commit, Header, Summary)
 """How much of a commit is read."""
@@ -25,6 +29,10 @@ LOG = "log"
 """The folder of the commits."""
 
 _TOGETHER = 32
+
+_TABLES = 4_096
+"""Manifests that are held once they were read."""
+
 _NUMBERED = re.compile(r"(\d{12})\.json")
 _ENVELOPE = re.compile(rb'\{"checksum":"([0-9a-f]{64})","body":(\{.*\})\}\n', re.DOTALL)
 
@@ -60,6 +68,8 @@ class Log:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._seen = 0
+        # Unchanged tables have the manifests that they had in earlier versions.
+        self._table = lru_cache(_TABLES)(self._manifest)
 
     def name(self, version: int) -> str:
         """The name of the commit of a version, in the profile."""
@@ -134,7 +144,15 @@ class Log:
             raise self._damaged(version, str(error)) from error
         if commit.version != version:
             raise self._damaged(version, f"it holds version {commit.version}")
-        return commit
+        return replace(commit, tables=replace(commit.tables, read=self._table))
+
+    def _manifest(self, relative: str) -> TableRecord:
+        """What a commit says of a table, in a data file of its own."""
+        path = Path(os.path.join(self._storage.path, relative))
+        try:
+            return from_form(TableRecord, json.loads(sealed.read(path)))
+        except (FormError, ValueError) as error:
+            raise sealed.damaged(path, str(error)) from error
 
     def _damaged(self, version: int, why: str) -> StoreError:
         return StoreError(

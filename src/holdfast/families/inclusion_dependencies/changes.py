@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.families.inclusion_dependencies import n_ary
-from holdfast.families.inclusion_dependencies.clusters import Inclusion, by_table
-from holdfast.families.inclusion_dependencies.foreign_keys import Shared
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
+from holdfast.families.inclusion_dependencies.foreign_keys import Pairs, Wanted
 from holdfast.families.inclusion_dependencies.n_ary import Candidate, Verdicts
 from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
@@ -50,7 +50,7 @@ def changed(
         entries = sum(run.entries for run in runs)
         parts = max(runner.tasks, -(-entries // thresholds.current.task_entries))
     direct = () if runs else tuple(each for _, each in cells)
-    words = before.masks.shape[1]
+    words = before.clusters.words
     calls: list[Call] = [
         (
             tasks.move,
@@ -67,6 +67,7 @@ def changed(
     after = before.moved(
         np.concatenate([task_result.arrays["masks"] for task_result in task_results]),
         np.concatenate([task_result.arrays["counts"] for task_result in task_results]),
+        {change.table.name for change in changes},
     )
     added = run_of(task_results)
     return replace(after, runs=(*before.runs, *([added] if added.entries else [])))
@@ -74,10 +75,10 @@ def changed(
 
 def cells_of(state: Inclusion, change: Rows, destination: Destination, options: Options) -> Cells:
     table = change.table
-    numbers = [n for n, each in enumerate(state.attributes) if each.table == table.name]
+    low, high = state.stretches[table.name]
     attributes = tuple(
-        tasks.Attribute(number, (column,), (state.families[number],))
-        for column, number in enumerate(numbers)
+        tasks.Attribute(number, (number - low,), (state.families[number],))
+        for number in range(low, high)
     )
     return Cells(
         table.view(destination.root, options, change.segments),
@@ -115,25 +116,36 @@ def run_of(task_results: list[TaskResult]) -> ValueRun:
 def with_tuples(
     search: n_ary.Search,
     state: Inclusion,
-    before: Verdicts,
+    before: Inclusion | None,
     batches: n_ary.Batches,
     progress: Progress,
 ) -> Inclusion:
-    """The state with its dependencies of several columns, where they are looked for."""
-    if search.options.max_arity == 1:
-        return state
-    column_of = {
-        each: (table, c)
-        for table, members in by_table(state.attributes).items()
-        for c, each in enumerate(members)
-    }
-    shared = Shared(state.attributes, state.families, state.overlaps)
-    unary = []
+    """The state with its dependencies of several columns, where they are looked for. After a batch
+    only those that have one of its tables on a side can be others than before."""
     options = search.options
-    for each in shared.inclusion_dependencies(1.0, options.empty_columns, options.within_tables):
-        (table, column), (other, column_of_other) = (
-            column_of[each.dependent[0]],
-            column_of[each.referenced[0]],
+    if options.max_arity == 1:
+        return state
+    wanted = Wanted(1.0, options.empty_columns, options.within_tables)
+    kept: Verdicts = {}
+    known: Verdicts = {}
+    if before is None:
+        pairs = state.shared.pairs(wanted)
+    else:
+        of_batch = [state.shared.pairs_of(*state.stretches[table], wanted) for table in batches]
+        pairs = Pairs.together(of_batch)
+        for each, verdict in before.tuples.items():
+            (known if {each.table, each.other} & set(batches) else kept)[each] = verdict
+    unary = {
+        Candidate(*_column(state, dependent), *_column(state, referenced))
+        for dependent, referenced in zip(
+            pairs.dependent.tolist(), pairs.referenced.tolist(), strict=True
         )
-        unary.append(Candidate(table, (column,), other, (column_of_other,)))
-    return replace(state, tuples=n_ary.all_verdicts(search, unary, before, batches, progress))
+    }
+    found = n_ary.all_verdicts(search, unary, known, batches, progress)
+    return replace(state, tuples={**kept, **found})
+
+
+def _column(state: Inclusion, number: int) -> tuple[str, tuple[int, ...]]:
+    """The table of an attribute, and its place there."""
+    table = state.attributes[number].table
+    return table, (number - state.stretches[table][0],)

@@ -2,31 +2,66 @@
 
 An *attribute* is a column of a table. A value's *cluster* is the set of attributes in which it
 occurs, and A ⊆ B holds iff every cluster with A has B (Incremental Discovery of Inclusion
-Dependencies, lemma 4.2). The values live in runs of entries, in files; the clusters with their
-numbers of values live here, and so does what follows from them: how many values every two
-attributes share. A batch moves values between clusters, and touches only the values it contains.
+Dependencies, lemma 4.2). The values live in runs of entries, in files, and so do the clusters with
+their numbers of values, and what follows from them: how many values every two attributes share. A
+batch moves values between clusters, and touches only the values it contains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.families.inclusion_dependencies.foreign_keys import Shared
 from holdfast.families.inclusion_dependencies.n_ary import Candidate, Verdicts
+from holdfast.families.inclusion_dependencies.overlaps import Moves, Overlaps, Stretch, numbers
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
-from holdfast.kernels import values as kernels
 from holdfast.model.commits import ValueRun
 from holdfast.model.constraints import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.errors import StoreError
 from holdfast.model.options import Options
+from holdfast.store import Store
+from holdfast.store.codecs import matrix_of, stored_file
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Clusters:
+    """Sets of attributes with their numbers of values: in runs of differences, which add up, and
+    what moved since."""
+
+    words: int  # of a mask
+    runs: tuple[ValueRun, ...] = ()
+    store: Store | None = None  # that has the files of the runs
+    moves: Moves | None = None  # not yet in a run
+
+    def all(self) -> tuple[U64, I64]:
+        """All of them, in the order of their masks."""
+        blocks = [self.stored(run) for run in self.runs]
+        if self.moves is not None:
+            blocks.append(differences(self.moves))
+        masks, counts = grouped(
+            np.concatenate([np.empty((0, self.words), np.uint64), *(each for each, _ in blocks)]),
+            np.concatenate([np.empty(0, np.int64), *(each for _, each in blocks)]),
+        )
+        if (counts < 0).any():
+            raise _unfit()
+        return masks, counts
+
+    def stored(self, run: ValueRun) -> tuple[U64, I64]:
+        """The differences of a run."""
+        assert self.store is not None
+        tables = [stored_file(self.store, path) for path in run.files]
+        masks = [matrix_of(table.column("mask"), self.words) for table in tables]
+        counts = [numbers(table, "values") for table in tables]
+        return np.concatenate(masks), np.concatenate(counts)
 
 
 @dataclass(frozen=True)
@@ -36,9 +71,8 @@ class Inclusion:
     attributes: tuple[Attribute, ...]
     families: tuple[str, ...]
     runs: tuple[ValueRun, ...]
-    masks: U64  # the clusters, over the attributes
-    counts: I64  # and how many values each has
-    overlaps: I64  # values that two attributes share; with itself: an attribute's distinct values
+    clusters: Clusters
+    overlaps: Overlaps
     tuples: Verdicts = field(default_factory=dict)  # on candidates of several columns
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # once written, by role
 
@@ -57,65 +91,71 @@ class Inclusion:
         """The same attributes without values."""
         return _without_values(self.attributes, self.families)
 
-    def moved(self, masks: U64, counts: I64) -> Inclusion:
-        """The clusters after values moved: each row has the mask before and the mask after."""
-        words = self.masks.shape[1]
-        before, after = masks[:, :words], masks[:, words:]
-        overlaps = self.overlaps.copy()
-        kernels.add_overlaps(np.ascontiguousarray(before), -counts, overlaps)
-        kernels.add_overlaps(np.ascontiguousarray(after), counts, overlaps)
-        all_masks = np.concatenate([self.masks, before, after])
-        all_counts = np.concatenate([self.counts, -counts, counts])
-        # The empty cluster is where values come from and go to.
-        known = all_masks.any(axis=1)
-        together, totals = grouped(all_masks[known], all_counts[known])
-        if (totals < 0).any():
-            raise StoreError(
-                "the value counts of this profile do not fit its rows; rebuild the profile: "
-                "holdfast profile SOURCE... --into NEW_DIRECTORY"
-            )
-        return replace(
-            self, masks=together[totals > 0], counts=totals[totals > 0], overlaps=overlaps
-        )
+    @cached_property
+    def stretches(self) -> dict[str, Stretch]:
+        """The numbers of each table's attributes, in the order of its columns."""
+        stretches: dict[str, Stretch] = {}
+        for number, each in enumerate(self.attributes):
+            stretches[each.table] = (stretches.get(each.table, (number,))[0], number + 1)
+        return stretches
+
+    @property
+    def shared(self) -> Shared:
+        """What dependencies are read from."""
+        return Shared(self.attributes, self.families, self.overlaps)
+
+    def moved(self, masks: U64, counts: I64, tables: set[str]) -> Inclusion:
+        """The clusters after values of some tables moved: each row has the mask before and the
+        mask after."""
+        words = self.clusters.words
+        before, after = (np.ascontiguousarray(masks[:, at : at + words]) for at in (0, words))
+        changed = tuple(self.stretches[name] for name in self.stretches if name in tables)
+        moves = Moves(before, after, counts, changed)
+        overlaps = self.overlaps.moved(moves)
+        if (overlaps.distinct < 0).any():
+            raise _unfit()
+        return replace(self, clusters=replace(self.clusters, moves=moves), overlaps=overlaps)
 
 
 def _without_values(attributes: tuple[Attribute, ...], families: tuple[str, ...]) -> Inclusion:
     count = len(attributes)
-    nothing = np.zeros((count, count), np.int64)
-    return Inclusion(attributes, families, (), bitsets.empty(count), np.empty(0, np.int64), nothing)
+    none = Overlaps(np.zeros(count, np.int64))
+    return Inclusion(attributes, families, (), Clusters(bitsets.words_for(count)), none)
 
 
-def dependencies(state: Inclusion, options: Options) -> list[InclusionDependency]:
-    """The inclusion dependencies that the options ask for."""
-    shared = Shared(state.attributes, state.families, state.overlaps)
-    unary = shared.inclusion_dependencies(
-        options.min_coverage, options.empty_columns, options.within_tables
+def _unfit() -> StoreError:
+    return StoreError(
+        "the value counts of this profile do not fit its rows; rebuild the profile: "
+        "holdfast profile SOURCE... --into NEW_DIRECTORY"
     )
-    names = by_table(state.attributes)
-    return unary + [_named(each, names) for each in _holding(state.tuples, options)]
 
 
-def _holding(verdicts: Verdicts, options: Options) -> list[Candidate]:
+def differences(moves: Moves) -> tuple[U64, I64]:
+    """How values that moved change the clusters. The empty one is where values come from and go
+    to."""
+    masks = np.concatenate([moves.before, moves.after])
+    counts = np.concatenate([-moves.counts, moves.counts])
+    known = masks.any(axis=1)
+    return grouped(masks[known], counts[known])
+
+
+def holding(verdicts: Verdicts, options: Options) -> list[Candidate]:
+    """The candidates of several columns that hold."""
     wanted = (HOLDS, EMPTY) if options.empty_columns else (HOLDS,)
     return [each for each, verdict in verdicts.items() if verdict.status in wanted]
 
 
-def by_table(attributes: tuple[Attribute, ...]) -> dict[str, list[Attribute]]:
-    names: dict[str, list[Attribute]] = {}
-    for each in attributes:
-        names.setdefault(each.table, []).append(each)
-    return names
-
-
-def _named(each: Candidate, names: dict[str, list[Attribute]]) -> InclusionDependency:
+def named(each: Candidate, state: Inclusion) -> InclusionDependency:
+    """A candidate as a constraint."""
+    left, right = state.stretches[each.table][0], state.stretches[each.other][0]
     return InclusionDependency(
-        tuple(names[each.table][c] for c in each.columns),
-        tuple(names[each.other][c] for c in each.others),
+        tuple(state.attributes[left + c] for c in each.columns),
+        tuple(state.attributes[right + c] for c in each.others),
     )
 
 
 def grouped(masks: U64, counts: I64) -> tuple[U64, I64]:
-    """Distinct masks with the sums of their counts."""
+    """Distinct masks with the sums of their counts, where these are not 0."""
     if not len(masks):
         return masks, counts
     order = np.lexsort(masks.T)
@@ -123,4 +163,5 @@ def grouped(masks: U64, counts: I64) -> tuple[U64, I64]:
     first = np.ones(len(masks), np.bool_)
     first[1:] = (masks[1:] != masks[:-1]).any(axis=1)
     starts = np.flatnonzero(first)
-    return masks[starts], np.add.reduceat(counts, starts)
+    masks, counts = masks[starts], np.add.reduceat(counts, starts)
+    return masks[counts != 0], counts[counts != 0]

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.families.examine import Examiner, Version
+from holdfast.families.inclusion_dependencies.reading import shared_values
 from holdfast.input.row_input import Columns
 from holdfast.model.constraints import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.errors import InputError
@@ -103,26 +104,19 @@ class InclusionExaminer(Examiner[InclusionDependency]):
         record = version.commit.inclusion
         if record is None:
             return None
-        return record.files["inclusions"], record.files.get("tuples")
+        return record.overlaps, record.files["distinct"], record.files.get("tuples")
 
     def held(self, version: Version, rule: InclusionDependency) -> bool | None:
         """Whether all values were on the right, as far as that was looked for."""
         record = version.commit.inclusion
         if record is None:
             return None
-        number = {Attribute(*each): at for at, each in enumerate(record.attributes)}
-        kept = stored(version.store, record.files["inclusions"])
-        rows = zip(
-            *(kept.column(name).to_pylist() for name in ("one", "two", "values")), strict=True
-        )
-        shared = {frozenset((one, two)): values for one, two, values in rows}
-        pairs = [(number[a], number[b]) for a, b in zip(*rule.sides, strict=True)]
-        own = [shared.get(frozenset((a,)), 0) for a, _ in pairs]
-        alone = [
-            shared.get(frozenset(pair), 0) == size for pair, size in zip(pairs, own, strict=True)
-        ]
+        shared = shared_values(version.store, record)
+        pairs = list(zip(*rule.sides, strict=True))
+        own = [shared.distinct[a] for a, _ in pairs]
+        alone = [shared.common(*pair) == size for pair, size in zip(pairs, own, strict=True)]
         if len(pairs) == 1:
-            return bool(alone[0])
+            return alone[0]
         if rule.dependent == rule.referenced or 0 in own:
             return True  # where a column has no values, no row has all of them
         if all(alone):

@@ -2,17 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.families.inclusion_dependencies.overlaps import Overlaps
 from holdfast.model.constraints import Attribute, ForeignKey, InclusionDependency, Key
 from holdfast.model.names import words_of
 
 I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which inclusion dependencies are reported.
+
+    Two attributes of one table, and an attribute without values, which is contained in every other
+    of its family, are reported only when asked for.
+    """
+
+    min_coverage: float = 1.0
+    empty_columns: bool = False
+    within_tables: bool = False
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Dependencies of one column: numbers of attributes, and the coverage of each, which is not a
+    number where there are no values."""
+
+    dependent: I64
+    referenced: I64
+    coverage: F64
+
+    @staticmethod
+    def together(parts: Sequence[Pairs]) -> Pairs:
+        """Several lists as one, the highest coverage first."""
+        dependent, referenced, coverage = (
+            np.concatenate([np.empty(0, kind), *(getattr(each, name) for each in parts)])
+            for name, kind in (
+                ("dependent", np.int64), ("referenced", np.int64), ("coverage", np.float64)
+            )
+        )  # fmt: skip
+        order = np.lexsort((referenced, dependent, -coverage))
+        return Pairs(dependent[order], referenced[order], coverage[order])
 
 
 @dataclass(frozen=True)
@@ -21,7 +60,7 @@ class Shared:
 
     attributes: tuple[Attribute, ...]
     families: tuple[str, ...]
-    values: I64
+    overlaps: Overlaps
 
     def __repr__(self) -> str:
         return f"<Shared: columns {len(self.attributes):,}>"
@@ -29,39 +68,130 @@ class Shared:
     def inclusion_dependencies(
         self, min_coverage: float = 1.0, empty_columns: bool = False, within_tables: bool = False
     ) -> list[InclusionDependency]:
-        """Pairs of different attributes of one family, the highest coverage first.
+        """Pairs of different attributes of one family, the highest coverage first."""
+        return self.named(self.pairs(Wanted(min_coverage, empty_columns, within_tables)))
 
-        Two attributes of one table, and an attribute without values, which is contained in every
-        other of its family, are reported only when asked for.
-        """
-        own = np.diagonal(self.values)[:, None]
-        coverage = self.values / np.maximum(own, 1)
-        coverage[np.flatnonzero(own == 0)] = 1.0 if empty_columns else 0.0
-        _, family = np.unique(np.array(self.families), return_inverse=True)
-        held = (coverage >= min_coverage) & (coverage > 0) & (family[:, None] == family)
-        np.fill_diagonal(held, False)
-        if not within_tables:
-            _, table = np.unique([each.table for each in self.attributes], return_inverse=True)
-            held &= table[:, None] != table
-        dependencies = [
-            InclusionDependency((self.attributes[a],), (self.attributes[b],), float(coverage[a, b]))
-            for a, b in zip(*np.nonzero(held), strict=True)
+    def pairs(self, wanted: Wanted) -> Pairs:
+        """All that are wanted."""
+        parts = []
+        for low, high in self.overlaps.stretches():
+            coverage = self._as_dependent(self.overlaps.rows(low, high), low, high, wanted)
+            left, right = np.nonzero(coverage)
+            parts.append(Pairs(left + low, right, coverage[left, right]))
+        return Pairs.together(parts)
+
+    def pairs_of(self, low: int, high: int, wanted: Wanted) -> Pairs:
+        """Those that have an attribute of a stretch on either side."""
+        inside, outside = self._both(low, high, wanted)
+        left, right = np.nonzero(inside)
+        there, here = np.nonzero(outside.T)
+        return Pairs.together(
+            [
+                Pairs(left + low, right, inside[left, right]),
+                Pairs(there, here + low, outside[here, there]),
+            ]
+        )
+
+    def changes(self, before: Shared, low: int, high: int, wanted: Wanted) -> tuple[Pairs, Pairs]:
+        """Those of a stretch that came and that went since an earlier version, the highest coverage
+        first; of those that went with what is left of it."""
+        came: list[Pairs] = []
+        went: list[Pairs] = []
+        sides = zip(before._both(low, high, wanted), self._both(low, high, wanted), strict=True)
+        for place, (old, new) in enumerate(sides):
+            for parts, one, other in ((came, new, old), (went, old, new)):
+                here, there = np.nonzero((one > 0) & (other == 0))
+                coverage = one[here, there]
+                pair = (here + low, there) if place == 0 else (there, here + low)
+                parts.append(Pairs(*pair, coverage))
+        lost = Pairs.together(went)
+        rows, inside = (
+            self.overlaps.rows(low, high),
+            (lost.dependent >= low) & (lost.dependent < high),
+        )
+        here = np.where(inside, lost.dependent, lost.referenced) - low
+        there = np.where(inside, lost.referenced, lost.dependent)
+        own = self.overlaps.distinct[lost.dependent]
+        left = np.where(own > 0, rows[here, there] / np.maximum(own, 1), np.nan)
+        return Pairs.together(came), replace(lost, coverage=left)
+
+    def _both(self, low: int, high: int, wanted: Wanted) -> tuple[F64, F64]:
+        """The coverage of a stretch's attributes in all, and of all others in them; 0 where that
+        is not wanted."""
+        rows = self.overlaps.rows(low, high)
+        inside = self._as_dependent(rows, low, high, wanted)
+        outside = _covered(rows, self.overlaps.distinct[None, :], wanted)
+        outside *= self._comparable(low, high, wanted)
+        outside[:, low:high] = 0
+        return inside, outside
+
+    def _as_dependent(self, rows: I64, low: int, high: int, wanted: Wanted) -> F64:
+        covered = _covered(rows, self.overlaps.distinct[low:high, None], wanted)
+        covered *= self._comparable(low, high, wanted)
+        return covered
+
+    def _comparable(self, low: int, high: int, wanted: Wanted) -> NDArray[np.bool_]:
+        """Which pairs of a stretch's attributes with all may be reported."""
+        tables, families = self._numbered
+        comparable: NDArray[np.bool_] = families[low:high, None] == families
+        comparable[np.arange(high - low), np.arange(low, high)] = False
+        if not wanted.within_tables:
+            comparable &= tables[low:high, None] != tables
+        return comparable
+
+    @cached_property
+    def _numbered(self) -> tuple[I64, I64]:
+        """The tables of the attributes, and their families, as numbers."""
+        tables: dict[str, int] = {}
+        families: dict[str, int] = {}
+        return (
+            np.array([tables.setdefault(e.table, len(tables)) for e in self.attributes], np.int64),
+            np.array([families.setdefault(e, len(families)) for e in self.families], np.int64),
+        )
+
+    def named(self, pairs: Pairs) -> list[InclusionDependency]:
+        """Pairs as constraints."""
+        columns = (pairs.dependent.tolist(), pairs.referenced.tolist(), pairs.coverage.tolist())
+        return [
+            InclusionDependency(
+                (self.attributes[a],),
+                (self.attributes[b],),
+                None if math.isnan(coverage) else coverage,
+            )
+            for a, b, coverage in zip(*columns, strict=True)
         ]
-        return highest_first(dependencies)
 
     @property
     def distinct(self) -> dict[Attribute, int]:
         """How many distinct values each attribute has."""
-        return dict(zip(self.attributes, np.diagonal(self.values).tolist(), strict=True))
+        return dict(zip(self.attributes, self.overlaps.distinct.tolist(), strict=True))
+
+    @cached_property
+    def number(self) -> dict[Attribute, int]:
+        """Where each attribute is among all."""
+        return {each: at for at, each in enumerate(self.attributes)}
+
+    def common(self, one: Attribute, two: Attribute) -> int:
+        """How many values two attributes share."""
+        a, b = self.number[one], self.number[two]
+        return int(self.overlaps.rows(a, a + 1)[0, b])
 
     def lost(self, dependency: InclusionDependency) -> InclusionDependency:
         """What is left of a dependency that held before: the coverage that it has here."""
         coverage = None
         if len(dependency.dependent) == 1:
-            a, b = (self.attributes.index(side[0]) for side in dependency.sides)
-            own = int(self.values[a, a])
-            coverage = float(self.values[a, b] / own) if own else None
+            (one,), (two,) = dependency.sides
+            own = int(self.overlaps.distinct[self.number[one]])
+            coverage = self.common(one, two) / own if own else None
         return replace(dependency, coverage=coverage)
+
+
+def _covered(rows: I64, own: I64, wanted: Wanted) -> F64:
+    """The share of the dependents' values that is shared, where it is enough; else 0."""
+    coverage: F64 = rows / np.maximum(own, 1)
+    coverage[np.broadcast_to(own == 0, coverage.shape)] = 1.0 if wanted.empty_columns else 0.0
+    coverage[coverage < wanted.min_coverage] = 0
+    return coverage
 
 
 def highest_first(dependencies: Iterable[InclusionDependency]) -> list[InclusionDependency]:
@@ -97,7 +227,7 @@ def foreign_keys(
     and halved where a column that is a key of its own table, and not named alike, lies inside a
     key of numbers: two sequences that both count from 1 contain each other by chance.
     """
-    number = {each: at for at, each in enumerate(shared.attributes)}
+    distinct = shared.overlaps.distinct
     keys = []
     for each in dependencies:
         left, right = each.dependent, each.referenced
@@ -108,18 +238,19 @@ def foreign_keys(
         if not any(set(key.columns) == columns for key in other.keys):
             continue
         names = sum(_alike(a, b) for a, b in zip(left, right, strict=True)) / len(left)
-        pairs = [(number[a], number[b]) for a, b in zip(left, right, strict=True)]
-        used = min(float(shared.values[a, b]) / max(1, int(shared.values[b, b])) for a, b in pairs)
+        pairs = [(shared.number[a], shared.number[b]) for a, b in zip(left, right, strict=True)]
+        coverage = each.coverage or 0.0
+        # One of several columns holds for each of them alone.
+        used = min(coverage * int(distinct[a]) / max(1, int(distinct[b])) for a, b in pairs)
         same = sum(
             own.types[a.column] == other.types[b.column] for a, b in zip(left, right, strict=True)
         )
-        distinct = max(int(shared.values[a, a]) for a, _ in pairs)
-        recur = 1.0 - distinct / max(own.rows, 1)
+        most = max(int(distinct[a]) for a, _ in pairs)
+        recur = 1.0 - most / max(own.rows, 1)
         score = 0.6 * names + 0.2 * used**0.5 + 0.1 * same / len(left) + 0.1 * max(recur, 0.0)
         keyed = any(set(key.columns) == {a.column for a in left} for key in own.keys)
         if keyed and names < 0.8 and all(shared.families[b] == "number" for _, b in pairs):
             score /= 2
-        coverage = each.coverage or 0.0
         keys.append(ForeignKey(left, right, round(coverage * score, 4), coverage))
     return sorted(keys, key=lambda each: (-each.score, str(each)))
 

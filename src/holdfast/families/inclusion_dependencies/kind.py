@@ -68,19 +68,26 @@ class InclusionDependencies(Kind):
 
         Where a batch changes several tables each is reported once: with its dependent table, or
         if the batch does not change that one, with the referenced table."""
-        from holdfast.families.inclusion_dependencies.clusters import dependencies
-        from holdfast.families.inclusion_dependencies.foreign_keys import Shared
+        from holdfast.families.inclusion_dependencies.clusters import holding, named
+        from holdfast.families.inclusion_dependencies.foreign_keys import Wanted
 
         before, after = step.values_before, step.values_after
         if before is None or after is None:
             return None
         if before is after:
             return KindChanges()
-        old, new = (
-            {each.sides: each for each in dependencies(values, run.options)}
-            for values in (before, after)
-        )
-        shared = Shared(after.attributes, after.families, after.overlaps)
+        options = run.options
+        wanted = Wanted(options.min_coverage, options.empty_columns, options.within_tables)
+        stretch = after.stretches[step.after.table.name]
+        unary = after.shared.changes(before.shared, *stretch, wanted)
+        wide = [holding(values.tuples, options) for values in (before, after)]
+        held, holds = map(set, wide)
+        came = after.shared.named(unary[0])
+        came += [named(each, after) for each in wide[1] if each not in held]
+        went = after.shared.named(unary[1])
+        went += [
+            replace(named(each, after), coverage=None) for each in wide[0] if each not in holds
+        ]
         mine = step.after.table.name
 
         def reported_here(each: InclusionDependency) -> bool:
@@ -89,10 +96,8 @@ class InclusionDependencies(Kind):
                 return False
             return dependent == mine or referenced not in step.others
 
-        came = [each for sides, each in new.items() if sides not in old]
-        went = [each for sides, each in old.items() if sides not in new]
         gained = [each for each in came if reported_here(each)]
-        lost = [shared.lost(each) for each in went if reported_here(each)]
+        lost = [each for each in went if reported_here(each)]
         counts = {"gained": len(gained), "broken": len(lost)}
         broken = tuple(Broken(each) for each in lost[:SHOWN])
         return KindChanges(tuple(gained[:SHOWN]), broken, counts=counts)

@@ -174,9 +174,10 @@ def _tested(search: Search, candidates: list[Candidate]) -> Verdicts:
     sides = sorted({side for each in candidates for side in (each.left, each.right)})
     number = {side: k for k, side in enumerate(sides)}
     cells = [
-        search.cells(rows, [(number[side], side) for side in sides if side[0] == table])
-        for table, rows in search.tables.items()
-        if any(side[0] == table for side in sides)
+        search.cells(
+            search.tables[table], [(number[side], side) for side in sides if side[0] == table]
+        )
+        for table in dict.fromkeys(side[0] for side in sides)
     ]
     size = sum(s.rows for each in cells for s in each.view.segments) * len(sides)
     runs: tuple[ValueRun, ...] = ()

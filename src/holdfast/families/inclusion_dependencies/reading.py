@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from holdfast.families.inclusion_dependencies.foreign_keys import (
     Facts,
     Shared,
     foreign_keys,
     highest_first,
 )
-from holdfast.families.stored import StoredProfile, members
+from holdfast.families.inclusion_dependencies.overlaps import Overlaps, numbers
+from holdfast.families.stored import StoredProfile
 from holdfast.model.commits import InclusionRecord
 from holdfast.model.constraints import (
     EMPTY,
@@ -68,14 +67,6 @@ def inclusions(profile: StoredProfile) -> Inclusions | None:
     if record is None:
         return None
     store, tables, options = profile.store, profile.tables, profile.options
-    attributes = tuple(Attribute(table, column) for table, column in record.attributes)
-    kept = stored(store, record.files["inclusions"])
-    values = np.zeros((len(attributes), len(attributes)), np.int64)
-    # Lists, because to_numpy would import pandas, which takes longer than all the rest.
-    one, two, count = (
-        np.array(kept.column(name).to_pylist(), np.int64) for name in ("one", "two", "values")
-    )
-    values[one, two] = values[two, one] = count
     facts = {
         name: Facts(
             () if table.duplicates else table.keys,
@@ -84,11 +75,29 @@ def inclusions(profile: StoredProfile) -> Inclusions | None:
         )
         for name, table in tables.items()
     }
-    shared = Shared(attributes, record.families, values)
+    shared = shared_values(store, record)
     tuples = record.files.get("tuples")
     wide = _wide(store, tuples, tables, options) if tuples else ()
     asked = {name: options[name] for name in ("min_coverage", "empty_columns", "within_tables")}
     return Inclusions(shared, facts, wide, **asked)
+
+
+def shared_values(store: Store, record: InclusionRecord) -> Shared:
+    """How many values every two columns share."""
+    attributes, families = attributes_of(store, record)
+    distinct = numbers(stored(store, record.files["distinct"]), "values")
+    return Shared(attributes, families, Overlaps(distinct, record.overlaps, store))
+
+
+def attributes_of(
+    store: Store, record: InclusionRecord
+) -> tuple[tuple[Attribute, ...], tuple[str, ...]]:
+    """All columns, in the order of their numbers, with the families of their types."""
+    kept = stored(store, record.files["attributes"])
+    columns = (kept.column(name).to_pylist() for name in ("table", "column", "family"))
+    tables, names, families = columns
+    attributes = tuple(Attribute(*each) for each in zip(tables, names, strict=True))
+    return attributes, tuple(families)
 
 
 def _wide(
@@ -114,11 +123,13 @@ def clusters(store: Store) -> list[Cluster]:
 def _clusters(store: Store, record: InclusionRecord | None) -> list[Cluster]:
     if record is None:
         return []
-    attributes = [Attribute(table, column) for table, column in record.attributes]
-    kept = stored(store, record.files["clusters"])
-    sets = members(kept.column("mask").to_pylist(), len(attributes))
+    from holdfast.families.inclusion_dependencies.clusters import Clusters
+    from holdfast.kernels import bitsets
+
+    attributes, _ = attributes_of(store, record)
+    masks, counts = Clusters(bitsets.words_for(len(attributes)), record.clusters, store).all()
     unordered = [
         Cluster(tuple(attributes[place] for place in places), count)
-        for places, count in zip(sets, kept.column("values").to_pylist(), strict=True)
+        for places, count in zip(bitsets.to_columns(masks), counts.tolist(), strict=True)
     ]
     return sorted(unordered, key=lambda each: -each.values)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from holdfast.families.inclusion_dependencies import changes, compaction, storage, verify
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.families.inclusion_dependencies.n_ary import Batch, Search
+from holdfast.model.lazily import Lazily
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange, Rows
 from holdfast.table.state import Table
@@ -35,7 +36,7 @@ def changed(
             run.runner, before, rows, run.destination, run.options, run.progress
         )
         search = _search(run, tables)
-        return changes.with_tuples(search, after, before.tuples, batches, run.progress)
+        return changes.with_tuples(search, after, before, batches, run.progress)
 
 
 def compacted(run: Run, values: Inclusion) -> Inclusion:
@@ -57,11 +58,11 @@ def differences(
 def _of_rows(run: Run, none: Inclusion, tables: Mapping[str, Table]) -> Inclusion:
     rows = [Rows.living(table) for table in tables.values()]
     unary = changes.changed(run.runner, none, rows, run.destination, run.options, run.progress)
-    return changes.with_tuples(_search(run, tables), unary, {}, {}, run.progress)
+    return changes.with_tuples(_search(run, tables), unary, None, {}, run.progress)
 
 
 def _search(run: Run, tables: Mapping[str, Table]) -> Search:
-    rows = {name: Rows.living(table) for name, table in tables.items()}
+    rows = Lazily(tables, lambda name: Rows.living(tables[name]))
     return Search(run.runner, run.destination, run.options, rows)
 
 

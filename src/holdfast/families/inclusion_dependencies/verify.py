@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from holdfast.families.inclusion_dependencies.clusters import Inclusion, grouped
+from holdfast.families.inclusion_dependencies.clusters import Inclusion
 from holdfast.model.commits import ValueRun
 from holdfast.store.run import Destination
 from holdfast.tasks import values as tasks
@@ -18,19 +18,25 @@ def differences(
     runner: Runner, kept: Inclusion, fresh: Inclusion, destination: Destination
 ) -> Iterator[tuple[str, str]]:
     """Where the kept values are not those of the rows: the table, and a sentence about it."""
-    wrong = np.argwhere(np.triu(kept.overlaps != fresh.overlaps))
-    for one, two in wrong.tolist():
-        a, b = kept.attributes[one], kept.attributes[two]
-        mine, theirs = int(kept.overlaps[one, two]), int(fresh.overlaps[one, two])
-        what = f"{a} has" if one == two else f"{a} and {b} share"
-        yield a.table, f"the profile says that {what} {mine} distinct values, but it is {theirs}"
-    if len(wrong):
+    some = False
+    for low, high in kept.overlaps.stretches():
+        mine, theirs = (state.overlaps.rows(low, high) for state in (kept, fresh))
+        for one, two in np.argwhere(np.triu(mine != theirs, low)).tolist():
+            some = True
+            a, b = kept.attributes[low + one], kept.attributes[two]
+            what = f"{a} has" if low + one == two else f"{a} and {b} share"
+            yield (
+                a.table,
+                f"the profile says that {what} {mine[one, two]} distinct values, but it is "
+                f"{theirs[one, two]}",
+            )
+    if some:
         return
     table = kept.attributes[0].table
     statuses = [{each: v.status for each, v in state.tuples.items()} for state in (kept, fresh)]
     if statuses[0] != statuses[1]:
         yield table, "the profile's inclusions of several columns are not those of the rows"
-    same = grouped(kept.masks, kept.counts), grouped(fresh.masks, fresh.counts)
+    same = kept.clusters.all(), fresh.clusters.all()
     if not all(np.array_equal(a, b) for a, b in zip(*same, strict=True)):
         yield table, "the profile's clusters of attributes are not those of the rows"
     parts = max(len(run.parts) for run in (*kept.runs, *fresh.runs, ValueRun((None,), 0)))
