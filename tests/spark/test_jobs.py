@@ -188,6 +188,25 @@ def test_a_batch_of_several_tables(
     assert "lines(id) in orders(id)" in [str(each.constraint) for each in check.broken]
 
 
+def test_tables_of_a_first_profile_share_jobs(
+    spark: SparkSession, tmp_path: Path, frame: Callable[..., DataFrame]
+) -> None:
+    """However many they are; sources of several kinds are read in one job."""
+    numbers = {}
+    for count in (2, 6):
+        rows = [[(i, f"d{i % 7}", i // 7, f"n{i % (k + 2)}") for i in range(30)] for k in range(6)]
+        tables: dict[str, Any] = {f"t{k}": frame(SCHEMA, *rows[k]) for k in range(count)}
+        path = tmp_path / f"csv{count}.csv"
+        path.write_text("id,day\n" + "".join(f"{i},x{i % 3}\n" for i in range(9)))
+        with counted(spark) as jobs:
+            kept = Profile.create(tmp_path / str(count), {**tables, "c": path}, session=spark)
+        numbers[count] = jobs.number
+    assert numbers[6] <= numbers[2] + 2, "a round of searching more, where a table needs it"
+    assert [str(each) for each in kept.keys("c")] == ["c: key(id)"]
+    assert len(kept.keys("t0")) == 2
+    assert kept.verify().equal
+
+
 def test_facts_about_columns(
     spark: SparkSession, frame: Callable[..., DataFrame], profile: Callable[..., Profile]
 ) -> None:
