@@ -57,7 +57,7 @@ TABLES = (
 
 def main() -> None:
     """One process for each master: a process holds one session."""
-    for master in sys.argv[2:] or MASTERS:
+    for master in MASTERS:
         subprocess.run(
             [sys.executable, "-c", f"from benchmarks.bench_exchange import run; run({master!r})"],
             check=True,
@@ -72,6 +72,7 @@ def run(master: str) -> None:
     session: Any = (
         SparkSession.builder.master(master)
         .config("spark.ui.enabled", "false")
+        .config("spark.executorEnv.PYTHONPATH", str(Path(__file__).parent.parent))
         .config("spark.sql.shuffle.partitions", "64")
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", "65536")
         .getOrCreate()

@@ -85,9 +85,11 @@ def _visits(random: np.random.Generator, start: int, count: int, rows: int) -> p
             "device": pa.array(random.integers(0, rows, count), mask=without),
             "referrer": pa.array(_zipf(random, count, 5_000), mask=random.random(count) < 0.9),
             "product": _zipf(random, count, 20_000),
-            "cents": random.integers(0, 100_000, count),
-            "day": random.integers(0, 2_000, count),
+            "cents": _zipf(random, count, 100_000),
+            "day": np.where(random.random(count) < 0.4, 0, random.integers(1, 2_000, count)),
             "minute": random.integers(0, 1_440, count),
+            "terminal": _zipf(random, count, 50_000),
+            "basket": _zipf(random, count, 1_000_000),
             "status": random.choice(["ok", "late", "lost"], count, p=[0.95, 0.04, 0.01]),
         }
     )
