@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from holdfast.tasks.runner import InProcess
+import numpy as np
+import pytest
+
+from holdfast.evidence.looks import Scope, Search
+from holdfast.kernels import bitsets
+from holdfast.kernels.evidence import Candidates
+from holdfast.tasks.runner import InProcess, piles
 from tests.pipeline.tables import Shop, small_limits
 from tests.strategies import Rows
+from tests.tasks.test_rows import stored
 
 
 def data_files(shop: Shop) -> Counter[str]:
@@ -36,6 +43,29 @@ def test_a_few_small_partitions_are_left_as_they_are(tmp_path: Path) -> None:
     with small_limits():
         shop = Shop(tmp_path / "p", 2, rows, runner=InProcess(8))
         assert len(shop.store.read().tables["t"].segments) == 8
+
+
+@pytest.mark.parametrize("others", [1, 8])
+@pytest.mark.parametrize("value", [7, (1 << 63) - 1])
+def test_a_heavy_value_that_is_brought_together_is_a_call_of_its_own(
+    tmp_path: Path, value: int, others: int
+) -> None:
+    """Of a range of codes there are parts; of one value there are none, not even if it is the last
+    there is."""
+    with small_limits(undivided_rows=2, light_rows=9):
+        rows: Rows = [(value, i) for i in range(9)] + [(-i, i) for i in range(others)]
+        view = stored(str(tmp_path), rows, 1, names=("0",))
+        lhs = bitsets.from_columns([(0,)], 2)
+        candidates = Candidates(lhs, np.zeros((1, 2), np.uint64))
+        calls = Search(candidates, (0, 1), "0", False, whole=True).calls(
+            Scope(InProcess(4), view, False)
+        )
+        works = [item.work for _, item in calls]
+        brought = [len(view.between("0", item.low, item.high).ids) for _, item in calls]
+        assert sum(brought) == 9 + others
+        heavy = brought.index(9)
+        assert works[heavy] == 9 + others
+        assert [heavy] in piles([*calls, *calls], 1)
 
 
 def test_wide_rows_are_divided_by_their_bytes(tmp_path: Path) -> None:

@@ -130,13 +130,14 @@ class Search(Look):
                 raise ValueError(f"the index {step.index} is not there")
             # Ranges in part lie apart, so that they differ in all that order brings.
             ranges = division.ranges[part // 2 :: part] if self.some else division.ranges
+            parted = [(*each, len(division.ranges)) for each in ranges]
             if self.whole:
-                ranges = [*ranges, *((int(code), int(code) + 1) for code in division.heavy)]
+                parted += [(*each, 1) for each in division.heavy_ranges]
             order = (*step.columns[::-1], *(c for c in self.order if c not in step.columns))
             how = (step.chosen, order, step.index)
             calls += [
-                (tasks.search, tasks.Search(*what, *how, *each, step.among, len(division.ranges)))
-                for each in ranges
+                (tasks.search, tasks.Search(*what, *how, low, high, step.among, number))
+                for low, high, number in parted
             ]
             ended = step.ended(self.candidates)
             if ended.size and division.heavy.size and not self.some and not self.whole:

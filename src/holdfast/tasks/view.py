@@ -147,6 +147,11 @@ class Division(NamedTuple):
     ranges: list[tuple[int, int | None]]  # from a code to below another one; None: no bound
     heavy: I64  # codes in none of the ranges, because they alone have more rows than a part
 
+    @property
+    def heavy_ranges(self) -> list[tuple[int, int | None]]:
+        """A range for each heavy code; nothing lies above the highest one that there is."""
+        return [(code, code + 1 if code < HIGHEST else None) for code in self.heavy.tolist()]
+
 
 def divided(view: View, name: str, most: float, heavy_from: float) -> Division:
     """Ranges of codes of at most about so many rows each, but for codes that have more; those from
