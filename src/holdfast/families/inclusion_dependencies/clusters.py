@@ -99,7 +99,7 @@ class Inclusion:
             stretches[each.table] = (stretches.get(each.table, (number,))[0], number + 1)
         return stretches
 
-    @property
+    @cached_property
     def shared(self) -> Shared:
         """What dependencies are read from."""
         return Shared(self.attributes, self.families, self.overlaps)
