@@ -415,6 +415,39 @@ def test_a_gpu_that_is_not_there_is_one_line(
     assert run("apply", into, *batch, "--device", "tpu").err == unknown.err
 
 
+def test_a_profile_without_values(
+    run: Run, in_process: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It needs a secret to be made, the same one for batches, and none to be looked at."""
+    for name in ("HOLDFAST_SECRET", "HOLDFAST_SECRET_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    path, into = write(tmp_path, "orders", ORDERS), tmp_path / "p"
+    made = ("profile", path, "--into", into, "--no-values", "--kinds", "keys,dcs")
+    none = run(*made)
+    assert (none.code, into.exists()) == (2, False)
+    assert "a profile without values needs a secret: set HOLDFAST_SECRET" in none.err
+    monkeypatch.setenv("HOLDFAST_SECRET", "a long enough secret")
+    result = run(*made)
+    assert result.code == 0
+    assert "denial constraints compare by = and != alone" in result.err
+    batch = ("--table", "orders", "--inserts", write(tmp_path, "new", BREAKING))
+    monkeypatch.setenv("HOLDFAST_SECRET", "another, long enough")
+    for command in ("check", "apply"):
+        wrong = run(command, into, *batch)
+        assert (wrong.code, wrong.out) == (2, "")
+        assert "is not the one that this profile was made with" in wrong.err
+    monkeypatch.setenv("HOLDFAST_SECRET", "a long enough secret")
+    assert run("check", into, *batch).code == 1
+    told = run("apply", into, *batch)
+    assert told.code == 0
+    assert "4 keys broken" in told.out
+    assert not any(value in told.out for value in ("Ann", "Bob"))
+    monkeypatch.delenv("HOLDFAST_SECRET")
+    shown = json.loads(run("show", into, "--verbose", "--format", "json").out)
+    assert (shown["options"]["keep_values"], shown["options"]["keep_rows"]) == (False, False)
+    assert "row" in run("show", into, "non-keys").out
+
+
 def test_options_reach_the_profile_and_the_session(
     run: Run, sessions: list[Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
