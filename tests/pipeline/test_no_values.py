@@ -410,6 +410,31 @@ def test_rows_are_shown_by_their_numbers(hidden: Store) -> None:
     assert again.applied_before
 
 
+def test_kinds_are_added_and_looked_at_without_the_secret(tmp_path: Path) -> None:
+    store = Store.create(tmp_path / "p")
+    options = families.completed(Options(kinds="keys", keep_values=False))
+    flow.profile(InProcess(), store, {"t": row_input(2, ROWS)}, options, no_progress, SECRET)
+    with pytest.raises(InputError, match="'c1' of table 't' has no order, because the profile"):
+        flow.extend(InProcess(), store, ["dcs"], {"columns": ("c1=ordered",)}, no_progress)
+    flow.extend(InProcess(), store, ["fds", "dcs"], {}, no_progress)
+    plain = Store.create(tmp_path / "plain")
+    whole = families.completed(Options(kinds="keys,fds,dcs", columns="c0=equality,c1=equality"))
+    flow.profile(InProcess(), plain, {"t": row_input(2, ROWS)}, whole, no_progress)
+    batch = flow.Batch(inserts=row_input(2, [(1, 5), (4, 5)]))
+    for each in (store, plain):
+        flow.apply(InProcess(), each, "t", batch, no_progress, secret=SECRET)
+    tables = [snapshot(each).tables["t"] for each in (store, plain)]
+    for kind in ("fds", "dcs"):
+        one, two = ([str(e) for e in table.found[kind]] for table in tables)
+        assert one == two
+    # A report and an export need no secret either.
+    hidden = Profile(store)
+    assert all(text in json.dumps(hidden.document()) for text in tables[0].columns)
+    assert [str(e) for e in hidden.rank("t")["keys"]] == [
+        str(e) for e in Profile(plain).rank("t")["keys"]
+    ]
+
+
 def test_who_does_not_know_such_profiles_does_not_open_them(hidden: Store) -> None:
     marker = json.loads((Path(hidden.path) / "holdfast.json").read_text())
     assert marker["format"] == 5
