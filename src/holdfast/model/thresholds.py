@@ -102,7 +102,7 @@ class Thresholds:
     tables_at_once: int = 64
     """Tables that are profiled side by side, so that they share jobs."""
 
-    swept_tables: int = 64
+    swept_tables: int = 16
     """Tables up to which every clean-up looks at the files of all of them."""
 
     # Indexes.
