@@ -82,7 +82,7 @@ def members(owner: type) -> Iterator[Any]:
         if inspect.isfunction(function):
             told.append(function.__annotations__["return"])
     if dataclasses.is_dataclass(owner):
-        told += [field.type for field in dataclasses.fields(owner)]
+        told += [each.type for each in dataclasses.fields(owner) if not each.name.startswith("_")]
     for annotation in told:
         yield eval(annotation, scope) if isinstance(annotation, str) else annotation
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.families.denial_constraints.chosen import Predicates
     from holdfast.families.denial_constraints.reading import Denials
     from holdfast.families.functional_dependencies.reading import Dependencies
-    from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
+    from holdfast.families.inclusion_dependencies.foreign_keys import Facts
     from holdfast.families.inclusion_dependencies.reading import Inclusions
     from holdfast.families.ranking import TableRanking
     from holdfast.input.batch_files import batch_files
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         ConflictError,
         HoldfastError,
         InputError,
+        OvertakenError,
         SchemaError,
         SetupError,
         SourceError,
@@ -119,6 +120,7 @@ _PLACES = {
     "Predicate": "model.constraints",
     "BatchError": "model.errors",
     "ConflictError": "model.errors",
+    "OvertakenError": "model.errors",
     "HoldfastError": "model.errors",
     "InputError": "model.errors",
     "MissingFileError": "model.errors",
@@ -153,7 +155,6 @@ _PLACES = {
     "Results": "model.results",
     "ConstraintChange": "model.changes",
     "Facts": "families.inclusion_dependencies.foreign_keys",
-    "Shared": "families.inclusion_dependencies.foreign_keys",
     "Dependencies": "families.functional_dependencies.reading",
     "Inclusions": "families.inclusion_dependencies.reading",
     "Denials": "families.denial_constraints.reading",
@@ -217,6 +218,7 @@ __all__ = [
     "NotNull",
     "Options",
     "OrderRule",
+    "OvertakenError",
     "Past",
     "Predicate",
     "Predicates",
@@ -227,7 +229,6 @@ __all__ = [
     "Results",
     "SchemaError",
     "SetupError",
-    "Shared",
     "Snapshot",
     "Source",
     "SourceError",

@@ -151,7 +151,7 @@ def _snapshot(store: Store, version: int, last: bool) -> Snapshot:
     }
     whole = StoredProfile(store, commit, options, tables)
     readings = _looked_for({k.name: k.of_profile(whole) for k in families.REGISTRY.values()})
-    counted = readings["inds"].shared.distinct if "inds" in readings else {}
+    counted = readings["inds"].distinct if "inds" in readings else {}
     nulls = options["inclusion_nulls"] == "values"
     for name, table in tables.items():
         facts = tuple(_with_distinct(each, table, counted, nulls) for each in table.facts)

@@ -117,7 +117,7 @@ class InclusionDependencies(Kind):
         ]
         gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
         lost = [each for key, each in sides[0].items() if key not in sides[1]]
-        return KindDiff(gained, tuple(new.shared.lost(each) for each in lost))
+        return KindDiff(gained, tuple(new.lost(each) for each in lost))
 
     def examiner(self) -> InclusionExaminer:
         """One by one, whether or not they are looked for."""
