@@ -40,7 +40,7 @@ def dc(text: str, error: float = 0.0) -> DenialConstraint:
 class Rules(list[DenialConstraint]):
     """Denial constraints as a version's files have them."""
 
-    space = counts = None  # of pairs, none of which are counted
+    space = counts = sampled = None  # of pairs, none of which are counted or drawn
 
     def besides(self, forms: Sequence[str]) -> list[DenialConstraint]:
         """Those that have none of these forms."""

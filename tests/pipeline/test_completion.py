@@ -272,7 +272,7 @@ def test_costs_choose_the_way(
     scope = Scope(runner, view, as_table([], 4).schema, space, PREFIX)
     completion.complete(scope)
     assert tasks_used <= runner.used
-    assert way == "boxed" or runner.used - {"draw"} == tasks_used  # a coverage is estimated by draws
+    assert way == "boxed" or runner.used - {"draw"} == tasks_used  # for estimates
 
 
 class Searches(InProcess):
