@@ -186,8 +186,16 @@ def test_a_bucket_that_may_not_be_written(
         Store.create(real)
     said = str(refused.value)
     assert real in said
+    assert said.count("SignatureDoesNotMatch") == 1
+    assert "does not answer" not in said
+    assert "<" not in said
     for secret in (SECRET, "another", "Signature="):
         assert secret not in said
+
+
+def test_a_bucket_that_is_not_there(proxy: Proxy) -> None:
+    with pytest.raises(StoreError, match=r"s3://nobody-has-it/p: there is no such bucket"):
+        Store.create("s3://nobody-has-it/p")
 
 
 def test_no_credentials_are_stored(real: str) -> None:

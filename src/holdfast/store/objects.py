@@ -23,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from holdfast.model.errors import StoreError
 from holdfast.store.disk import MARKER
 from holdfast.store.files import lease_run
 from holdfast.store.storage import Claim, UndecidedError
@@ -206,7 +207,10 @@ class Objects:
 
     def names(self) -> list[str]:
         """What lies there."""
-        there, folders = objects.listing(self.path)
+        try:
+            there, folders = objects.listing(self.path)
+        except FileNotFoundError as error:
+            raise StoreError(f"{self.path}: there is no such bucket; make it first.") from error
         return [*(each.key for each in there), *folders]
 
     def expect(self) -> None:

@@ -32,6 +32,9 @@ PATIENCE = "HOLDFAST_STORE_SECONDS"
 
 _PATIENCE_S = 180.0
 _REQUEST_S = 30.0
+_TRIES = 1_000_000
+"""More than there are in any time: the seconds decide."""
+
 _PART = 8 << 20
 """Bytes of a file that are sent or asked for at once."""
 
@@ -211,7 +214,7 @@ def _store(
             "timeout": timedelta(seconds=min(_REQUEST_S, seconds)),
             "connect_timeout": timedelta(seconds=min(5.0, seconds)),
         },
-        retry_config={"retry_timeout": timedelta(seconds=seconds)},
+        retry_config={"retry_timeout": timedelta(seconds=seconds), "max_retries": _TRIES},
     )
 
 
@@ -239,7 +242,17 @@ def _errors(path: str | PurePath) -> Iterator[tuple[Any, Any, str]]:
     except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
         raise _error(PermissionError, errno.EACCES, path, _said(error)) from None
     except exceptions.BaseError as error:
-        raise _error(ConnectionError, errno.EIO, path, _said(error)) from None
+        raise _other(path, _said(error)) from None
+
+
+def _other(path: str | PurePath, said: str) -> OSError:
+    """Errors of listings come without a kind of their own: their status tells."""
+    status = re.search(r"status code: (\d+)", said)
+    if status and status[1] == "404":
+        return _error(FileNotFoundError, errno.ENOENT, path)
+    if status and status[1] in ("401", "403"):
+        return _error(PermissionError, errno.EACCES, path, said)
+    return _error(ConnectionError, errno.EIO, path, said)
 
 
 def _error(
@@ -249,8 +262,16 @@ def _error(
 
 
 def _said(error: Exception) -> str:
-    """What a store said, on one line, without the part of an address that may be signed."""
-    text = re.sub(r"\?[^\s\"')]*", "", " ".join(str(error).split()))
+    """What a store said, on one line, without the part of an address that may be signed, and of a
+    page its code alone.
+
+    >>> _said(Exception("GET http://s3/p?X-Signature=1 - 403: <?xml><Code>AccessDenied</Code>"))
+    'GET http://s3/p - 403: AccessDenied'
+    """
+    text = " ".join(str(error).split()).partition(" Debug source:")[0]
+    code = re.search(r"<Code>(\w+)</Code>", text)
+    text = re.sub(r"<.*", code[1] if code else "", text).rstrip(": ")
+    text = re.sub(r"\?[^\s\"')]*", "", text)
     text = re.sub(
         r"(?i)\b(authorization|signature|credential|token)\b\S*\s*[:=]\s*\S+", r"\1", text
     )
