@@ -17,6 +17,7 @@ from holdfast.model.errors import ConflictError, SetupError, StoreError
 from holdfast.store import Lease, Store, batches, leases
 from holdfast.store.objects import Objects
 from holdfast.tasks import objects
+from tests.limits import varied
 from tests.store.versions import commit, content, fill, says
 
 
@@ -266,6 +267,22 @@ def test_what_has_no_version_in_the_end_is_not_left(address: str) -> None:
     with pytest.raises(ValueError, match="failed"), Store.creating(address):
         raise ValueError("failed")
     assert Objects(address).names() == []
+
+
+def test_what_versions_no_longer_have_is_removed_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store does not say whether there was something to remove; so it is asked before."""
+    varied(monkeypatch, swept_tables=-1)
+    for _ in range(4):
+        commit(store)
+        store.clean()
+    rows = {name for name in names(store) if "/rows-" in name}
+    assert rows == {store.read().files[0]}
+    deleted: list[str] = []
+    monkeypatch.setattr(objects, "delete", deleted.append)
+    assert store.clean() == []
+    assert deleted == []
 
 
 def test_a_missing_file_is_named(store: Store, cache: Path) -> None:

@@ -65,10 +65,10 @@ def _drop(storage: Storage, log: Log, last: int) -> list[str]:
     removed: list[str] = []
     for version in range(last, max(0, last - _SPAN), -1):
         dropped = log.read(version, Header).dropped
-        gone = _remove_all(storage, dropped)
-        if dropped and not gone:
+        # Asked for before, because an object store removes what is not there without a word.
+        if dropped and not storage.exists(dropped[-1]):
             break
-        removed += gone
+        removed += _remove_all(storage, dropped)
     return sorted(removed)
 
 
