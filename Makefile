@@ -78,7 +78,7 @@ test-fast: $(READY)
 
 # HOLDFAST_EXAMPLES says how many tables.
 test-long: $(READY)
-	$(call TESTING,.venv) HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-300} pytest tests $(SPREAD) -m "law or long" --ignore=tests/cluster --ignore=tests/connect
+	$(call TESTING,.venv) HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-300} pytest tests $(SPREAD) -m "(law or long) and not store" --ignore=tests/cluster --ignore=tests/connect
 
 test-lowest: $(LOWEST)
 	$(call TESTING,.venv-lowest) $(OLD_KERNELS) pytest tests $(SPREAD) -m "spark and not long" --ignore=tests/cluster --ignore=tests/connect

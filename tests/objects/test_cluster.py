@@ -7,6 +7,7 @@ needs to know is in the options of the session, not in the environment of the dr
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession
 from holdfast import Profile
 from holdfast.model.errors import StoreError
 from holdfast.spark.runner import SparkRunner
-from holdfast.tasks import cached
+from holdfast.tasks import cached, objects, sealed
 from holdfast.tasks.result import TaskResult
 from tests import suites
 from tests.cluster.conftest import SETTINGS
@@ -81,8 +82,6 @@ def test_workers_without_credentials(
     def without(_: None) -> Iterator[TaskResult]:
         os.environ["AWS_SECRET_ACCESS_KEY"] = "another"
         try:
-            from holdfast.tasks import sealed
-
             cached.drop(Path("s3://profiles/mine", name))
             sealed.read(Path("s3://profiles/mine", name))
         finally:
@@ -93,3 +92,28 @@ def test_workers_without_credentials(
         SparkRunner(spark).run([(without, None)])
     assert "another" not in str(no.value)
     assert profile.verify().equal
+
+
+def test_a_worker_that_is_killed(spark: SparkSession, cache: Path) -> None:
+    """It dies with a file half written and nothing reported; the task is run again, elsewhere or
+    there, and what it reports is on the store."""
+    root, note = "s3://profiles/killed", "s3://profiles/a-worker-was-killed"
+
+    def write(number: int) -> Iterator[TaskResult]:
+        sink = sealed.Sink(Path(root), f"data/words-0123456789ab-{number}.arrow")
+        sink.write(b"words" * number)
+        try:
+            objects.put(note, b"", "create")
+        except FileExistsError:
+            yield TaskResult({"name": sink.seal()})
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    results = SparkRunner(spark).run([(write, number) for number in range(1, 5)])
+    assert objects.exists(note)
+    reported = [one.facts["name"] for each in results for one in each]
+    assert len(reported) == 4
+    for number, name in enumerate(reported, start=1):
+        assert objects.get(f"{root}/{name}").data == b"words" * number
+        assert sealed.read(Path(root, name)) == b"words" * number
+    assert len(list(cache.glob("*-words-*"))) == 4
