@@ -21,9 +21,9 @@ USER, SECRET = "somebody-who-tests", "a-secret-of-the-tests"
 BUCKET = "profiles"
 INSTALLED = Path(__file__).parents[2] / ".venv-store" / "bin" / "minio"
 
-Fault = Literal["refuse", "busy", "lose", "hold"]
-"""What becomes of a request: nobody takes it; it is answered by 503; it takes effect, but its
-answer is lost; it takes effect when it is let go, after the client has given up."""
+Fault = Literal["refuse", "busy", "forbid", "lose", "hold"]
+"""What becomes of a request: nobody takes it; it is answered by 503, or by 403; it takes effect,
+but its answer is lost; it takes effect when it is let go, after the client has given up."""
 
 
 def program() -> Path | None:
@@ -159,8 +159,8 @@ class _Handler(BaseHTTPRequestHandler):
         request = (self.command, self.path, list(self.headers.items()), body)
         rule = self.proxy.rule(self.command, self.path)
         fault = rule.fault if rule else None
-        if fault == "busy":
-            self.send_response(503)
+        if fault in ("busy", "forbid"):
+            self.send_response(503 if fault == "busy" else 403)
             self.send_header("Content-Length", "0")
             self.end_headers()
             return

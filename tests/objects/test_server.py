@@ -193,6 +193,22 @@ def test_a_bucket_that_may_not_be_written(
         assert secret not in said
 
 
+def test_a_profile_that_may_only_be_read(real: str, proxy: Proxy) -> None:
+    """Reading needs no lease; a check works in a temporary folder; a batch is refused."""
+    Shop(real, COLUMNS, start())  # type: ignore[arg-type]
+    proxy.fault("PUT", "", "forbid", 1000)
+    proxy.fault("POST", "", "forbid", 1000)
+    shop = opened(real)  # type: ignore[arg-type]
+    inserts, deletes = batch(1)
+    before = names(shop.store)
+    shop.assert_exact(start())
+    assert shop.apply(inserts=inserts, deletes=deletes, dry_run=True).inserted == len(inserts)
+    assert shop.verify().equal
+    with pytest.raises(StoreError, match=rf"{real}/leases.*cannot be written .*403"):
+        shop.apply(inserts=inserts, deletes=deletes)
+    assert names(shop.store) == before
+
+
 def test_a_bucket_that_is_not_there(proxy: Proxy) -> None:
     with pytest.raises(StoreError, match=r"s3://nobody-has-it/p: there is no such bucket"):
         Store.create("s3://nobody-has-it/p")
