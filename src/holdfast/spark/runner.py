@@ -20,7 +20,7 @@ from holdfast.store import disk_errors
 from holdfast.tasks import devices, shared
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult, checked, guarded, unpack
-from holdfast.tasks.runner import Call, Read, Reader, piles
+from holdfast.tasks.runner import Call, Read, Reader, log_traffic, piles
 from holdfast.tasks.sealed import uploaded
 
 Batches = Iterator[pa.RecordBatch]
@@ -83,6 +83,7 @@ class SparkRunner:
 
         for item, task_result in self._collect(frame):
             results[item].append(task_result)
+        log_traffic(calls, results)
         return results
 
     def _numbered(self, count: int) -> DataFrame:

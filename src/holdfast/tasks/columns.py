@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import columns as kernels
 from holdfast.model import thresholds
 from holdfast.tasks.encode import Layout, encode, has_bytes, layout, orders
+from holdfast.tasks.reads import note
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
@@ -250,7 +251,7 @@ def _segment_facts(
     view: View, segment: Segment, schema: pa.Schema, column: int, gone: I64
 ) -> Facts:
     shape, kind = layout(schema), schema.field(column).type
-    words = map_words(view.path, segment)
+    words = map_words(view.path, segment, segment.live)
     live = live_positions(view.path, segment)
     if gone.size:
         live = np.setdiff1d(live, gone, assume_unique=True)
@@ -271,11 +272,12 @@ def _indexed_ends(view: View, segment: Segment, shape: Layout, column: int, gone
     """From both ends of the sorted column, up to the first row that is there."""
     arrays, _ = map_arrays(view.path / segment.indexes[str(column)])
     codes, positions = arrays["codes"], arrays["positions"]
-    mask = map_words(view.path, segment)[:, shape.value_words + column // 64]
+    mask = map_words(view.path, segment, 0)[:, shape.value_words + column // 64]
     dead = map_dead(view.path, segment)
 
     def lives(lo: int, hi: int) -> NDArray[np.bool_]:
         places = positions[lo:hi].astype(np.int64)
+        note(places.size * (positions.itemsize + mask.itemsize))
         there = ~null_flags(mask[places], column)
         if dead.size:
             there &= (dead[places >> 3] >> (places & 7).astype(np.uint8) & 1) == 0
@@ -307,7 +309,7 @@ def _raw_ends(view: View, segment: Segment, shape: Layout, column: int, filled: 
     """Of texts, whose words are hashes: from the rows as they came."""
     reader = open_raw(view.path, segment, [column])
     first = shape.offsets[column]
-    hashes = map_words(view.path, segment)[filled, first : first + 2].T
+    hashes = map_words(view.path, segment, filled.size)[filled, first : first + 2].T
     facts = Facts()
     start = 0
     for number in range(reader.num_record_batches):

@@ -24,6 +24,7 @@ from holdfast.kernels.ranks import Cells, Codes
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.tasks.coding import Coding
+from holdfast.tasks.reads import note
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
@@ -72,10 +73,9 @@ class Planes:
         """A plane for every column, mapped; zeros where it is not compared."""
         none = np.zeros(self.rows, np.int32)
         root = self.view.path
-        return [
-            map_arrays(root / self.files[c])[0][f"c{c}"] if c in self.files else none
-            for c in range(self.space.columns)
-        ]
+        planes = {c: map_arrays(root / file)[0][f"c{c}"] for c, file in self.files.items()}
+        note(sum(each.nbytes for each in planes.values()))
+        return [planes.get(c, none) for c in range(self.space.columns)]
 
     def ids(self) -> I64:
         """The ids of the rows."""
@@ -359,12 +359,17 @@ class Met:
         self._blocks.append((counted.words[counted.fresh], ids[rows]))
 
 
-def rows_of(view: View, segments: Sequence[Segment]) -> tuple[U64, I64]:
-    """All living rows of some segments, and their ids."""
+def rows_of(
+    view: View, segments: Sequence[Segment], part: int = 0, parts: int = 1
+) -> tuple[U64, I64]:
+    """The living rows of some segments, or one part of them, and their ids."""
     width = view.shape.owner.size + view.shape.full.size
     words, ids = [np.empty((0, width), np.uint64)], [np.empty(0, np.int64)]
+    start = 0
     for segment in segments:
-        positions = live_positions(view.path, segment)
+        live = live_positions(view.path, segment)
+        positions = live[(part - start) % parts :: parts]
+        start += len(live)
         words.append(view.rows(segment, positions))
         ids.append(positions + segment.base)
     return np.concatenate(words), np.concatenate(ids)

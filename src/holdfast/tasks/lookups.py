@@ -22,6 +22,7 @@ from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.model.lookups import LookUp
 from holdfast.tasks.completion import Met, rows_of
+from holdfast.tasks.reads import note
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
@@ -69,10 +70,9 @@ def looked_up(item: LookedUp) -> Iterator[TaskResult]:
     """Evidence of all pairs that the look-ups find, and of others."""
     view = item.view
     met = Met(view, item.schema, item.space)
-    words, ids = rows_of(view, item.batch)
     if item.part == 0:
-        met.with_each_other(words, ids)
-    words, ids = words[item.part :: item.parts], ids[item.part :: item.parts]
+        met.with_each_other(*rows_of(view, item.batch))
+    words, ids = rows_of(view, item.batch, item.part, item.parts)
     numbers = {segment.number for segment in item.batch}
     goes_with_all = _goes_with_all(item, met, words)
     looked_at = 0
@@ -124,11 +124,12 @@ def _compare_pairs(
     living = np.zeros(segment.rows, np.bool_)
     living[live_positions(view.path, segment)] = True
     found = found[living[found[:, 1]]]
-    stored, chunk = map_words(view.path, segment), thresholds.current.fetched_pairs
+    stored, chunk = map_words(view.path, segment, 0), thresholds.current.fetched_pairs
     for start in range(0, len(found), chunk):
         t, s = found[start : start + chunk].T
         ones, t = np.unique(t, return_inverse=True)
         others, s = np.unique(s, return_inverse=True)
+        note(len(others) * stored.shape[1] * stored.itemsize)
         rows = np.concatenate([words[ones], stored[others]])
         places = np.concatenate([ids[ones], others + segment.base])
         met.in_pairs(rows, places, np.stack([t, s + len(ones)], axis=1))
@@ -184,7 +185,7 @@ class _Chained:
         self._view, self._words, self._terms = view, words, terms
         self._index, facts = map_chains(view.path, segment, name)
         self._uniform = {*facts["uniform"]}
-        self._stored = map_words(view.path, segment)
+        self._stored = map_words(view.path, segment, 0)
         self._groups, self._order, self._falling = chain_columns(name)
 
     def found(self) -> _Stretches:
@@ -197,6 +198,7 @@ class _Chained:
                 first, second = boxes[0], boxes[1] if len(boxes) > 1 else _everything(len(rows))
                 box = Boxes(lo, hi, _both_ends(first, False), _both_ends(second, self._falling))
                 stretches = chains.fetch(index, box)
+                note(index.positions.itemsize * (stretches[:, 2] - stretches[:, 1]).sum())
                 t, start, stop = rows[stretches[:, 0]], stretches[:, 1], stretches[:, 2]
                 ties = [
                     column for column, each in zip(self._order, boxes, strict=False) if each.tie

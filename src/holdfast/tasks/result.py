@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from holdfast.model import errors
 from holdfast.model.errors import HoldfastError
+from holdfast.tasks.reads import taken
 from holdfast.tasks.sealed import flushed
 
 SCHEMA = pa.schema([("facts", pa.string()), ("arrays", pa.binary())])
@@ -25,6 +26,8 @@ class TaskResult:
 
     facts: dict[str, Any]
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+    read: int = 0  # bytes of mapped files that the task read for it
+    size: int = 0  # bytes in which it came to the driver
 
     def batch(self) -> pa.RecordBatch:
         """The task result as one Arrow row."""
@@ -33,7 +36,7 @@ class TaskResult:
         for name, array in self.arrays.items():
             described.append([name, array.dtype.str, list(array.shape)])
             chunks.append(np.ascontiguousarray(array).tobytes())
-        facts = json.dumps({"facts": self.facts, "arrays": described})
+        facts = json.dumps({"facts": self.facts, "arrays": described, "read": self.read})
         return pa.record_batch([[facts], [b"".join(chunks)]], schema=SCHEMA)
 
 
@@ -51,10 +54,11 @@ def error_of(facts: dict[str, str]) -> HoldfastError:
 def guarded(task_results: Iterator[TaskResult]) -> Iterator[TaskResult]:
     """What a task sends back, once the files that it wrote are flushed; an error of ours as the
     last result, because Spark would run the task again and then bury the message in its own."""
+    taken()
     try:
         for task_result in task_results:
             flushed()
-            yield task_result
+            yield replace(task_result, read=taken())
     except HoldfastError as error:
         yield TaskResult({"failed": facts_of(error)})
 
@@ -77,4 +81,4 @@ def unpack(facts: str, arrays: bytes) -> TaskResult:
         count = int(np.prod(shape, dtype=np.int64))
         out[name] = np.frombuffer(arrays, dtype, count, offset).reshape(shape)
         offset += count * np.dtype(dtype).itemsize
-    return TaskResult(described["facts"], out)
+    return TaskResult(described["facts"], out, described["read"], len(facts) + len(arrays))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -13,6 +14,8 @@ from holdfast.tasks.result import TaskResult, checked, guarded, unpack
 
 Call = tuple[Callable[[Any], Iterator[TaskResult]], Any]
 """A task and its argument. One that may go through many rows says through how many, as ``work``."""
+
+_log = logging.getLogger("holdfast.traffic")
 
 Reader = Callable[[Iterator[pa.RecordBatch], Ingest], Iterator[TaskResult]]
 """A task over the rows of a row_input."""
@@ -72,6 +75,21 @@ def piles(calls: Sequence[Call], tasks: int) -> list[list[int]]:
     return [*([k] for k in heavy), *(light[first::count] for first in range(count))]
 
 
+def log_traffic(calls: Sequence[Call], results: Sequence[Sequence[TaskResult]]) -> None:
+    """Say, to those who debug or measure, how much a job read and sent back, by kind of task."""
+    if not _log.isEnabledFor(logging.DEBUG):
+        return
+    by_kind: dict[str, list[int]] = {}
+    for (task, _), mine in zip(calls, results, strict=True):
+        name = getattr(task, "task", task).__name__
+        total = by_kind.setdefault(name, [0, 0, 0])
+        total[0] += 1
+        total[1] += sum(each.read for each in mine)
+        total[2] += sum(each.size for each in mine)
+    for name, total in by_kind.items():
+        _log.debug("%s: %d calls read %d bytes and returned %d", name, *total)
+
+
 class InProcess:
     """Runs tasks one after the other, here, over Arrow tables. For tests and small data."""
 
@@ -85,7 +103,9 @@ class InProcess:
 
     def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         """Run every call."""
-        return [checked(map(_copy, guarded(task(item)))) for task, item in calls]
+        results = [checked(map(_copy, guarded(task(item)))) for task, item in calls]
+        log_traffic(calls, results)
+        return results
 
     def read(self, task: Reader, rows: pa.Table, spec: Ingest) -> list[TaskResult]:
         """Run a task over the rows, in as many partitions as there are tasks."""

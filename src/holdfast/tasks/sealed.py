@@ -246,6 +246,15 @@ def _mapped(path: Path) -> pa.Buffer:
     return _map(path)
 
 
+def discard(path: Path) -> None:
+    """Remove a file that nobody reads any more, and its copy on this machine, if they are there."""
+    if objects.is_remote(path):
+        cached.drop(path)
+        objects.delete(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
 def damage(path: Path) -> StoreError | None:
     """What is wrong with a file, however often it was checked before; None: nothing."""
     try:

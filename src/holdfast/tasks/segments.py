@@ -27,7 +27,8 @@ from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
 from holdfast.model.commits import Segment as Segment
 from holdfast.tasks.maps import Maps
-from holdfast.tasks.sealed import Sink, is_here, mapped, stamp
+from holdfast.tasks.reads import note
+from holdfast.tasks.sealed import Sink, is_here, local, mapped, stamp
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -87,16 +88,42 @@ def _arrays(path: Path) -> Arrays:
 _maps: Maps[Arrays] = Maps(_arrays, is_here)
 
 
+def map_passing(path: Path) -> dict[str, NDArray[Any]]:
+    """The arrays of a file that is removed when it has been read: the map is not kept, as that
+    would keep the file's space."""
+    return _arrays(path)[0]
+
+
+def index_cuts(path: Path) -> I64:
+    """The codes that an index lists about itself, from the end of its file: nothing else of it is
+    read, and nothing compared with its seal. Any codes would do to divide rows by."""
+    return _cuts.get(path, stamp(path))
+
+
+def _listed(path: Path) -> I64:
+    try:
+        with pa.memory_map(str(local(path))) as file:
+            metadata = pa.ipc.open_file(file).schema.metadata
+        return np.array(json.loads(metadata[b"holdfast"])["cuts"], np.int64)
+    except (pa.ArrowException, OSError, TypeError, ValueError, KeyError, OverflowError):
+        cuts = map_arrays(path)[1]["cuts"]  # says what is wrong with it
+        return np.array(cuts, np.int64)
+
+
+_cuts: Maps[I64] = Maps(_listed, is_here)
+
+
 def write_words(root: Path, path: str, words: U64, raw_batches: list[int]) -> str:
     """Write a segment's encoded rows; ``raw_batches`` are the sizes of its raw file's batches."""
     facts = {"shape": list(words.shape), "raw_batches": raw_batches}
     return write_arrays(root, path, {"words": words.reshape(-1)}, **facts)
 
 
-def map_words(root: Path, segment: Segment) -> U64:
-    """A segment's encoded rows: ``(rows, words)``."""
+def map_words(root: Path, segment: Segment, rows: int | None = None) -> U64:
+    """A segment's encoded rows: ``(rows, words)``; so many of them are read, or all."""
     arrays, facts = map_arrays(root / segment.words)
     words: U64 = arrays["words"].reshape(facts["shape"])
+    note(words.nbytes if rows is None else rows * words.shape[1] * words.itemsize)
     return words
 
 
@@ -110,9 +137,17 @@ def map_dead(root: Path, segment: Segment) -> NDArray[np.uint8]:
 def live_positions(root: Path, segment: Segment) -> NDArray[np.int64]:
     """Positions of the rows that are not deleted."""
     dead = map_dead(root, segment)
+    note(dead.nbytes)
     if not dead.size:
         return np.arange(segment.rows)
     return np.flatnonzero(np.unpackbits(dead, count=segment.rows, bitorder="little") == 0)
+
+
+def deleted_since(root: Path, segment: Segment, later: Segment | None) -> I64:
+    """Positions of the rows that live in a segment and not any more in the same one as it was
+    later; None: all of them are gone."""
+    live = live_positions(root, segment)
+    return live if later is None else live[are_dead(root, later, live)]
 
 
 def are_dead(root: Path, segment: Segment, positions: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -120,6 +155,7 @@ def are_dead(root: Path, segment: Segment, positions: NDArray[np.int64]) -> NDAr
     dead = map_dead(root, segment)
     if not dead.size:
         return np.zeros(positions.size, np.bool_)
+    note(positions.size)
     bits: NDArray[np.uint8] = dead[positions >> 3] >> (positions & 7).astype(np.uint8) & 1
     return bits.astype(np.bool_)
 
@@ -276,7 +312,20 @@ def look_up(root: Path, segment: Segment, name: str, codes: U64) -> Ranges:
     signed = codes.view(np.int64)
     lo = np.searchsorted(arrays["codes"], signed, "left")
     hi = np.searchsorted(arrays["codes"], signed, "right")
+    # What a binary search looks at on its way is mostly the same for all codes.
+    note(arrays["codes"].itemsize * 2 * len(codes) + arrays["positions"].itemsize * (hi - lo).sum())
     return Ranges(lo, hi, arrays["positions"])
+
+
+def map_between(path: Path, low: int | None, high: int | None) -> tuple[I64, NDArray[np.int32]]:
+    """The codes of an index from ``low`` to below ``high`` (None: no bound), in their order, and
+    the positions of the rows that have them."""
+    arrays, _ = map_arrays(path)
+    codes, positions = arrays["codes"], arrays["positions"]
+    lo = 0 if low is None else int(np.searchsorted(codes, low))
+    hi = len(codes) if high is None else int(np.searchsorted(codes, high))
+    note((hi - lo) * (codes.itemsize + positions.itemsize))
+    return codes[lo:hi], positions[lo:hi]
 
 
 class RawRows:

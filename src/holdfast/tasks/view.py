@@ -11,12 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.tasks.reads import note
 from holdfast.tasks.segments import (
     Segment,
     are_dead,
     index_codes,
     index_columns,
+    index_cuts,
     map_arrays,
+    map_between,
     map_dead,
     map_words,
 )
@@ -72,11 +75,21 @@ class View:
 
     def rows(self, segment: Segment, positions: I64) -> U64:
         """Rows of a segment."""
-        return map_words(self.path, segment)[positions]
+        return map_words(self.path, segment, len(positions))[positions]
 
-    def stored(self, segment: Segment) -> index.Stored:
-        """All rows of a segment, for kernels."""
-        words, dead = map_words(self.path, segment), map_dead(self.path, segment)
+    def rows_with(self, ids: I64) -> U64:
+        """Rows by their ids."""
+        out = np.empty((len(ids), self.shape.owner.size + self.shape.full.size), np.uint64)
+        numbers = ids >> 32
+        for segment in self.segments:
+            mine = np.flatnonzero(numbers == segment.number)
+            if mine.size:
+                out[mine] = self.rows(segment, ids[mine] - segment.base)
+        return out
+
+    def stored(self, segment: Segment, rows: int | None = None) -> index.Stored:
+        """All rows of a segment, for kernels, which read so many of them, or all."""
+        words, dead = map_words(self.path, segment, rows), map_dead(self.path, segment)
         return index.Stored(words, segment.base, dead)
 
     def between(
@@ -87,18 +100,15 @@ class View:
         Where nulls differ, a null's row is left out: it agrees with nothing."""
         chosen, ids, runs = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for segment in self.segments:
-            arrays, _ = map_arrays(self.path / segment.indexes[name])
-            codes = arrays["codes"]
-            lo = np.searchsorted(codes, low)
-            hi = len(codes) if high is None else np.searchsorted(codes, high)
-            positions = arrays["positions"][lo:hi].astype(np.int64)
+            codes, entries = map_between(self.path / segment.indexes[name], low, high)
+            positions = entries.astype(np.int64)
             kept = ~self._left_out(segment, name, positions)
             if among is not None:
                 held = index_codes(self.rows(segment, positions), among.index, self.shape)
                 kept &= np.isin(held.view(np.int64), among.codes)
             chosen.append(positions[kept])
             ids.append(positions[kept] + segment.base)
-            runs.append(codes[lo:hi][kept])
+            runs.append(codes[kept])
         # A stable sort merges the segments' runs, which are in order already.
         order = np.argsort(np.concatenate(runs), kind="stable")
         targets = np.empty_like(order)
@@ -106,7 +116,7 @@ class View:
         rows = np.empty((order.size, self.shape.owner.size + self.shape.full.size), np.uint64)
         start = 0
         for segment, positions in zip(self.segments, chosen, strict=True):
-            words = map_words(self.path, segment)
+            words = map_words(self.path, segment, positions.size)
             index.scatter(words, positions, targets[start : start + positions.size], rows)
             start += positions.size
         return evidence.Rows(rows, np.concatenate(ids)[order])
@@ -118,6 +128,7 @@ class View:
         hi = np.searchsorted(arrays["codes"], among.codes, "right")
         runs = [arrays["positions"][start:stop] for start, stop in zip(lo, hi, strict=True)]
         positions = np.concatenate([np.empty(0, np.int64), *runs])
+        note(positions.nbytes)
         return positions[~self._left_out(segment, among.index, positions)]
 
     def _left_out(self, segment: Segment, name: str, positions: I64) -> NDArray[np.bool_]:
@@ -125,7 +136,7 @@ class View:
         if not self.nulls_equal:
             for column in {*index_columns(name)}:
                 word = self.shape.owner.size + column // 64
-                nulls = map_words(self.path, segment)[positions, word]
+                nulls = map_words(self.path, segment, 0)[positions, word]
                 out |= (nulls >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
         return out
 
@@ -185,8 +196,8 @@ def _weighted(view: View, name: str) -> tuple[I64, NDArray[np.float64]]:
     listed, so that what has many is listed often."""
     codes, rows = [np.empty(0, np.int64)], [np.empty(0, np.float64)]
     for segment in view.segments:
-        cuts = map_arrays(view.path / segment.indexes[name])[1]["cuts"]
-        codes.append(np.array(cuts, np.int64))
+        cuts = index_cuts(view.path / segment.indexes[name])
+        codes.append(cuts)
         rows.append(np.full(len(cuts), segment.live / max(len(cuts), 1)))
     distinct, where = np.unique(np.concatenate(codes), return_inverse=True)
     weights = np.bincount(where, np.concatenate(rows), distinct.size)

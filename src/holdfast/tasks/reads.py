@@ -1,0 +1,23 @@
+"""How much tasks read of the files that they map, so that work which does not divide shows.
+
+Counted where rows and entries are taken from a map: encoded rows, indexes, bitmaps of deleted rows,
+planes of codes and runs of values. Whole files that are looked through once by each process, to
+compare them with their seals, are not counted, nor are raw rows.
+"""
+
+from __future__ import annotations
+
+_read = 0
+
+
+def note(size: int) -> None:
+    """So many bytes more are read."""
+    global _read  # a process runs one task at a time
+    _read += int(size)
+
+
+def taken() -> int:
+    """The bytes that this process has read since it was last asked."""
+    global _read
+    size, _read = _read, 0
+    return size
