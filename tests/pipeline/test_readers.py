@@ -12,7 +12,7 @@ import pytest
 
 from holdfast import Profile, flow
 from holdfast.model.commits import Commit
-from holdfast.model.constraints import Attribute
+from holdfast.model.constraints import Attribute, FunctionalDependency
 from holdfast.model.errors import ConflictError, StoreError
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
@@ -31,8 +31,9 @@ PAIR = (Attribute("t", "c0"), Attribute("t", "c1"))
 
 @pytest.fixture
 def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    # Files that the next version needs, too, would still be there.
-    varied(monkeypatch, difference_share=0)
+    # Files that the next version needs, too, would still be there; and tasks that answer a question
+    # leave files for each other.
+    varied(monkeypatch, difference_share=0, undivided_rows=0)
     shop = Shop(tmp_path / "p", 3, ROWS, COUNTED)
     shop.apply(inserts=[(40, 1, 1)], deletes=ROWS[:2])
     return shop
@@ -55,6 +56,11 @@ def missing(store: Store) -> object:
     return store.retried(lambda: flow.missing_values(InProcess(), store, *PAIR, None, no_progress))
 
 
+def explained(store: Store) -> object:
+    rule = FunctionalDependency("t", ("c1",), "c2")
+    return store.retried(lambda: flow.explain(InProcess, store, rule, 3, no_progress)).violations
+
+
 READS: dict[str, Callable[[Store], object]] = {
     "snapshot": lambda store: Profile(store).snapshot().tables["t"].rows,
     "keys": lambda store: Profile(store).keys("t", max_error=0.5),
@@ -62,6 +68,7 @@ READS: dict[str, Callable[[Store], object]] = {
     "agree_sets at": lambda store: Profile(store).agree_sets("t", at=1),
     "clusters": lambda store: Profile(store).clusters(),
     "error": lambda store: Profile(store).error("t: c1 -> c2"),
+    "explain": explained,
     "diff": lambda store: Profile(store).diff(1, store.head()),
     "sizes": lambda store: sorted(Profile(store).sizes()),
     "missing values": missing,

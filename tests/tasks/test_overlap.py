@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.families.known import Known
+from holdfast.model.commits import ValueRun
 from holdfast.tasks.overlap import Overlap, overlap
-from holdfast.tasks.values import Attribute, Cells, family
+from holdfast.tasks.values import Attribute, Cells, Count, count, cut, family
 from tests.pipeline.tables import Shop
 
 
@@ -25,9 +26,14 @@ def test_common_values(tmp_path: Path, parts: int) -> None:
     attributes = tuple(Attribute(c, (c,), (types[c],)) for c in range(3))
     view = table.view(shop.store.path, shop.options)
     cells = Cells(view, table.columns.schema, attributes, nulls=False)
-    found = sum(
-        next(overlap(Overlap(cells, part, parts))).arrays["common"] for part in range(parts)
-    )
+    whole = Overlap(shop.store.path, 3, (cells,))
+    items = [whole]
+    if parts > 1:
+        counted_values = count(Count(cells, "data/*-x-"))
+        runs = tuple(ValueRun((each.facts["part"],), 0) for each in counted_values)
+        ranges = [(cut(part, parts), cut(part + 1, parts)) for part in range(parts)]
+        items = [Overlap(shop.store.path, 3, (), runs, *each) for each in ranges]
+    found = sum(next(overlap(each)).arrays["common"] for each in items)
     counted = [
         Counter(v for v in column if v is not None) for column in zip(*rows[3:], strict=True)
     ]

@@ -17,7 +17,8 @@ from holdfast.kernels import counts as kernels
 from holdfast.model.comparisons import Space
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange
-from holdfast.table.placement import parts
+from holdfast.table.exchange import exchanged
+from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
 from holdfast.tasks import agree as tasks
 from holdfast.tasks.coding import Coding, comparisons_of
@@ -101,13 +102,25 @@ def lines_of(change: RowChange) -> tuple[tiles.Line, tiles.Line, tiles.Line]:
     return kept, new, tiles.deleted(change)
 
 
-def agreeing(runner: Runner, view: View, sets: tuple[tuple[int, ...], ...]) -> list[int]:
-    """The pairs of living rows that agree on each of some sets of columns, by grouping."""
+def agreeing(
+    runner: Runner, view: View, sets: tuple[tuple[int, ...], ...], prefix: str
+) -> list[int]:
+    """The pairs of living rows that agree on each of some sets of columns, by grouping; in two jobs
+    where the rows are worth several tasks, with files whose paths begin with the prefix."""
     count = parts(runner, view)
-    calls: list[Call] = [
-        (tasks.agreeing, tasks.Agreeing(view, sets, part, count)) for part in range(count)
+    if count == 1:
+        [[result]] = runner.run([(tasks.agreeing, tasks.Agreeing(view, sets))])
+        return list(result.facts["pairs"])
+    writing: list[Call] = [
+        (tasks.agreeing, tasks.Agreeing(share, sets, prefix)) for share in shares(view, count)
     ]
-    pairs_by_part = [p.facts["pairs"] for result in runner.run(calls) for p in result]
+    with exchanged(runner, view.root, writing) as written:
+        files = tuple(zip(*written, strict=True))
+        calls: list[Call] = [
+            (tasks.agreeing_in, tasks.AgreeingIn(view.root, files, part, count))
+            for part in range(count)
+        ]
+        pairs_by_part = [p.facts["pairs"] for result in runner.run(calls) for p in result]
     return [sum(each) for each in zip(*pairs_by_part, strict=True)]
 
 

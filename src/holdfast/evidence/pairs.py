@@ -131,10 +131,17 @@ class PairEvidence:
         return minimal.masks[some], minimal.violations[some] / sets.pairs
 
     def error(
-        self, running: Callable[[], Runner], view: View, rows: int, lhs: Iterable[int], rhs: int
+        self,
+        running: Callable[[], Runner],
+        view: View,
+        rows: int,
+        lhs: Iterable[int],
+        rhs: int,
+        prefix: str,
     ) -> float:
         """The share of row pairs that satisfy the atoms of the lhs and not that of the rhs, or, for
-        a key, satisfy the lhs at all."""
+        a key, satisfy the lhs at all. Files that this needs have paths that begin with the
+        prefix."""
         lhs = tuple(sorted(set(lhs)))
         pairs = rows * (rows - 1) // (2 if self.space.symmetric else 1)
         if not pairs:
@@ -143,7 +150,7 @@ class PairEvidence:
         if self.counts is not None:
             satisfying = [self.counts.satisfying(each) for each in wanted]
         else:
-            satisfying = counting.agreeing(running(), view, wanted)
+            satisfying = counting.agreeing(running(), view, wanted, prefix)
         return float((satisfying[0] - sum(satisfying[1:])) / pairs)
 
 

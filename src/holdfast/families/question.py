@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,7 +18,8 @@ from holdfast.model.commits import Commit
 from holdfast.model.comparisons import Space
 from holdfast.model.explanation import Example, Removal, Violations
 from holdfast.store.run import Run
-from holdfast.table.placement import parts
+from holdfast.table.exchange import exchanged
+from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks import examine as tasks
@@ -26,6 +27,7 @@ from holdfast.tasks.completion import Planes
 from holdfast.tasks.examine import Shown
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call
+from holdfast.tasks.view import View
 
 
 @dataclass(frozen=True)
@@ -81,6 +83,30 @@ class Question:
         return [tuple(json.loads(text[int(id_)]) for id_ in some) for some in ids]
 
 
+def _grouped(
+    question: Question, view: View, left: tuple[int, ...], right: int | None
+) -> list[TaskResult]:
+    """What tasks say of groups of rows: one where there are few of them, else one for each range
+    of hashes."""
+    run, shown = question.run, question.shown
+    whole = tasks.Grouped(view, left, right, shown)
+    count = parts(run.runner, view)
+    if count == 1:
+        return question.asked([(tasks.grouped, whole)])
+    writing: list[Call] = [
+        (tasks.grouped, replace(whole, view=share, prefix=run.destination.prefix))
+        for share in shares(view, count)
+    ]
+    with exchanged(run.runner, view.root, writing) as written:
+        files = tuple(file for mine in written for file in mine)
+        return question.asked(
+            [
+                (tasks.grouped_in, tasks.GroupedIn(view.root, files, right, part, count, shown))
+                for part in range(count)
+            ]
+        )
+
+
 def agreeing(
     question: Question, name: str, lhs: Sequence[str], rhs: str | None, orders: int = 1
 ) -> Violations:
@@ -90,13 +116,7 @@ def agreeing(
     columns = table.columns
     left = tuple(sorted({columns.position(each, name) for each in lhs}))
     right = None if rhs is None else columns.position(rhs, name)
-    view = table.view(run.store.path, run.options)
-    count = parts(run.runner, view)
-    calls: list[Call] = [
-        (tasks.grouped, tasks.Grouped(view, left, right, part, count, question.shown))
-        for part in range(count)
-    ]
-    results = question.asked(calls)
+    results = _grouped(question, table.view(run.store.path, run.options), left, right)
     groups, rows, pairs, agreeing, removed = (
         sum(each.facts[what] for each in results)
         for what in ("groups", "rows", "pairs", "agreeing", "removed")

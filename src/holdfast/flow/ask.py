@@ -48,7 +48,7 @@ def error(
     running: Callable[[], Runner], store: Store, name: str, left: tuple[str, ...], right: str | None
 ) -> float:
     """The share of row pairs that agree on the left and differ on the right, or agree at all."""
-    with store.reading() as lease:
+    with store.asking() as lease:
         version = store.read(lease.version)
         known = Known.load(store, version, name)
         columns = known.table.columns
@@ -60,7 +60,7 @@ def error(
                 "the profile compares no pairs of rows; profile the tables with --kinds keys"
             )
         view = known.table.view(store.path, version.options)
-        return pairs.error(running, view, known.table.rows, lhs, rhs)
+        return pairs.error(running, view, known.table.rows, lhs, rhs, lease.pattern)
 
 
 def denial_error(
@@ -76,7 +76,7 @@ def denial_error(
         if held is not None and held.counts is not None and is_said(rule, held.space, names):
             atoms = atoms_of(rule, held.space, names)
             view = table.view(store.path, version.options)
-            return held.error(running, view, table.rows, atoms, KEY)
+            return held.error(running, view, table.rows, atoms, KEY, lease.pattern)
         space = space_of(rule, table.columns)
         run = Run(running(), store, version.options, lease, progress)
         comparisons, tasks = len(space.comparisons), run.runner.tasks
@@ -96,7 +96,7 @@ def violations(
 ) -> list[tuple[Row, Row]]:
     """Pairs of rows that violate a rule, at most so many; row t first."""
     denied = denial_of(rule)
-    with store.reading() as lease:
+    with store.asking() as lease:
         version = store.read(lease.version)
         table = Known.load(store, version, rule.table).table
         names = table.columns.names
@@ -118,7 +118,7 @@ def predicates(
     runner: Runner | None, store: Store, tables: Sequence[str], progress: Progress
 ) -> dict[str, Predicates]:
     """What denial constraints compare, and, with a runner, what today's rows would choose."""
-    with store.reading() as lease:
+    with store.asking() as lease:
         version = store.read(lease.version)
         by_table = {}
         for name in tables:

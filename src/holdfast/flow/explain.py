@@ -29,7 +29,7 @@ def explain(
 ) -> Explanation:
     """Everything about a rule, in the current version; with ``mask``, without values."""
     examiner = families.examiner(rule)
-    with store.reading() as lease, ExitStack() as held:
+    with store.asking() as lease, ExitStack() as held:
         commit = store.read(lease.version)
         rule = examiner.expected(Version(store, commit), rule)
         tables = examiner.tables(rule)

@@ -259,6 +259,16 @@ class Store:
         finally:
             lease.release()
 
+    @contextmanager
+    def asking(self) -> Iterator[Lease]:
+        """Be a reader of the last version whose tasks write files, which they remove: in a
+        temporary folder where the directory cannot be written."""
+        with self.reading() as lease, ExitStack() as stack:
+            if not lease.held:
+                folder = tempfile.TemporaryDirectory(prefix="holdfast-")
+                lease.folder = stack.enter_context(folder)
+            yield lease
+
     def ask(self, question: Callable[[int], T], version: int | None = None) -> T:
         """Ask a version, the last one by default, something that its files answer; they are
         held meanwhile."""

@@ -65,6 +65,11 @@ class Lease:
         """The same for all kinds, with a star in the kind's place."""
         return f"{self.folder}/*-{self.run}-"
 
+    @property
+    def held(self) -> bool:
+        """Whether the lease could be written."""
+        return self._held
+
     def new_path(self, kind: str, suffix: str) -> str:
         """A relative path that nothing else uses: ``data/<kind>-<run>-<counter>.<suffix>``."""
         return f"{self.prefix(kind)}{next(self._counter):04d}.{suffix.lstrip('.')}"

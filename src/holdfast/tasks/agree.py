@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,10 +19,17 @@ from holdfast.kernels.pairs import Rows
 from holdfast.kernels.ranks import Codes
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Comparison, Space
+from holdfast.tasks import exchange
 from holdfast.tasks.coding import Coding, comparisons_of
 from holdfast.tasks.devices import CPU, GPU, Device
 from holdfast.tasks.result import TaskResult
-from holdfast.tasks.segments import Segment, combined, live_positions, map_words
+from holdfast.tasks.segments import (
+    Segment,
+    combined,
+    deleted_since,
+    live_positions,
+    map_words,
+)
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -106,37 +114,70 @@ class Count:
 
 @dataclass(frozen=True)
 class Agreeing:
-    """Count the pairs that agree on each of some sets of columns, in one part of the rows."""
+    """Count the pairs that agree on each of some sets of columns; with a prefix, write the hashes
+    of these rows for :class:`AgreeingIn` instead."""
 
     view: View
     sets: tuple[tuple[int, ...], ...]
+    prefix: str | None = None
+
+    @property
+    def work(self) -> int:
+        """Rows that it goes through, once for each set."""
+        return self.view.live * len(self.sets)
+
+
+@dataclass(frozen=True)
+class AgreeingIn:
+    """Count the pairs with equal hashes in files, for each of some sets of columns, in one range
+    of hashes."""
+
+    root: str
+    files: tuple[tuple[str, ...], ...]
     part: int
     parts: int
 
 
 def agreeing(item: Agreeing) -> Iterator[TaskResult]:
     """The pairs of rows with equal cells, by grouping on a 128-bit hash of them."""
-    view, shape = item.view, item.view.shape
-    pairs = []
-    for columns in item.sets:
-        hashes = [np.empty((2, 0), np.uint64)]
-        nulls = bitsets.from_columns([columns], view.columns)[0]
-        for segment in view.segments:
-            rows = map_words(view.path, segment)
-            codes = np.stack([combined(rows, columns, shape, seed) for seed in (0, 1)])
-            kept = np.zeros(len(rows), np.bool_)
-            kept[live_positions(view.path, segment)] = True
-            kept &= codes[0] % np.uint64(item.parts) == item.part
-            if not view.nulls_equal:
-                kept &= (rows[:, shape.owner.size :] & nulls == 0).all(axis=1)
-            hashes.append(codes[:, kept])
-        all_hashes = np.concatenate(hashes, axis=1)
-        all_hashes = all_hashes[:, np.lexsort(all_hashes)]
-        starts = np.ones(all_hashes.shape[1], np.bool_)
-        starts[1:] = (all_hashes[:, 1:] != all_hashes[:, :-1]).any(axis=0)
-        sizes = np.diff(np.append(np.flatnonzero(starts), all_hashes.shape[1]))
-        pairs.append(int((sizes * (sizes - 1) // 2).sum()))
-    yield TaskResult({"pairs": pairs})
+    hashes = (_hashes(item.view, columns) for columns in item.sets)
+    if item.prefix is None:
+        yield TaskResult({"pairs": [_equal_pairs(each) for each in hashes]})
+        return
+    root = item.view.path
+    yield TaskResult({"files": [exchange.write(root, item.prefix, each) for each in hashes]})
+
+
+def agreeing_in(item: AgreeingIn) -> Iterator[TaskResult]:
+    """The same, of rows that all tasks have hashed."""
+    ranges = (
+        exchange.between(Path(item.root), files, item.part, item.parts, 2) for files in item.files
+    )
+    yield TaskResult({"pairs": [_equal_pairs(each) for each in ranges]})
+
+
+def _hashes(view: View, columns: tuple[int, ...]) -> U64:
+    """Two hashes of the cells in some columns, of all living rows that can agree with others."""
+    shape = view.shape
+    hashes = [np.empty((0, 2), np.uint64)]
+    nulls = bitsets.from_columns([columns], view.columns)[0]
+    for segment in view.segments:
+        rows = map_words(view.path, segment)
+        kept = np.zeros(len(rows), np.bool_)
+        kept[live_positions(view.path, segment)] = True
+        if not view.nulls_equal:
+            kept &= (rows[:, shape.owner.size :] & nulls == 0).all(axis=1)
+        codes = [combined(rows, columns, shape, seed)[kept] for seed in (0, 1)]
+        hashes.append(np.stack(codes, axis=1))
+    return np.concatenate(hashes)
+
+
+def _equal_pairs(hashes: U64) -> int:
+    ordered = hashes[np.lexsort(hashes.T)]
+    starts = np.ones(len(ordered), np.bool_)
+    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    sizes = np.diff(np.append(np.flatnonzero(starts), len(ordered)))
+    return int((sizes * (sizes - 1) // 2).sum())
 
 
 def count(item: Count) -> Iterator[TaskResult]:
@@ -254,7 +295,8 @@ def _load(item: Count, tiles: list[Tile], layout: Layout) -> dict[int, _Coded]:
         these = slice(start, start + len(positions))
         ids[these] = positions + stretch.segment.base
         # With a mode other than "raise", rows are written where they belong without a copy.
-        np.take(map_words(view.path, stretch.segment), positions, 0, words[these], mode="clip")
+        held = map_words(view.path, stretch.segment, len(positions))
+        np.take(held, positions, 0, words[these], mode="clip")
         start = these.stop
     codes = item.coding.codes(words, view.shape.first)
     own_t, own_s = own_words(codes, layout, view.nulls_equal)
@@ -269,8 +311,7 @@ def _positions(view: View, stretch: Stretch) -> I64:
     """Where in its segment the rows of a stretch are."""
     positions = live_positions(view.path, stretch.segment)
     if stretch.later is not None:
-        kept = live_positions(view.path, stretch.later)
-        positions = np.setdiff1d(positions, kept, assume_unique=True)
+        positions = deleted_since(view.path, stretch.segment, stretch.later)
     if len(positions) < stretch.stop:
         raise AssertionError(
             f"segment {stretch.segment.number}: {len(positions)} rows instead of {stretch.stop}"

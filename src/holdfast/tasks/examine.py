@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import bitsets, dominance, opposed, violations
 from holdfast.kernels.violations import Sides
 from holdfast.model import thresholds
+from holdfast.tasks import exchange
 from holdfast.tasks.completion import Planes
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import combined, live_positions, map_words
@@ -36,11 +38,27 @@ class Shown:
 
 @dataclass(frozen=True)
 class Grouped:
-    """Look for rows that agree on some columns and, unless a key is asked for, differ in another:
-    in those groups whose hash falls into one part."""
+    """Look for rows that agree on some columns and, unless a key is asked for, differ in another;
+    with a prefix, write the hashes of these rows for :class:`GroupedIn` instead."""
 
     view: View
     lhs: tuple[int, ...]
+    rhs: int | None
+    shown: Shown
+    prefix: str | None = None
+
+    @property
+    def work(self) -> int:
+        """Rows that it goes through."""
+        return self.view.live
+
+
+@dataclass(frozen=True)
+class GroupedIn:
+    """The same, of the hashes in files that are in one range."""
+
+    root: str
+    files: tuple[str, ...]
     rhs: int | None
     part: int
     parts: int
@@ -53,6 +71,30 @@ class Orphans:
 
     dependent: Cells
     referenced: Cells
+    shown: Shown
+
+
+@dataclass(frozen=True)
+class Coded:
+    """Write the codes of the first attribute of some rows, and the rows' ids, for
+    :class:`OrphansIn`."""
+
+    cells: Cells
+    prefix: str
+
+    @property
+    def work(self) -> int:
+        """Rows that it goes through."""
+        return self.cells.count
+
+
+@dataclass(frozen=True)
+class OrphansIn:
+    """The same as :class:`Orphans`, of the codes in files that are in one range."""
+
+    root: str
+    dependent: tuple[str, ...]
+    referenced: tuple[str, ...]
     part: int
     parts: int
     shown: Shown
@@ -90,7 +132,22 @@ class Matched:
 def grouped(item: Grouped) -> Iterator[TaskResult]:
     """How many groups, rows and pairs violate, and how many rows would have to go: of each group
     all but those with its most frequent value on the right."""
-    left, right, ids = _codes(item)
+    codes = _codes(item)
+    if item.prefix is None:
+        yield _grouped(codes, item.rhs, item.shown)
+    else:
+        yield TaskResult({"files": [exchange.write(item.view.path, item.prefix, codes)]})
+
+
+def grouped_in(item: GroupedIn) -> Iterator[TaskResult]:
+    """The same, of rows that all tasks have hashed."""
+    codes = exchange.between(Path(item.root), item.files, item.part, item.parts, 5)
+    yield _grouped(codes, item.rhs, item.shown)
+
+
+def _grouped(codes: U64, rhs: int | None, shown: Shown) -> TaskResult:
+    left, right = codes[:, :2].T, codes[:, 2:4].T
+    ids = codes[:, 4].view(np.int64)
     order = np.lexsort((ids, *right, *left))
     left, right, ids = left[:, order], right[:, order], ids[order]
     starts, sizes = _runs(_fresh(left))
@@ -99,10 +156,10 @@ def grouped(item: Grouped) -> Iterator[TaskResult]:
     most = np.zeros(len(starts), np.int64)
     np.maximum.at(most, group_of, inner_sizes)
     inside = np.bincount(group_of, minlength=len(starts))
-    violating = sizes > 1 if item.rhs is None else inside > 1
+    violating = sizes > 1 if rhs is None else inside > 1
     agreeing = int(_pairs(sizes).sum())
-    same = 0 if item.rhs is None else int(_pairs(inner_sizes).sum())
-    kept = np.ones(len(starts), np.int64) if item.rhs is None else most
+    same = 0 if rhs is None else int(_pairs(inner_sizes).sum())
+    kept = np.ones(len(starts), np.int64) if rhs is None else most
     facts = {
         "groups": int(violating.sum()),
         "rows": int(sizes[violating].sum()),
@@ -112,41 +169,34 @@ def grouped(item: Grouped) -> Iterator[TaskResult]:
     }
     # One row of every value on the right first, so that what differs is seen.
     turn = np.arange(len(ids)) - np.repeat(inner_starts, inner_sizes)
-    yield TaskResult(facts, _examples(starts, sizes, violating, ids, turn, item.shown))
+    return TaskResult(facts, _examples(starts, sizes, violating, ids, turn, shown))
 
 
-def _codes(item: Grouped) -> tuple[U64, U64, I64]:
-    """Hashes of the cells on both sides, and the ids, of the rows in one part."""
+def _codes(item: Grouped) -> U64:
+    """Of each row two hashes of the cells on the left and two of those on the right, and its id."""
     view, shape = item.view, item.view.shape
-    left, right = [np.empty((2, 0), np.uint64)], [np.empty((2, 0), np.uint64)]
-    ids = [np.empty(0, np.int64)]
+    blocks = [np.empty((0, 5), np.uint64)]
     nulls = bitsets.from_columns([item.lhs], view.columns)[0]
     for segment in view.segments:
         rows = map_words(view.path, segment)
-        codes = np.stack([combined(rows, item.lhs, shape, seed) for seed in (0, 1)])
         kept = np.zeros(len(rows), np.bool_)
         kept[live_positions(view.path, segment)] = True
-        kept &= codes[0] % np.uint64(item.parts) == item.part
         if not view.nulls_equal:
             kept &= (rows[:, shape.owner.size :] & nulls == 0).all(axis=1)
         places = np.flatnonzero(kept)
-        left.append(codes[:, places])
-        ids.append(places + segment.base)
-        if item.rhs is None:
-            right.append(np.zeros((2, len(places)), np.uint64))
-            continue
-        other = np.stack([combined(rows, (item.rhs,), shape, seed) for seed in (0, 1)])[:, places]
-        if not view.nulls_equal:
+        block = np.zeros((len(places), 5), np.uint64)
+        for seed in (0, 1):
+            block[:, seed] = combined(rows, item.lhs, shape, seed)[places]
+            if item.rhs is not None:
+                block[:, 2 + seed] = combined(rows, (item.rhs,), shape, seed)[places]
+        block[:, 4] = (places + segment.base).view(np.uint64)
+        if item.rhs is not None and not view.nulls_equal:
             # A null differs from every other: none shares a number with another row.
             empty = _is_null(rows, view, item.rhs)[places]
-            other[0, empty] = (places[empty] + segment.base).astype(np.uint64)
-            other[1, empty] = np.uint64(segment.number) ^ np.uint64(0x9E3779B97F4A7C15)
-        right.append(other)
-    return (
-        np.concatenate(left, axis=1),
-        np.concatenate(right, axis=1),
-        np.concatenate(ids),
-    )
+            block[empty, 2] = block[empty, 4]
+            block[empty, 3] = np.uint64(segment.number) ^ np.uint64(0x9E3779B97F4A7C15)
+        blocks.append(block)
+    return np.concatenate(blocks)
 
 
 def _is_null(rows: U64, view: View, column: int) -> Flags:
@@ -188,11 +238,30 @@ def _examples(
 
 def orphans(item: Orphans) -> Iterator[TaskResult]:
     """How many values there are and how many are missing, in how many rows."""
-    codes, ids = _values(item.dependent, item)
-    others, _ = _values(item.referenced, item)
+    yield _orphans(_values(item.dependent), _values(item.referenced), item.shown)
+
+
+def coded(item: Coded) -> Iterator[TaskResult]:
+    """Where the codes are."""
+    numbers = _values(item.cells)
+    yield TaskResult({"files": [exchange.write(item.cells.view.path, item.prefix, numbers)]})
+
+
+def orphans_in(item: OrphansIn) -> Iterator[TaskResult]:
+    """The same as :func:`orphans`, of rows that all tasks have coded."""
+    dependent, referenced = (
+        exchange.between(Path(item.root), files, item.part, item.parts, 3)
+        for files in (item.dependent, item.referenced)
+    )
+    yield _orphans(dependent, referenced, item.shown)
+
+
+def _orphans(dependent: U64, referenced: U64, shown: Shown) -> TaskResult:
+    codes, ids = dependent[:, :2].T, dependent[:, 2].view(np.int64)
     order = np.lexsort((ids, *codes))
     codes, ids = codes[:, order], ids[order]
     starts, sizes = _runs(_fresh(codes))
+    others = referenced[:, :2].T
     others = others[:, np.lexsort(others)]
     others = others[:, _fresh(others)]
     lacking = ~_among(codes[:, starts], others)
@@ -203,17 +272,16 @@ def orphans(item: Orphans) -> Iterator[TaskResult]:
         "rows": int(sizes[lacking].sum()),
     }
     turn = np.arange(len(ids)) - np.repeat(starts, sizes)
-    yield TaskResult(facts, _examples(starts, sizes, lacking, ids, turn, item.shown))
+    return TaskResult(facts, _examples(starts, sizes, lacking, ids, turn, shown))
 
 
-def _values(cells: Cells, item: Orphans) -> tuple[U64, I64]:
-    """The codes of the first attribute that fall into one part, and the ids of their rows."""
-    codes, ids = [np.empty((2, 0), np.uint64)], [np.empty(0, np.int64)]
-    for segment, positions, of_segment in cells.codes(0):
-        mine = np.flatnonzero(of_segment[:, 0] % np.uint64(item.parts) == item.part)
-        codes.append(np.ascontiguousarray(of_segment[mine].T))
-        ids.append(positions[mine] + segment.base)
-    return np.concatenate(codes, axis=1), np.concatenate(ids)
+def _values(cells: Cells) -> U64:
+    """The codes of the first attribute, two words each, and the ids of their rows."""
+    blocks = [np.empty((0, 3), np.uint64)]
+    for segment, positions, codes in cells.codes(0):
+        ids = (positions + segment.base).view(np.uint64)
+        blocks.append(np.column_stack([codes, ids]))
+    return np.concatenate(blocks)
 
 
 def _among(codes: U64, known: U64) -> Flags:

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from holdfast.kernels import values
+from holdfast.model.commits import ValueRun
 from holdfast.tasks.result import TaskResult
-from holdfast.tasks.values import Cells
+from holdfast.tasks.values import CODES, Cells, slices
 
 
 @dataclass(frozen=True)
 class Overlap:
-    """The values of one part of the codes."""
+    """The values of some rows, or those in runs whose codes are in a range."""
 
-    cells: Cells
-    part: int
-    parts: int
+    root: str
+    columns: int
+    cells: tuple[Cells, ...] = ()
+    runs: tuple[ValueRun, ...] = ()
+    low: int = 0
+    high: int = CODES
 
 
 def overlap(item: Overlap) -> Iterator[TaskResult]:
     """``common[a, b]`` is the sum, over all values, of how often each occurs in both columns: the
     lesser of the two numbers. On the diagonal stands how many values a column has."""
-    held = [
-        block[block[:, 0] % np.uint64(item.parts) == np.uint64(item.part)]
-        for block in item.cells.blocks()
-    ]
-    columns = len(item.cells.attributes)
-    common = np.zeros((columns, columns), np.int64)
+    held = [block for cells in item.cells for block in cells.blocks()]
+    held += slices(Path(item.root), item.runs, item.low, item.high)
+    common = np.zeros((item.columns, item.columns), np.int64)
     values.in_common(values.merged(held), common)
     yield TaskResult({}, {"common": common})

@@ -26,9 +26,11 @@ from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
 from holdfast.tasks.coding import held
 from holdfast.tasks.encode import layout
+from holdfast.tasks.reads import note
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
+    deleted_since,
     live_positions,
     map_arrays,
     map_words,
@@ -56,7 +58,8 @@ class Attribute:
 
 @dataclass(frozen=True)
 class Cells:
-    """Rows of a table whose values count: the living ones, or those with the given ids."""
+    """Rows of a table whose values count: the living ones; with ``later``, the same segments as
+    they were afterwards, those that had been deleted by then; or those with the given ids."""
 
     view: View
     schema: pa.Schema
@@ -64,6 +67,7 @@ class Cells:
     nulls: bool  # whether a null is a value
     weight: int = 1  # -1: the rows are gone
     ids: I64 | None = None
+    later: tuple[Segment, ...] | None = None
 
     @cached_property
     def columns(self) -> list[list[values.Column]]:
@@ -87,19 +91,25 @@ class Cells:
             for each in self.attributes
         ]
 
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        if self.ids is not None:
+            return self.ids.size
+        numbers = {segment.number for segment in self.view.segments}
+        kept = (each.live for each in self.later or () if each.number in numbers)
+        return self.view.live - sum(kept)
+
     def positions(self, segment: Segment) -> I64:
         """Where in a segment the rows are."""
-        if self.ids is None:
-            return live_positions(self.view.path, segment)
-        mine: I64 = self.ids[self.ids >> 32 == segment.number] - segment.base
-        return mine
+        return positions_of(self.view, segment, self.ids, self.later)
 
     def blocks(self) -> Iterator[U64]:
         """Entries attribute by attribute, in no order."""
         weight = np.uint64(self.weight % (1 << 64))
         for segment in self.view.segments:
             positions = self.positions(segment)
-            rows = map_words(self.view.path, segment)
+            rows = map_words(self.view.path, segment, positions.size)
             room = np.empty((positions.size, 4), np.uint64)
             for columns in self.columns:
                 if len(columns) > 1:
@@ -116,7 +126,7 @@ class Cells:
         """The codes of one attribute, segment by segment, with the positions that have any."""
         for segment in self.view.segments:
             positions = self.positions(segment)
-            rows = map_words(self.view.path, segment)
+            rows = map_words(self.view.path, segment, positions.size)
             codes, kept = self._all_codes(rows, positions, self.columns[place])
             yield segment, positions[kept], codes[kept]
 
@@ -125,7 +135,7 @@ class Cells:
         them are values."""
         for segment in self.view.segments:
             positions = self.positions(segment)
-            rows = map_words(self.view.path, segment)
+            rows = map_words(self.view.path, segment, positions.size)
             yield segment, positions, *self._all_codes(rows, positions, self.columns[0])
 
     def _codes(self, rows: U64, positions: I64, columns: list[values.Column]) -> U64:
@@ -148,6 +158,20 @@ class Cells:
         return codes, present
 
 
+def positions_of(
+    view: View, segment: Segment, ids: I64 | None, later: tuple[Segment, ...] | None
+) -> I64:
+    """Where in a segment rows are: the living ones, those that had been deleted later, or those
+    with some ids."""
+    if ids is not None:
+        mine: I64 = ids[ids >> 32 == segment.number] - segment.base
+        return mine
+    if later is None:
+        return live_positions(view.path, segment)
+    now = next((each for each in later if each.number == segment.number), None)
+    return deleted_since(view.path, segment, now)
+
+
 def cut(part: int, parts: int) -> int:
     """Where the codes of a part begin."""
     return CODES * part // parts
@@ -168,8 +192,7 @@ class Count:
     @property
     def work(self) -> int:
         """Values that it counts."""
-        ids = self.cells.ids
-        return (self.cells.view.live if ids is None else ids.size) * len(self.cells.attributes)
+        return self.cells.count * len(self.cells.attributes)
 
 
 @dataclass(frozen=True)
@@ -493,6 +516,7 @@ def same_codes(root: Path, runs: tuple[ValueRun, ...], low: int, high: int, code
 
 def _entries(arrays: dict[str, NDArray[Any]], chosen: Any) -> U64:
     codes = arrays["code"][chosen]
+    note(len(codes) * sum(each.itemsize for each in arrays.values()))
     out = np.empty((len(codes), 4), np.uint64)
     out[:, 0] = codes
     out[:, 1] = arrays["rest"][chosen]

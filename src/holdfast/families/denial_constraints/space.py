@@ -26,6 +26,7 @@ from holdfast.families.denial_constraints.chosen import (
 )
 from holdfast.families.denial_constraints.show import SPACE
 from holdfast.input.row_input import Columns
+from holdfast.model.commits import ValueRun
 from holdfast.model.comparisons import (
     EQUALITY,
     FIRST,
@@ -36,11 +37,14 @@ from holdfast.model.comparisons import (
 )
 from holdfast.model.errors import InputError
 from holdfast.store.run import Run
+from holdfast.table.exchange import exchanged
 from holdfast.table.placement import parts
+from holdfast.table.placement import shares as shared
 from holdfast.table.state import Table
 from holdfast.tasks.overlap import Overlap, overlap
 from holdfast.tasks.runner import Call
-from holdfast.tasks.values import Attribute, Cells
+from holdfast.tasks.values import Attribute, Cells, Count, cut
+from holdfast.tasks.values import count as count_values
 
 _OPERATORS = {ORDERED: ORDER, BY_EQUALITY: EQUALITY}
 
@@ -147,18 +151,35 @@ def _asked(table: str, names: Sequence[str], columns: Sequence[str]) -> dict[str
 
 
 def _common(run: Run, table: Table) -> NDArray[np.int64]:
-    """How many values every two columns have in common, in one job."""
+    """How many values every two columns have in common; in two jobs where the rows are worth
+    several tasks."""
     with run.stage("values"):
         run.progress("values")
         kinds = _families(table.columns)
         attributes = tuple(Attribute(c, (c,), (kind,)) for c, kind in enumerate(kinds))
-        view = table.view(run.store.path, run.options)
+        root, view = run.store.path, table.view(run.store.path, run.options)
         cells = Cells(view, table.columns.schema, attributes, nulls=False)
         count = parts(run.runner, view)
-        calls: list[Call] = [(overlap, Overlap(cells, part, count)) for part in range(count)]
-        of_parts = [each.arrays["common"] for result in run.runner.run(calls) for each in result]
-        common: NDArray[np.int64] = np.sum(of_parts, axis=0)
-        return common
+        whole = Overlap(root, len(attributes), (cells,))
+        if count == 1:
+            return _summed(run, [(overlap, whole)])
+        writing: list[Call] = [
+            (count_values, Count(replace(cells, view=share), run.destination.prefix))
+            for share in shared(view, count)
+        ]
+        with exchanged(run.runner, root, writing) as written:
+            runs = tuple(ValueRun((file,), 0) for mine in written for file in mine)
+            whole = replace(whole, cells=(), runs=runs)
+            ranges = [(cut(part, count), cut(part + 1, count)) for part in range(count)]
+            return _summed(
+                run, [(overlap, replace(whole, low=low, high=high)) for low, high in ranges]
+            )
+
+
+def _summed(run: Run, calls: list[Call]) -> NDArray[np.int64]:
+    of_parts = [each.arrays["common"] for result in run.runner.run(calls) for each in result]
+    common: NDArray[np.int64] = np.sum(of_parts, axis=0)
+    return common
 
 
 def space(

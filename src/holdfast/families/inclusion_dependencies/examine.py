@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +61,7 @@ class InclusionExaminer(Examiner[InclusionDependency]):
     def violations(self, question: Question, rule: InclusionDependency) -> Violations:
         """Rows whose values are not on the right: all of them would have to go."""
         table = question.table(rule.dependent[0].table)
-        results = question.asked(_calls(question, rule, question.shown))
+        [results] = _orphans(question, [rule], question.shown)
         values, every, missing, rows = (
             sum(each.facts[what] for each in results)
             for what in ("values", "all_rows", "missing", "rows")
@@ -89,13 +90,8 @@ class InclusionExaminer(Examiner[InclusionDependency]):
             for size in range(arity - 1, 0, -1)
             for places in combinations(range(arity), size)
         ]
-        calls = [_calls(question, each, Shown(0, 0)) for each in chosen]
-        results = iter(question.run.runner.run([call for some in calls for call in some]))
-        held = [
-            each
-            for each, mine in zip(chosen, calls, strict=True)
-            if not sum(_missing(next(results)) for _ in mine)
-        ]
+        results = _orphans(question, chosen, Shown(0, 0))
+        held = [each for each, mine in zip(chosen, results, strict=True) if not _missing(mine)]
         largest = [each for each in held if not any(_inside(each, other) for other in held)]
         return Nearby(tuple(largest[:NEAREST]))
 
@@ -175,13 +171,40 @@ def _cells(question: Question, side: tuple[Attribute, ...]) -> Cells:
     )
 
 
-def _calls(question: Question, rule: InclusionDependency, shown: Shown) -> list[Call]:
-    from holdfast.table.placement import parts
+def _orphans(
+    question: Question, rules: Sequence[InclusionDependency], shown: Shown
+) -> list[list[TaskResult]]:
+    """What tasks say of the values of several dependencies: one where there are few rows, else one
+    for each range of codes, which are written first."""
+    from holdfast.table.exchange import exchanged
+    from holdfast.table.placement import parts, shares
     from holdfast.tasks import examine as tasks
 
-    dependent, referenced = (_cells(question, side) for side in rule.sides)
-    count = max(parts(question.run.runner, each.view) for each in (dependent, referenced))
-    return [
-        (tasks.orphans, tasks.Orphans(dependent, referenced, part, count, shown))
-        for part in range(count)
+    runner, root = question.run.runner, question.run.store.path
+    prefix = question.run.destination.prefix
+    sides = [tuple(_cells(question, side) for side in rule.sides) for rule in rules]
+    counts = [max(parts(runner, each.view) for each in both) for both in sides]
+    calls: list[list[Call]] = []
+    writing: list[Call] = [
+        (tasks.coded, tasks.Coded(replace(each, view=share), prefix))
+        for both, count in zip(sides, counts, strict=True)
+        for each in both
+        for share in shares(each.view, count)
+        if count > 1
     ]
+    with exchanged(runner, root, writing) as written:
+        files = iter([file for mine in written for file in mine])
+        for both, count in zip(sides, counts, strict=True):
+            if count == 1:
+                dependent, referenced = both
+                calls.append([(tasks.orphans, tasks.Orphans(dependent, referenced, shown))])
+                continue
+            left, right = (tuple(next(files) for _ in shares(each.view, count)) for each in both)
+            calls.append(
+                [
+                    (tasks.orphans_in, tasks.OrphansIn(root, left, right, part, count, shown))
+                    for part in range(count)
+                ]
+            )
+        results = iter(runner.run([call for mine in calls for call in mine]))
+        return [[each for _ in mine for each in next(results)] for mine in calls]

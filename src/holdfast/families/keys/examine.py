@@ -52,7 +52,7 @@ class KeyExaminer(Examiner[Key]):
         places = tuple(table.columns.names.index(each) for each in rule.columns)
         sets = tuple(tuple(p for p in places if p != left_out) for left_out in places)
         view = table.view(run.store.path, run.options)
-        return sum(agreeing(run.runner, view, sets))
+        return sum(agreeing(run.runner, view, sets, run.destination.prefix))
 
     def nearby(self, question: Question, rule: Key, holds: bool) -> Nearby:
         """Keys with more columns, or with fewer."""
