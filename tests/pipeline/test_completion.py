@@ -51,6 +51,7 @@ MIXED = {
         search_seconds_a_row=1e-3,
     ),
     "share_pairs": 3,
+    "share_pairs_a_row": 0,
 }
 BOXED = {
     "all_pairs": -1,
@@ -63,6 +64,7 @@ BOXED = {
         sweep_seconds_a_row=1e6,
     ),
     "share_pairs": 3,
+    "share_pairs_a_row": 0,
 }
 WAYS: dict[str, dict[str, Any]] = {
     "all": {},
@@ -333,3 +335,14 @@ def atoms_of(rule: str, space: Space) -> set[int]:
         operators = space.comparisons[k].operators
         found |= {space.first[k] + operators.index(op) for op in weak[each.op] if op in operators}
     return found
+
+
+@pytest.mark.parametrize("tasks", [2, 64, 4_096])
+def test_bringing_rows_together_costs_no_more_than_comparing_them(tasks: int) -> None:
+    """Every part brings all rows together: with many tasks there must be pairs enough in each."""
+    for rows in (1_000, 100_000, 5_000_000):
+        for pairs in (rows, 1_000 * rows, rows * rows // 2):
+            parts = completion.parts_of(pairs, rows, tasks)
+            assert 1 <= parts <= tasks
+            assert (parts - 1) * rows * 128 <= pairs
+    assert completion.parts_of(100_000_000_000, 1_000_000, 64) == 64

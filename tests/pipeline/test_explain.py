@@ -44,6 +44,7 @@ PARTED = st.fixed_dictionaries(
         "segment_rows": st.sampled_from([1 << 20, 5, 2]),
         "undivided_rows": st.sampled_from([10_000, 0]),
         "share_pairs": st.sampled_from([10_000_000, 1]),
+        "share_pairs_a_row": st.just(0),
     }
 )
 COLUMNS = ("c0", "c1", "c2")

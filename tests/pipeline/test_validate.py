@@ -15,7 +15,7 @@ from holdfast.cover import deepening
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import looks
-from holdfast.evidence.looks import Probe, Representatives, Search
+from holdfast.evidence.looks import Merge, Probe, Repeats, Representatives, Search
 from holdfast.evidence.validate import Validation, validate
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.families.known import Known
@@ -124,15 +124,20 @@ def test_what_was_searched_in_part_is_proposed_again(tmp_path: Path) -> None:
             assert_exact(state, ROWS)
 
 
-def test_a_left_side_with_too_many_combinations_is_searched(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("survey", "rounds"), [(1 << 23, 2), (1, 3)])
+def test_a_left_side_with_too_many_combinations_is_searched(
+    tmp_path: Path, survey: int, rounds: int
+) -> None:
     """Representatives are for few combinations of values. Where there turn out to be more than
-    there is room for nothing is validated, and the next look is a search."""
-    with small_limits(large_groups=1, own_index_rows=1, representatives=4):
+    there is room for nothing is validated, and the next look is a search: also where each part of
+    the rows had room, and all together have not."""
+    few = {"large_groups": 1, "own_index_rows": 1, "representatives": 4}
+    with small_limits(survey=survey, **few):
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with from_nothing(shop) as state:
-            take_round(state)
-            (one, *others) = take_round(state)
-            assert all(isinstance(look, Representatives) for look in (one, *others))
+            for _ in range(rounds):
+                planned = take_round(state)
+            assert all(isinstance(look, Representatives | Merge | Search) for look in planned)
             too_many = bitsets.to_columns(state.underestimated)
             assert (0,) in too_many
             assert (2,) not in too_many
@@ -153,12 +158,13 @@ def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
             none = Witnessed.none(3, (KEY, 0, 1, 2), Limits())
             state.evidence, state.covers = none.evidence, none.covers  # as if deletes took it all
             held = cands.together(state.held, 3)
-            (probe,) = (look for look in take_round(state) if isinstance(look, Probe))
-            assert probe.duplicates
+            planned = take_round(state)
+            (probe,) = (look for look in planned if isinstance(look, Probe))
+            assert any(isinstance(look, Repeats) for look in planned)
             assert probe.candidates.lhs.tolist() == held.lhs.tolist()
             assert not state.batch_is_new
-            (repeating,) = state.duplicates
-            assert repeating == state.batch[0].base
+            ((_, repeating),) = state.repeated
+            assert (state.duplicates, repeating) == (1, state.batch[0].base)
             validate(state)
             assert_exact(state, ROWS + inserts)
 
@@ -169,9 +175,10 @@ def test_a_new_batch_is_looked_up_though_nothing_is_proposed(tmp_path: Path) -> 
         shop = Shop(tmp_path / "p", 3, ROWS, replace(OPTIONS, kinds=("keys",), max_columns=1))
         with with_batch(shop, [(0, 0, 0)]) as state:
             assert not cands.count(state.covers.minimal)
-            (probe,) = take_round(state)
-            assert isinstance(probe, Probe)
-            assert state.duplicates == {state.batch[0].base: state.table.segments[0].base}
+            (repeats,) = take_round(state)
+            assert isinstance(repeats, Repeats)
+            assert state.duplicates == 1
+            assert state.repeated == [[state.table.segments[0].base, state.batch[0].base]]
             assert state.propose() is None
 
 
@@ -198,7 +205,7 @@ def test_a_probe_that_returns_more_than_a_search_is_not_taken(
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         table = replace(Known.load(shop.store, shop.store.read(), "t").table, indexed=("0", "1"))
         key = chosen([(0, 1)], 3)
-        probe = looks.probe(key, table, table.segments, duplicates=False)
+        probe = looks.probe(key, table, table.segments)
         assert bool(len(probe.candidates.lhs)) is reached
         assert probe.is_needed is reached
         assert bool(probe.lookups.lookups) is reached
@@ -220,8 +227,41 @@ def test_a_search_starts_from_a_sorted_column_if_that_is_selective(
 
 
 def test_representatives_are_dealt_out() -> None:
-    """No look is without candidates, and each candidate is in one."""
-    dealt = looks.representatives(chosen([(0,), (1,), (2,)], 3), 2)
-    assert [len(look.candidates.lhs) for look in dealt] == [2, 1]
-    assert len(looks.representatives(chosen([(0,)], 3), 8)) == 1
-    assert looks.representatives(chosen([], 3), 8) == []
+    """By parts of the rows, each with all candidates; candidates of few rows are dealt out: no look
+    is without any, and each is in one."""
+    three = chosen([(0,), (1,), (2,)], 3)
+    with small_limits(survey=100, surveyed_rows=1_000):
+        dealt = looks.representatives(three, 500, 2, "")
+        assert [len(look.candidates.lhs) for look in dealt] == [2, 1]
+        assert len(looks.representatives(three, 20, 8, "")) == 1, "that is not worth two tasks"
+        assert len(looks.representatives(chosen([(0,)], 3), 500, 8, "")) == 1
+        assert looks.representatives(chosen([], 3), 500, 8, "") == []
+        (divided,) = looks.representatives(three, 5_000, 8, "")
+        assert (len(divided.candidates.lhs), divided.parts) == (3, 5)
+        assert not divided.validates
+
+
+@pytest.mark.parametrize("nulls", ["equal", "unequal"])
+def test_rows_that_parts_kept_are_merged(tmp_path: Path, nulls: str) -> None:
+    """A dependency that holds in every part of the rows, and not in all of them, is refuted by the
+    rows that were kept."""
+    # Column 1 follows from 0 in the first half and in the second, but not in the same way.
+    rows: Rows = [(i % 3, i % 3 + 5 * (i >= 48), i % 2) for i in range(96)]
+    options = replace(OPTIONS, nulls=nulls)
+    with small_limits(
+        large_groups=1, sample_rows=0, survey=1, surveyed_rows=48, part_from_rows=1e9
+    ):
+        shop = Shop(tmp_path / "p", 3, rows, options)
+        with from_nothing(shop) as state:
+            seen: list[looks.Look] = []
+            while not any(isinstance(look, Merge) for look in seen):
+                seen = take_round(state)
+                assert any(isinstance(look, Representatives | Merge) for look in seen)
+            parts = {look.parts for look in seen if isinstance(look, Representatives)}
+            assert parts <= {2}
+            files = [Path(shop.store.path, file) for kept in state.kept for file in kept.files]
+            assert files
+            assert all(file.exists() for file in files)
+            validate(state)
+            assert not any(file.exists() for file in files)
+            assert_exact(state, rows)

@@ -16,28 +16,15 @@ from holdfast.model.progress import no_progress
 from holdfast.store.run import Destination
 from holdfast.table.matching import Requests, Sought, find_rows
 from holdfast.tasks.encode import layout
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.rows import Duplicates, duplicates, even_ranges
 from holdfast.tasks.runner import Call, InProcess
 from holdfast.tasks.segments import ROWS
 from holdfast.tasks.view import View
 from tests.pipeline.tables import folder, row_input, small_limits
 from tests.strategies import Rows, examples
+from tests.traffic import Counting
 
 CELLS = st.one_of(st.none(), st.integers(0, 3))
-
-
-class Counting(InProcess):
-    """Counts the bytes that tasks send back."""
-
-    def __init__(self, tasks: int) -> None:
-        super().__init__(tasks)
-        self.returned = 0
-
-    def run(self, calls: Any) -> list[list[TaskResult]]:
-        results = super().run(calls)
-        self.returned += sum(r.batch().nbytes for some in results for r in some)
-        return results
 
 
 def stored(place: str, rows: Rows, first: int, nulls: str = "equal", names: Any = ()) -> View:
@@ -66,12 +53,12 @@ def test_rows_are_located_in_any_number_of_ranges(
     with folder() as place, small_limits(segment_rows=8):
         table, asked = stored(place, rows, 0, nulls), stored(place, wanted, 100)
         found = find_rows(InProcess(tasks), [sought(table, asked, wanted)])[0]
-    assert len({*found.ids.tolist()}) == len(found.ids)
-    assert found.ids.tolist() == sorted(found.ids.tolist())
+        ids = [s.base + at for s in table.segments for at in found.positions(s).tolist()]
+    assert len({*ids}) == found.count
     held = Counter(rows)
     gone = {row: min(number, held[row]) for row, number in Counter(wanted).items()}
     by_id = dict(zip(_ids(table), rows, strict=True))
-    assert Counter(by_id[id_] for id_ in found.ids.tolist()) == +Counter(gone)
+    assert Counter(by_id[id_] for id_ in ids) == +Counter(gone)
     left = held - Counter(gone)
     assert found.fewer_duplicates == _repeated(held, nulls) - _repeated(left, nulls)
 
@@ -88,8 +75,8 @@ def _repeated(rows: Counter[Any], nulls: str) -> int:
 def test_more_tasks_send_no_more_back(tmp_path: Path, index: str) -> None:
     rows: Rows = [(i, i % 2000 if index == ROWS else 3 * i) for i in range(4_000)]
     wanted = rows[1_000:3_000]
-    returned = {}
-    with small_limits(located_rows=10):
+    returned, read = {}, {}
+    with small_limits(located_rows=10, sent_positions=1 << 16):
         names = () if index == ROWS else (index,)
         table, asked = (
             stored(str(tmp_path), each, first, names=names)
@@ -98,9 +85,13 @@ def test_more_tasks_send_no_more_back(tmp_path: Path, index: str) -> None:
         for tasks in (2, 64):
             runner = Counting(tasks)
             found = find_rows(runner, [sought(table, asked, wanted, index)])[0]
-            assert len(found.ids) == len(wanted)
-            returned[tasks] = runner.returned
-    assert returned[64] < 1.5 * returned[2] + 64 * 200
+            assert found.count == len(wanted)
+            returned[tasks], read[tasks] = (
+                runner.bytes_returned["locate"],
+                runner.bytes_read["locate"],
+            )
+    assert returned[64] < 1.5 * returned[2] + 64 * 250
+    assert read[64] < 1.5 * read[2]
 
 
 @given(

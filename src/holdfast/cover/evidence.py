@@ -73,9 +73,10 @@ class Evidence:
         keep = bitsets.is_member(self.masks, masks)
         return Evidence(self.masks[keep], self.witnesses[keep])
 
-    def without(self, deleted: I64) -> tuple[Evidence, U64]:
-        """The evidence that still has a living witness, and the masks that have none."""
-        gone = np.isin(self.witnesses, deleted).any(axis=2) | (self.witnesses[:, :, 0] < 0)
+    def without(self, deleted: NDArray[np.bool_]) -> tuple[Evidence, U64]:
+        """The evidence that still has a living witness, and the masks that have none; ``deleted``
+        says which rows of :attr:`witnesses` are."""
+        gone = deleted.any(axis=2) | (self.witnesses[:, :, 0] < 0)
         # Living witnesses move to the front, because the first pair is the one that is shown.
         order = np.argsort(gone, axis=1, kind="stable")
         pairs = np.take_along_axis(self.witnesses, order[:, :, None], axis=1)

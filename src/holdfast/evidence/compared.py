@@ -100,7 +100,8 @@ class _Batch:
         self._run, self._change, self._space = run, change, space
         self._before, self._covers_before, self._upkeep = before, covers, upkeep
         self.held = covers.keys.minimal  # sets that are violated by nothing but what is known
-        self.known, self._vanished = before.without(change.gone)
+        deleted = change.took(run.store.path, before.witnesses)
+        self.known, self._vanished = before.without(deleted)
 
     @cached_property
     def covers(self) -> Covers:

@@ -38,6 +38,7 @@ from holdfast.tasks.coding import Coding
 from holdfast.tasks.completion import Planes
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Runner
+from holdfast.tasks.sealed import discard
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.view import View
 
@@ -204,8 +205,19 @@ def satisfying(scope: Scope, planes: Planes, sets: Sequence[tuple[int, ...]]) ->
 
 def _parted(scope: Scope, planes: Planes, atoms: tuple[int, ...]) -> list[examine.Opposed]:
     """One part of the rows for each task, where there are enough pairs."""
-    parts = scope.runner.tasks if scope.pairs > thresholds.current.share_pairs else 1
+    parts = parts_of(scope.pairs, scope.rows, scope.runner.tasks)
     return [examine.Opposed(planes, atoms, part, parts) for part in range(parts)]
+
+
+def parts_of(pairs: int, rows: int, tasks: int) -> int:
+    """Into how many parts to divide so many pairs of a table's rows. All tasks together bring rows
+    together in at most as much time as they then compare them, however many they are.
+
+    >>> parts_of(20_000_000_000, 1_000_000, 2), parts_of(20_000_000_000, 1_000_000, 1_000)
+    (2, 157)
+    """
+    limits = thresholds.current
+    return min(tasks, pairs // max(limits.share_pairs, limits.share_pairs_a_row * rows) + 1)
 
 
 def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:
@@ -237,7 +249,7 @@ def coded(scope: Scope) -> Iterator[Planes]:
         yield Planes(scope.view, scope.space, files)
     finally:
         for facts in written:
-            (scope.view.path / facts["file"]).unlink(missing_ok=True)
+            discard(scope.view.path / facts["file"])
 
 
 class _State:
@@ -348,8 +360,7 @@ class _State:
         calls: list[Call] = []
         for region in chosen:
             pairs = self.sampled.pairs(self.scope.space, region)
-            worth = pairs // thresholds.current.share_pairs + 1
-            parts = int(min(self.scope.runner.tasks, worth))
+            parts = parts_of(int(pairs), self.scope.rows, self.scope.runner.tasks)
             for part in range(parts):
                 if region.equal is not None:
                     inside = tasks.Inside(self.planes, region.equal, part, parts)

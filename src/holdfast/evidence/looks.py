@@ -1,6 +1,7 @@
 """Looks: the ways in which candidates are held against rows, and which of them is the cheapest.
 
 * A *probe* looks the rows of a batch up in the indexes: pairs with a row of the batch.
+* *Repeats* are the rows of a batch that equal an earlier row: no evidence, but counted.
 * A *search* goes through all pairs of rows that agree in a sorted column of the lhs.
 * *Representatives* are one row for each combination of values on an lhs that has few of them:
   every other row is compared with the one that stands for it.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,9 +28,10 @@ from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import Candidates
 from holdfast.model import thresholds
 from holdfast.table import indexes
-from holdfast.table.placement import living, parts, shares
+from holdfast.table.placement import living, parts, ranges, shares
 from holdfast.table.state import Table
 from holdfast.tasks import evidence as tasks
+from holdfast.tasks import rows as row_tasks
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import Segment, index_name
 from holdfast.tasks.view import Among, Division, View, divided
@@ -61,6 +64,11 @@ class Look(ABC):
         """Whether it leaves rows out."""
         return False
 
+    @property
+    def validates(self) -> bool:
+        """Whether what it does not refute holds."""
+        return not self.in_part
+
     def lacking(self, _scope: Scope) -> tuple[str, ...]:
         """Further indexes that it turns out to need, once there are those it is ``sorted_by``."""
         return ()
@@ -72,26 +80,41 @@ class Look(ABC):
 
 @dataclass(frozen=True)
 class Probe(Look):
-    """The rows of a batch, looked up in the indexes; with ``duplicates`` also for equal rows."""
+    """The rows of a batch, looked up in the indexes."""
 
     batch: tuple[Segment, ...]
     order: tuple[int, ...]  # columns, most selective first
     lookups: indexes.Plan
-    duplicates: bool
 
     @property
     def is_needed(self) -> bool:
         """Whether there is anything to look up, and to look for."""
-        return bool(self.batch) and (self.duplicates or len(self.candidates.lhs) > 0)
+        return bool(self.batch) and len(self.candidates.lhs) > 0
 
     def calls(self, scope: Scope) -> list[Call]:
         """A call for every share of the segments."""
         plan = self.lookups
         what = (scope.every_rhs, self.batch, self.candidates, self.order)
-        how = (plan.lookups, plan.filters, plan.groups, self.duplicates)
+        how = (plan.lookups, plan.filters, plan.groups)
         return [
             (tasks.probe, tasks.Probe(share, *what, *how))
             for share in shares(scope.view, scope.runner.tasks)
+        ]
+
+
+@dataclass(frozen=True)
+class Repeats(Look):
+    """The rows of a batch, looked up among all rows; there are no candidates."""
+
+    batch: tuple[Segment, ...]
+
+    def calls(self, scope: Scope) -> list[Call]:
+        """A call for every range of the codes of rows: each row is in one, so that counts add
+        up."""
+        count = ranges(scope.runner, sum(segment.rows for segment in self.batch))
+        return [
+            (row_tasks.repeats, row_tasks.Repeats(scope.view, self.batch, *each))
+            for each in row_tasks.even_ranges(count)
         ]
 
 
@@ -129,8 +152,8 @@ class Search(Look):
             if division is None:
                 raise ValueError(f"the index {step.index} is not there")
             # Ranges in part lie apart, so that they differ in all that order brings.
-            ranges = division.ranges[part // 2 :: part] if self.some else division.ranges
-            parted = [(*each, len(division.ranges)) for each in ranges]
+            between = division.ranges[part // 2 :: part] if self.some else division.ranges
+            parted = [(*each, len(division.ranges)) for each in between]
             if self.whole:
                 parted += [(*each, 1) for each in division.heavy_ranges]
             order = (*step.columns[::-1], *(c for c in self.order if c not in step.columns))
@@ -200,13 +223,56 @@ class _Step:
 
 @dataclass(frozen=True)
 class Representatives(Look):
-    """One row for each combination of values on the left-hand sides, and all others beside it."""
+    """One row for each combination of values on the left-hand sides, and all others beside it: in
+    each of several parts of the rows. The rows that are kept of these are merged by a later
+    look."""
+
+    parts: int = 1
+    prefix: str = ""  # of the files that kept rows go to
+
+    @property
+    def validates(self) -> bool:
+        """Rows of different parts were not compared."""
+        return self.parts == 1
 
     def calls(self, scope: Scope) -> list[Call]:
-        """One call, over all rows."""
+        """A call for every part of the rows."""
         everything = np.arange(len(self.candidates.lhs))
-        item = tasks.Representatives(scope.view, scope.every_rhs, self.candidates, everything)
-        return [(tasks.representatives, item)]
+        how = (scope.view, scope.every_rhs, self.candidates, everything, None)
+        return [
+            (tasks.representatives, tasks.Representatives(*how, part, self.parts, self.prefix))
+            for part in range(self.parts)
+        ]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Rows that were kept for the combinations of values on left-hand sides, in files, and the
+    right-hand sides that they were compared in."""
+
+    candidates: Candidates
+    files: tuple[str, ...]
+
+    def places(self, candidates: Candidates) -> NDArray[np.int64]:
+        """Where candidates are among these, with all their right-hand sides; -1: nowhere."""
+        known = {lhs.tobytes(): k for k, lhs in enumerate(self.candidates.lhs)}
+        at = np.array([known.get(lhs.tobytes(), -1) for lhs in candidates.lhs], np.int64)
+        beyond = candidates.rhs[at >= 0] & ~self.candidates.rhs[at[at >= 0]]
+        at[np.flatnonzero(at >= 0)[beyond.any(axis=1)]] = -1
+        return at
+
+
+@dataclass(frozen=True)
+class Merge(Look):
+    """The rows that were kept in parts of the rows, beside each other."""
+
+    places: tuple[int, ...]
+    files: tuple[str, ...]
+
+    def calls(self, scope: Scope) -> list[Call]:
+        """One call."""
+        item = tasks.Merge(scope.view, scope.every_rhs, self.candidates, self.places, self.files)
+        return [(tasks.merge, item)]
 
 
 def sample_calls(scope: Scope) -> list[Call]:
@@ -217,7 +283,13 @@ def sample_calls(scope: Scope) -> list[Call]:
     ]
 
 
-def probe(held: Candidates, table: Table, batch: tuple[Segment, ...], *, duplicates: bool) -> Probe:
+def repeats(batch: tuple[Segment, ...], atoms: int) -> Repeats:
+    """A look for rows of a batch that repeat others."""
+    none = bitsets.empty(atoms)
+    return Repeats(Candidates(none, np.empty((0, none.shape[1] + 1), np.uint64)), batch)
+
+
+def probe(held: Candidates, table: Table, batch: tuple[Segment, ...]) -> Probe:
     """A probe for those candidates that looking the batch up validates; not for those for which it
     would return more rows than a search goes through."""
     values, rows = table.effective, table.rows
@@ -230,7 +302,7 @@ def probe(held: Candidates, table: Table, batch: tuple[Segment, ...], *, duplica
     if returned > searched + limits.cheap_probe:
         lookups = lookups.without_lookups()
     reached = cands.chosen(held, lookups.reached)
-    return Probe(reached, batch, _by_selectivity(table), lookups, duplicates)
+    return Probe(reached, batch, _by_selectivity(table), lookups)
 
 
 def has_few_combinations(candidates: Candidates, table: Table) -> Flags:
@@ -273,13 +345,37 @@ def _by_selectivity(table: Table) -> tuple[int, ...]:
     return tuple(sorted(range(len(values)), key=lambda column: -values[column]))
 
 
-def representatives(candidates: Candidates, tasks: int) -> list[Representatives]:
-    """The candidates dealt out to as many looks as there are tasks."""
-    task = np.arange(len(candidates.lhs)) % tasks
-    return [
-        Representatives(cands.chosen(candidates, task == t))
-        for t in range(min(tasks, len(candidates.lhs)))
-    ]
+def representatives(
+    candidates: Candidates, rows: int, tasks: int, prefix: str
+) -> list[Representatives]:
+    """All candidates for each of several parts of the rows; where the rows are too few for that,
+    the candidates dealt out to several looks."""
+    count, limits = len(candidates.lhs), thresholds.current
+    if not count:
+        return []
+    worth = min(tasks, -(-rows * count // limits.survey))
+    parts = min(worth, rows // limits.surveyed_rows)
+    if parts > 1:
+        return [Representatives(candidates, parts, prefix)]
+    return [Representatives(each) for each in _dealt(candidates, max(1, worth))]
+
+
+def merges(candidates: Candidates, kept: Iterable[Kept], tasks: int) -> list[Merge]:
+    """Looks for those candidates whose rows were kept, dealt out to tasks."""
+    found = []
+    for each in kept:
+        at = each.places(candidates)
+        for some in _dealt(cands.chosen(candidates, at >= 0), tasks):
+            places = tuple(each.places(some).tolist())
+            found.append(Merge(some, places, each.files))
+        candidates = cands.chosen(candidates, at < 0)
+    return found
+
+
+def _dealt(candidates: Candidates, tasks: int) -> list[Candidates]:
+    count = len(candidates.lhs)
+    task = np.arange(count) % tasks
+    return [cands.chosen(candidates, task == t) for t in range(min(tasks, count))]
 
 
 def _start_columns(candidates: Candidates, table: Table) -> NDArray[np.int64]:

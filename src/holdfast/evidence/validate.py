@@ -20,8 +20,10 @@ A search that ends before that is exact up to a number of columns: see :mod:`cov
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,16 +34,18 @@ from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import looks
-from holdfast.evidence.looks import Look, Probe, Scope, Search
+from holdfast.evidence.looks import Kept, Look, Probe, Repeats, Scope, Search
 from holdfast.evidence.upkeep import Past
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import Tick
+from holdfast.kernels.evidence import Candidates
 from holdfast.model import thresholds
 from holdfast.model.limits import Limits
 from holdfast.store.run import Run
 from holdfast.table.indexing import with_indexes
 from holdfast.table.state import Table
 from holdfast.tasks.result import TaskResult
+from holdfast.tasks.sealed import discard
 from holdfast.tasks.segments import Segment
 
 U64 = NDArray[np.uint64]
@@ -69,7 +73,9 @@ class Validation:
     batch_is_new: bool  # it has not been looked up yet
     part_first: bool  # the next search of many candidates goes through a part of the rows
     past: Past  # candidates that held once, and on which rows they do
-    duplicates: dict[int, int] = field(default_factory=dict)  # rows of the batch: a row they repeat
+    duplicates: int = 0  # rows of the batch that repeat an earlier one
+    repeated: list[list[int]] = field(default_factory=list)  # a few of them, each after that one
+    kept: list[Kept] = field(default_factory=list)  # rows that are still to be merged
     round: int = 0
 
     @staticmethod
@@ -126,26 +132,35 @@ class Validation:
 
     def plan(self, candidates: ByRhs) -> list[Look]:
         """The looks of a round: a probe where that is enough and not too dear, representatives for
-        left-hand sides with few combinations of values, searches for all others."""
+        left-hand sides with few combinations of values, searches for all others. Rows that parts of
+        the last round kept are merged."""
+        repeats = looks.repeats(self.batch, self.covers.atoms)
         probe = self._probe(candidates)
         left = cands.outside(_beyond(probe, candidates), self._back_again(candidates))
         recent = self._probe_recent(left)
         rest = cands.together(_beyond(recent, left), self.covers.atoms)
         few = looks.has_few_combinations(rest, self.table)
         few &= ~bitsets.is_member(rest.lhs, self.underestimated)
-        searched = cands.chosen(rest, ~few)
+        searched, surveyed = cands.chosen(rest, ~few), cands.chosen(rest, few)
         whole = bitsets.is_member(searched.lhs, self.undivided)
+        tasks = self.run.runner.tasks
+        merges = looks.merges(surveyed, self.kept, tasks)
+        merged = bitsets.is_member(surveyed.lhs, _lhs(merges, self.covers.atoms))
+        unmerged = cands.chosen(surveyed, ~merged)
+        prefix = self.run.destination.prefix
         return [
+            *([repeats] if self.batch_is_new else []),
             *(look for look in (probe, recent) if look.is_needed),
             *looks.searches(searched, self.table, part_first=self.part_first, whole=whole),
-            *looks.representatives(cands.chosen(rest, few), self.run.runner.tasks),
+            *merges,
+            *looks.representatives(unmerged, self.table.rows, tasks, prefix),
         ]
 
     def _probe(self, candidates: ByRhs) -> Probe:
         """For what held before a new batch, all of it; later for candidates that contain some."""
         held = self.held if self.batch_is_new else cands.inside(candidates, self.held)
         together = cands.together(held, self.covers.atoms)
-        return looks.probe(together, self.table, self.batch, duplicates=self.batch_is_new)
+        return looks.probe(together, self.table, self.batch)
 
     def _probe_recent(self, candidates: ByRhs) -> Probe:
         """For what held once, and no longer did: the rows that have come since, if these are few.
@@ -155,7 +170,7 @@ class Validation:
         together = cands.together(past.by_rhs(candidates), self.covers.atoms)
         if sum(s.live for s in recent) > thresholds.current.recent_share * self.table.rows:
             together = cands.chosen(together, np.zeros(len(together.lhs), np.bool_))
-        return looks.probe(together, self.table, recent, duplicates=False)
+        return looks.probe(together, self.table, recent)
 
     def _back_again(self, candidates: ByRhs) -> ByRhs:
         """What held once and holds again, because no row is left that has come since: validated
@@ -177,7 +192,8 @@ class Validation:
         self._sort([name for look in planned for name in look.sorted_by])
         while names := [name for look in planned for name in look.lacking(self.scope)]:
             self._sort(names)
-        stage = "probe" if all(isinstance(look, Probe) for look in planned) else "search"
+        is_probe = all(isinstance(look, Probe | Repeats) for look in planned)
+        stage = "probe" if is_probe else "search"
         self.run.progress(stage, round=self.round, candidates=cands.count(candidates))
         scope = self.scope
         calls = [look.calls(scope) for look in planned]
@@ -192,9 +208,15 @@ class Validation:
     def learn(self, candidates: ByRhs, planned: list[Look], results: Results) -> None:
         """Take in what a round brought: evidence, and what is validated by that."""
         before = cands.count(self.covers.minimal)
-        self.add_evidence([*chain.from_iterable(results)])
-        for look, mine in zip(planned, results, strict=True):
+        seen = [*zip(planned, results, strict=True)]
+        showing = [(look, mine) for look, mine in seen if not isinstance(look, Repeats)]
+        self.add_evidence([each for _, mine in showing for each in mine])
+        for look, mine in showing:
             self._learn_of(look, mine)
+        for look, mine in seen:
+            for counted in mine if isinstance(look, Repeats) else ():
+                self.duplicates += counted.facts["duplicates"]
+                self.repeated += counted.facts["pairs"]
         self.batch_is_new = False
         self.part_first = self.part_first and not any(look.in_part for look in planned)
         refuted = _refuted(candidates, self.covers)
@@ -220,8 +242,8 @@ class Validation:
         self.evidence = self.evidence.joined(evidence).only(self.covers.evidence)
 
     def _learn_of(self, look: Look, results: list[TaskResult]) -> None:
-        """Which candidates of a look are validated, which had more combinations of values than
-        expected, and which rows are duplicates."""
+        """Which candidates of a look are validated, and which had more combinations of values than
+        expected."""
         validated = cands.apart(look.candidates, _validated_rhs(look, results), self.validated)
         self.validated = cands.joined(self.validated, validated)
         for result in results:
@@ -231,31 +253,50 @@ class Validation:
                     self.undivided = np.concatenate([self.undivided, more])
                 else:
                     self.underestimated = np.concatenate([self.underestimated, more])
-            if "duplicates" in result.arrays:
-                pairs = (
-                    result.arrays["duplicates"].tolist(),
-                    result.arrays["duplicate_of"].tolist(),
-                )
-                self.duplicates.update(zip(*pairs, strict=True))
+        files = tuple(result.facts["kept"] for result in results if "kept" in result.facts)
+        if files:
+            self.kept.append(Kept(_seen(look, results), files))
+
+    def forget(self) -> None:
+        """Remove the files of rows that were kept."""
+        for file in (file for kept in self.kept for file in kept.files):
+            discard(Path(self.run.store.path) / file)
+        self.kept = []
 
 
 def validate(state: Validation) -> None:
     """Go round until every minimal candidate of the covers holds on all living rows, as far as
     ``state.depth`` lets the covers go."""
-    while (candidates := state.propose()) is not None:
-        planned = state.plan(candidates)
-        results = state.execute(candidates, planned)
-        state.learn(candidates, planned, results)
+    try:
+        while (candidates := state.propose()) is not None:
+            planned = state.plan(candidates)
+            results = state.execute(candidates, planned)
+            state.learn(candidates, planned, results)
+    finally:
+        state.forget()
 
 
 def _validated_rhs(look: Look, results: list[TaskResult]) -> U64:
     """The right-hand sides against which all evidence is known now, as bits per candidate."""
+    rhs = _seen(look, results).rhs
+    if not look.validates:
+        rhs[:] = 0
+    return rhs
+
+
+def _seen(look: Look, results: list[TaskResult]) -> Candidates:
+    """The candidates of a look with the right-hand sides against which all evidence is known that
+    it could find."""
     rhs = look.candidates.rhs.copy()
-    if look.in_part or not all(result.facts["complete"] for result in results):
+    if not all(result.facts["complete"] for result in results):
         rhs[:] = 0
     for result in results:
         rhs &= ~result.arrays["partial"]
-    return rhs
+    return Candidates(look.candidates.lhs, rhs)
+
+
+def _lhs(planned: Iterable[Look], atoms: int) -> U64:
+    return np.concatenate([bitsets.empty(atoms), *(look.candidates.lhs for look in planned)])
 
 
 def _beyond(probe: Probe, candidates: ByRhs) -> ByRhs:

@@ -31,10 +31,7 @@ from holdfast.tasks import rows as tasks
 from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
 
-I64 = NDArray[np.int64]
-
-_REPEATED = 4
-"""Pairs of equal rows that are kept to be shown."""
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -79,7 +76,7 @@ class Witnessed:
         return Witnessed(state.evidence, state.covers), replace(
             state.table,
             duplicates=sum(facts["duplicates"] for facts in counted),
-            repeated=[pair for facts in counted for pair in facts["pairs"]][:_REPEATED],
+            repeated=[pair for facts in counted for pair in facts["pairs"]][: tasks.REPEATED_PAIRS],
         )
 
     @staticmethod
@@ -121,7 +118,9 @@ class Witnessed:
                 run, change, space, depth.wanted, *kept
             )
             return Witnessed(evidence, covers, upkeep), table
-        left = self.without(change.gone, depth) if len(change.gone) else self
+        left = self
+        if change.departed.count:
+            left = self.without(change.took(run.store.path, self.evidence.witnesses), depth)
         upkeep = self.upkeep or Upkeep.none(space.atoms)
         witnessed, table = left.only(rhs).validated(
             run, change.after, self.covers, change.added, depth, upkeep.past
@@ -132,9 +131,9 @@ class Witnessed:
         with run.stage("index"):
             return witnessed, witnessed.indexed(run, table)
 
-    def without(self, ids: I64, depth: Deepening) -> Witnessed:
-        """Without the evidence that only these deleted rows showed."""
-        evidence, gone = self.evidence.without(ids)
+    def without(self, deleted: Flags, depth: Deepening) -> Witnessed:
+        """Without the evidence that only deleted rows showed, by witnesses."""
+        evidence, gone = self.evidence.without(deleted)
         before = self.covers
 
         def change(limits: Limits, tick: Tick) -> Covers:
@@ -159,15 +158,15 @@ class Witnessed:
         )  # fmt: skip
         with run.stage("validate"):
             validate(state)
-        duplicates = table.duplicates + len(state.duplicates)
+        duplicates = table.duplicates + state.duplicates
         # The batch's own first: they are what is shown of it.
-        pairs = [[earlier, id_] for id_, earlier in state.duplicates.items()]
-        repeated = [*pairs, *table.repeated][:_REPEATED]
+        pairs = sorted(state.repeated, key=lambda pair: pair[1])
+        repeated = [*pairs, *table.repeated][: tasks.REPEATED_PAIRS]
         if duplicates and not repeated:
             with run.stage("duplicates"):
                 results = run.runner.run(_duplicate_calls(state.scope))
                 shown = [pair for r in results for p in r for pair in p.facts["pairs"]]
-                repeated = shown[:_REPEATED]
+                repeated = shown[: tasks.REPEATED_PAIRS]
         return Witnessed(state.evidence, state.covers), replace(
             state.table, duplicates=duplicates, repeated=repeated
         )

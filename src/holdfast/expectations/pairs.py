@@ -16,7 +16,7 @@ from holdfast.evidence import completion, counting, devices, strategy, tiles
 from holdfast.expectations.rules import OfPairs
 from holdfast.model.errors import InputError
 from holdfast.store.run import Run
-from holdfast.table.change import RowChange, RowCounts
+from holdfast.table.change import RowChange
 from holdfast.table.state import Table
 
 I64 = NDArray[np.int64]
@@ -82,4 +82,4 @@ def some(run: Run, table: Table, rule: OfPairs, most: int) -> I64:
 
 def _all_rows(table: Table) -> RowChange:
     """A table as a batch that brought all its rows."""
-    return RowChange(table, table, table.segments, np.empty(0, np.int64), RowCounts())
+    return RowChange(table, table, table.segments)

@@ -299,7 +299,7 @@ def _taken_away(
     rule = after.measures[place]
     name = rule.right.table if isinstance(rule, Contained) else rule.table
     none = _Found(name, place, _NOBODY, _NOBODY)
-    if not isinstance(rule, Contained) or name not in changes or not len(changes[name].gone):
+    if not isinstance(rule, Contained) or name not in changes or not changes[name].departed.count:
         return none
     change = changes[name]
     left, right = (after.tuples.side(side) for side in rule.sides)

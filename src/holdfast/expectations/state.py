@@ -166,10 +166,9 @@ def tested(run: Run, rows: Rows, rules: tuple[tasks.RowRule, ...], most: int) ->
     """Calls that test single rows."""
     table = rows.table
     view = table.view(run.store.path, run.options, rows.segments)
-    weight = 1 if rows.ids is None else -1
     schema = table.columns.schema
     return [
-        (tasks.check_rows, tasks.Tested(share, schema, rules, most, rows.ids, weight))
+        (tasks.check_rows, tasks.Tested(share, schema, rules, most, rows.later, rows.weight))
         for share in shares(view, run.runner.tasks)
     ]
 

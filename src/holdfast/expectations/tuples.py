@@ -189,8 +189,8 @@ def cells_of(run: Run, rows: Rows, sides: Sequence[SideRecord]) -> Cells:
         kinds = tuple(map(columns.family, places))
         attributes.append(Attribute(side.number, places, kinds))
     view = table.view(run.store.path, run.options, rows.segments)
-    weight = 1 if rows.ids is None else -1
-    return Cells(view, schema, tuple(attributes), sides[0].nulls, weight, rows.ids)
+    nulls = sides[0].nulls
+    return Cells(view, schema, tuple(attributes), nulls, rows.weight, rows.ids, rows.later)
 
 
 def _runs_of(run: Run, cells: Iterable[Cells]) -> tuple[ValueRun, ...]:
@@ -198,10 +198,7 @@ def _runs_of(run: Run, cells: Iterable[Cells]) -> tuple[ValueRun, ...]:
     calls: list[Call] = []
     for each in cells:
         for share in shares(each.view, run.runner.tasks):
-            ids = each.ids
-            if ids is not None:
-                ids = ids[np.isin(ids >> 32, [s.number for s in share.segments])]
-            item = values.Count(replace(each, view=share, ids=ids), run.destination.prefix)
+            item = values.Count(replace(each, view=share), run.destination.prefix)
             calls.append((values.count, item))
     return tuple(run_of([each]) for result in run.runner.run(calls) for each in result)
 

@@ -285,6 +285,15 @@ class Representatives(NamedTuple):
     full: NDArray[np.bool_]  # (n,) set once there are more combinations than there is room for
     shown: I64  # (n,) pairs that refuted a candidate
 
+    def of(self, k: int) -> Representatives:
+        """Those of one lhs."""
+        parts, widths, keys, slots, rows, ids, used, full, shown = self
+        mine = slice(k, k + 1)
+        return Representatives(
+            parts[mine], widths[mine], keys[mine], slots[mine], rows[mine], ids[mine],
+            used[mine], full[mine], shown[mine],
+        )  # fmt: skip
+
 
 def representatives(candidates: Candidates, shape: Shape, room: int) -> Representatives:
     """Room for so many combinations (a power of two) on each lhs."""

@@ -90,6 +90,9 @@ class Thresholds:
     located_rows: int = 2_000
     """Rows to delete or update that are worth a task to find them."""
 
+    sent_positions: int = 1 << 16
+    """Positions of rows that a task sends to the driver; more of them go there as a file."""
+
     merged_segments: int = 8
     """Segments of one tier that are merged into one of the next."""
 
@@ -149,6 +152,13 @@ class Thresholds:
     """Combinations of values on an lhs that there is room for representatives of; a power of
     two."""
 
+    surveyed_rows: int = 1 << 16
+    """Rows that are surveyed apart from others, at least: so many that the few which are kept for
+    each combination of values are few beside them."""
+
+    survey: int = 1 << 23
+    """Rows times candidates that are worth a task of their own to survey."""
+
     mask_room: int = 1 << 15
     """Distinct masks that a look has room for."""
 
@@ -200,6 +210,10 @@ class Thresholds:
 
     share_pairs: int = 10_000_000
     """Pairs that are worth a task of their own."""
+
+    share_pairs_a_row: int = 128
+    """Pairs for each row of the table that are worth a task of their own: every task brings all
+    rows together first, which takes as long as comparing so many."""
 
     shown_pairs: int = 64
     """Violating pairs that are brought back for a candidate."""

@@ -166,6 +166,7 @@ def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[
                     requests,
                     before.columns.schema,
                     columns.end_words(before),
+                    run.destination.prefix,
                 )
                 for before, requests in asked
             ]
@@ -202,7 +203,6 @@ def _changed(
     deleted: Found | None,
     facts: tuple[ColumnRecord, ...],
 ) -> RowChange:
-    gone = deleted.ids if deleted else np.empty(0, np.int64)
     matched = deleted.matched if deleted else ()
     after = replace(
         after,
@@ -210,7 +210,7 @@ def _changed(
         segments=after.segments + intake.added,
         next_number=after.next_number + intake.numbers,
     )
-    return RowChange(before, after, intake.added, gone, intake.counts(matched))
+    return RowChange(before, after, intake.added, intake.counts(matched))
 
 
 def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> BatchIntake:

@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.table.state import Table
-from holdfast.tasks.segments import Segment
+from holdfast.tasks.segments import Segment, are_dead
 
 I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows of a table: those that live in some segments or, with ``ids``, those of them that
-    have one of these, deleted or not."""
+    """Some rows of a table: those that live in some segments; with ``later``, the same segments as
+    they were afterwards, those of them that had been deleted by then; with ``ids``, those that have
+    one of these, deleted or not."""
 
     table: Table
     segments: tuple[Segment, ...]
     ids: I64 | None = None
+    later: tuple[Segment, ...] | None = None
 
     @staticmethod
     def living(table: Table) -> Rows:
@@ -33,10 +37,26 @@ class Rows:
         numbers = set((ids >> 32).tolist())
         return Rows(table, tuple(s for s in table.segments if s.number in numbers), ids)
 
+    @staticmethod
+    def deleted(before: Table, after: Table) -> Rows:
+        """Those that a table has lost."""
+        now = {segment.number: segment for segment in after.segments}
+        left = {number: segment.live for number, segment in now.items()}
+        fewer = tuple(s for s in before.segments if s.live > left.get(s.number, 0))
+        later = tuple(now[s.number] for s in fewer if s.number in now)
+        return Rows(before, fewer, later=later)
+
     @property
     def count(self) -> int:
         """How many."""
-        return sum(s.live for s in self.segments) if self.ids is None else self.ids.size
+        if self.ids is not None:
+            return self.ids.size
+        return sum(s.live for s in self.segments) - sum(s.live for s in self.later or ())
+
+    @property
+    def weight(self) -> int:
+        """What each counts: less than nothing where they are gone."""
+        return 1 if self.later is None else -1
 
 
 @dataclass(frozen=True)
@@ -57,7 +77,6 @@ class RowChange:
     before: Table
     after: Table
     added: tuple[Segment, ...]
-    gone: I64  # ids of the deleted rows
     counts: RowCounts = RowCounts()
 
     @property
@@ -68,4 +87,16 @@ class RowChange:
     @property
     def departed(self) -> Rows:
         """The rows that it takes away."""
-        return Rows.at(self.before, self.gone)
+        return Rows.deleted(self.before, self.after)
+
+    def took(self, root: str, ids: I64) -> Flags:
+        """Which of some rows of the table it takes away; those that are negative are none."""
+        took = np.zeros(ids.shape, np.bool_)
+        now = {segment.number: segment for segment in self.after.segments}
+        for segment in self.departed.segments:
+            mine = ids >> 32 == segment.number
+            if mine.any():
+                later = now.get(segment.number)
+                places = ids[mine] - segment.base
+                took[mine] = True if later is None else are_dead(Path(root), later, places)
+        return took

@@ -81,7 +81,7 @@ class Left:
 def left(before: Table, table: Table, gone: Found | None, added: tuple[Facts, ...]) -> Left:
     """What the deleted rows leave of the facts."""
     facts = _facts(before)
-    if gone is None or not gone.ids.size or not facts:
+    if gone is None or not gone.count or not facts:
         return Left(table, facts, added, ())
     found, again = [], []
     for column, each in enumerate(facts):

@@ -12,9 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.input.row_input import Columns
-from holdfast.model import thresholds
 from holdfast.model.errors import BatchError
 from holdfast.store import Lease, Store
+from holdfast.table.change import RowChange
+from holdfast.table.placement import ranges
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.columns import Ends, EndWords, ends_of
@@ -30,7 +31,8 @@ from holdfast.tasks.rows import (
     locate,
 )
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.segments import ROWS, Segment, moved_index, with_dead
+from holdfast.tasks.sealed import discard
+from holdfast.tasks.segments import ROWS, Segment, map_passing, moved_index, with_dead
 from holdfast.tasks.view import View, bounds
 
 I64 = NDArray[np.int64]
@@ -69,18 +71,60 @@ class Sought:
     requests: tuple[Requests, ...]
     schema: pa.Schema
     ends: tuple[EndWords, ...] = ()  # the lowest and highest values of its columns
+    prefix: str = ""  # of files that tasks write
+
+
+@dataclass(frozen=True)
+class Located:
+    """The rows that a task has located, by segment: the positions of each up to its end, in memory
+    or, where they are many, in a file."""
+
+    segments: tuple[int, ...]
+    ends: tuple[int, ...]
+    sent: I64
+    file: str | None
+
+    def positions(self, root: Path, number: int) -> I64:
+        """Those of a segment."""
+        if number not in self.segments:
+            return np.empty(0, np.int64)
+        place = self.segments.index(number)
+        held = self.sent if self.file is None else map_passing(root / self.file)["positions"]
+        return held[(0, *self.ends)[place] : self.ends[place]].astype(np.int64)
 
 
 @dataclass(frozen=True)
 class Found:
     """The rows that go, and how many repeated rows go with them; how many each request found."""
 
-    ids: I64  # in order
+    sought: Sought
+    located: tuple[Located, ...]
     fewer_duplicates: int
     matched: tuple[int, ...]
     nulls: I64  # how many of the rows are null in each column
     had: dict[tuple[int, int], int]  # and have its lowest and its highest value
     rest: dict[int, Ends]  # those of the rows that stay, where the tasks gave them
+
+    @property
+    def count(self) -> int:
+        """How many rows go."""
+        return sum(self.matched)
+
+    def positions(self, segment: Segment) -> I64:
+        """Those of a segment; an error that shows a row if several requests mean it."""
+        view, requests = self.sought.view, self.sought.requests
+        marked = np.zeros(segment.rows, np.bool_)
+        for each in self.located:
+            mine = each.positions(view.path, segment.number)
+            if (twice := mine[marked[mine]]).size:
+                id_ = segment.base + int(twice.min())
+                row = _shown(view, requests[0].own, id_, view.segments)
+                verbs = " and ".join(sorted(f"{one.what}s" for one in requests if one.rows))
+                raise BatchError(
+                    f"table {self.sought.table!r}: the batch {verbs} the same row: {row}"
+                )
+            marked[mine] = True
+        return np.flatnonzero(marked)
 
 
 def find_rows(runner: Runner, sought: Sequence[Sought]) -> list[Found]:
@@ -97,30 +141,31 @@ def find_rows(runner: Runner, sought: Sequence[Sought]) -> list[Found]:
 
 def _table_calls(runner: Runner, sought: Sought) -> list[list[Call]]:
     """For each of the requests."""
-    calls = [_calls(runner, sought.view, one, sought.ends) for one in sought.requests]
+    calls = [_calls(runner, sought.view, one) for one in sought.requests]
     # A task that is alone knows all rows that go, and so what is left.
     schema = sought.schema if sum(map(len, calls)) == 1 else None
-    return [[(task, replace(item, schema=schema)) for task, item in some] for some in calls]
+    more = {"schema": schema, "ends": sought.ends, "prefix": sought.prefix}
+    return [[(task, replace(item, **more)) for task, item in some] for some in calls]
 
 
-def _calls(runner: Runner, view: View, request: Requests, ends: tuple[EndWords, ...]) -> list[Call]:
+def _calls(runner: Runner, view: View, request: Requests) -> list[Call]:
     """One call for each range of the codes of the requests."""
     if not request.rows:
         return []
     index = request.index if indexed(view, request.index) else None
-    parts = min(runner.tasks, -(-request.rows // thresholds.current.located_rows))
-    ranges: list[tuple[int | None, int | None]] = [(None, None)]
+    parts = ranges(runner, request.rows)
+    between: list[tuple[int | None, int | None]] = [(None, None)]
     if index == ROWS:
-        ranges = even_ranges(parts)
+        between = even_ranges(parts)
     elif index is not None and parts > 1:
         own = View(view.root, request.segments, (), True)
         cuts = bounds(own, moved_index(index, request.columns, request.places), parts)
-        ranges = [*pairwise([None, *cuts, None])]
+        between = [*pairwise([None, *cuts, None])]
     widths = layout(request.own.schema).widths
     columns, places = request.columns, request.places
     return [
-        (locate, Locate(view, request.segments, widths, columns, places, index, *each, ends=ends))
-        for each in ranges
+        (locate, Locate(view, request.segments, widths, columns, places, index, *each))
+        for each in between
     ]
 
 
@@ -132,38 +177,30 @@ def indexed(view: View, name: str) -> bool:
 def _rows_meant(sought: Sought, results: list[list[TaskResult]]) -> Found:
     """What tasks say about the requests of a table, one after the other."""
     view, table, requests = sought.view, sought.table, sought.requests
-    ids: list[I64] = []
+    matched = []
     for request, mine in zip(requests, results, strict=True):
         _refuse(view, table, request, [each for result in mine for each in result.facts["refused"]])
-        ids.append(_ids(mine))
-    together = np.sort(np.concatenate([*ids, np.empty(0, np.int64)]))
-    twice = together[1:][together[1:] == together[:-1]]
-    if twice.size:
-        row = _shown(view, requests[0].own, int(twice[0]), view.segments)
-        verbs = " and ".join(sorted(f"{request.what}s" for request in requests if request.rows))
-        raise BatchError(f"table {table!r}: the batch {verbs} the same row: {row}")
+        matched.append(sum(max([0, *result.facts["ends"]]) for result in mine))
     fewer = sum(result.facts["fewer"] for mine in results for result in mine)
     every = [result for mine in results for result in mine]
     nulls = sum((each.arrays["nulls"] for each in every), np.zeros(view.columns, np.int64))
     had = sum((each.arrays["had"] for each in every), np.zeros(len(sought.ends), np.int64))
     return Found(
-        together,
+        sought,
+        tuple(map(_located, every)),
         fewer,
-        tuple(map(len, ids)),
+        tuple(matched),
         nulls,
         {(end.column, end.side): int(n) for end, n in zip(sought.ends, had, strict=True)},
         {column: ends_of(form) for each in every for column, *form in each.facts["rest"]},
     )
 
 
-def _ids(results: list[TaskResult]) -> I64:
-    """The rows that tasks located."""
-    parts = [np.empty(0, np.int64)]
-    for result in results:
-        stretches = pairwise([0, *result.facts["ends"]])
-        for number, (start, end) in zip(result.facts["segments"], stretches, strict=True):
-            parts.append(result.arrays["positions"][start:end] + (np.int64(number) << 32))
-    return np.concatenate(parts)
+def _located(result: TaskResult) -> Located:
+    """The rows that a task located."""
+    facts = result.facts
+    sent = result.arrays.get("positions", np.empty(0, np.int64))
+    return Located(tuple(facts["segments"]), tuple(facts["ends"]), sent, facts["file"])
 
 
 def _refuse(view: View, table: str, request: Requests, refused: list[list[int]]) -> None:
@@ -202,19 +239,23 @@ def _shown(view: View, own: Columns, id_: int, segments: tuple[Segment, ...]) ->
 
 
 def with_deleted(store: Store, lease: Lease, table: Table, deleted: Found) -> Table:
-    """The table without the rows."""
+    """The table without the rows, one segment after the other."""
+    root = Path(store.path)
+    touched = {number for each in deleted.located for number in each.segments}
     segments = []
     for segment in table.segments:
-        start, end = np.searchsorted(deleted.ids, [segment.base, segment.base + segment.rows])
-        if start < end:
+        if segment.number in touched:
             path = lease.new_path("dead", "arrow")
-            positions = deleted.ids[start:end] - segment.base
-            segment = with_dead(Path(store.path), segment, positions, path)
+            segment = with_dead(root, segment, deleted.positions(segment), path)
         segments.append(segment)
-    repeated = [pair for pair in table.repeated if not np.isin(pair, deleted.ids).any()]
-    return replace(
+    for each in deleted.located:
+        if each.file is not None:
+            discard(root / each.file)
+    after = replace(
         table,
         segments=tuple(segments),
         duplicates=table.duplicates - deleted.fewer_duplicates,
-        repeated=repeated,
     )
+    pairs = np.array(table.repeated, np.int64).reshape(-1, 2)
+    lost = RowChange(table, after, ()).took(store.path, pairs)
+    return replace(after, repeated=pairs[~lost.any(axis=1)].tolist())

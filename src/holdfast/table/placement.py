@@ -23,6 +23,14 @@ def shares(view: View, tasks: int) -> list[View]:
     return [replace(view, segments=tuple(pile)) for pile in piles if pile]
 
 
+def ranges(runner: Runner, rows: int) -> int:
+    """Into how many ranges of codes to divide rows that are looked up: each is worth a task, and
+    fits one."""
+    limits = thresholds.current
+    worth = min(runner.tasks, -(-rows // limits.located_rows))
+    return max(1, worth, -(-rows // limits.segment_rows))
+
+
 def parts(runner: Runner, view: View) -> int:
     """Into how many parts to divide a view's rows: each fits a task, and no task is idle."""
     rows, limits = living(view), thresholds.current

@@ -2,7 +2,8 @@
 
 Four ways, one result: *sample* compares near neighbours of some rows, *search* goes through all
 pairs that could agree on an lhs, *representatives* keeps one row for each combination of values on
-an lhs, *probe* looks the rows of a batch up in the indexes. Each returns the masks it found that
+an lhs (where rows are divided among tasks, *merge* then compares those that they kept), *probe*
+looks the rows of a batch up in the indexes. Each returns the masks it found that
 matter, with witnesses: the maximal ones, or with ``every_rhs`` those that are maximal for some rhs.
 That is for the caller to say, whatever the right-hand sides of the candidates at hand: a key that
 holds validates dependencies too.
@@ -22,15 +23,18 @@ from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates, Rows
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
+from holdfast.tasks.reads import note
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
-    ROWS,
     Segment,
     are_dead,
     index_codes,
     index_columns,
     live_positions,
     look_up,
+    map_passing,
+    unique,
+    write_arrays,
 )
 from holdfast.tasks.view import Among, View
 
@@ -87,18 +91,34 @@ class Search:
 @dataclass(frozen=True)
 class Representatives:
     """Find pairs that refute some candidates whose left-hand sides have few combinations of values,
-    in all rows or in those ``among`` some."""
+    in all rows, in those ``among`` some, or in one of several parts of them. With parts, a pair may
+    have its rows in two of them: the rows that were kept go to a file, for :class:`Merge`."""
 
     view: View
     every_rhs: bool
     candidates: Candidates
     chosen: I64  # which of the candidates are meant
     among: Among | None = None
+    part: int = 0
+    parts: int = 1
+    prefix: str = ""
 
     @property
     def work(self) -> int:
         """Rows that it goes through."""
-        return self.view.live
+        return self.view.live // self.parts
+
+
+@dataclass(frozen=True)
+class Merge:
+    """Find pairs that refute candidates, among the rows that were kept in parts of the rows;
+    ``places`` says where each candidate is among those of the files."""
+
+    view: View
+    every_rhs: bool
+    candidates: Candidates
+    places: tuple[int, ...]
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -120,7 +140,6 @@ class Probe:
     lookups: tuple[tuple[str, ...], ...]
     filters: dict[str, tuple[int, ...]]
     groups: tuple[tuple[int, str], ...] = ()
-    duplicates: bool = True
 
 
 def sample(item: Sample) -> Iterator[TaskResult]:
@@ -165,30 +184,106 @@ def representatives(item: Representatives) -> Iterator[TaskResult]:
     findings = evidence.findings(shape.full.size, thresholds.current.mask_room)
     partial = np.zeros_like(item.candidates.rhs)
     full = np.zeros(len(partial), np.bool_)
-    width = 2 * (shape.owner.size + shape.full.size)  # of a row and its key
-    room = thresholds.current.representatives
-    some = max(1, _REPRESENTATIVE_WORDS // (room * width))
-    for start in range(0, len(item.chosen), some):
-        mine = item.chosen[start : start + some]
-        pile = Candidates(item.candidates.lhs[mine], item.candidates.rhs[mine])
-        kept = searches.representatives(pile, shape, room)
+    places, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for mine, pile, kept in _piles(item.candidates, item.chosen, shape):
         differing = np.zeros_like(pile.rhs)
-        for segment in view.segments:
-            living = (
-                live_positions(view.path, segment)
-                if item.among is None
-                else view.having(segment, item.among)
-            )
+        for segment, living in _surveyed(item):
+            stored = view.stored(segment, living.size)
             searches.compare_with_representatives(
-                view.stored(segment), living, shape, pile, kept, findings, differing
+                stored, living, shape, pile, kept, findings, differing
             )
         full[mine] = kept.full
         partial[mine] = differing
+        # A candidate that is refuted throughout, or has too many combinations, is not merged.
+        is_open = (pile.rhs & ~differing).any(axis=1) & ~kept.full
+        for k in np.flatnonzero(is_open).tolist() if item.parts > 1 else ():
+            ids.append(kept.ids[k, : kept.used[k]].copy())
+            places.append(np.full(len(ids[-1]), mine[k]))
     # Where there was no room for all combinations there may be evidence that was not seen.
     partial[full] = item.candidates.rhs[full]
     task_result = _task_result(findings, view.columns, item.every_rhs, partial)
     task_result.arrays["full"] = full
+    if item.parts > 1:
+        arrays = {"candidate": np.concatenate(places), "id": np.concatenate(ids)}
+        path = write_arrays(view.path, unique(item.prefix, "kept"), arrays)
+        task_result.facts["kept"] = path
     yield task_result
+
+
+def _piles(
+    candidates: Candidates, chosen: I64, shape: evidence.Shape
+) -> Iterator[tuple[I64, Candidates, searches.Representatives]]:
+    """Some candidates with room for their representatives, as many at a time as memory allows."""
+    width = 2 * (shape.owner.size + shape.full.size)  # of a row and its key
+    room = thresholds.current.representatives
+    some = max(1, _REPRESENTATIVE_WORDS // (room * width))
+    for start in range(0, len(chosen), some):
+        mine = chosen[start : start + some]
+        pile = Candidates(candidates.lhs[mine], candidates.rhs[mine])
+        yield mine, pile, searches.representatives(pile, shape, room)
+
+
+def _surveyed(item: Representatives) -> Iterator[tuple[Segment, I64]]:
+    """The living rows that are meant, by their positions: about as many in each part."""
+    view = item.view
+    rows = sum(segment.rows for segment in view.segments)
+    ends = [rows * part // item.parts for part in (item.part, item.part + 1)]
+    start = 0
+    for segment in view.segments:
+        first, last = (at - start for at in ends)
+        start += segment.rows
+        if last <= 0 or first >= segment.rows:
+            continue
+        if item.among is None:
+            living = live_positions(view.path, segment)
+        else:
+            living = view.having(segment, item.among)
+        yield segment, living[(living >= first) & (living < last)] if item.parts > 1 else living
+
+
+def merge(item: Merge) -> Iterator[TaskResult]:
+    """Evidence against the candidates from the rows that were kept for each combination on their
+    lhs, wherever: where these agree on the right, so do all rows that they stand for."""
+    view, shape = item.view, item.view.shape
+    findings = evidence.findings(shape.full.size, thresholds.current.mask_room)
+    partial = np.zeros_like(item.candidates.rhs)
+    full = np.zeros(len(partial), np.bool_)
+    no_bitmap = np.empty(0, np.uint8)
+    ids: list[I64] = [np.empty(0, np.int64)]
+    count = 0
+    for mine, pile, kept in _piles(item.candidates, np.arange(len(partial)), shape):
+        for k in range(len(pile.lhs)):
+            one = Candidates(pile.lhs[k : k + 1], pile.rhs[k : k + 1])
+            room = kept.of(k)
+            at = slice(mine[k], mine[k] + 1)
+            for file in item.files:
+                held = _kept(view, file, item.places[mine[k]])
+                # Rows go by their numbers here, and by their ids in what is found.
+                rows = view.rows_with(held)
+                rows.setflags(write=False)  # as maps are: one kernel for both
+                stored = index.Stored(rows, count, no_bitmap)
+                searches.compare_with_representatives(
+                    stored, np.arange(len(held)), shape, one, room, findings, partial[at]
+                )
+                ids.append(held)
+                count += len(held)
+        full[mine] = kept.full
+    partial[full] = item.candidates.rhs[full]
+    task_result = _task_result(findings, view.columns, item.every_rhs, partial)
+    seen = np.arange(evidence.WITNESSES)[None, :] < task_result.arrays["seen"][:, None]
+    pairs = np.concatenate(ids)[np.where(seen[:, :, None], task_result.arrays["witnesses"], 0)]
+    task_result.arrays["witnesses"] = np.sort(pairs, axis=2)
+    task_result.arrays["full"] = full
+    yield task_result
+
+
+def _kept(view: View, file: str, place: int) -> I64:
+    """The ids of the rows that were kept for a candidate."""
+    arrays = map_passing(view.path / file)
+    lo, hi = np.searchsorted(arrays["candidate"], [place, place + 1])
+    ids: I64 = arrays["id"][lo:hi]
+    note(ids.nbytes)
+    return ids
 
 
 def probe(item: Probe) -> Iterator[TaskResult]:
@@ -196,9 +291,6 @@ def probe(item: Probe) -> Iterator[TaskResult]:
     view = item.view
     findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
     partial = np.zeros_like(item.candidates.rhs)
-    duplicates: list[I64] = []
-    duplicate_of: list[I64] = []
-    columns = np.arange(view.columns)
     more = thresholds.current.group_rows
     for arrived in item.batch:
         positions = live_positions(view.path, arrived)
@@ -207,31 +299,21 @@ def probe(item: Probe) -> Iterator[TaskResult]:
         for segment in view.segments:
             if segment.number > arrived.number or not segment.live:
                 continue
-            stored = view.stored(segment)
             for name, ranges in _ranges(item, segment, codes):
                 filters = np.array(item.filters[name], np.int64)
                 column = index_columns(name)[0]
                 rest = _search_heavy(item, batch, ranges, segment, name, findings, partial)
+                stored = view.stored(segment, int((rest.hi - rest.lo).sum()))
                 index.probe(
                     batch, rest, stored, column, filters, view.shape, item.candidates, findings
                 )
             for k, name in item.groups:
                 ranges = _group(view, segment, name, codes)
+                stored = view.stored(segment, int((ranges.hi > ranges.lo).sum()))
                 index.probe_group(
                     batch, ranges, stored, view.shape, item.candidates, k, more, findings, partial
                 )
-            if item.duplicates:
-                ranges = look_up(view.path, segment, ROWS, codes[ROWS])
-                earlier = np.empty(positions.size, np.int64)
-                index.duplicates(batch, ranges, stored, columns, view.shape, earlier)
-                has = np.flatnonzero(earlier >= 0)
-                duplicates.append(batch.ids[has])
-                duplicate_of.append(earlier[has])
-    task_result = _task_result(findings, view.columns, item.every_rhs, partial)
-    none = [np.empty(0, np.int64)]
-    task_result.arrays["duplicates"] = np.concatenate(duplicates or none)
-    task_result.arrays["duplicate_of"] = np.concatenate(duplicate_of or none)
-    yield task_result
+    yield _task_result(findings, view.columns, item.every_rhs, partial)
 
 
 def _search_heavy(
@@ -277,7 +359,6 @@ def _codes(item: Probe, rows: U64) -> dict[str, U64]:
     """The batch's codes in every index that is used, and none for the empty lhs."""
     names = {name for group in item.lookups for name in group}
     names |= {name for _, name in item.groups if name}
-    names |= {ROWS} if item.duplicates else set()
     shape = item.view.shape
     return {"": rows[:, 0], **{name: index_codes(rows, name, shape) for name in names}}
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.model import thresholds
 from holdfast.tasks.columns import EndWords, column_ends, null_flags
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
@@ -20,11 +21,13 @@ from holdfast.tasks.segments import (
     are_dead,
     index_codes,
     look_up,
-    map_arrays,
+    map_between,
     map_words,
     most_rows,
     moved_index,
     row_codes,
+    unique,
+    write_arrays,
 )
 from holdfast.tasks.view import View
 
@@ -52,6 +55,7 @@ class Locate:
     high: int | None = None  # above all codes
     schema: pa.Schema | None = None  # of the table, where this task finds all rows that go from it
     ends: tuple[EndWords, ...] = ()  # the lowest and highest values of its columns
+    prefix: str = ""  # of the file that many positions go to
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,21 @@ class Duplicates:
     view: View
     low: int | None
     high: int | None
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Count the rows of a batch that have an equal row before them, among those in a range of row
+    codes."""
+
+    view: View  # of all rows, those of the batch among them
+    batch: tuple[Segment, ...]
+    low: int | None
+    high: int | None
+
+
+REPEATED_PAIRS = 4
+"""Pairs of equal rows that are kept to be shown."""
 
 
 def even_ranges(parts: int) -> list[tuple[int | None, int | None]]:
@@ -85,7 +104,8 @@ def locate(item: Locate) -> Iterator[TaskResult]:
     lowest and highest values. Where all that have one go, and there are not too many others to look
     at here, also what is lowest and highest in that column then.
 
-    Memory follows the requests in the range; what comes back, the rows that match.
+    Memory follows the requests in the range. The positions of rows come back, or, where they are
+    many, the file that has them.
     """
     view = item.view
     asked = View(view.root, item.requests, item.request_widths, True)
@@ -99,8 +119,8 @@ def locate(item: Locate) -> Iterator[TaskResult]:
     had = np.zeros(len(item.ends), np.int64)
     gone: dict[int, I64] = {}
     for segment in view.segments if len(wide) else ():
-        stored = view.stored(segment)
-        ranges = _look_up_request(item, segment, wide, stored.words)
+        ranges = _look_up_request(item, segment, wide)
+        stored = view.stored(segment, int((ranges.hi - ranges.lo).sum()))
         # Counts go on from segment to segment, so that no more than needed are kept in all.
         out = np.empty(int(np.maximum(need - counts, 0).sum()), np.int64)
         kept = index.match(wide, need, ranges, stored, columns, view.shape, counts, out)
@@ -110,7 +130,7 @@ def locate(item: Locate) -> Iterator[TaskResult]:
             ends.append(taken)
             gone[segment.number] = np.sort(out[:kept])
             positions.append(gone[segment.number].astype(np.uint32))
-            rows = stored.words[gone[segment.number]]
+            rows = view.rows(segment, gone[segment.number])
             for column in range(view.columns):
                 mask = rows[:, view.shape.owner.size + column // 64]
                 nulls[column] += np.count_nonzero(null_flags(mask, column))
@@ -126,15 +146,21 @@ def locate(item: Locate) -> Iterator[TaskResult]:
         if where.any():
             k = int(np.flatnonzero(where)[np.argmin(first[where])])
             refused.append([reason, int(numbers[first[k]]), int(need[k]), int(counts[k])])
+    located = {"positions": np.concatenate(positions)}
+    file = None
+    if taken > thresholds.current.sent_positions:
+        file = write_arrays(view.path, unique(item.prefix, "located"), located)
+        located = {}
     yield TaskResult(
         {
             "refused": refused,
             "fewer": int(fewer.sum()),
             "segments": segments,
             "ends": ends,
+            "file": file,
             "rest": _rest(item, had, gone),
         },
-        {"positions": np.concatenate(positions), "nulls": nulls, "had": had},
+        {**located, "nulls": nulls, "had": had},
     )
 
 
@@ -181,11 +207,8 @@ def _between(
 ) -> tuple[I64, I64]:
     """The codes of an index that are in a range, in their order, and the positions of the rows that
     have them, deleted ones too."""
-    arrays, _ = map_arrays(view.path / segment.indexes[name])
-    codes = arrays["codes"]
-    lo = 0 if low is None else np.searchsorted(codes, low)
-    hi = len(codes) if high is None else np.searchsorted(codes, high)
-    return codes[lo:hi], arrays["positions"][lo:hi].astype(np.int64)
+    codes, positions = map_between(view.path / segment.indexes[name], low, high)
+    return codes, positions.astype(np.int64)
 
 
 def _grouped(rows: U64) -> tuple[U64, I64, I64]:
@@ -211,7 +234,7 @@ def _widened(wanted: U64, asked: evidence.Shape, shape: evidence.Shape, item: Lo
     return wide
 
 
-def _look_up_request(item: Locate, segment: Segment, wide: U64, words: U64) -> index.Ranges:
+def _look_up_request(item: Locate, segment: Segment, wide: U64) -> index.Ranges:
     """Ranges of rows that may match, by an index where there is one, else by one scan."""
     view = item.view
     if item.index == ROWS:
@@ -221,7 +244,7 @@ def _look_up_request(item: Locate, segment: Segment, wide: U64, words: U64) -> i
         return look_up(view.path, segment, item.index, codes)
     first = view.shape.first[item.columns[0]]
     codes = np.ascontiguousarray(wide[:, first])
-    held = np.ascontiguousarray(words[:, first])
+    held = np.ascontiguousarray(map_words(view.path, segment)[:, first])
     near = index.members(held, codes)
     sorted_codes, order = index.sort(held[near])
     signed = codes.view(np.int64)
@@ -239,7 +262,9 @@ def duplicates(item: Duplicates) -> Iterator[TaskResult]:
         codes, positions = _between(view, segment, ROWS, item.low, item.high)
         alive = ~are_dead(view.path, segment, positions)
         if not view.nulls_equal:
-            masks = map_words(view.path, segment)[positions, view.shape.owner.size :]
+            masks = map_words(view.path, segment, len(positions))[
+                positions, view.shape.owner.size :
+            ]
             alive &= (masks == 0).all(axis=1)
         hashes.append(codes[alive])
         ids.append(positions[alive] + segment.base)
@@ -249,33 +274,50 @@ def duplicates(item: Duplicates) -> Iterator[TaskResult]:
     repeats = np.zeros(len(code), np.bool_)
     repeats[1:] = code[1:] == code[:-1]
     near = np.flatnonzero(repeats | np.append(repeats[1:], False))
-    rows = _fetch(view, id_[near])
+    rows = view.rows_with(id_[near])
     # Within a run of one hash every row is compared with the run's first; a run whose rows are
     # not all equal is two different rows with one hash, and is compared in full.
     starts = np.maximum.accumulate(np.where(repeats[near], 0, np.arange(len(near))))
     equal = (rows == rows[starts]).all(axis=1)
     pairs = []
     count = 0
+    most = REPEATED_PAIRS
     if equal.all():
         again = np.flatnonzero(repeats[near])
         count = len(again)
-        pairs = [[int(id_[near[starts[i]]]), int(id_[near[i]])] for i in again[:4]]
+        pairs = [[int(id_[near[starts[i]]]), int(id_[near[i]])] for i in again[:most]]
     else:
         seen: dict[bytes, int] = {}
         for i in range(len(near)):
             earlier = seen.setdefault(rows[i].tobytes(), i)
             if earlier != i:
                 count += 1
-                if len(pairs) < 4:
+                if len(pairs) < most:
                     pairs.append([int(id_[near[earlier]]), int(id_[near[i]])])
     yield TaskResult({"duplicates": count, "pairs": pairs})
 
 
-def _fetch(view: View, ids: I64) -> U64:
-    """Rows by id, row-major."""
-    out = np.empty((len(ids), sum(view.widths) + view.shape.full.size), np.uint64)
-    numbers = ids >> 32
-    for segment in view.segments:
-        mine = np.flatnonzero(numbers == segment.number)
-        out[mine] = view.rows(segment, ids[mine] - segment.base)
-    return out
+def repeats(item: Repeats) -> Iterator[TaskResult]:
+    """How many rows of the batch repeat an earlier one, and the first few such pairs."""
+    view = item.view
+    columns = np.arange(view.columns)
+    found = [np.empty((0, 2), np.int64)]
+    for arrived in item.batch:
+        codes, positions = _between(view, arrived, ROWS, item.low, item.high)
+        rows = evidence.Rows(view.rows(arrived, positions), positions + arrived.base)
+        earlier = np.full(len(positions), -1, np.int64)
+        for segment in view.segments:
+            left = np.flatnonzero(earlier < 0)
+            if segment.number > arrived.number or not segment.live or not left.size:
+                continue
+            ranges = look_up(view.path, segment, ROWS, codes[left].view(np.uint64))
+            stored = view.stored(segment, int((ranges.hi - ranges.lo).sum()))
+            here = np.empty(left.size, np.int64)
+            some = evidence.Rows(rows.words[left], rows.ids[left])
+            index.duplicates(some, ranges, stored, columns, view.shape, here)
+            earlier[left] = here
+        has = np.flatnonzero(earlier >= 0)
+        found.append(np.stack([earlier[has], rows.ids[has]], axis=1))
+    pairs = np.concatenate(found)
+    first = pairs[np.argsort(pairs[:, 1])[:REPEATED_PAIRS]]
+    yield TaskResult({"duplicates": len(pairs), "pairs": first.tolist()})

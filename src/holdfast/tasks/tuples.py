@@ -20,8 +20,8 @@ from holdfast.kernels import values, violations
 from holdfast.kernels.violations import Term
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.result import TaskResult
-from holdfast.tasks.segments import live_positions
-from holdfast.tasks.values import Cells, Changed, found_at, written
+from holdfast.tasks.segments import Segment
+from holdfast.tasks.values import Cells, Changed, found_at, positions_of, written
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -60,13 +60,14 @@ class RowRule:
 
 @dataclass(frozen=True)
 class Tested:
-    """Rows that violate rules about single rows: the living ones, or those with the given ids."""
+    """Rows that violate rules about single rows: the living ones, or those that had been deleted
+    ``later``."""
 
     view: View
     schema: pa.Schema
     rules: tuple[RowRule, ...]
     most: int  # ids that are given of each rule
-    ids: I64 | None = None
+    later: tuple[Segment, ...] | None = None
     weight: int = 1  # -1: the rows are gone
 
 
@@ -160,9 +161,7 @@ def violating_rows(item: Tested) -> Iterator[tuple[int, I64]]:
     compared = [each for rule in item.rules for each, _ in rule.terms]
     coding = Coding.of(item.schema, compared)
     for segment in view.segments:
-        positions = live_positions(view.path, segment)
-        if item.ids is not None:
-            positions = item.ids[item.ids >> 32 == segment.number] - segment.base
+        positions = positions_of(view, segment, None, item.later)
         for start in range(0, len(positions), _CHUNK):
             chosen = positions[start : start + _CHUNK]
             rows = view.rows(segment, chosen)

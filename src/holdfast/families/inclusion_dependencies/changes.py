@@ -85,8 +85,9 @@ def cells_of(state: Inclusion, change: Rows, destination: Destination, options: 
         table.columns.schema,
         attributes,
         options.inclusion_nulls == "values",
-        1 if change.ids is None else -1,
+        change.weight,
         change.ids,
+        change.later,
     )
 
 
@@ -95,12 +96,8 @@ def _counted(runner: Runner, cells: list[Cells], destination: Destination) -> li
     calls: list[Call] = []
     for each in cells:
         for share in shares(each.view, runner.tasks):
-            mine = each.ids
-            if mine is not None:
-                mine = mine[np.isin(mine >> 32, [s.number for s in share.segments])]
-            calls.append(
-                (tasks.count, tasks.Count(replace(each, view=share, ids=mine), destination.prefix))
-            )
+            item = tasks.Count(replace(each, view=share), destination.prefix)
+            calls.append((tasks.count, item))
     # The large ones first, so that no task is left alone with one at the end.
     calls.sort(key=lambda call: -sum(s.rows for s in call[1].cells.view.segments))
     return [run_of([task_result]) for result in runner.run(calls) for task_result in result]

@@ -114,7 +114,7 @@ class Search:
         widths = layout(schema).widths
         view = View(self.destination.root, rows.segments, widths, self.options.nulls == "equal")
         nulls = self.options.inclusion_nulls == "values"
-        return Cells(view, schema, attributes, nulls, 1, rows.ids)
+        return Cells(view, schema, attributes, nulls, 1, rows.ids, rows.later)
 
 
 def all_verdicts(
