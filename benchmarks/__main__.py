@@ -12,7 +12,7 @@ from importlib import import_module
 
 STAGES = (
     "encode", "evidence", "keys", "skew", "agree", "dependencies", "denials", "lookups", "values",
-    "rank", "session", "tables",
+    "rank", "session", "tables", "scale",
 )  # fmt: skip
 ASKED = ("gpu", "exchange", "store")
 """Stages that run only when named: they need what few machines have, or were run for a decision."""
