@@ -255,7 +255,7 @@ def test_many_small_segments_do_not_decide_where_a_large_one_is_cut(tmp_path: Pa
     assert abs(cuts[0] - 4_800) < 100
 
 
-@pytest.mark.parametrize(("most", "heavy_from"), [(100, 0), (100, 500), (30, 0), (1_000, 0)])
+@pytest.mark.parametrize(("most", "heavy_from"), [(100, 100), (100, 500), (30, 30), (1_000, 1_000)])
 def test_heavy_codes_are_left_out_of_ranges(tmp_path: Path, most: int, heavy_from: int) -> None:
     """All rows are in one range, or have a heavy code; no range has many more rows than asked for
     unless they have one code."""
@@ -270,7 +270,7 @@ def test_heavy_codes_are_left_out_of_ranges(tmp_path: Path, most: int, heavy_fro
         for k, each in enumerate(np.array_split(numbers, [1_000, 1_300]))
     ]
     whole = view(tmp_path, segments)
-    ranges, heavy = divided(whole, "0", most, heavy_from)
+    ranges, heavy, share = divided(whole, "0", most, heavy_from)
     found: list[int] = []
     for low, high in ranges:
         rows, ids = whole.between("0", low, high)
@@ -284,5 +284,6 @@ def test_heavy_codes_are_left_out_of_ranges(tmp_path: Path, most: int, heavy_fro
     assert sorted([*found, *np.concatenate(left).tolist()]) == sorted(
         each.base + position for each in segments for position in range(each.rows)
     )
-    expected = {code for code in (7, 8, 500) if (numbers == code).sum() > max(most, heavy_from)}
+    expected = {code for code in (7, 8, 500) if (numbers == code).sum() > heavy_from}
     assert set(heavy.tolist()) == expected
+    assert abs(share - np.isin(numbers, [*expected]).mean()) < 0.01

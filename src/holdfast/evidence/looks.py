@@ -174,12 +174,14 @@ class Search(Look):
         view = scope.view
         most = 1.05 * living(view) / parts(scope.runner, view)
         most = most / thresholds.current.part if self.some else most
-        least = thresholds.current.undivided_rows
+        least = max(most, thresholds.current.undivided_rows)
         everything = np.arange(len(self.candidates.lhs))
-        steps = [_Step(self.index, self.order[:1], everything, None, None)]
+        steps = [_Step(self.index, self.order[:1], everything, None, 1.0, None)]
         for at, step in enumerate(steps):  # which grow meanwhile
             if all(step.index in segment.indexes for segment in view.segments):
-                steps[at] = step = replace(step, division=divided(view, step.index, most, least))
+                # Of the rows in a range only those among the heavy ones are brought together.
+                division = divided(view, step.index, most / step.share, least)
+                steps[at] = step = replace(step, division=division)
                 if step.division is not None and not self.some and not self.whole:
                     steps += step.next(self.candidates, self.order)
         return steps
@@ -193,6 +195,7 @@ class _Step:
     columns: tuple[int, ...]
     chosen: NDArray[np.int64]
     among: Among | None  # only those rows
+    share: float  # of all rows, that those have
     division: Division | None  # None: the index is not there yet
 
     def ended(self, candidates: Candidates) -> NDArray[np.int64]:
@@ -206,11 +209,12 @@ class _Step:
         further = self._further(candidates)[:, list(order)]
         first = np.where(further.any(axis=1), further.argmax(axis=1), -1)
         steps = []
+        share = self.division.heavy_share
         for place in np.unique(first[first >= 0]).tolist():
             columns = (*self.columns, order[place])
             among = Among(self.index, self.division.heavy)
             mine = self.chosen[first == place]
-            steps.append(_Step(index_name(sorted(columns)), columns, mine, among, None))
+            steps.append(_Step(index_name(sorted(columns)), columns, mine, among, share, None))
         return steps
 
     def _further(self, candidates: Candidates) -> Flags:

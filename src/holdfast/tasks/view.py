@@ -157,6 +157,7 @@ class Division(NamedTuple):
 
     ranges: list[tuple[int, int | None]]  # from a code to below another one; None: no bound
     heavy: I64  # codes in none of the ranges, because they alone have more rows than a part
+    heavy_share: float  # of all rows, that they have
 
     @property
     def heavy_ranges(self) -> list[tuple[int, int | None]]:
@@ -165,13 +166,13 @@ class Division(NamedTuple):
 
 
 def divided(view: View, name: str, most: float, heavy_from: float) -> Division:
-    """Ranges of codes of at most about so many rows each, but for codes that have more; those from
-    a number of rows on are left out as heavy."""
+    """Ranges of codes of at most about so many rows each, but for codes that have more; those that
+    have more than another number of rows are left out as heavy."""
     ranges: list[tuple[int, int | None]] = []
     heavy: list[int] = []
-    low, held = LOWEST, 0.0
+    low, held, heavy_rows = LOWEST, 0.0, 0.0
     for code, rows in zip(*(each.tolist() for each in _weighted(view, name)), strict=True):
-        is_heavy = rows > max(most, heavy_from)
+        is_heavy = rows > heavy_from
         if is_heavy or held + rows > most:
             if held:
                 ranges.append((low, code))
@@ -182,12 +183,14 @@ def divided(view: View, name: str, most: float, heavy_from: float) -> Division:
             if LOWEST < low < code:
                 ranges.append((low, code))
             heavy.append(code)
+            heavy_rows += rows
             low = code + 1
         else:
             held += rows
     if low <= HIGHEST:
         ranges.append((low, None))
-    return Division(ranges, np.array(heavy, np.int64))
+    living = max(1, sum(segment.live for segment in view.segments))
+    return Division(ranges, np.array(heavy, np.int64), min(1.0, heavy_rows / living))
 
 
 def _weighted(view: View, name: str) -> tuple[I64, NDArray[np.float64]]:
