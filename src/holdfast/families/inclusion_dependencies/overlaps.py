@@ -125,8 +125,8 @@ _NONE = np.empty(0, np.int64)
 
 
 def parts(attributes: int) -> int:
-    """How many files a large run has."""
-    return max(1, -(-(attributes**2) // thresholds.current.overlap_cells))
+    """How many files a large run has; none has less than one attribute."""
+    return max(1, min(attributes, -(-(attributes**2) // thresholds.current.overlap_cells)))
 
 
 def divided(attributes: int, count: int) -> list[Stretch]:
