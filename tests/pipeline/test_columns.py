@@ -197,7 +197,7 @@ def test_a_profile_without_facts_stays_readable(tmp_path: Path) -> None:
     with shop.store.writing() as lease:
         old = shop.store.read()
         tables = {name: replace(each, facts=()) for name, each in old.tables.items()}
-        shop.store.publish(replace(old, tables=tables), lease)
+        shop.store.publish(replace(old, tables=old.tables | tables), lease)
     shop.apply(inserts=[(3, 3)], deletes=[(1, 1)])
     assert [(each.name, each.nulls, each.minimum) for each in shop.now.facts] == [
         ("c0", None, None),
@@ -212,7 +212,8 @@ def test_verify_tells_of_wrong_facts(tmp_path: Path) -> None:
         old = shop.store.read()
         record = old.tables["t"]
         facts = (replace(record.facts[0], nulls=1), *record.facts[1:])
-        shop.store.publish(replace(old, tables={"t": replace(record, facts=facts)}), lease)
+        wrong = old.tables | {"t": replace(record, facts=facts)}
+        shop.store.publish(replace(old, tables=wrong), lease)
     (sentence,) = shop.verify().differences["t"]
     assert sentence == "the profile has other facts about column c0 than its rows"
 

@@ -102,7 +102,7 @@ def test_no_text_is_in_a_profile_without_rows(tmp_path: Path, keep_rows: bool) -
     apply(flow.Batch(updates=changed, row_key=("id",)))
     flow.explain(lambda: runner, store, parse("t: key(name)"), 3, no_progress)
     if keep_rows:  # the same search finds them where they are kept
-        assert {"log/000000000001.json", "data/raw"} <= planted_in(tmp_path / "p")
+        assert {"data/table", "data/raw"} <= planted_in(tmp_path / "p")
     else:
         assert planted_in(tmp_path / "p") == set()
     assert planted_in(tmp_path / "left-out")  # whom rows are quarantined for gets them
