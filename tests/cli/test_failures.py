@@ -360,7 +360,7 @@ def test_a_profile_under_a_scheme_is_refused_by_every_command(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rows = write(tmp_path, "orders", ORDERS)
-    there = "s3://bucket/shop"
+    there = "hdfs://host/shop"
     for arguments in (
         ["profile", rows, "--into", there],
         ["apply", there, "--table", "orders", "--inserts", rows],
@@ -416,7 +416,7 @@ def test_encodings_that_are_none(run: Run, sessions: list[Any], tmp_path: Path) 
 
 @pytest.mark.parametrize(
     ("command", "kind"),
-    [("show", "sets"), ("show", "inclusions"), ("check", "words"), ("apply", "index"),
+    [("show", "sets"), ("show", "distinct"), ("check", "words"), ("apply", "index"),
      ("verify", "raw"), ("verify", "values")],
 )  # fmt: skip
 def test_a_damaged_file(run: Run, shop: Path, tmp_path: Path, command: str, kind: str) -> None:

@@ -3,6 +3,7 @@ real S3 server where one is installed (`make test-store`)."""
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,11 @@ from holdfast.tasks import objects
 from tests.objects.server import BUCKET, Proxy, environment, program, serving
 
 pytest.importorskip("obstore", reason="obstore is not installed")
+
+# A lease that a test leaves behind is renewed, until its process ends, at an address of which
+# nobody answers: not at that of a cloud.
+for name, value in environment(9).items():
+    os.environ.setdefault(name, value)
 
 
 @pytest.fixture(autouse=True)
