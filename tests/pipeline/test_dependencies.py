@@ -76,7 +76,7 @@ def assert_counted(shop: Shop, rows: Rows, options: Options) -> None:
     assert error == (wrong / pairs if pairs else 0.0)
 
 
-@law(40)
+@law(20)
 @given(data=st.data(), options=OPTIONS, tasks=st.integers(1, 3))
 def test_counted_evidence_is_kept(data: st.DataObject, options: Options, tasks: int) -> None:
     kinds = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=5))
@@ -135,7 +135,7 @@ def assert_error(shop: Shop, rows: Rows, nulls: str) -> None:
     assert profile.error(str(Key("t", names))) == (same / pairs if pairs else 0.0)
 
 
-@law(40)
+@law(20)
 @given(data=st.data(), nulls=st.sampled_from(["equal", "unequal"]), tasks=st.integers(1, 3))
 def test_a_table_moves_from_one_way_to_the_other(
     data: st.DataObject, nulls: str, tasks: int

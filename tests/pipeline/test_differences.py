@@ -42,6 +42,7 @@ def with_many_keys(columns: int, differing: int, count: int) -> Rows:
     return rows + [(number,) * columns for number in range(1_000, 3_000)]
 
 
+@pytest.mark.long
 def test_a_batch_that_changes_one_set_of_many_writes_little(tmp_path: Path) -> None:
     columns = 40
     shop = Shop(tmp_path / "p", columns, with_many_keys(columns, 4, 19), Options(kinds="keys"))

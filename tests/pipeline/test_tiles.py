@@ -45,7 +45,7 @@ def rows_in(side: Side) -> list[Row]:
     return [(part.segment.number, row) for part in side for row in range(part.start, part.stop)]
 
 
-@law(100)
+@law(60)
 @given(
     kept=SIZES,
     new=SIZES,

@@ -19,7 +19,7 @@ from tests.strategies import Rows, changes, rows_of, tables
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
-EXAMPLES = int(os.environ.get("HOLDFAST_SPARK_EXAMPLES", "5"))
+EXAMPLES = int(os.environ.get("HOLDFAST_SPARK_EXAMPLES", "3"))
 
 few = settings(
     max_examples=EXAMPLES,

@@ -93,6 +93,7 @@ def test_a_small_table_in_memory_is_one_partition(
     assert partitions(from_arrow(spark, table, "rows").rows) == 2
 
 
+@pytest.mark.long
 def test_many_small_partitions_leave_few_files(
     spark: SparkSession, profile: Make, tmp_path: Path
 ) -> None:
