@@ -28,8 +28,10 @@ WITH_JAVA = JAVA_HOME="$$(tools/setup.sh java)" && export JAVA_HOME && PATH="$(C
 # Tests start many JVMs for a few rows each, for which better code would come too late: compiling
 # less brings each start from 16 s of processor time down to 9 s.
 TESTING = $(call WITH_JAVA,$(1)) JDK_JAVA_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# Two processes at a time, each with a Spark session of its own where it needs one.
+# Two processes at a time, each with a Spark session of its own; three where there is none, as they wait now
+# and then.
 SPREAD := -n 2 --dist worksteal
+SPREAD_MORE := -n 3 --dist worksteal
 NO_JVM := not spark and not cluster and not connect and not store
 
 $(READY): pyproject.toml constraints.txt tools/setup.sh
@@ -66,7 +68,7 @@ demo: $(READY)
 
 # A process can hold one kind of Spark session, so the two other kinds get one each.
 test: $(READY)
-	.venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not long" --ignore=tests/cluster --ignore=tests/connect
+	.venv/bin/pytest tests $(SPREAD_MORE) -m "$(NO_JVM) and not long" --ignore=tests/cluster --ignore=tests/connect
 	$(call TESTING,.venv) pytest tests $(SPREAD) -m "spark and not long" --ignore=tests/cluster --ignore=tests/connect
 	$(MAKE) --no-print-directory -j2 test-cluster test-connect
 
@@ -74,7 +76,7 @@ test-cluster test-connect: test-%: $(READY)
 	$(call TESTING,.venv) pytest -q tests/$*
 
 test-fast: $(READY)
-	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-5} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow and not long" --ignore=tests/cluster --ignore=tests/connect
+	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-5} .venv/bin/pytest tests $(SPREAD_MORE) -m "$(NO_JVM) and not slow and not long" --ignore=tests/cluster --ignore=tests/connect
 
 # HOLDFAST_EXAMPLES says how many tables.
 test-long: $(READY)

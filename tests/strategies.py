@@ -6,7 +6,7 @@ import os
 
 from hypothesis import strategies as st
 
-EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "16"))
+EXAMPLES = int(os.environ.get("HOLDFAST_EXAMPLES", "12"))
 """How many tables the law is tried on; other properties get more or fewer examples alike."""
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT") == "1"

@@ -107,8 +107,8 @@ def missing(path: Path) -> Any:
 ANSWERS: list[Any] = [
     show,
     missing,
-    *(pytest.param(each, marks=pytest.mark.slow) for each in (check, verify)),
-    pytest.param(apply, marks=pytest.mark.long),
+    pytest.param(verify, marks=pytest.mark.slow),
+    *(pytest.param(each, marks=pytest.mark.long) for each in (check, apply)),
 ]
 
 
