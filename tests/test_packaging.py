@@ -75,7 +75,7 @@ def installed(wheel: Path, tmp_path: Path) -> dict[str, str]:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_profile_from_the_wheel(installed: dict[str, str], tmp_path: Path) -> None:
     def run(*command: str) -> str:
         done = subprocess.run(

@@ -102,7 +102,7 @@ def test_the_composite_foreign_key_of_tpch(tpch: dict[str, RowInput], tmp_path: 
     assert str(best) == "lineitem(l_partkey, l_suppkey) in partsupp(ps_partkey, ps_suppkey)"
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_foreign_keys_of_tpch(tpch: dict[str, RowInput], tmp_path: Path) -> None:
     """Each declared one is found, and is the best candidate of its column."""
     found = inclusions(profiled(tmp_path / "p", tpch)).foreign_keys()
