@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import inlined, kernel
 
 _C1 = np.uint64(0x87C37B91114253D5)
 _C2 = np.uint64(0x4CF5AD432745937F)
@@ -34,8 +34,9 @@ _LOW63 = np.int64(0x7FFFFFFFFFFFFFFF)
 _NAN = np.int64(0x7FF8000000000000)
 
 
-@kernel
-def _rotl(x: np.uint64, r: np.uint64) -> np.uint64:
+@inlined
+def rotl(x: np.uint64, r: np.uint64) -> np.uint64:
+    """The bits of a word, moved to the left in a circle."""
     return (x << r) | (x >> (_U64 - r))
 
 
@@ -64,10 +65,10 @@ def _finish(h1: np.uint64, h2: np.uint64, length: np.uint64) -> tuple[np.uint64,
 def _block(
     h1: np.uint64, h2: np.uint64, k1: np.uint64, k2: np.uint64
 ) -> tuple[np.uint64, np.uint64]:
-    h1 ^= _rotl(k1 * _C1, _U31) * _C2
-    h1 = (_rotl(h1, _U27) + h2) * _U5 + _M1
-    h2 ^= _rotl(k2 * _C2, _U33) * _C1
-    h2 = (_rotl(h2, _U31) + h1) * _U5 + _M2
+    h1 ^= rotl(k1 * _C1, _U31) * _C2
+    h1 = (rotl(h1, _U27) + h2) * _U5 + _M1
+    h2 ^= rotl(k2 * _C2, _U33) * _C1
+    h2 = (rotl(h2, _U31) + h1) * _U5 + _M2
     return h1, h2
 
 
@@ -97,11 +98,11 @@ def bytes_words(
             left -= _U16
         if left > _U8:
             k2 = eights[at + _U8] & (_ALL >> (_U8 * (_U16 - left)))
-            h2 ^= _rotl(k2 * _C2, _U33) * _C1
+            h2 ^= rotl(k2 * _C2, _U33) * _C1
             left = _U8
         if left > _ZERO:
             k1 = eights[at] & (_ALL >> (_U8 * (_U8 - left)))
-            h1 ^= _rotl(k1 * _C1, _U31) * _C2
+            h1 ^= rotl(k1 * _C1, _U31) * _C2
         h1, h2 = _finish(h1, h2, size)
         word0[row] = np.int64(h1)
         word1[row] = np.int64(h2)
@@ -208,6 +209,6 @@ def row_hashes(rows: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
     for row in range(out.size):
         h = _ZERO
         for w in range(rows.shape[1]):
-            h ^= _rotl(rows[row, w] * _C1, _U31) * _C2
-            h = _rotl(h, _U27) * _U5 + _M1
+            h ^= rotl(rows[row, w] * _C1, _U31) * _C2
+            h = rotl(h, _U27) * _U5 + _M1
         out[row] = _fmix(h)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.kernels.encode import rotl
 from holdfast.kernels.jit import inlined, kernel
 
 _S0 = np.uint64(0x736F6D6570736575)
@@ -27,26 +28,20 @@ _U17 = np.uint64(17)
 _U21 = np.uint64(21)
 _U32 = np.uint64(32)
 _U56 = np.uint64(56)
-_U64 = np.uint64(64)
-
-
-@inlined
-def _rotl(x: np.uint64, r: np.uint64) -> np.uint64:
-    return (x << r) | (x >> (_U64 - r))
 
 
 @inlined
 def _round(v0: np.uint64, v1: np.uint64, v2: np.uint64, v3: np.uint64) -> Any:
     v0 += v1
     v2 += v3
-    v1 = _rotl(v1, _U13) ^ v0
-    v3 = _rotl(v3, _U16) ^ v2
-    v0 = _rotl(v0, _U32)
+    v1 = rotl(v1, _U13) ^ v0
+    v3 = rotl(v3, _U16) ^ v2
+    v0 = rotl(v0, _U32)
     v2 += v1
     v0 += v3
-    v1 = _rotl(v1, _U17) ^ v2
-    v3 = _rotl(v3, _U21) ^ v0
-    return v0, v1, _rotl(v2, _U32), v3
+    v1 = rotl(v1, _U17) ^ v2
+    v3 = rotl(v3, _U21) ^ v0
+    return v0, v1, rotl(v2, _U32), v3
 
 
 @inlined

@@ -18,10 +18,9 @@ from holdfast.store.directory import Store
 from holdfast.store.files import disk_errors
 from holdfast.store.leases import Lease
 from holdfast.tasks.compiling import KIND, Reporting, reported
-from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call, Read, Reader, Runner
+from holdfast.tasks.runner import Call, Read, Runner, Through
 
 _WATCH_SECONDS = 1.0
 
@@ -125,36 +124,17 @@ def watched(
 
 
 @dataclass(frozen=True)
-class _Reporting:
+class _Reporting(Through):
     """A runner whose tasks say that they compile."""
 
-    runner: Runner
     root: str
     prefix: str
-
-    @property
-    def tasks(self) -> int:
-        return self.runner.tasks
-
-    @property
-    def here(self) -> bool:
-        return self.runner.here
-
-    @property
-    def gpus(self) -> int:
-        return self.runner.gpus
 
     def sharing(self, prefix: str) -> Runner:
         return _Reporting(self.runner.sharing(prefix), self.root, self.prefix)
 
     def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         return self.runner.run([(self._of(task), item) for task, item in calls])
-
-    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[TaskResult]:
-        return self.runner.read(self._of(task), rows, spec)
-
-    def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[TaskResult]:
-        return self.runner.head(self._of(task), rows, spec, count)
 
     def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
         return self.runner.read_all([each._replace(task=self._of(each.task)) for each in reads])

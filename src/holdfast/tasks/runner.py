@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
@@ -60,6 +61,36 @@ class Runner(Protocol):
 
     def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
         """Read several row inputs in one job; the task results of each, in order."""
+
+
+@dataclass(frozen=True)
+class Through(Runner):
+    """A runner that hands tasks on to another one."""
+
+    runner: Runner
+
+    @property
+    def tasks(self) -> int:
+        """As many as of the other."""
+        return self.runner.tasks
+
+    @property
+    def here(self) -> bool:
+        """Where those of the other run."""
+        return self.runner.here
+
+    @property
+    def gpus(self) -> int:
+        """Those of the other."""
+        return self.runner.gpus
+
+    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[TaskResult]:
+        """One of several that could be read."""
+        return self.read_all([Read(task, rows, spec)])[0]
+
+    def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[TaskResult]:
+        """One of several that could be read."""
+        return self.read_all([Read(task, rows, spec, count)])[0]
 
 
 def piles(calls: Sequence[Call], tasks: int) -> list[list[int]]:

@@ -14,9 +14,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call, Read, Reader, Runner
+from holdfast.tasks.runner import Call, Read, Runner, Through
 
 T = TypeVar("T")
 
@@ -60,7 +59,7 @@ class _Round:
         self._results: dict[int, Any] = {}
         self._errors: dict[int, BaseException] = {}
         self._last = len(works)  # works from this one on are to stop
-        self._seats = [_Seat(self, number, runner) for number in range(len(works))]
+        self._seats = [_Seat(runner, self, number) for number in range(len(works))]
 
     def done(self) -> list[Any]:
         """Do the works."""
@@ -174,36 +173,17 @@ def _hand_out(
 
 
 @dataclass(frozen=True)
-class _Seat:
+class _Seat(Through):
     """The runner of one work."""
 
     round: _Round
     number: int
-    runner: Runner
-
-    @property
-    def tasks(self) -> int:
-        return self.runner.tasks
-
-    @property
-    def here(self) -> bool:
-        return self.runner.here
-
-    @property
-    def gpus(self) -> int:
-        return self.runner.gpus
 
     def sharing(self, prefix: str) -> Runner:
         return replace(self, runner=self.round.sharing(prefix))
 
     def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         return self.round.ask(self.number, _Asked(self.runner, calls)) if calls else []
-
-    def read(self, task: Reader, rows: Any, spec: Ingest) -> list[TaskResult]:
-        return self.read_all([Read(task, rows, spec)])[0]
-
-    def head(self, task: Reader, rows: Any, spec: Ingest, count: int) -> list[TaskResult]:
-        return self.read_all([Read(task, rows, spec, count)])[0]
 
     def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
         return self.round.ask(self.number, _Asked(self.runner, reads=reads)) if reads else []
