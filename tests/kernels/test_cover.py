@@ -84,6 +84,10 @@ def test_containment(case: tuple[int, Family, Family]) -> None:
     assert bitsets.any_subset(matrix, other).tolist() == [
         any(set(one) <= set(each) for one in others) for each in family
     ]
+    contained = [[i for i, one in enumerate(others) if set(one) <= set(each)] for each in family]
+    assert bitsets.first_subset(matrix, other).tolist() == [
+        min(each, default=-1) for each in contained
+    ]
     assert bitsets.to_columns(bitsets.maximal(matrix)) == maximal_sets(family)
     lacking = [set(range(atoms)) - set(each) for each in family]
     smallest = [tuple(sorted(set(range(atoms)) - set(each))) for each in maximal_sets(lacking)]

@@ -54,12 +54,9 @@ class Past:
     def inside(self, sets: U64, rhs: int = KEY) -> Past:
         """For each of some sets that contain one of an rhs the latest that it contains."""
         mine = np.flatnonzero(self.rhs == rhs)
-        latest: dict[int, None] = {}
-        for mask in sets if len(mine) else ():
-            within = mine[((self.masks[mine] & ~mask) == 0).all(axis=1)]
-            if len(within):
-                latest[int(within[np.argmax(self.before[within])])] = None
-        return self.chosen(np.array([*latest], np.int64))
+        latest = mine[np.argsort(-self.before[mine], kind="stable")]
+        first = bitsets.first_subset(sets, self.masks[latest])
+        return self.chosen(latest[np.unique(first[first >= 0])])
 
     def of_candidates(self, candidates: ByRhs) -> Past:
         """The same for every rhs."""

@@ -232,6 +232,11 @@ def any_subset(queries: Masks, family: Masks) -> Flags:
     return any_superset(~queries, ~family)
 
 
+def first_subset(queries: Masks, family: Masks) -> Indices:
+    """The first member of ``family`` that each query contains, or -1."""
+    return _first_subset(plain(queries), plain(family))
+
+
 def maximal(matrix: Masks) -> Masks:
     """The rows that no other row strictly contains, each once, in canonical order."""
     rows = distinct(matrix)
@@ -447,6 +452,17 @@ def _inside(queries: Masks, family: Masks, held: Masks, order: Indices) -> Flags
         size = select(queries[i], order, chosen)
         inside[i] = _held(queries[i], chosen, size, family.shape[0], family, held)
     return inside
+
+
+@kernel
+def _first_subset(queries: Masks, family: Masks) -> Indices:
+    first = np.full(queries.shape[0], -1, np.int64)
+    for i in range(queries.shape[0]):
+        for j in range(family.shape[0]):
+            if contains(queries[i], family[j]):
+                first[i] = j
+                break
+    return first
 
 
 @kernel
