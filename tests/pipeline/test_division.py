@@ -105,6 +105,27 @@ def test_a_first_profile(tmp_path: Path) -> None:
     assert_divides(profiled, ("duplicates", "representatives", "search"))
 
 
+def test_columns_that_all_have_few_values(tmp_path: Path) -> None:
+    """Many combinations are possible, and few are there: with 64 tasks every value is heavy, and
+    would be divided column by column."""
+    dice = np.random.default_rng(3)
+    a, b, c = (dice.integers(0, 4, 4_000) for _ in range(3))
+    columns = [np.arange(4_000), a, b, c, a * b % 5, (a + c) % 3, (a * b + c) % 7]
+    rows: Rows = [tuple(row) for row in np.stack(columns, axis=1).tolist()]
+    options = Options(("keys", "fds"), evidence="witnessed")
+    found, runners = [], []
+    for tasks in (2, 64):
+        runner = Counting(tasks)
+        with divided(few_combinations=16, frequent_rows=200, sample_rows=3):
+            made = Shop(tmp_path / f"p{tasks}", len(columns), rows, options, runner=runner)
+        found.append([*map(str, made.now.functional_dependencies or ())])
+        runners.append(runner)
+    assert found[0] == found[1]
+    assert len(found[0]) > 6
+    few, many = (sum(each.bytes_read.values()) for each in runners)
+    assert many < 1.5 * few
+
+
 @pytest.mark.parametrize("key", [False, True])
 def test_batches(tmp_path: Path, key: bool) -> None:
     """Rows that are located, and rows that repeat others."""

@@ -31,6 +31,7 @@ LIMITS = st.fixed_dictionaries(
         "merged_segments": st.sampled_from([2, 3, 8]),
         "sample_rows": st.sampled_from([40_000, 2]),
         "few_combinations": st.sampled_from([4_096, 0, 2]),
+        "frequent_rows": st.sampled_from([10_000, 1]),
         "large_groups": st.sampled_from([64, 0, 1]),
         "own_index_rows": st.sampled_from([64, 0, 1]),
         "lookup_rows": st.sampled_from([4_096, 0, 1]),

@@ -310,14 +310,18 @@ def probe(held: Candidates, table: Table, batch: tuple[Segment, ...]) -> Probe:
 
 
 def has_few_combinations(candidates: Candidates, table: Table) -> Flags:
-    """Which left-hand sides have few combinations of values, and so large groups."""
-    lhs = _flags(candidates, table)
+    """Which left-hand sides have few combinations of values, and so large groups; or may have,
+    because no column of theirs has many values. Columns that depend on each other have fewer
+    combinations than the product says, and to be wrong costs little: room for representatives is
+    full after about as many rows."""
+    lhs, limits = _flags(candidates, table), thresholds.current
     combinations = (lhs * np.log(np.maximum(table.distinct, 1.0))).sum(axis=1)
     most = min(
-        math.log(max(thresholds.current.few_combinations, 1)),
-        math.log(max(table.rows / max(thresholds.current.large_groups, 1), 1)),
+        math.log(max(limits.few_combinations, 1)),
+        math.log(max(table.rows / max(limits.large_groups, 1), 1)),
     )
-    few: Flags = (combinations <= most) | ~lhs.any(axis=1)
+    most_values = (lhs * table.effective).max(axis=1, initial=1.0)
+    few: Flags = (combinations <= most) | (most_values * limits.frequent_rows <= table.rows)
     return few
 
 

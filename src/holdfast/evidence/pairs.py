@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.cover import deepening
@@ -71,6 +72,9 @@ class PairEvidence:
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # once written, by role
     cache: dict[float | None, Any] = field(default_factory=dict, compare=False, repr=False)
     """All minimal sets by the bound on their error, as a file holds them."""
+
+    read: dict[str, pa.Table] = field(default_factory=dict, compare=False, repr=False)
+    """What its files hold, by role, of those that were read."""
 
     @property
     def covers(self) -> Covers:

@@ -74,12 +74,11 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
     words = bitsets.words_for(atoms)
     files, choice, limits = record.files, record.choice, record.limits
     keys_alone = choice.strategy is None or not space.agreement
-    minimal = by_rhs(
-        stored(store, files["sets"]), [KEY] if keys_alone else [KEY, *range(atoms)], words
-    )
-    kept = stored(store, files["cover"])
-    masks = matrix_of(kept.column("mask"), words)
-    maximal_for = matrix_of(kept.column("maximal_for"), bitsets.words_for(atoms + 1))
+    roles = [role for role in ("sets", "cover", "evidence", PAST) if role in files]
+    read = {role: stored(store, files[role]) for role in roles}
+    minimal = by_rhs(read["sets"], [KEY] if keys_alone else [KEY, *range(atoms)], words)
+    masks = matrix_of(read["cover"].column("mask"), words)
+    maximal_for = matrix_of(read["cover"].column("maximal_for"), bitsets.words_for(atoms + 1))
     covers = Covers.restored(atoms, masks, maximal_for, minimal, limits, groups)
     counted, witnessed = None, None
     if AGREE in files:
@@ -88,14 +87,14 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
         rhs = covers.columns if space.agreement else (KEY,)
         counted = Counted(sets, nothing, covers.only(rhs), Evidence.none(atoms))
     if "evidence" in files:
-        seen = stored(store, files["evidence"])
+        seen = read["evidence"]
         pairs = seen.column("witnesses").combine_chunks().flatten().to_numpy()
         evidence = Evidence(
             matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
         )
-        upkeep = _upkeep(store, record, atoms)
+        upkeep = _upkeep(record, read.get(PAST), atoms)
         witnessed = Witnessed(evidence, covers if counted is None else covers.only([KEY]), upkeep)
-    return PairEvidence(space, choice, limits, witnessed, counted, files)
+    return PairEvidence(space, choice, limits, witnessed, counted, files, read=read)
 
 
 def load_counts(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCounts:
@@ -114,10 +113,9 @@ def load_sampled(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCo
     return EvidenceCounts(masks, kept.column("pairs").to_numpy())
 
 
-def _upkeep(store: Store, record: EvidenceRecord, atoms: int) -> Upkeep:
+def _upkeep(record: EvidenceRecord, kept: pa.Table | None, atoms: int) -> Upkeep:
     past = Past.none(atoms)
-    if PAST in record.files:
-        kept = stored(store, record.files[PAST])
+    if kept is not None:
         masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
         past = Past.of(masks, kept.column("before").to_numpy())
         if "rhs" in kept.column_names:
@@ -146,7 +144,8 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
     """Write what changed."""
     files = dict(before.files) if before else {}
     for role, content in _contents(run, table, pairs, before):
-        files[role] = saved(run.store, run.lease, role, content, files.get(role, ()))
+        old = before.read.get(role) if before else None
+        files[role] = saved(run.store, run.lease, role, content, files.get(role, ()), old)
     files.pop(AGREE, None)
     if pairs.witnessed is None:
         for role in ("evidence", "non_keys", PAST, SAMPLED):
@@ -156,7 +155,7 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
         files[SAMPLED] = (write(run.store, run.lease, SAMPLED, drawn),)
     if pairs.counted is not None:
         files[AGREE] = _saved_counts(run, pairs.counted.sets, before)
-    return replace(pairs, files=files)
+    return replace(pairs, files=files, read={})
 
 
 def _saved_counts(run: Run, sets: EvidenceCounts, before: PairEvidence | None) -> tuple[str, ...]:
@@ -281,7 +280,8 @@ def _evidence(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence 
 
 def _shown(store: Store, pairs: PairEvidence) -> dict[int, str]:
     """The text of the rows that non-keys were last shown with, by id."""
-    kept = stored(store, pairs.files["evidence"])
+    kept = pairs.read.get("evidence")
+    kept = stored(store, pairs.files["evidence"]) if kept is None else kept
     text: dict[int, str] = {}
     for side, name in enumerate(("one", "two")):
         ids = pairs.evidence.witnesses[:, 0, side].tolist()

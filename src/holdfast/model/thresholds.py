@@ -148,6 +148,10 @@ class Thresholds:
     """Rows per combination from which representatives are worth more than all pairs of small
     groups."""
 
+    frequent_rows: int = 10_000
+    """Rows that values of every column of an lhs have, from which it is tried with representatives
+    however many combinations there could be."""
+
     representatives: int = 1 << 13
     """Combinations of values on an lhs that there is room for representatives of; a power of
     two."""

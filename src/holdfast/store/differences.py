@@ -25,12 +25,17 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 def saved(
-    store: Store, lease: Lease, kind: str, table: pa.Table, before: tuple[str, ...]
+    store: Store,
+    lease: Lease,
+    kind: str,
+    table: pa.Table,
+    before: tuple[str, ...],
+    old: pa.Table | None = None,
 ) -> tuple[str, ...]:
     """The files of a role that holds a table now and had some files before: none are written if
-    nothing changed."""
+    nothing changed. ``old`` is what those hold, where that was read already."""
     if before:
-        change = difference(stored(store, before), table)
+        change = difference(stored(store, before) if old is None else old, table)
         if change is not None:
             if not change.num_rows:
                 return before
