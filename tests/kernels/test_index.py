@@ -64,8 +64,29 @@ def test_sort(values: list[int]) -> None:
     codes, positions = index.sort(np.array(values, np.uint64))
     signed = [value - WIDE if value >= WIDE // 2 else value for value in values]
     assert codes.tolist() == sorted(signed)
-    assert [signed[p] for p in positions.tolist()] == codes.tolist()
-    assert sorted(positions.tolist()) == list(range(len(values)))
+    assert positions.tolist() == sorted(range(len(values)), key=lambda at: signed[at])
+
+
+@pytest.mark.parametrize("values", [3, 500, 4_000, 1 << 62])
+def test_sort_is_stable_however_many_codes_are_equal(values: int) -> None:
+    codes = np.random.default_rng(values).integers(-values, values, 6_000)
+    ordered, positions = index.sort(codes.view(np.uint64))
+    assert np.array_equal(positions, np.argsort(codes, kind="stable"))
+    assert np.array_equal(ordered, np.sort(codes))
+
+
+@given(st.lists(st.lists(st.integers(-(1 << 63), (1 << 63) - 1) | st.integers(-3, 3))))
+@settings(deadline=None)
+def test_repeated_codes(parts: list[list[int]]) -> None:
+    codes = [np.array(sorted(part), np.int64) for part in parts]
+    every = [code for part in parts for code in part]
+    for part, flags in zip(codes, index.repeated(codes), strict=True):
+        assert all(flag or every.count(code) == 1 for code, flag in zip(part, flags, strict=True))
+
+
+def test_few_codes_are_taken_for_repeated_ones() -> None:
+    parts = [np.sort(np.random.default_rng(k).integers(-(1 << 62), 1 << 62, 5_000)) for k in (1, 2)]
+    assert sum(flags.sum() for flags in index.repeated(parts)) < 1_500
 
 
 @given(st.sets(st.integers(0, 40)), st.integers(1, 41))

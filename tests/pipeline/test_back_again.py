@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 
 from holdfast.evidence.looks import Search
+from holdfast.families.known import Known
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.options import Options
 from tests.pipeline.tables import Shop, small_limits
-from tests.pipeline.test_skew import assert_exact, rows_of
+from tests.pipeline.test_skew import assert_exact, brought_together, rows_of
+
+__all__ = ["brought_together"]
 
 BOTH = Options(("keys", "fds"), evidence="witnessed")
 
@@ -80,3 +84,21 @@ def test_what_has_come_since_breaks_it_too(tmp_path: Path) -> None:
         assert_exact(shop, np.concatenate([codes, worse]))
         shop.apply(deletes=rows_of(worse))
         assert_exact(shop, codes)
+
+
+def test_rows_that_a_non_key_was_always_shown_with_go(
+    tmp_path: Path, brought_together: list[int]
+) -> None:
+    """Few candidates in all rows: these are sorted by several columns, and hardly any is left
+    that agrees with another in those."""
+    codes = np.random.default_rng(5).integers(0, 650, (1_500, 6))
+    with small_limits(part_from_rows=1_000, part_from_candidates=64):
+        shop = Shop(tmp_path / "p", 6, rows_of(codes), Options(("keys",), evidence="witnessed"))
+        known = Known.load(shop.store, shop.store.read(), "t").evidence[AGREEMENTS].evidence
+        counts = (known.witnesses[:, :, 0] >= 0).sum(axis=1)
+        gone = np.unique(known.witnesses[counts.argmin(), : counts.min(), 0]) & 0xFFFF
+        brought_together.clear()
+        shop.apply(deletes=rows_of(codes[gone]))
+    assert brought_together
+    assert sum(brought_together) < len(codes) / 2
+    assert_exact(shop, np.delete(codes, gone, axis=0))

@@ -33,7 +33,7 @@ from holdfast.table.state import Table
 from holdfast.tasks import evidence as tasks
 from holdfast.tasks import rows as row_tasks
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.segments import Segment, index_name
+from holdfast.tasks.segments import Segment, index_columns, index_name
 from holdfast.tasks.view import Among, Division, View, divided
 
 Flags = NDArray[np.bool_]
@@ -120,17 +120,18 @@ class Repeats(Look):
 
 @dataclass(frozen=True)
 class Search(Look):
-    """All pairs of rows that agree in the first column of ``order``, which every lhs has;
-    or those among some of the rows."""
+    """All pairs of rows that agree in the columns of an index, which every lhs has; or those among
+    some of the rows."""
 
-    order: tuple[int, ...]
-    index: str  # of that column
+    start: tuple[int, ...]  # those columns
+    order: tuple[int, ...]  # all columns, those first
+    index: str
     some: bool
     whole: bool = False  # heavy values are brought together all the same
 
     @property
     def sorted_by(self) -> tuple[str, ...]:
-        """The column that it starts from."""
+        """The index that it starts from."""
         return (self.index,)
 
     @property
@@ -170,13 +171,13 @@ class Search(Look):
         return calls
 
     def _steps(self, scope: Scope) -> list[_Step]:
-        """Index after index: from the first column, and from there for heavy values."""
+        """Index after index: from the first one, and from there for heavy values."""
         view = scope.view
         most = 1.05 * living(view) / parts(scope.runner, view)
         most = most / thresholds.current.part if self.some else most
         least = max(most, thresholds.current.undivided_rows)
         everything = np.arange(len(self.candidates.lhs))
-        steps = [_Step(self.index, self.order[:1], everything, None, 1.0, None)]
+        steps = [_Step(self.index, self.start, everything, None, 1.0, None)]
         for at, step in enumerate(steps):  # which grow meanwhile
             if all(step.index in segment.indexes for segment in view.segments):
                 # Of the rows in a range only those among the heavy ones are brought together.
@@ -333,18 +334,39 @@ def searches(
     have more combinations of them than there is room for representatives."""
     by_selectivity = _by_selectivity(table)
     some = part_first and len(candidates.lhs) > thresholds.current.part_from_candidates
-    start = _start_columns(candidates, table)
-    whole = np.zeros(len(start), np.bool_) if whole is None else whole
+    whole = np.zeros(len(candidates.lhs), np.bool_) if whole is None else whole
     return [
         Search(
-            cands.chosen(candidates, (start == column) & (whole == undivided)),
-            (column, *(c for c in by_selectivity if c != column)),
-            table.column_index(column),
+            cands.chosen(candidates, mine & (whole == undivided)),
+            columns,
+            (*columns, *(c for c in by_selectivity if c not in columns)),
+            index,
             some,
             undivided,
         )
-        for column in np.unique(start).tolist()
-        for undivided in np.unique(whole[start == column]).tolist()
+        for index, columns, mine in _starts(candidates, table)
+        for undivided in np.unique(whole[mine]).tolist()
+    ]
+
+
+def _starts(candidates: Candidates, table: Table) -> list[tuple[str, tuple[int, ...], Flags]]:
+    """Indexes with their columns, and which of the candidates are searched for from each. For few
+    candidates in many rows sparse ones: to sort rows by several columns takes less than to bring
+    together and compare all that agree in one of them. Else those of single columns."""
+    count, limits = len(candidates.lhs), thresholds.current
+    starts: list[tuple[str, tuple[int, ...], Flags]] = []
+    rest = np.ones(count, np.bool_)
+    if table.rows >= limits.part_from_rows and count <= limits.part_from_candidates:
+        sets = _flags(candidates, table)
+        chosen = indexes.sparse(sets, table.effective, table.rows, table.indexed)
+        for name, mine in chosen.items():
+            starts.append((name, index_columns(name), mine))
+            rest &= ~mine
+    single = np.full(count, -1)
+    single[rest] = _start_columns(cands.chosen(candidates, rest), table)
+    return starts + [
+        (table.column_index(column), (column,), single == column)
+        for column in np.unique(single[rest]).tolist()
     ]
 
 

@@ -148,6 +148,13 @@ class Thresholds:
     """Rows per combination from which representatives are worth more than all pairs of small
     groups."""
 
+    sparse_rows: float = 0.125
+    """Rows for each combination of values in columns up to which an index over these is sparse:
+    hardly two rows share a code."""
+
+    sparse_indexes: int = 8
+    """Sparse indexes that searches for few candidates start from, at most."""
+
     frequent_rows: int = 10_000
     """Rows that values of every column of an lhs have, from which it is tried with representatives
     however many combinations there could be."""

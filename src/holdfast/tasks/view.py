@@ -97,11 +97,13 @@ class View:
     ) -> evidence.Rows:
         """All living rows whose code in an index is at least ``low`` and below ``high`` (``None``:
         no bound), with their ids, in the order of the codes; of these the ones ``among`` some.
-        Where nulls differ, a null's row is left out: it agrees with nothing."""
+        Most rows that have a code for themselves are left out, and where nulls differ, a null's
+        row: they agree with no other one."""
         chosen, ids, runs = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for segment in self.segments:
-            codes, entries = map_between(self.path / segment.indexes[name], low, high)
-            positions = entries.astype(np.int64)
+        parts = [map_between(self.path / s.indexes[name], low, high) for s in self.segments]
+        shared = index.repeated([codes for codes, _ in parts])
+        for segment, (every, entries), mine in zip(self.segments, parts, shared, strict=True):
+            codes, positions = every[mine], entries[mine].astype(np.int64)
             kept = ~self._left_out(segment, name, positions)
             if among is not None:
                 held = index_codes(self.rows(segment, positions), among.index, self.shape)
