@@ -53,18 +53,17 @@ def test_a_heavy_value_that_is_brought_together_is_a_call_of_its_own(
     """Of a range of codes there are parts; of one value there are none, not even if it is the last
     there is."""
     with small_limits(undivided_rows=2, light_rows=9):
-        rows: Rows = [(value, i) for i in range(9)] + [(-i, i) for i in range(others)]
+        rows: Rows = [(value, i) for i in range(9)] + [(-(i // 2), i) for i in range(2 * others)]
         view = stored(str(tmp_path), rows, 1, names=("0",))
         lhs = bitsets.from_columns([(0,)], 2)
         candidates = Candidates(lhs, np.zeros((1, 2), np.uint64))
-        calls = Search(candidates, (0, 1), "0", False, whole=True).calls(
-            Scope(InProcess(4), view, False)
-        )
+        look = Search(candidates, (0,), (0, 1), "0", False, whole=True)
+        calls = look.calls(Scope(InProcess(4), view, False))
         works = [item.work for _, item in calls]
         brought = [len(view.between("0", item.low, item.high).ids) for _, item in calls]
-        assert sum(brought) == 9 + others
+        assert sum(brought) == 9 + 2 * others
         heavy = brought.index(9)
-        assert works[heavy] == 9 + others
+        assert works[heavy] == 9 + 2 * others
         assert [heavy] in piles([*calls, *calls], 1)
 
 

@@ -136,7 +136,7 @@ def test_describe_counts_living_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("nulls_equal", [True, False])
 @pytest.mark.parametrize("parts", [1, 2, 5])
 def test_ranges_of_codes_hold_every_row_once(tmp_path: Path, nulls_equal: bool, parts: int) -> None:
-    segments = [*written(tmp_path, range(-20, 10)), *written(tmp_path, range(5, 60), 2)]
+    segments = [*written(tmp_path, range(-20, 60)), *written(tmp_path, range(-20, 60), 2)]
     segments[0] = with_dead(tmp_path, segments[0], np.array([3, 4]), "data/dead-0123456789ab-1")
     whole = view(tmp_path, segments, nulls_equal)
     cuts = bounds(whole, "0", parts)
@@ -156,6 +156,17 @@ def test_ranges_of_codes_hold_every_row_once(tmp_path: Path, nulls_equal: bool, 
             live = live[(map_words(tmp_path, segment)[live, -1] & np.uint64(1)) == 0]
         expected += (live + segment.base).tolist()
     assert sorted(found) == sorted(expected)
+
+
+def test_rows_that_are_alone_in_their_code_are_not_brought_together(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    numbers = np.random.default_rng(1).integers(-(1 << 62), 1 << 62, 2_000)
+    numbers[[5, 1_500]] = 77
+    segments = [numbered(tmp_path, numbers[:900].tolist(), 1)]
+    segments.append(numbered(tmp_path, numbers[900:].tolist(), 2))
+    _, ids = view(tmp_path, segments).between("0", -(1 << 63), None)
+    assert {segments[0].base + 5, segments[1].base + 600} <= {*ids.tolist()}
+    assert len(ids) < 400
 
 
 def sized(number: int, live: int, rows: int | None = None) -> Segment:
@@ -262,7 +273,7 @@ def test_heavy_codes_are_left_out_of_ranges(tmp_path: Path, most: int, heavy_fro
     (tmp_path / "data").mkdir()
     random = np.random.default_rng(most)
     numbers = np.concatenate(
-        [np.repeat([7, 8, 500], [900, 300, 120]), random.integers(0, 900, 900)]
+        [np.repeat([7, 8, 500], [900, 300, 120]), np.repeat(random.integers(0, 900, 450), 2)]
     )
     random.shuffle(numbers)
     segments = [
