@@ -6,13 +6,14 @@ there are as few as here, and made anew by a batch that more than doubles the ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from holdfast import families
+from holdfast.cli import commands
 from holdfast.families.base import Kind
 from holdfast.families.known import Known, Step
 from holdfast.families.parts import TablePart
@@ -91,8 +92,10 @@ class ConstantColumns(Kind):
 
 
 @pytest.fixture
-def toy(monkeypatch: pytest.MonkeyPatch) -> Kind:
+def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
     """The kind, in the registry while a test runs."""
     kind = ConstantColumns()
     monkeypatch.setitem(families.REGISTRY, kind.name, kind)
-    return kind
+    commands._parser.cache_clear()  # it knows the kinds that there were
+    yield kind
+    commands._parser.cache_clear()

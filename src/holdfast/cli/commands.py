@@ -984,7 +984,13 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character should not cost the results.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
-    app(prog_name="holdfast")
+    _parser()(prog_name="holdfast")
+
+
+@functools.cache
+def _parser() -> Any:
+    """All commands with their options: read once, though a session runs many commands."""
+    return typer.main.get_command(app)
 
 
 @dataclass(frozen=True)
