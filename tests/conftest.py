@@ -7,6 +7,7 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.places import memory
 from tests.strategies import examples
 
 # A busy machine is no failure: neither an example nor drawing one has a time limit.
@@ -18,6 +19,10 @@ settings.register_profile(
     print_blob=True,
 )
 settings.load_profile("patient")
+
+# Where pytest makes its temporary folders, unless --basetemp says so.
+if place := memory():
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
 
 # A session that somebody started for his own commands is none of the tests'.
 os.environ["HOLDFAST_SESSION"] = "off"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,6 +43,7 @@ from holdfast.tasks.segments import live_positions, map_arrays, write_arrays
 from holdfast.tasks.view import View
 from tests import oracle
 from tests.limits import varied
+from tests.places import memory
 from tests.strategies import Rows
 
 
@@ -313,8 +313,7 @@ def rewrite(
 
 def folder() -> tempfile.TemporaryDirectory[str]:
     """A folder for one example: in memory where there is such a place, for speed."""
-    memory = Path("/dev/shm")
-    return tempfile.TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None)
+    return tempfile.TemporaryDirectory(dir=memory())
 
 
 @contextmanager
