@@ -15,6 +15,8 @@ SHELL := /bin/bash
 # A Spark, a Python path or a server that belongs to something else must not leak in.
 unexport SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE SPARK_MASTER MASTER PYSPARK_SUBMIT_ARGS
 unexport PYSPARK_PYTHON PYSPARK_DRIVER_PYTHON PYTHONPATH PYTHONHOME VIRTUAL_ENV
+# Tests start many Pythons, each of which would compile every module again.
+unexport PYTHONDONTWRITEBYTECODE
 
 READY := .venv/.ready
 LOWEST := .venv-lowest/.ready
