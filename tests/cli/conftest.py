@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -93,11 +94,16 @@ def in_process(monkeypatch: pytest.MonkeyPatch, sessions: list[tuple[Any, ...]])
 
 
 @pytest.fixture
-def shop(in_process: None, run: Run, tmp_path: Path) -> Path:
-    """A profile of one table, and in ``csv`` beside it files to apply."""
-    write(tmp_path, "orders", ORDERS)
-    result = run("profile", tmp_path / "orders.csv", "--into", tmp_path / "shop")
-    assert result.code == 0, result.err
+def shop(
+    in_process: None, run: Run, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A profile of one table, with its rows in ``orders.csv`` beside it: made once, then copied."""
+    made = tmp_path_factory.getbasetemp() / "shop-of-commands"
+    rows = write(tmp_path, "orders", ORDERS)
+    if not made.exists():
+        result = run("profile", rows, "--into", made)
+        assert result.code == 0, result.err
+    shutil.copytree(made, tmp_path / "shop")
     return tmp_path / "shop"
 
 

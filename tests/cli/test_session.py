@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import typer
 
-from holdfast.cli import app, session, session_control, session_server
+from holdfast.cli import app, commands, session, session_control, session_server
 from holdfast.model.errors import InputError, SetupError
 
 # A session without Spark. Its `verify` waits where the command would, `predicates` ends the whole
@@ -121,6 +121,7 @@ def test_the_commands_that_run_spark_are_known() -> None:
     assert running == set(session.SPARK_COMMANDS)
 
 
+@pytest.mark.slow
 def test_a_command_says_the_same_with_and_without_a_session(
     server: subprocess.Popen[str], client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -144,24 +145,27 @@ def test_it_has_the_streams_the_folder_and_the_environment(
         assert err == "False ['x', '--y']\n"
 
 
-@pytest.mark.parametrize("why", ["--master", "--conf=a=b", "SPARK_REMOTE", "show"])
+@pytest.mark.parametrize("why", ["--master", "--conf=a=b", "SPARK_REMOTE", "show", None])
 def test_what_asks_for_another_spark_is_not_handed_on(
-    why: str, server: subprocess.Popen[str], client: Client
+    why: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("HOLDFAST_SESSION", "on")
     arguments = ["verify", "nowhere"]
-    environment = dict(os.environ)
     if why == "SPARK_REMOTE":
-        environment[why] = "sc://nowhere"
+        monkeypatch.setenv(why, "sc://nowhere")
     elif why == "show":
         arguments = ["show", "nowhere"]
-    else:
+    elif why:
         arguments += [why, "local[1]"][: 1 if "=" in why else 2]
-    code, out, err = told(client(*arguments, env=environment))
-    assert (code, out) == (2, "")
-    assert "nowhere" in err
-    assert session_control.status().commands == 0
+    ran: list[Any] = []
+    monkeypatch.setattr(session, "handed_on", ran.append)
+    monkeypatch.setattr(commands, "main", lambda: ran.append("here"))
+    monkeypatch.setattr(sys, "argv", ["holdfast", *arguments])
+    session.main()
+    assert ran == (["here"] if why else [arguments, "here"])
 
 
+@pytest.mark.slow
 def test_two_at_once(server: subprocess.Popen[str], client: Client, tmp_path: Path) -> None:
     first = client("verify", str(tmp_path / "go"))
     assert first.stdout is not None
@@ -190,6 +194,7 @@ def test_another_version_is_not_used(
             session_control.start(None, {}, 30)
 
 
+@pytest.mark.slow
 def test_an_interrupt_reaches_the_command(
     server: subprocess.Popen[str], client: Client, tmp_path: Path
 ) -> None:
@@ -202,6 +207,7 @@ def test_an_interrupt_reaches_the_command(
     assert session_control.status().commands == 2
 
 
+@pytest.mark.slow
 def test_the_end_of_a_client_ends_its_command(
     server: subprocess.Popen[str], client: Client, tmp_path: Path
 ) -> None:
@@ -223,6 +229,7 @@ def test_the_end_of_the_session_in_the_middle(
     assert "tells whether a version was committed" in err
 
 
+@pytest.mark.slow
 def test_what_a_killed_session_left_is_removed(
     place: Path, server: subprocess.Popen[str], client: Client
 ) -> None:
