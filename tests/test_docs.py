@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -32,9 +34,14 @@ def commands(text: str) -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in found]
 
 
+@cache
+def parser() -> Any:
+    return typer.main.get_command(app)
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_exist(page: Path) -> None:
-    known = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    known = parser().commands
     for name, *rest in commands(page.read_text("utf-8")):
         assert name in known
         options = {option for parameter in known[name].params for option in parameter.opts}

@@ -31,6 +31,7 @@ def violations(rule: str, rows: list[dict[str, object]]) -> int:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_planted_rules_hold(seed: int) -> None:
     # Few states, so that many rows share one.

@@ -331,6 +331,7 @@ def test_notes_follow_quiet_and_verbose(
     assert run("history", shop, "--verbose").err == "warning: careful\ninfo: by the way\n"
 
 
+@pytest.mark.slow
 def test_a_closed_pipe_is_no_error(shop: Path) -> None:
     read, written = os.pipe()
     os.close(read)
@@ -344,6 +345,7 @@ def test_a_closed_pipe_is_no_error(shop: Path) -> None:
     assert (result.returncode, result.stderr) == (141, b"")
 
 
+@pytest.mark.slow
 def test_a_terminal_without_unicode(shop: Path) -> None:
     for form in ("text", "json"):
         result = subprocess.run(

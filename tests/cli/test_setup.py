@@ -58,12 +58,14 @@ def refused(result: subprocess.CompletedProcess[str], folder: Path, *said: str) 
     assert not (folder / "new").exists()
 
 
+@pytest.mark.slow
 def test_without_pyspark(lib: Path, tmp_path: Path) -> None:
     (lib / "sitecustomize.py").write_text(HIDE.format(name="pyspark"))
     result = profile(tmp_path)
     refused(result, tmp_path, "PySpark 4.1 or newer", "pip install 'holdfast[local]'")
 
 
+@pytest.mark.slow
 def test_an_old_pyspark(lib: Path, tmp_path: Path) -> None:
     (lib / "pyspark").mkdir()
     (lib / "pyspark" / "__init__.py").write_text('__version__ = "3.5.10"\n')

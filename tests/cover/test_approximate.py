@@ -127,6 +127,7 @@ def random_problem(seed: int, atoms: int, evidences: int, share: float, most: in
     return Problem(atoms, evidence, random.integers(1, 9, evidences).tolist(), most)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_many_atoms(seed: int) -> None:
     problem = random_problem(seed, 90, 40, 0.3, 20)

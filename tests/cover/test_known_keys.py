@@ -93,6 +93,7 @@ def test_many_keys_come_back_after_removals(known: dict[str, Any]) -> None:
     assert np.array_equal(without.lost, with_again.gained)
 
 
+@pytest.mark.slow
 def test_keys_learned_from_counterexamples(known: dict[str, Any]) -> None:
     header, rows = load("adult")
     rows = np.unique(rows, axis=0)

@@ -94,6 +94,7 @@ def test_containment(case: tuple[int, Family, Family]) -> None:
     assert sorted(bitsets.to_columns(bitsets.minimal(matrix))) == sorted(smallest)
 
 
+@pytest.mark.slow
 def test_containment_over_many_members() -> None:
     random = np.random.default_rng(7)
     matrix = random.integers(0, 1 << 12, (3000, 2)).astype(np.uint64)

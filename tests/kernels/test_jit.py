@@ -41,6 +41,7 @@ for found in pkgutil.iter_modules(holdfast.kernels.__path__):
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_before_it_is_called() -> None:
     ran = subprocess.run(
         [sys.executable, "-c", _IMPORT], capture_output=True, text=True, check=True

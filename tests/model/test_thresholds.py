@@ -16,6 +16,8 @@ from tests.limits import varied
 
 HOME = Path(thresholds.__file__)
 OTHERS = [path for path in HOME.parents[1].rglob("*.py") if path != HOME]
+TEXTS = [path.read_text() for path in OTHERS]
+READ = set(re.findall(r"\b(?:thresholds\.current|limits|costs)\.(\w+)", "\n".join(TEXTS)))
 NAMES = [field.name for kind in (Thresholds, Costs) for field in fields(kind)]
 
 
@@ -30,14 +32,12 @@ def test_each_has_a_sentence_about_it() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_is_read(name: str) -> None:
-    read = re.compile(rf"\b(thresholds\.current|limits|costs)\.{name}\b")
-    assert any(read.search(path.read_text()) for path in OTHERS)
+    assert name in READ
 
 
 def test_nobody_keeps_the_current_ones() -> None:
     """A name that was imported, or set when a module was, would stay what it was."""
-    for path in OTHERS:
-        text = path.read_text()
+    for path, text in zip(OTHERS, TEXTS, strict=True):
         assert not re.search(r"thresholds import .*\bcurrent\b", text), path
         assert not re.search(r"^\w.*\bthresholds\.current\b", text, re.MULTILINE), path
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
 from datetime import date
 from decimal import Decimal
@@ -150,6 +152,13 @@ class Shop:
         self.secret = None if self.options.keep_values else SECRET
         row_inputs = {"t": row_input(self.kinds, rows)}
         flow.profile(self.runner, self.store, row_inputs, self.options, no_progress, self.secret)
+
+    def copied(self, path: Path) -> Shop:
+        """The same profile in another folder."""
+        shutil.copytree(self.store.path, path)
+        shop = copy(self)
+        shop.store = Store.open(path)
+        return shop
 
     def apply(self, dry_run: bool = False, device: str | None = None, **batch: Any) -> Changes:
         """Apply what :meth:`batch` takes."""

@@ -26,10 +26,15 @@ from tests.strategies import Rows
 ROWS: Rows = [(1, 1, 0), (2, 1, 1), (3, 2, 0), (4, 2, 0)]
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Shop:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Shop:
     with small_limits():
-        return Shop(tmp_path / "p", 3, ROWS)
+        return Shop(tmp_path_factory.mktemp("batches") / "p", 3, ROWS)
+
+
+@pytest.fixture
+def shop(made: Shop, tmp_path: Path) -> Shop:
+    return made.copied(tmp_path / "p")
 
 
 def files(shop: Shop) -> list[str]:
@@ -284,6 +289,7 @@ def test_an_update_may_break_a_key_and_the_next_may_mend_it(tmp_path: Path) -> N
     shop.assert_exact([(2, 20), (3, 30), (1, 10)])
 
 
+@pytest.mark.slow
 def test_more_keys_broken_than_are_shown_with_rows(tmp_path: Path) -> None:
     """A row that agrees with another in all but one column breaks all keys without that one."""
     columns = 20
@@ -372,6 +378,7 @@ class Failing(InProcess):
         return task_results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True])
 def test_an_apply_that_fails_anywhere_leaves_nothing(tmp_path: Path, late: bool) -> None:
     """Every job of a batch with inserts, deletes, updates, a new index and a merge fails once."""

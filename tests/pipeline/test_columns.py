@@ -79,6 +79,7 @@ def assert_exact(shop: Shop, rows: Rows, most_bytes: int) -> None:
                 assert mine == shown(theirs)
 
 
+@pytest.mark.slow
 @law(15)
 @given(data=st.data(), tasks_=st.integers(1, 3))
 def test_kept_equals_fresh(data: st.DataObject, tasks_: int) -> None:

@@ -301,6 +301,7 @@ def test_a_space_without_comparisons_is_refused(tmp_path: Path) -> None:
         completion.complete(scope)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [*WAYS])
 def test_planted_rules_of_tax_records_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str

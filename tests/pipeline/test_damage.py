@@ -105,8 +105,8 @@ def missing(path: Path) -> Any:
 
 
 ANSWERS: list[Any] = [
-    show,
-    missing,
+    pytest.param(show, marks=pytest.mark.slow),
+    pytest.param(missing, marks=pytest.mark.slow),
     pytest.param(verify, marks=pytest.mark.slow),
     *(pytest.param(each, marks=pytest.mark.long) for each in (check, apply)),
 ]
@@ -173,6 +173,7 @@ def changed(path: Path, profile: Path) -> set[str]:
     return names[0] ^ names[1]
 
 
+@pytest.mark.slow
 def test_verify_checks_every_file(profile: Path, tmp_path: Path) -> None:
     """Those of earlier versions too; several at once are all named."""
     shutil.copytree(profile, tmp_path / "p")

@@ -76,6 +76,7 @@ def assert_counted(shop: Shop, rows: Rows, options: Options) -> None:
     assert error == (wrong / pairs if pairs else 0.0)
 
 
+@pytest.mark.slow
 @law(20)
 @given(data=st.data(), options=OPTIONS, tasks=st.integers(1, 3))
 def test_counted_evidence_is_kept(data: st.DataObject, options: Options, tasks: int) -> None:
@@ -135,6 +136,7 @@ def assert_error(shop: Shop, rows: Rows, nulls: str) -> None:
     assert profile.error(str(Key("t", names))) == (same / pairs if pairs else 0.0)
 
 
+@pytest.mark.slow
 @law(20)
 @given(data=st.data(), nulls=st.sampled_from(["equal", "unequal"]), tasks=st.integers(1, 3))
 def test_a_table_moves_from_one_way_to_the_other(

@@ -161,6 +161,7 @@ def test_a_gpu_has_large_tiles_and_few_tasks(card: Card, tmp_path: Path) -> None
     assert sum(card.counted) == 2 * 60 * 59 // 2
 
 
+@pytest.mark.slow
 @law(10)
 @given(data=st.data(), options=OPTIONS, workers=st.integers(1, 3))
 def test_the_law_with_a_gpu(data: st.DataObject, options: Options, workers: int) -> None:

@@ -112,6 +112,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_every_version_says_what_it_said(tmp_path: Path, way: str) -> None:
     """Through several bases and differences, and long after."""
@@ -156,6 +157,7 @@ def test_what_a_batch_leaves_as_it_was_is_not_written(tmp_path: Path) -> None:
     assert changed_agree_sets(shop.store, "t", 2) == []
 
 
+@pytest.mark.slow
 def test_only_files_that_are_needed_stay(tmp_path: Path) -> None:
     """Those of constraints, and the changes of agree-sets, for ever; others while they are used."""
     with small_limits():
@@ -171,6 +173,7 @@ def test_only_files_that_are_needed_stay(tmp_path: Path) -> None:
         assert kinds == {"table", "sets", "non_keys", "recount", "distinct"}
 
 
+@pytest.mark.slow
 def test_looking_at_differences_imports_nothing_that_takes_long(tmp_path: Path) -> None:
     with small_limits():
         shop = Shop(tmp_path / "p", 5, start(), WAYS["counted"])
@@ -189,6 +192,7 @@ class Death(BaseException):
     """The process is killed."""
 
 
+@pytest.mark.slow
 def test_killed_after_the_files_and_before_the_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

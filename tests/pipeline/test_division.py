@@ -126,6 +126,7 @@ def test_columns_that_all_have_few_values(tmp_path: Path) -> None:
     assert many < 1.5 * few
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", [False, True])
 def test_batches(tmp_path: Path, key: bool) -> None:
     """Rows that are located, and rows that repeat others."""
@@ -143,6 +144,7 @@ def test_batches(tmp_path: Path, key: bool) -> None:
     assert_divides(applied, ("locate", "repeats"))
 
 
+@pytest.mark.slow
 def test_ids_of_many_deleted_rows_stay_in_files(tmp_path: Path) -> None:
     """What comes back to the driver for 5,000 rows is hardly more than for 1,000."""
     returned = []
@@ -156,6 +158,7 @@ def test_ids_of_many_deleted_rows_stay_in_files(tmp_path: Path) -> None:
     assert returned[1] - returned[0] < 1_000, "segments are named, and no rows"
 
 
+@pytest.mark.slow
 def test_many_repeated_rows_come_back_as_a_number(tmp_path: Path) -> None:
     returned = []
     for size in (1_000, 5_000):

@@ -478,6 +478,7 @@ def taking_away(
     return leaving
 
 
+@pytest.mark.slow
 @law(25)
 @given(data=st.data(), options=OPTIONS, limits=LIMITS, tasks=st.integers(1, 3))
 def test_a_quarantine_leaves_out_what_breaks_rules(

@@ -350,6 +350,7 @@ def tested(monkeypatch: pytest.MonkeyPatch) -> list[tuples.Candidate]:
     return seen
 
 
+@pytest.mark.slow
 def test_tuples_are_compared_in_full_only_when_a_refutation_ends(
     tmp_path: Path, tested: list[tuples.Candidate]
 ) -> None:
@@ -423,6 +424,7 @@ def batch_of(draw: st.DrawFn, types: list[str], rows: Cells) -> tuple[dict[str, 
     return {"deletes": [rows[i] for i in chosen], "inserts": inserts}, after
 
 
+@pytest.mark.slow
 @law(40)
 @given(
     data=st.data(),
@@ -439,6 +441,7 @@ def test_kept_equals_fresh(
     keep(data, options, tasks, wide, sorted(TYPES))
 
 
+@pytest.mark.slow
 @law(40)
 @given(data=st.data(), empty=st.booleans(), arity=st.integers(2, 3), tasks=st.integers(1, 3))
 def test_several_columns(data: st.DataObject, empty: bool, arity: int, tasks: int) -> None:
@@ -446,6 +449,7 @@ def test_several_columns(data: st.DataObject, empty: bool, arity: int, tasks: in
     keep(data, options, tasks, False, ["bigint", "decimal(6,1)"])
 
 
+@pytest.mark.slow
 @law(10)
 @given(data=st.data(), tasks=st.integers(1, 3))
 def test_inserts_only(data: st.DataObject, tasks: int) -> None:

@@ -100,6 +100,7 @@ def check(real: Real, few: int) -> None:
     assert same(real.now, expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_keys(tmp_path: Path, name: str) -> None:
     with small_limits(segment_rows=500, undivided_rows=100):

@@ -27,6 +27,7 @@ def counted(store: Store) -> dict[tuple[str, ...], int]:
     return {each.columns: each.pairs for each in agree_sets(store, "t")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", [*SMALL, pytest.param("adult", marks=pytest.mark.slow)]
 )  # fmt: skip

@@ -62,6 +62,7 @@ def test_keys_of_many_rows(tmp_path: Path, way: str, nulls: str) -> None:
         assert shop.verify().equal
 
 
+@pytest.mark.slow
 def test_when_most_rows_go(tmp_path: Path) -> None:
     """Segments are rewritten, all witnesses are gone, and keys come back."""
     random = np.random.default_rng(5)

@@ -134,6 +134,7 @@ def test_kept_equals_fresh_many_times(
     small_tables(data, replace(options, nulls=nulls), tasks, 20, 6)
 
 
+@pytest.mark.slow
 @law(5)
 @given(data=st.data(), options=OPTIONS, tasks=st.integers(1, 3))
 def test_more_columns_than_a_word_has_bits(

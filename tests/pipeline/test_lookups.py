@@ -74,6 +74,7 @@ def expected(shop: Shop, rows: Rows) -> set[tuple[int, ...]]:
     return {*bitsets.to_columns(cover.minimal)}
 
 
+@pytest.mark.slow
 @given(st.data(), OPTIONS)
 @law(20)
 def test_kept_equals_fresh(data: st.DataObject, options: Options) -> None:
@@ -129,6 +130,7 @@ def orders(start: int, end: int) -> Rows:
 DENIALS = Options(kinds=("dcs",), evidence="witnessed", cross_columns=None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 12])
 def test_batches_of_one_row_and_of_a_third(size: int, tmp_path: Path) -> None:
     """They are looked up, in indexes that were built once."""

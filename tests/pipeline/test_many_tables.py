@@ -139,6 +139,7 @@ def small(path: Path, count: int) -> Shops:
     return Shops(path, rows, Options(kinds=("keys", "inds")))
 
 
+@pytest.mark.slow
 def test_a_commit_says_what_changed(tmp_path: Path) -> None:
     """And names a manifest for every other table, however many files that one has."""
     sizes, counts = [], []
@@ -184,6 +185,7 @@ def needed(store: Store) -> set[str]:
     return {name[5:] for name in {*store.files(), *filter(is_kept, earlier)}}
 
 
+@pytest.mark.slow
 def test_clean_up_removes_what_versions_no_longer_have(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +330,7 @@ def profiled(path: Path, count: int, options: Options) -> tuple[Store, int]:
     return store, runner.jobs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evidence", ["witnessed", "counted"])
 def test_tables_share_the_jobs_of_a_first_profile(tmp_path: Path, evidence: str) -> None:
     options = Options(evidence=evidence)

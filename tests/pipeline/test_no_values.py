@@ -80,6 +80,7 @@ OPTIONS = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(data=st.data(), options=OPTIONS)
 @law(12)
 def test_the_same_with_and_without_values(data: st.DataObject, options: Options) -> None:
@@ -250,6 +251,7 @@ class Watching(InProcess):
         return results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keep_values", [False, True])
 def test_no_value_is_in_any_file(tmp_path: Path, keep_values: bool) -> None:
     path = tmp_path / "p"

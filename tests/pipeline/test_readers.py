@@ -29,14 +29,24 @@ COUNTED = Options(evidence="counted")
 PAIR = (Attribute("t", "c0"), Attribute("t", "c1"))
 
 
-@pytest.fixture
-def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
-    # Files that the next version needs, too, would still be there; and tasks that answer a question
-    # leave files for each other.
-    varied(monkeypatch, difference_share=0, undivided_rows=0)
-    shop = Shop(tmp_path / "p", 3, ROWS, COUNTED)
-    shop.apply(inserts=[(40, 1, 1)], deletes=ROWS[:2])
+# Files that the next version needs, too, would still be there; and tasks that answer a question
+# leave files for each other.
+LIMITS = {"difference_share": 0, "undivided_rows": 0}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Shop:
+    with pytest.MonkeyPatch.context() as patch:
+        varied(patch, **LIMITS)
+        shop = Shop(tmp_path_factory.mktemp("readers") / "p", 3, ROWS, COUNTED)
+        shop.apply(inserts=[(40, 1, 1)], deletes=ROWS[:2])
     return shop
+
+
+@pytest.fixture
+def shop(made: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shop:
+    varied(monkeypatch, **LIMITS)
+    return made.copied(tmp_path / "p")
 
 
 def check(store: Store) -> object:
@@ -154,6 +164,7 @@ def test_a_read_only_directory(shop: Shop, monkeypatch: pytest.MonkeyPatch, name
     assert {path: path.stat().st_mtime_ns for path in Path(store.path).rglob("*")} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", READS)
 def test_a_race_without_a_lease(shop: Shop, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """Files go while the directory is read: the newer version is read instead."""

@@ -23,6 +23,7 @@ def data_files(shop: Shop) -> Counter[str]:
     return Counter(kind for kind in kinds if kind in ("words", "raw", "index"))
 
 
+@pytest.mark.slow
 def test_many_small_partitions_leave_few_files(tmp_path: Path) -> None:
     rows: Rows = [(i, i % 7, i // 7) for i in range(128)]
     with small_limits():

@@ -104,6 +104,7 @@ def test_no_task_gets_many_rows_whatever_the_values(
     assert_exact(shop, codes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broken", ["nothing", "a value", "a null"])
 @pytest.mark.parametrize("nulls", ["equal", "unequal"])
 def test_what_a_heavy_value_determines(tmp_path: Path, nulls: str, broken: str) -> None:
@@ -125,6 +126,7 @@ def test_what_a_heavy_value_determines(tmp_path: Path, nulls: str, broken: str) 
     assert_exact(shop, codes)
 
 
+@pytest.mark.slow
 def test_more_combinations_of_heavy_values_than_there_is_room_for(tmp_path: Path) -> None:
     """They are searched undivided then, and the search ends."""
     random = np.random.default_rng(4)
@@ -150,6 +152,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("alike", [True, False])
 def test_inserts_into_a_half_hot_column(tmp_path: Path, compared: list[int], alike: bool) -> None:
     """They do not go through the half of the table each, be they like the table or all of the one
@@ -167,6 +170,7 @@ def test_inserts_into_a_half_hot_column(tmp_path: Path, compared: list[int], ali
     assert_exact(shop, np.concatenate([codes, fresh]))
 
 
+@pytest.mark.slow
 def test_a_half_hot_column_is_looked_up_together_with_another(tmp_path: Path) -> None:
     """An index over both serves every key that has them."""
     random = np.random.default_rng(6)

@@ -184,6 +184,7 @@ def assert_shown(shop: Shop, change: dict[str, Any], rows: Rows, nulls: str) -> 
     return shown
 
 
+@pytest.mark.slow
 @law(40)
 @given(
     data=st.data(),

@@ -56,6 +56,7 @@ def assert_exact(shop: Shop, rows: Rows) -> Limits:
     return limits
 
 
+@pytest.mark.slow
 @law(40)
 @given(
     data=st.data(),
@@ -110,6 +111,7 @@ def test_the_law_holds_at_any_depth(
         assert not any(shop.verify().differences.values())
 
 
+@pytest.mark.slow
 @law(10)
 @given(data=st.data(), evidence=st.sampled_from(["counted", "witnessed"]))
 def test_a_depth_is_kept_with_time_enough(data: st.DataObject, evidence: str) -> None:

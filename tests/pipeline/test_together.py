@@ -181,6 +181,7 @@ class FailsAt(InProcess):
         return self
 
 
+@pytest.mark.slow
 def test_whichever_job_fails_nothing_is_left_and_a_retry_is_whole(shop: Together) -> None:
     before = files(shop.store)
     batch = {
@@ -258,6 +259,7 @@ def test_an_id_means_one_content_of_all_tables(shop: Together) -> None:
 # The law
 
 
+@pytest.mark.slow
 @law(12)
 @given(
     data=st.data(),

@@ -27,6 +27,7 @@ def test_it_writes_a_file_and_says_where(
     assert cell not in (tmp_path / "other.html").read_text("utf-8")
 
 
+@pytest.mark.slow
 def test_limits(shop: Profile, run: Run, tmp_path: Path) -> None:
     sizes = {}
     for option in ("--limit=0", "--limit=5", "--all"):
@@ -37,6 +38,7 @@ def test_limits(shop: Profile, run: Run, tmp_path: Path) -> None:
     assert (result.code, "--limit must be a number of entries" in result.err) == (2, True)
 
 
+@pytest.mark.slow
 def test_it_opens_the_browser(
     shop: Profile, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

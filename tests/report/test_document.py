@@ -155,6 +155,7 @@ def test_a_batch_of_several_tables_is_one_version(tmp_path: Path) -> None:
     assert found["lives"]["b"][0]["spans"] == [[1, 2, "broken"]]
 
 
+@pytest.mark.slow
 def test_long_lists_are_cut_and_counted(shop: Profile) -> None:
     found = list_of(table_of(shop.document(limit=3), "order_items"), "dcs")
     assert len(found["entries"]) == 3
@@ -281,6 +282,7 @@ def test_hostile_data_stays_data(tmp_path: Path) -> None:
 # The file
 
 
+@pytest.mark.slow
 def test_it_is_written_whole_beside_nothing_else(
     shop: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +294,7 @@ def test_it_is_written_whole_beside_nothing_else(
     assert [*tmp_path.iterdir()] == [tmp_path / "shop.html"]
 
 
+@pytest.mark.slow
 def test_a_file_that_is_no_report_stays(
     shop: Profile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

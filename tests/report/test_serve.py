@@ -75,6 +75,7 @@ def profile(tmp_path: Path) -> Profile:
     return profiled(tmp_path / "p", {"t": ROWS})
 
 
+@pytest.mark.slow
 def test_what_can_be_asked(shop: Profile) -> None:
     with running(shop) as server:
         page = ask(server, "/")

@@ -221,6 +221,7 @@ def writer(root: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [0.0, 0.003, 0.011])
 def test_a_killed_process(store: Store, delay: float) -> None:
     commit(store)

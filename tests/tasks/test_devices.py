@@ -194,6 +194,7 @@ def worker(folder: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_workers_take_turns_and_one_that_is_killed_ends_its_turn(tmp_path: Path) -> None:
     with worker(tmp_path) as first:
         assert first.stdout is not None
