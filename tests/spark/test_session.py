@@ -175,16 +175,17 @@ sys.meta_path.insert(0, Hidden)
 """
 
 
-@pytest.mark.parametrize("home", ["home", None])
 def test_workers_without_holdfast_are_sent_it(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: str | None
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also where the workers have no folder to keep compiled kernels in."""
     (tmp_path / "sitecustomize.py").write_text(HIDE)
-    environment = spark.sparkContext.environment
-    monkeypatch.setitem(environment, "PYTHONPATH", str(tmp_path))
-    monkeypatch.setitem(environment, "HOME", str(tmp_path / home) if home else "/dev/null")
-    runner = SparkRunner(spark.newSession(), tasks=1)
+    context = spark.sparkContext
+    monkeypatch.setitem(context.environment, "PYTHONPATH", str(tmp_path))
+    # What is sent stays for all sessions of the process: the workers of later tests would run it,
+    # too, and compile every kernel that they load.
+    monkeypatch.setattr(context, "_python_includes", list(context._python_includes or ()))
+    monkeypatch.setattr(sys, "path", [*sys.path])
 
     def work(_: None) -> Iterator[TaskResult]:
         import numpy as np
@@ -195,9 +196,12 @@ def test_workers_without_holdfast_are_sent_it(
         turned = bitsets.transpose(np.array([[5]], np.uint64))  # compiled
         yield TaskResult({"file": holdfast.__file__, "turned": turned[:3, 0].tolist()})
 
-    ((task_result,),) = runner.run([(work, None)])
-    assert ".zip" in task_result.facts["file"]
-    assert task_result.facts["turned"] == [1, 0, 1]
+    for home in (str(tmp_path / "home"), "/dev/null"):
+        monkeypatch.setitem(context.environment, "HOME", home)
+        runner = SparkRunner(spark.newSession(), tasks=1)
+        ((task_result,),) = runner.run([(work, None)])
+        assert ".zip" in task_result.facts["file"]
+        assert task_result.facts["turned"] == [1, 0, 1]
 
 
 # Java
