@@ -12,12 +12,10 @@ import pytest
 import typer
 
 from holdfast.cli import app
-from tests.steps import run_steps
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
-MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC")
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -98,20 +96,3 @@ def test_every_decision_is_listed() -> None:
         assert f"]({page.name})" in index
         text = page.read_text("utf-8")
         assert all(f"**{part}.**" in text for part in ("Context", "Decision", "Consequence"))
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-def test_the_readme_shows_what_happens(tmp_path: Path) -> None:
-    """Its sessions and its program are run in order, on its own tables, and print what it says."""
-    for name, table in zip(("bookings.csv", "new.csv"), blocks(README, "csv"), strict=True):
-        (tmp_path / name).write_text(table, "utf-8")
-    sessions = "".join(blocks(README, "console"))
-    steps = [step.partition("\n")[::2] for step in re.split(r"^\$ ", sessions, flags=re.M)[1:]]
-    (program,) = blocks(README, "python")
-    printed = README.split(program)[1].split("```\n")[2]
-
-    told, errors = run_steps(tmp_path, [*(shlex.split(command) for command, _ in steps), program])
-    expected = [(shown, int(" check " in command)) for command, shown in steps] + [(printed, 0)]
-    for (out, code), (shown, expected_code) in zip(told, expected, strict=True):
-        assert (MOMENT.sub("", out), code) == (MOMENT.sub("", shown), expected_code), errors

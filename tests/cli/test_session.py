@@ -18,6 +18,7 @@ import typer
 
 from holdfast.cli import app, commands, session, session_control, session_server
 from holdfast.model.errors import InputError, SetupError
+from tests.cli.conftest import Run
 
 # A session without Spark. Its `verify` waits where the command would, `predicates` ends the whole
 # process, and `add` tells what it sees; the others are as they are.
@@ -280,7 +281,7 @@ def test_nonsense_does_not_stop_it(place: Path, server: subprocess.Popen[str]) -
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_with_spark(place: Path, client: Client, tmp_path: Path) -> None:
+def test_with_spark(place: Path, client: Client, run: Run, tmp_path: Path) -> None:
     code, out, err = told(client("session", "start", "--master", "local[1]", "--quiet"))
     assert (code, err) == (0, "")
     assert "a session is running" in out
@@ -292,13 +293,12 @@ def test_with_spark(place: Path, client: Client, tmp_path: Path) -> None:
         code, out, err = told(gate)
         assert (code, err) == (1, "")
         assert "1 key would break" in out
-        found = json.loads(told(client("session", "status", "--format", "json"))[1])
+        found = json.loads(run("session", "status", "--format", "json").out)
         assert (found["commands"], found["busy"], found["usable"]) == (2, False, True)
-        assert told(client("session", "start"))[0] == 0
-        assert "stop" in told(client("session", "start", "--master", "local[2]"))[2]
+        assert run("session", "start").code == 0
+        assert "stop" in run("session", "start", "--master", "local[2]").err
     finally:
-        code, out, _ = told(client("session", "stop"))
-    assert code == 0
-    assert "has ended" in out
-    code, out, _ = told(client("session", "status"))
-    assert (code, out) == (1, "no session is running\n")
+        stopped = run("session", "stop")
+    assert stopped.code == 0
+    assert "has ended" in stopped.out
+    assert run("session", "status")[:2] == (1, "no session is running\n")
