@@ -114,6 +114,26 @@ def test_booleans(tmp_path: Path) -> None:
     assert (shop.now.facts[0].minimum, shop.now.facts[0].nulls) == (True, 1)
 
 
+@pytest.mark.parametrize("tasks_", [1, 2])
+def test_a_text_and_longer_ones_that_begin_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tasks_: int
+) -> None:
+    """Of the longer ones only the beginning is kept, wherever they are: it is not the text."""
+    varied(monkeypatch, shown_bytes=2)
+    texts = Kind("string", pa.string(), ("zz", "zzzz", "zzz"))
+    rows: Rows = [(0,), (1,), (1,), (0,)]
+    shop = Shop(tmp_path / "p", [texts], rows, Options(kinds=("keys",)), tasks_)
+    assert_exact(shop, rows, 2)
+    for batch, after in (
+        ({"inserts": [(2,)]}, [*rows, (2,)]),
+        ({"deletes": [(0,), (0,)], "inserts": [(2,)]}, [(1,), (1,), (2,), (2,)]),
+        ({"inserts": [(0,)]}, [(1,), (1,), (2,), (2,), (0,)]),
+    ):
+        shop.apply(**batch)
+        assert_exact(shop, after, 2)
+    assert shop.verify().equal
+
+
 def test_a_table_of_more_columns_than_a_word_has_bits(tmp_path: Path) -> None:
     rows: Rows = [tuple(None if (r + c) % 3 == 0 else r * c for c in range(70)) for r in range(5)]
     options = Options(kinds=("inds",))

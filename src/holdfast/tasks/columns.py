@@ -98,7 +98,10 @@ def joined(side: int, ends: Iterable[End | None]) -> End | None:
         return None
     key = (max if side else min)(end.key for end in known)
     rows = [end.rows for end in known if end.key == key]
-    return End(key, None if None in rows else sum(each or 0 for each in rows))
+    counted = sum(each for each in rows if each is not None)
+    # A text that is cut is longer than its key: it comes after one that ends there.
+    cut = None in rows and (side != LOWEST or not counted)
+    return End(key, None if cut else counted)
 
 
 def words_of(key: str, kind: pa.DataType) -> tuple[int, ...]:
