@@ -30,8 +30,8 @@ WITH_JAVA = JAVA_HOME="$$(tools/setup.sh java)" && export JAVA_HOME && PATH="$(C
 # Tests start many JVMs for a few rows each, for which better code would come too late: compiling
 # less brings each start from 16 s of processor time down to 9 s.
 TESTING = $(call WITH_JAVA,$(1)) JDK_JAVA_OPTIONS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-# Two processes at a time, each with a Spark session of its own; three where there is none, as they wait now
-# and then.
+# Two processes at a time, each with a Spark session of its own. Three where there is none: slow tests wait
+# now and then, which is worth the start of another process; quick ones do not.
 SPREAD := -n 2 --dist worksteal
 SPREAD_MORE := -n 3 --dist worksteal
 NO_JVM := not spark and not cluster and not connect and not store
@@ -78,7 +78,7 @@ test-cluster test-connect: test-%: $(READY)
 	$(call TESTING,.venv) pytest -q tests/$*
 
 test-fast: $(READY)
-	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-5} .venv/bin/pytest tests $(SPREAD_MORE) -m "$(NO_JVM) and not slow and not long" --ignore=tests/cluster --ignore=tests/connect
+	HOLDFAST_EXAMPLES=$${HOLDFAST_EXAMPLES:-5} .venv/bin/pytest tests $(SPREAD) -m "$(NO_JVM) and not slow and not long" --ignore=tests/cluster --ignore=tests/connect
 
 # HOLDFAST_EXAMPLES says how many tables.
 test-long: $(READY)
