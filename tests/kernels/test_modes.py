@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,17 +17,23 @@ ROOT = Path(__file__).parents[2]
 
 MODES = ["NUMBA_DISABLE_JIT", "HOLDFAST_BOUNDS"]
 
+TESTS = (
+    "tests/kernels", "tests/cover/test_approximate.py", "tests/families/test_denial_reported.py",
+    "tests/tasks/test_compaction.py", "tests/pipeline/test_law.py",
+)  # fmt: skip
+SLOW = (
+    "tests/kernels/test_cover.py::test_containment_over_many_members",
+    "tests/cover/test_approximate.py::test_many_atoms",
+    "tests/pipeline/test_law.py::test_more_columns_than_a_word_has_bits",
+)
+
 # Searches of many sets and pairs take seconds each, and others call the same kernels.
 LARGE = "not (search_that_is or error_of_one_thread or too_many or many_pairs_in_all)"
 
 
-def run(mode: str, examples: int, *more: str) -> None:
+def run(mode: str, examples: int, tests: Sequence[str], marked: str, *more: str) -> None:
     command = [
-        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider",
-        "-m", "not slow and not long",
-        "tests/kernels", "tests/cover/test_approximate.py",
-        "tests/families/test_denial_reported.py", "tests/tasks/test_compaction.py",
-        "tests/pipeline/test_law.py",
+        sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marked, *tests,
         # Interpreted, 64-bit arithmetic that is meant to wrap around warns that it does.
         "-W", "ignore:overflow encountered:RuntimeWarning",
         *more,
@@ -39,10 +46,11 @@ def run(mode: str, examples: int, *more: str) -> None:
 @pytest.mark.slow
 def test_kernels_and_a_share_of_the_law() -> None:
     """Interpreted: to compile all kernels once more would take longer than all else here."""
-    run("NUMBA_DISABLE_JIT", 2, "-k", LARGE)
+    run("NUMBA_DISABLE_JIT", 2, TESTS, "not slow and not long", "-k", LARGE)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", MODES)
 def test_kernels_and_the_law(mode: str) -> None:
-    run(mode, 40)
+    run(mode, 40, TESTS, "not slow and not long")
+    run(mode, 40, SLOW, "slow")
