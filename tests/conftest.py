@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -23,6 +24,11 @@ settings.load_profile("patient")
 # Where pytest makes its temporary folders, unless --basetemp says so.
 if place := memory():
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(place))
+
+# A shell that runs them in the background has interrupts ignored, also by the commands that they
+# start and interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A session that somebody started for his own commands is none of the tests'.
 os.environ["HOLDFAST_SESSION"] = "off"
