@@ -35,6 +35,7 @@ LIMITS = st.fixed_dictionaries(
         "frequent_rows": st.sampled_from([10_000, 1]),
         "sparse_rows": st.sampled_from([0.125, 4.0, 1e9]),
         "sparse_indexes": st.sampled_from([8, 1]),
+        "column_cost": st.sampled_from([2.5, 1e9]),
         "large_groups": st.sampled_from([64, 0, 1]),
         "own_index_rows": st.sampled_from([64, 0, 1]),
         "lookup_rows": st.sampled_from([4_096, 0, 1]),

@@ -349,24 +349,35 @@ def searches(
     ]
 
 
-def _starts(candidates: Candidates, table: Table) -> list[tuple[str, tuple[int, ...], Flags]]:
-    """Indexes with their columns, and which of the candidates are searched for from each. For few
-    candidates in many rows sparse ones: to sort rows by several columns takes less than to bring
-    together and compare all that agree in one of them. Else those of single columns."""
+Start = tuple[str, tuple[int, ...], Flags]
+"""An index with its columns, and which of the candidates are searched for from there."""
+
+
+def _starts(candidates: Candidates, table: Table) -> list[Start]:
+    """Where the searches for all candidates start. For few of them in many rows that may be sparse
+    indexes: to sort rows by several columns, and to compare the few that agree in these, takes
+    less than to bring together and compare all that agree in one."""
     count, limits = len(candidates.lhs), thresholds.current
-    starts: list[tuple[str, tuple[int, ...], Flags]] = []
-    rest = np.ones(count, np.bool_)
-    if table.rows >= limits.part_from_rows and count <= limits.part_from_candidates:
-        sets = _flags(candidates, table)
-        chosen = indexes.sparse(sets, table.effective, table.rows, table.indexed)
-        for name, mine in chosen.items():
-            starts.append((name, index_columns(name), mine))
-            rest &= ~mine
-    single = np.full(count, -1)
-    single[rest] = _start_columns(cands.chosen(candidates, rest), table)
-    return starts + [
-        (table.column_index(column), (column,), single == column)
-        for column in np.unique(single[rest]).tolist()
+    everything = np.ones(count, np.bool_)
+    single = _single_starts(candidates, table, everything)
+    if table.rows < limits.part_from_rows or count > limits.part_from_candidates:
+        return single
+    sets = _flags(candidates, table)
+    served = indexes.sparse(sets, table.effective, table.rows, table.indexed)
+    sparse = [(name, index_columns(name), mine) for name, mine in served.items()]
+    rest = everything & ~np.any([mine for _, _, mine in sparse], axis=0)
+    others = _single_starts(candidates, table, rest)
+    cost = len(sparse) + limits.column_cost * len(others)
+    return sparse + others if cost < limits.column_cost * len(single) else single
+
+
+def _single_starts(candidates: Candidates, table: Table, which: Flags) -> list[Start]:
+    """Single columns for some of the candidates."""
+    columns = np.full(len(which), -1)
+    columns[which] = _start_columns(cands.chosen(candidates, which), table)
+    return [
+        (table.column_index(column), (column,), columns == column)
+        for column in np.unique(columns[which]).tolist()
     ]
 
 

@@ -155,6 +155,10 @@ class Thresholds:
     sparse_indexes: int = 8
     """Sparse indexes that searches for few candidates start from, at most."""
 
+    column_cost: float = 2.5
+    """What a search from a single column takes, times one from a sparse index, its sorting
+    included."""
+
     frequent_rows: int = 10_000
     """Rows that values of every column of an lhs have, from which it is tried with representatives
     however many combinations there could be."""
