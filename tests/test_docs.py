@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import re
 import shlex
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from holdfast.cli import app
+from holdfast.cli.commands import _parser
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -32,14 +29,9 @@ def commands(text: str) -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in found]
 
 
-@cache
-def parser() -> Any:
-    return typer.main.get_command(app)
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_exist(page: Path) -> None:
-    known = parser().commands
+    known = _parser().commands
     for name, *rest in commands(page.read_text("utf-8")):
         assert name in known
         options = {option for parameter in known[name].params for option in parameter.opts}

@@ -27,16 +27,12 @@ SLOW = (
     "tests/pipeline/test_law.py::test_more_columns_than_a_word_has_bits",
 )
 
-# Searches of many sets and pairs take seconds each, and others call the same kernels.
-LARGE = "not (search_that_is or error_of_one_thread or too_many or many_pairs_in_all)"
 
-
-def run(mode: str, examples: int, tests: Sequence[str], marked: str, *more: str) -> None:
+def run(mode: str, examples: int, tests: Sequence[str], marked: str) -> None:
     command = [
         sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", marked, *tests,
         # Interpreted, 64-bit arithmetic that is meant to wrap around warns that it does.
         "-W", "ignore:overflow encountered:RuntimeWarning",
-        *more,
     ]  # fmt: skip
     told = {**os.environ, mode: "1", "HOLDFAST_EXAMPLES": str(examples)}
     ran = subprocess.run(command, cwd=ROOT, env=told, capture_output=True, text=True, check=False)
@@ -45,8 +41,7 @@ def run(mode: str, examples: int, tests: Sequence[str], marked: str, *more: str)
 
 @pytest.mark.slow
 def test_kernels_and_a_share_of_the_law() -> None:
-    """Interpreted: to compile all kernels once more would take longer than all else here."""
-    run("NUMBA_DISABLE_JIT", 2, TESTS, "not slow and not long", "-k", LARGE)
+    run("HOLDFAST_BOUNDS", 2, TESTS, "not slow and not long")
 
 
 @pytest.mark.long

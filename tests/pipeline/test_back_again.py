@@ -13,9 +13,7 @@ from holdfast.families.known import Known
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.options import Options
 from tests.pipeline.tables import Shop, small_limits
-from tests.pipeline.test_skew import assert_exact, brought_together, rows_of
-
-__all__ = ["brought_together"]
+from tests.pipeline.test_skew import assert_exact, rows_of
 
 BOTH = Options(("keys", "fds"), evidence="witnessed")
 

@@ -28,9 +28,7 @@ def counted(store: Store) -> dict[tuple[str, ...], int]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [*SMALL, pytest.param("adult", marks=pytest.mark.slow)]
-)  # fmt: skip
+@pytest.mark.parametrize("name", [*SMALL, "adult"])
 def test_known_dependencies(tmp_path: Path, name: str) -> None:
     real = Real(tmp_path, name, WITH_FDS)
     known = real.known["functional_dependencies"]

@@ -13,7 +13,6 @@ import pytest
 from holdfast.kernels import index
 from holdfast.model.options import Options
 from holdfast.tasks.segments import map_arrays
-from holdfast.tasks.view import View
 from tests import oracle
 from tests.pipeline import brute
 from tests.pipeline.tables import BIGINT, Kind, Shop, small_limits
@@ -71,21 +70,6 @@ def assert_exact(shop: Shop, codes: brute.Codes) -> None:
                     expected.add((lhs, rhs))
         assert found == expected
     shop.assert_kept_pairs()
-
-
-@pytest.fixture
-def brought_together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many rows each search was given."""
-    sizes: list[int] = []
-    between = View.between
-
-    def counted(*given: Any) -> Any:
-        rows = between(*given)
-        sizes.append(len(rows.ids))
-        return rows
-
-    monkeypatch.setattr(View, "between", counted)
-    return sizes
 
 
 @pytest.mark.slow

@@ -80,21 +80,20 @@ def sort(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
 
 def _by_bytes(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The same, for codes of which many are not alone, and differ in few bytes."""
-    counts = np.zeros((8, 256), np.int64)
-    with np.errstate(over="ignore"):
-        ordered, positions = _sort(codes, np.arange(len(codes), dtype=np.int32), counts)
+    ordered, positions = _sort(codes.copy(), np.arange(len(codes), dtype=np.int32))
     return ordered.view(np.int64), positions
 
 
 @kernel
-def _sort(codes: Any, positions: Any, counts: Any) -> Any:
-    """Byte after byte, from the lowest one on; one that is the same in all codes costs nothing."""
-    n = codes.size
+def _sort(source: Any, places: Any) -> Any:
+    """Byte after byte, from the lowest one on; one that is the same in all codes costs nothing.
+    What is given is written to."""
+    n = source.size
+    counts = np.zeros((8, 256), np.int64)
     for i in range(n):
-        code = codes[i] ^ _SIGN
+        code = source[i] ^ _SIGN
         for byte in range(8):
             counts[byte, (code >> np.uint64(8 * byte)) & np.uint64(255)] += 1
-    source, places = codes.copy(), positions.copy()
     target, others = np.empty_like(source), np.empty_like(places)
     for byte in range(8):
         ends = counts[byte]

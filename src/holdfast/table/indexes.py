@@ -18,7 +18,7 @@ that half the rows have makes look-ups return a quarter of all rows, whatever th
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -114,12 +114,11 @@ def sparse(
     the ones that serve most, as far as it is worthwhile to sort rows by them."""
     chosen: dict[str, NDArray[np.bool_]] = {}
     unserved = np.ones(len(lhs), np.bool_)
-    parts = {
-        part for each in lhs for part in _sparse_parts(np.flatnonzero(each).tolist(), values, rows)
-    }
-    others = [index_name(part) for part in sorted(parts, key=lambda part: (len(part), part))]
-    known = [name for name in there if _is_sparse(_columns(name), values, rows)]
-    for names in (known, others):
+    known = [name for name in there if _is_sparse(name, values, rows)]
+    others = dict.fromkeys(
+        name for each in lhs for name in _sparse_parts(np.flatnonzero(each).tolist(), values, rows)
+    )
+    for names in (known, [*others]):
         while names and unserved.any() and len(chosen) < thresholds.current.sparse_indexes:
             serves = [_has(lhs, name) & unserved for name in names]
             most = max(range(len(names)), key=lambda at: int(serves[at].sum()))
@@ -130,21 +129,18 @@ def sparse(
     return chosen
 
 
-def _is_sparse(columns: Sequence[int], values: list[float], rows: int) -> bool:
-    different = math.prod(max(values[column], 1.0) for column in columns)
-    return rows <= thresholds.current.sparse_rows * different
+def _is_sparse(name: str, values: list[float], rows: int) -> bool:
+    return returned(name, values, rows) <= thresholds.current.sparse_rows
 
 
-def _sparse_parts(columns: list[int], values: list[float], rows: int) -> Iterator[tuple[int, ...]]:
-    """The pairs of some columns that make an index sparse; where none do, their most selective
-    columns, as many as that takes."""
-    pairs = [pair for pair in combinations(columns, 2) if _is_sparse(pair, values, rows)]
-    yield from pairs
+def _sparse_parts(columns: list[int], values: list[float], rows: int) -> list[str]:
+    """The sparse indexes over two of some columns; where there are none, the one over their most
+    selective columns, as many as that takes."""
     by_values = sorted(columns, key=lambda column: -values[column])
-    for number in range(3, len(columns) + 1 if not pairs else 0):
-        if _is_sparse(by_values[:number], values, rows):
-            yield tuple(sorted(by_values[:number]))
-            return
+    pairs = map(index_name, combinations(columns, 2))
+    longer = (index_name(sorted(by_values[:number])) for number in range(3, len(columns) + 1))
+    found = [name for name in pairs if _is_sparse(name, values, rows)]
+    return found or [name for name in longer if _is_sparse(name, values, rows)][:1]
 
 
 def returned(name: str, values: list[float], rows: int) -> float:

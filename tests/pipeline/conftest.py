@@ -1,0 +1,24 @@
+"""What tests of the pipeline share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from holdfast.tasks.view import View
+
+
+@pytest.fixture
+def brought_together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many rows each search was given."""
+    sizes: list[int] = []
+    between = View.between
+
+    def counted(*given: Any) -> Any:
+        rows = between(*given)
+        sizes.append(len(rows.ids))
+        return rows
+
+    monkeypatch.setattr(View, "between", counted)
+    return sizes
