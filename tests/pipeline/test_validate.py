@@ -221,7 +221,7 @@ def test_a_search_starts_from_a_sorted_column_if_that_is_selective(
         segments = [replace(s, indexes={"rows": "", "1": ""}) for s in table.segments]
         values = [100.0, distinct, 2.0]
         table = replace(table, segments=tuple(segments), distinct=values, agreeing=[])
-        (search,) = looks.searches(chosen([(0, 1)], 3), table, part_first=False)
+        (search,) = looks.searches(chosen([(0, 1)], 3), table)
         assert search.order == (start, 1 - start, 2)
         assert search.sorted_by == (str(start),)
 

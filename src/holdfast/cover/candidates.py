@@ -82,6 +82,15 @@ def together(lhs: ByRhs, atoms: int) -> Candidates:
         word, bit = (words, 0) if rhs == KEY else (rhs // 64, rhs % 64)
         bits[start : start + len(mine), word] = np.uint64(1) << np.uint64(bit)
         start += len(mine)
+    return _united(masks, bits)
+
+
+def united(one: Candidates, two: Candidates) -> Candidates:
+    """Both, by lhs, each with all its right-hand sides."""
+    return _united(np.concatenate([one.lhs, two.lhs]), np.concatenate([one.rhs, two.rhs]))
+
+
+def _united(masks: U64, bits: U64) -> Candidates:
     order = np.lexsort(masks.T)
     masks, bits = masks[order], bits[order]
     fresh = np.ones(len(masks), np.bool_)

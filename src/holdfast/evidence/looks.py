@@ -128,6 +128,7 @@ class Search(Look):
     index: str
     some: bool
     whole: bool = False  # heavy values are brought together all the same
+    lists: str = ""  # how the paths of lists of all wanted pairs begin, if there are to be any
 
     @property
     def sorted_by(self) -> tuple[str, ...]:
@@ -160,7 +161,7 @@ class Search(Look):
             order = (*step.columns[::-1], *(c for c in self.order if c not in step.columns))
             how = (step.chosen, order, step.index)
             calls += [
-                (tasks.search, tasks.Search(*what, *how, low, high, step.among, number))
+                (tasks.search, tasks.Search(*what, *how, low, high, step.among, number, self.lists))
                 for low, high, number in parted
             ]
             ended = step.ended(self.candidates)
@@ -327,13 +328,18 @@ def has_few_combinations(candidates: Candidates, table: Table) -> Flags:
 
 
 def searches(
-    candidates: Candidates, table: Table, *, part_first: bool, whole: Flags | None = None
+    candidates: Candidates,
+    table: Table,
+    *,
+    some: bool = False,
+    whole: Flags | None = None,
+    lists: str = "",
 ) -> list[Search]:
-    """A search for the candidates of every start column; with ``part_first``, and unless there are
-    few candidates, in part. The rows of the ``whole`` ones' heavy values are not divided: they
-    have more combinations of them than there is room for representatives."""
+    """A search for the candidates of every start column, in all or ``some`` of the rows. The rows
+    of the ``whole`` ones' heavy values are not divided: they have more combinations of them than
+    there is room for representatives. All pairs that refute a candidate are listed where there are
+    to be ``lists``."""
     by_selectivity = _by_selectivity(table)
-    some = part_first and len(candidates.lhs) > thresholds.current.part_from_candidates
     whole = np.zeros(len(candidates.lhs), np.bool_) if whole is None else whole
     return [
         Search(
@@ -343,6 +349,7 @@ def searches(
             index,
             some,
             undivided,
+            lists,
         )
         for index, columns, mine in _starts(candidates, table)
         for undivided in np.unique(whole[mine]).tolist()

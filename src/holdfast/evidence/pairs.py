@@ -281,7 +281,9 @@ def _discovered(
     for plan in plans:
         name, rhs = plan.space.name, plan.witnessed_rhs
         if rhs and plan.space.agreement:
-            witnessed[name], table = search(run, table, rhs, plan.limits, plan.depth(run))
+            witnessed[name], table = search(
+                run, table, rhs, plan.limits, plan.depth(run), for_batches=for_batches
+            )
         elif rhs:
             witnessed[name], table = Witnessed.compared(
                 run, table, plan.space, plan.limits, for_batches=for_batches

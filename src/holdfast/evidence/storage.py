@@ -8,6 +8,7 @@ evidence  the same with witnesses, and the rows that non-keys are shown with
 agree     all agree-sets with their numbers of pairs, where they are counted
 recount   what a version changed of those; stays readable
 past      sets that held once, and on which rows they still do
+near      sets that lack one column of a key, and all pairs of rows that agree in one
 sampled   evidence of a few random pairs with how many showed it, where they are not counted
 ========  =====================================================================================
 
@@ -20,6 +21,7 @@ import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +32,7 @@ from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.counted import Counted, groups_of
+from holdfast.evidence.near_keys import NearKeys
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.witnessed import Witnessed
@@ -53,6 +56,9 @@ AGREE = "agree"
 
 PAST = "past"
 """The role of sets that held once."""
+
+NEAR = "near"
+"""The role of near keys."""
 
 SAMPLED = "sampled"
 """The role of a few random pairs."""
@@ -93,7 +99,9 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
             matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
         )
         upkeep = _upkeep(record, read.get(PAST), atoms)
-        witnessed = Witnessed(evidence, covers if counted is None else covers.only([KEY]), upkeep)
+        covers = covers if counted is None else covers.only([KEY])
+        near = partial(_load_near, store, files[NEAR], words) if NEAR in files else None
+        witnessed = Witnessed(evidence, covers, upkeep, near)
     return PairEvidence(space, choice, limits, witnessed, counted, files, read=read)
 
 
@@ -123,6 +131,36 @@ def _upkeep(record: EvidenceRecord, kept: pa.Table | None, atoms: int) -> Upkeep
     return Upkeep(record.lookups, record.lookups_at, past, drawn_at=record.sampled_at)
 
 
+def _near(near: NearKeys) -> pa.Table:
+    """Sets, with the number of the segment before which rows are, then agree-sets with pairs."""
+    sets, masks = len(near.sets), len(near.masks)
+    before = pa.array([near.before] * sets + [None] * masks, pa.int64())
+    ends = np.concatenate([np.zeros(sets + 1, np.int64), 2 * np.cumsum(near.counts)])
+    return pa.table(
+        {
+            "mask": masks_of(np.concatenate([near.sets, near.masks])),
+            "before": before,
+            "pairs": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), near.pairs.ravel()),
+            "more": np.concatenate([np.zeros(sets, np.bool_), near.more]),
+        }
+    )
+
+
+def _load_near(store: Store, files: tuple[str, ...], words: int) -> NearKeys:
+    kept = stored(store, files).combine_chunks()
+    masks, before = matrix_of(kept.column("mask"), words), kept.column("before")
+    sets = kept.num_rows - before.null_count
+    pairs = kept.column("pairs").combine_chunks()
+    return NearKeys(
+        masks[:sets],
+        before[0].as_py() if sets else 0,
+        masks[sets:],
+        pairs.value_lengths().to_numpy()[sets:].astype(np.int64) // 2,
+        pairs.flatten().to_numpy().reshape(-1, 2),
+        kept.column("more").to_numpy()[sets:],
+    )
+
+
 def _past(pairs: PairEvidence) -> Past | None:
     kept = pairs.witnessed.upkeep if pairs.witnessed else None
     return kept.past if kept else None
@@ -148,11 +186,15 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
         files[role] = saved(run.store, run.lease, role, content, files.get(role, ()), old)
     files.pop(AGREE, None)
     if pairs.witnessed is None:
-        for role in ("evidence", "non_keys", PAST, SAMPLED):
+        for role in ("evidence", "non_keys", PAST, NEAR, SAMPLED):
             files.pop(role, None)
-    elif (upkeep := pairs.witnessed.upkeep) is not None and upkeep.drawn is not None:
-        drawn = _counts(upkeep.drawn, "pairs")
-        files[SAMPLED] = (write(run.store, run.lease, SAMPLED, drawn),)
+    else:
+        near, upkeep = pairs.witnessed.near, pairs.witnessed.upkeep
+        if isinstance(near, NearKeys) and len(near.sets):
+            files[NEAR] = (write(run.store, run.lease, NEAR, _near(near)),)
+        if upkeep is not None and upkeep.drawn is not None:
+            drawn = _counts(upkeep.drawn, "pairs")
+            files[SAMPLED] = (write(run.store, run.lease, SAMPLED, drawn),)
     if pairs.counted is not None:
         files[AGREE] = _saved_counts(run, pairs.counted.sets, before)
     return replace(pairs, files=files, read={})

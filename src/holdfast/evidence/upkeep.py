@@ -21,7 +21,8 @@ I64 = NDArray[np.int64]
 @dataclass(frozen=True)
 class Past:
     """Sets that are violated, and held once: no two living rows of segments before some number
-    violate them. Rows that are merged get into segments of higher numbers, which is not wrong."""
+    violate them, or only such as are known to. Rows that are merged get into segments of higher
+    numbers, which is not wrong."""
 
     masks: U64
     before: I64
@@ -51,9 +52,15 @@ class Past:
         kept = np.flatnonzero(violated)[-thresholds.current.past_sets :]
         return Past(masks[kept], numbers[kept], right[kept].astype(np.int64))
 
+    def joined(self, other: Past) -> Past:
+        """These, and others."""
+        mine, others = (self.masks, self.before, self.rhs), (other.masks, other.before, other.rhs)
+        return Past(*(np.concatenate(each) for each in zip(mine, others, strict=True)))
+
     def inside(self, sets: U64, rhs: int = KEY) -> Past:
-        """For each of some sets that contain one of an rhs the latest that it contains."""
-        mine = np.flatnonzero(self.rhs == rhs)
+        """For each of some sets that contain one of an rhs, or of keys, the latest that it
+        contains."""
+        mine = np.flatnonzero((self.rhs == rhs) | (self.rhs == KEY))
         latest = mine[np.argsort(-self.before[mine], kind="stable")]
         first = bitsets.first_subset(sets, self.masks[latest])
         return self.chosen(latest[np.unique(first[first >= 0])])

@@ -31,10 +31,11 @@ from numpy.typing import NDArray
 from holdfast.cover import candidates as cands
 from holdfast.cover.candidates import ByRhs
 from holdfast.cover.deepening import Deepening
-from holdfast.cover.dependencies import Covers
+from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import looks
+from holdfast.evidence import looks, near_keys
 from holdfast.evidence.looks import Kept, Look, Probe, Repeats, Scope, Search
+from holdfast.evidence.near_keys import NearKeys
 from holdfast.evidence.upkeep import Past
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import Tick
@@ -76,6 +77,9 @@ class Validation:
     duplicates: int = 0  # rows of the batch that repeat an earlier one
     repeated: list[list[int]] = field(default_factory=list)  # a few of them, each after that one
     kept: list[Kept] = field(default_factory=list)  # rows that are still to be merged
+    listing: bool = False  # searches of all rows list the pairs that agree in near keys
+    lists: list[str] = field(default_factory=list)  # files of such pairs
+    near: list[U64] = field(default_factory=list)  # sets, all pairs that agree in which are there
     round: int = 0
 
     @staticmethod
@@ -89,10 +93,13 @@ class Validation:
         held: ByRhs | None = None,
         batch: tuple[Segment, ...] = (),
         past: Past | None = None,
+        listing: bool = False,
     ) -> Validation:
         """Before the first round. ``held`` are candidates that hold on all pairs of rows outside
-        the batch: by default none; ``past`` held once."""
+        the batch: by default none; ``past`` held once. With ``listing``, near keys are listed where
+        there are many rows."""
         none = cands.none(covers.by_rhs, covers.atoms)
+        many = table.rows >= thresholds.current.part_from_rows
         held = none if held is None else held
         return Validation(
             run, depth, table, evidence, covers, batch, held,
@@ -100,8 +107,9 @@ class Validation:
             underestimated=bitsets.empty(covers.atoms),
             undivided=bitsets.empty(covers.atoms),
             batch_is_new=bool(batch),
-            part_first=table.rows >= thresholds.current.part_from_rows,
+            part_first=many,
             past=past or Past.none(covers.atoms),
+            listing=listing and many and KEY in covers.by_rhs,
         )  # fmt: skip
 
     @property
@@ -142,6 +150,10 @@ class Validation:
         few = looks.has_few_combinations(rest, self.table)
         few &= ~bitsets.is_member(rest.lhs, self.underestimated)
         searched, surveyed = cands.chosen(rest, ~few), cands.chosen(rest, few)
+        in_part = self.part_first and len(searched.lhs) > thresholds.current.part_from_candidates
+        lists = self.run.destination.prefix if self.listing and not in_part else ""
+        if lists:
+            searched = cands.united(searched, self._near(searched))
         whole = bitsets.is_member(searched.lhs, self.undivided)
         tasks = self.run.runner.tasks
         merges = looks.merges(surveyed, self.kept, tasks)
@@ -151,10 +163,17 @@ class Validation:
         return [
             *([repeats] if self.batch_is_new else []),
             *(look for look in (probe, recent) if look.is_needed),
-            *looks.searches(searched, self.table, part_first=self.part_first, whole=whole),
+            *looks.searches(searched, self.table, some=in_part, whole=whole, lists=lists),
             *merges,
             *looks.representatives(unmerged, self.table.rows, tasks, prefix),
         ]
+
+    def _near(self, candidates: Candidates) -> Candidates:
+        """The near keys of candidates to be searched for, which are searched for with them."""
+        keys = cands.apart(candidates, candidates.rhs, {KEY: bitsets.empty(self.covers.atoms)})
+        near = near_keys.around(keys[KEY], self.table.effective, self.table.rows)
+        together = cands.together({KEY: near}, self.covers.atoms)
+        return cands.chosen(together, ~looks.has_few_combinations(together, self.table))
 
     def _probe(self, candidates: ByRhs) -> Probe:
         """For what held before a new batch, all of it; later for candidates that contain some."""
@@ -176,8 +195,8 @@ class Validation:
         """What held once and holds again, because no row is left that has come since: validated
         without a look."""
         past = self.past.of_candidates(candidates)
-        gone = np.array([not self._since(int(before)) for before in past.before], np.bool_)
-        again = past.chosen(np.flatnonzero(gone)).by_rhs(candidates)
+        latest = max((s.number for s in self.table.segments if s.live), default=-1)
+        again = past.chosen(np.flatnonzero(past.before > latest)).by_rhs(candidates)
         self.validated = cands.joined(self.validated, again)
         return again
 
@@ -210,7 +229,7 @@ class Validation:
         before = cands.count(self.covers.minimal)
         seen = [*zip(planned, results, strict=True)]
         showing = [(look, mine) for look, mine in seen if not isinstance(look, Repeats)]
-        self.add_evidence([each for _, mine in showing for each in mine])
+        self.add_evidence([evidence_of(each) for _, mine in showing for each in mine])
         for look, mine in showing:
             self._learn_of(look, mine)
         for look, mine in seen:
@@ -222,12 +241,8 @@ class Validation:
         refuted = _refuted(candidates, self.covers)
         self.run.progress("learn", round=self.round, candidates=before, refuted=refuted)
 
-    def add_evidence(self, results: list[TaskResult]) -> None:
-        """Take in the evidence that tasks found; the covers may have to become shorter for that."""
-        evidence = [
-            Evidence.found(r.arrays["masks"], r.arrays["witnesses"], r.arrays["seen"])
-            for r in results
-        ]
+    def add_evidence(self, evidence: list[Evidence]) -> None:
+        """Take in evidence; the covers may have to become shorter for that."""
         none = self.evidence.masks[:0]
         masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in evidence)]))
         if not len(masks):
@@ -253,25 +268,46 @@ class Validation:
                     self.undivided = np.concatenate([self.undivided, more])
                 else:
                     self.underestimated = np.concatenate([self.underestimated, more])
+        listed = [result.facts["listed"] for result in results if "listed" in result.facts]
+        if listed:
+            self.lists += listed
+            self.near.append(validated.get(KEY, look.candidates.lhs[:0]))
         files = tuple(result.facts["kept"] for result in results if "kept" in result.facts)
         if files:
             self.kept.append(Kept(_seen(look, results), files))
 
+    def near_keys(self) -> NearKeys | None:
+        """Near keys with the pairs that searches have listed. What turned out to be a key has
+        none."""
+        if not self.lists:
+            return None
+        near = bitsets.distinct(np.concatenate(self.near))
+        near = near[~bitsets.any_subset(near, self.covers.minimal[KEY])]
+        number = 1 + max(segment.number for segment in self.table.segments)
+        where = self.run.store.path
+        return near_keys.merged(self.run.runner, where, tuple(self.lists), near, number)
+
     def forget(self) -> None:
-        """Remove the files of rows that were kept."""
-        for file in (file for kept in self.kept for file in kept.files):
+        """Remove the files of rows that were kept, and of pairs that were listed."""
+        for file in (*(file for kept in self.kept for file in kept.files), *self.lists):
             discard(Path(self.run.store.path) / file)
-        self.kept = []
+        self.kept, self.lists = [], []
 
 
-def validate(state: Validation) -> None:
+def evidence_of(result: TaskResult) -> Evidence:
+    """The evidence that a task found."""
+    return Evidence.found(*(result.arrays[name] for name in ("masks", "witnesses", "seen")))
+
+
+def validate(state: Validation) -> NearKeys | None:
     """Go round until every minimal candidate of the covers holds on all living rows, as far as
-    ``state.depth`` lets the covers go."""
+    ``state.depth`` lets the covers go. The near keys with their pairs, if these were listed."""
     try:
         while (candidates := state.propose()) is not None:
             planned = state.plan(candidates)
             results = state.execute(candidates, planned)
             state.learn(candidates, planned, results)
+        return state.near_keys()
     finally:
         state.forget()
 

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import compared
+from holdfast.evidence import compared, near_keys
 from holdfast.evidence.looks import Scope, sample_calls
+from holdfast.evidence.near_keys import NearKeys
 from holdfast.evidence.upkeep import Past, Upkeep
-from holdfast.evidence.validate import Validation, validate
+from holdfast.evidence.validate import Validation, evidence_of, validate
 from holdfast.kernels.cover import Tick
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits
@@ -31,6 +32,7 @@ from holdfast.tasks import rows as tasks
 from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
 
+U64 = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
 
 
@@ -41,6 +43,7 @@ class Witnessed:
     evidence: Evidence
     covers: Covers
     upkeep: Upkeep | None = None  # None: nothing is kept for batches
+    near: NearKeys | near_keys.Stored | None = None  # with all pairs of rows that agree in them
 
     @staticmethod
     def none(atoms: int, rhs: tuple[int, ...], limits: Limits) -> Witnessed:
@@ -50,30 +53,42 @@ class Witnessed:
 
     @staticmethod
     def discover(
-        run: Run, table: Table, rhs: tuple[int, ...], limits: Limits, depth: Deepening
+        run: Run,
+        table: Table,
+        rhs: tuple[int, ...],
+        limits: Limits,
+        depth: Deepening,
+        *,
+        for_batches: bool = True,
     ) -> tuple[Witnessed, Table]:
         """From nothing but the rows; the table then has its duplicates, and the indexes that the
         search built, and those that look-ups for the minimal sets need."""
-        witnessed, table = Witnessed._search(run, table, rhs, limits, depth)
+        witnessed, table = Witnessed._search(run, table, rhs, limits, depth, for_batches)
         with run.stage("index"):
             return witnessed, witnessed.indexed(run, table)
 
     @staticmethod
     def _search(
-        run: Run, table: Table, rhs: tuple[int, ...], limits: Limits, depth: Deepening
+        run: Run,
+        table: Table,
+        rhs: tuple[int, ...],
+        limits: Limits,
+        depth: Deepening,
+        for_batches: bool,
     ) -> tuple[Witnessed, Table]:
         none = Witnessed.none(len(table.columns.names), rhs, limits)
-        state = Validation.begun(run, depth, table, none.evidence, none.covers)
+        state = Validation.begun(run, depth, table, none.evidence, none.covers, listing=for_batches)
         with run.stage("sample"):
             run.progress("sample")
             samples = sample_calls(state.scope)
             counts = _duplicate_calls(state.scope)
             results = run.runner.run([*samples, *counts])
-            state.add_evidence([p for result in results[: len(samples)] for p in result])
+            found = [evidence_of(p) for result in results[: len(samples)] for p in result]
+            state.add_evidence(found)
             counted = [p.facts for result in results[len(samples) :] for p in result]
         with run.stage("search"):
-            validate(state)
-        return Witnessed(state.evidence, state.covers), replace(
+            near = validate(state)
+        return Witnessed(state.evidence, state.covers, near=near), replace(
             state.table,
             duplicates=sum(facts["duplicates"] for facts in counted),
             repeated=[pair for facts in counted for pair in facts["pairs"]][: tasks.REPEATED_PAIRS],
@@ -81,13 +96,20 @@ class Witnessed:
 
     @staticmethod
     def discover_from_sample(
-        run: Run, table: Table, rhs: tuple[int, ...], limits: Limits, depth: Deepening
+        run: Run,
+        table: Table,
+        rhs: tuple[int, ...],
+        limits: Limits,
+        depth: Deepening,
+        *,
+        for_batches: bool = True,
     ) -> tuple[Witnessed, Table]:
         """SWAN's holistic mode: profile the first segment, then apply the others as inserts."""
         first, rest = table.segments[:1], table.segments[1:]
         witnessed, table = Witnessed.discover(
-            run, replace(table, segments=first), rhs, limits, depth
-        )
+            run, replace(table, segments=first), rhs, limits, depth,
+            for_batches=for_batches and not rest,
+        )  # fmt: skip
         for segment in rest:
             with run.stage("index"):
                 table = replace(table, segments=(*table.segments, segment))
@@ -118,28 +140,33 @@ class Witnessed:
                 run, change, space, depth.wanted, *kept
             )
             return Witnessed(evidence, covers, upkeep), table
-        left = self
+        left, upkeep = self, self.upkeep or Upkeep.none(space.atoms)
+        hidden, past = Evidence.none(space.atoms), upkeep.past
         if change.departed.count:
-            left = self.without(change.took(run.store.path, self.evidence.witnesses), depth)
-        upkeep = self.upkeep or Upkeep.none(space.atoms)
+            took = change.took(run.store.path, self.evidence.witnesses)
+            left, gone = self.without(took, depth)
+            if len(gone) and self.near is not None:
+                near = self.near if isinstance(self.near, NearKeys) else self.near()
+                hidden, known = near.without(run.store.path, change.after, gone)
+                past = past.joined(known)
         witnessed, table = left.only(rhs).validated(
-            run, change.after, self.covers, change.added, depth, upkeep.past
+            run, change.after, self.covers, change.added, depth, past, hidden
         )
         number = change.before.next_number
         past = upkeep.past.after(self.covers.minimal, number, witnessed.covers)
-        witnessed = replace(witnessed, upkeep=replace(upkeep, past=past))
+        witnessed = replace(witnessed, upkeep=replace(upkeep, past=past), near=self.near)
         with run.stage("index"):
             return witnessed, witnessed.indexed(run, table)
 
-    def without(self, deleted: Flags, depth: Deepening) -> Witnessed:
-        """Without the evidence that only deleted rows showed, by witnesses."""
+    def without(self, deleted: Flags, depth: Deepening) -> tuple[Witnessed, U64]:
+        """Without the evidence that only deleted rows showed, by witnesses; and that evidence."""
         evidence, gone = self.evidence.without(deleted)
         before = self.covers
 
         def change(limits: Limits, tick: Tick) -> Covers:
             return before.to(limits).changed(gone[:0], gone, evidence.masks, tick)
 
-        return Witnessed(evidence, depth.attempt(before.limits, change))
+        return Witnessed(evidence, depth.attempt(before.limits, change)), gone
 
     def validated(
         self,
@@ -149,14 +176,17 @@ class Witnessed:
         added: tuple[Segment, ...],
         depth: Deepening,
         past: Past | None = None,
+        hidden: Evidence | None = None,
     ) -> tuple[Witnessed, Table]:
         """Exact again on all living rows, with their duplicates counted; ``old`` is what held
-        before the rows were added, ``past`` what held once."""
+        before the rows were added, ``past`` what held once, ``hidden`` evidence that other evidence
+        had hidden which is gone."""
         state = Validation.begun(
             run, depth, table, self.evidence, self.covers,
             held=old.only(self.covers.by_rhs).minimal, batch=added, past=past,
         )  # fmt: skip
         with run.stage("validate"):
+            state.add_evidence([hidden] if hidden is not None else [])
             validate(state)
         duplicates = table.duplicates + state.duplicates
         # The batch's own first: they are what is shown of it.

@@ -58,7 +58,7 @@ class Findings(NamedTuple):
     masks: U64  # (capacity, W)
     wanted: NDArray[np.bool_]  # (capacity,)
     seen: I64  # (capacity,) witnesses stored
-    witnesses: I64  # (capacity, WITNESSES, 2) row ids
+    witnesses: I64  # (capacity, most, 2) row ids, distinct pairs
     slots: NDArray[np.int32]  # (4 · capacity,) as in :mod:`holdfast.kernels.hashing`
     state: I64  # (2,)
     recent: U64  # (_RECENT, W) masks that need no further witness, by hash: most pairs end here
@@ -86,13 +86,13 @@ def shape(widths: list[int], nulls_equal: bool) -> Shape:
     return Shape(owner, bits, spans, first, full, nulls_equal)
 
 
-def findings(words: int, capacity: int = 1 << 15) -> Findings:
-    """An empty table for masks of ``words`` words."""
+def findings(words: int, capacity: int = 1 << 15, witnesses: int = WITNESSES) -> Findings:
+    """An empty table for masks of ``words`` words, with so many witnesses each."""
     return Findings(
         np.empty((capacity, words), np.uint64),
         np.zeros(capacity, np.bool_),
         np.zeros(capacity, np.int64),
-        np.empty((capacity, WITNESSES, 2), np.int64),
+        np.empty((capacity, witnesses, 2), np.int64),
         np.full(4 * capacity, -1, np.int32),
         np.zeros(2, np.int64),
         np.empty((_RECENT, words), np.uint64),
@@ -101,7 +101,7 @@ def findings(words: int, capacity: int = 1 << 15) -> Findings:
 
 
 def harvest(findings: Findings) -> tuple[U64, I64, I64, bool]:
-    """Wanted masks, their witness pairs ``(n, WITNESSES, 2)``, how many of those are set, and
+    """Wanted masks, their witness pairs ``(n, most, 2)``, how many of those are set, and
     whether everything wanted was kept."""
     count = int(findings.state[0])
     keep = np.flatnonzero(findings.wanted[:count])
@@ -179,6 +179,18 @@ def known(mask: Any, recent: Any, used: Any) -> bool:
     return True
 
 
+@inlined
+def _add_witness(witnesses: Any, seen: Any, entry: int, one: int, two: int) -> None:
+    """One more pair, if there is room. A pair comes again wherever its rows are together again."""
+    count = seen[entry]
+    for k in range(count):
+        if witnesses[k, 0] == one and witnesses[k, 1] == two:
+            return
+    if count < witnesses.shape[0]:
+        witnesses[count, 0], witnesses[count, 1] = one, two
+        seen[entry] += 1
+
+
 @kernel
 def record(mask: Any, one: int, two: int, candidates: Any, full: Any, findings: Any) -> None:
     """Remember a mask that is not :func:`known`, with this pair as a witness."""
@@ -208,10 +220,8 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, findings: 
         copy_row(mask, findings.masks[entry])
         findings.wanted[entry] = wanted
         findings.seen[entry] = 0
-    if findings.wanted[entry] and findings.seen[entry] < findings.witnesses.shape[1]:
-        findings.witnesses[entry, findings.seen[entry], 0] = min(one, two)
-        findings.witnesses[entry, findings.seen[entry], 1] = max(one, two)
-        findings.seen[entry] += 1
+    if findings.wanted[entry]:
+        _add_witness(findings.witnesses[entry], findings.seen, entry, min(one, two), max(one, two))
     if not findings.wanted[entry] or findings.seen[entry] == findings.witnesses.shape[1]:
         at = np.int64(row_hash(mask) & np.uint64(_RECENT - 1))
         findings.used[at] = True

@@ -271,6 +271,15 @@ class Thresholds:
     recent_share: float = 0.25
     """Of a table's rows, up to which those that have come since a candidate held are looked up."""
 
+    near_keys: int = 1 << 13
+    """The most near keys, with repetitions, whose pairs of rows are listed."""
+
+    near_key_share: float = 1 / 32
+    """Of a table's rows, the most pairs, about, that may be likely to agree in a near key."""
+
+    near_key_pairs: int = 16
+    """Pairs that are listed of an agree-set: so many that deletes seldom take them all."""
+
     past_sets: int = 1 << 16
     """The most sets of which it is remembered up to which row they hold."""
 

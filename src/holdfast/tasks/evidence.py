@@ -23,6 +23,7 @@ from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates, Rows
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
+from holdfast.tasks import near_keys
 from holdfast.tasks.reads import note
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
@@ -81,6 +82,7 @@ class Search:
     high: int | None
     among: Among | None = None
     parts: int = 1  # that the rows are divided into; this is one of them
+    lists: str = ""  # how the path of a list of all wanted pairs begins, if there is to be one
 
     @property
     def work(self) -> int:
@@ -168,12 +170,17 @@ def search(item: Search) -> Iterator[TaskResult]:
     """All evidence against the candidates, in one part of the rows."""
     view = item.view
     rows = view.between(item.index, item.low, item.high, item.among)
-    findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
+    limits = thresholds.current
+    most = max(evidence.WITNESSES, limits.near_key_pairs if item.lists else 0)
+    findings = evidence.findings(view.shape.full.size, limits.mask_room, most)
     partial = np.zeros_like(item.candidates.rhs)
     trie = _trie(item.candidates.lhs, item.order, item.chosen)
     searches.search(rows, view.shape, trie, item.candidates, findings, partial)
     task_result = _task_result(findings, view.columns, item.every_rhs, partial)
     task_result.facts["rows"] = len(rows.ids)
+    if item.lists:
+        path = unique(item.lists, "listed")
+        task_result.facts["listed"] = near_keys.write(view.path, path, findings)
     yield task_result
 
 
@@ -404,8 +411,8 @@ def _task_result(
     keep = np.flatnonzero(bitsets.is_member(masks, best))
     arrays: dict[str, NDArray[Any]] = {
         "masks": masks[keep],
-        "witnesses": witnesses[keep],
-        "seen": seen[keep],
+        "witnesses": witnesses[keep, : evidence.WITNESSES],
+        "seen": np.minimum(seen[keep], evidence.WITNESSES),
     }
     if partial is not None:
         arrays["partial"] = partial

@@ -1,0 +1,115 @@
+"""Near keys: sets of columns that lack one column of a key, and all pairs of rows that agree there.
+
+When the last pair goes that a maximal non-key was shown with, what may be a key now was one with
+any further column *x* that the non-key lacks. So it contains a minimal key but for *x*: a near key.
+Few pairs of rows agree in one, and a search for keys brings them together anyway. They are listed
+once, with their agree-sets, and later say what such deletes leave, without a look at any row.
+
+A list is not changed. It tells of rows up to the number of the next segment then: pairs that have
+lost a row are passed over, and rows that have come since are looked up, as they are for what held
+once (:class:`holdfast.evidence.upkeep.Past`). That includes rows that were merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from holdfast.cover.evidence import Evidence
+from holdfast.evidence.upkeep import Past
+from holdfast.kernels import bitsets
+from holdfast.kernels.evidence import WITNESSES
+from holdfast.model import thresholds
+from holdfast.table.state import Table
+from holdfast.tasks import near_keys as tasks
+from holdfast.tasks.runner import Runner
+from holdfast.tasks.segments import are_dead
+
+U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class NearKeys:
+    """Sets of columns, and every agree-set that contains one, with the pairs of rows that have it:
+    all of them, unless there are ``more``. They are of segments before some number."""
+
+    sets: U64
+    before: int
+    masks: U64
+    counts: I64  # of pairs, by mask
+    pairs: I64  # (sum of counts, 2) row ids
+    more: Flags  # by mask
+
+    def without(self, root: str, table: Table, gone: U64) -> tuple[Evidence, Past]:
+        """What the rows of a table still show of what some masks have hidden that are gone; and
+        the sets against which, of the rows before then, there is no other evidence than this and
+        what is known besides."""
+        hidden = bitsets.any_superset(self.masks, gone)
+        masks, counts, more = self.masks[hidden], self.counts[hidden], self.more[hidden]
+        pairs = self.pairs[np.repeat(hidden, self.counts)]
+        living = _living(root, table, pairs).all(axis=1)
+        owner = np.repeat(np.arange(len(masks)), counts)[living]
+        pairs = pairs[living]
+        left = np.bincount(owner, minlength=len(masks))
+        place = np.arange(len(owner)) - np.repeat(np.cumsum(left) - left, left)
+        witnesses = np.full((len(masks), WITNESSES, 2), -1, np.int64)
+        few = place < WITNESSES
+        witnesses[owner[few], place[few]] = pairs[few]
+        shown = left > 0
+        evidence = Evidence(masks[shown], witnesses[shown])
+        # Of these some pairs may live that no list has.
+        unknown = masks[more & ~shown]
+        known = self.sets[~bitsets.any_superset(self.sets, unknown)]
+        return evidence, Past.of(known, np.full(len(known), self.before, np.int64))
+
+
+Stored = Callable[[], NearKeys]
+"""Near keys that are read only where they are needed."""
+
+
+def around(keys: U64, values: list[float], rows: int) -> U64:
+    """The near keys of what may be keys: each without any one of its columns, but for the one with
+    the most values, which a search starts from. Not those that too many pairs of rows are likely
+    to agree in."""
+    limits = thresholds.current
+    weights = np.log(np.maximum(values, 1.0))
+    flags = bitsets.to_flags(keys, len(weights))
+    can_go = flags.copy()
+    can_go[np.arange(len(keys)), np.where(flags, weights, -1.0).argmax(axis=1)] = False
+    key, column = (each[: limits.near_keys] for each in np.nonzero(can_go))
+    near = flags[key]
+    near[np.arange(len(near)), column] = False
+    few_pairs = near @ weights >= np.log(max(rows, 1) / (2 * limits.near_key_share))
+    return bitsets.distinct(bitsets.from_flags(near[few_pairs]))
+
+
+def merged(runner: Runner, root: str, files: tuple[str, ...], sets: U64, before: int) -> NearKeys:
+    """The pairs of the lists in some files that agree in one of some sets, all pairs with which
+    were met; no sets where the pairs have too many agree-sets."""
+    limits = thresholds.current
+    item = tasks.Merge(root, files, sets, limits.near_key_pairs, limits.mask_room)
+    [[result]] = runner.run([(tasks.merge, item)])
+    if not result.facts["complete"]:
+        nothing = np.empty(0, np.int64)
+        return NearKeys(
+            sets[:0], before, sets[:0], nothing, nothing.reshape(0, 2), nothing.astype(np.bool_)
+        )
+    arrays = result.arrays
+    return NearKeys(sets, before, arrays["masks"], arrays["count"], arrays["pairs"], arrays["more"])
+
+
+def _living(root: str, table: Table, ids: I64) -> Flags:
+    """Which rows are there; not those that were merged."""
+    living = np.zeros(ids.shape, np.bool_)
+    for segment in table.segments:
+        mine = ids >> 32 == segment.number
+        if mine.any():
+            living[mine] = ~are_dead(Path(root), segment, ids[mine] - segment.base)
+    return living

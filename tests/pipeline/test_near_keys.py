@@ -1,0 +1,134 @@
+"""Deletes of all pairs that non-keys are shown with: what was hidden below them is known from
+lists, without a look at the rows that stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.evidence.looks import Search
+from holdfast.families.known import Known
+from holdfast.model.comparisons import AGREEMENTS
+from holdfast.model.options import Options
+from tests.pipeline.tables import Shop, small_limits
+from tests.pipeline.test_skew import assert_exact, rows_of
+
+KEYS = Options(("keys",), evidence="witnessed")
+LISTED: dict[str, Any] = {
+    "part_from_rows": 0,
+    "few_combinations": 0,
+    "frequent_rows": 1 << 30,
+    "undivided_rows": 0,
+    "merged_segments": 100,
+}
+"""Near keys are listed whatever the rows, and nothing else takes the place of a search."""
+
+
+VALUES = (900, 700, 400, 60, 40, 20, 9, 4)
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many candidates each search through all rows was for."""
+    numbers: list[int] = []
+    calls = Search.calls
+
+    def counted(look: Search, scope: Any) -> Any:
+        numbers.append(len(look.candidates.lhs))
+        return calls(look, scope)
+
+    monkeypatch.setattr(Search, "calls", counted)
+    return numbers
+
+
+def some_rows(seed: int, rows: int) -> Any:
+    """Columns with many values and with few; hardly any two rows agree in three of them."""
+    random = np.random.default_rng(seed)
+    return np.stack([random.integers(0, most, rows) for most in VALUES], axis=1)
+
+
+def witnesses(shop: Shop, non_keys: int, seed: int) -> Any:
+    """The places in the first segment of rows that some maximal non-keys are shown with."""
+    known = Known.load(shop.store, shop.store.read(), "t")
+    evidence = known.evidence[AGREEMENTS].evidence
+    chosen = np.random.default_rng(seed).choice(len(evidence.masks), non_keys, replace=False)
+    ids = np.unique(evidence.witnesses[chosen])
+    places = ids[ids >> 32 == known.table.segments[0].number] & 0xFFFFFFFF
+    assert places.size
+    return places
+
+
+@pytest.mark.parametrize("kinds", [("keys",), ("keys", "fds")])
+@pytest.mark.parametrize("since", [0, 40])
+def test_nothing_is_searched(
+    tmp_path: Path, searched: list[int], kinds: tuple[str, ...], since: int
+) -> None:
+    """Batch after batch takes all pairs away that some non-keys were shown with."""
+    codes, later = some_rows(1, 1_000), some_rows(2, since)
+    living = np.ones(len(codes), np.bool_)
+    with small_limits(**LISTED):
+        shop = Shop(
+            tmp_path / "p", len(VALUES), rows_of(codes), Options(kinds, evidence="witnessed")
+        )
+        assert searched
+        if since:
+            shop.apply(inserts=rows_of(later))
+        before = shop.now.keys
+        for batch in range(3):
+            searched.clear()
+            gone = witnesses(shop, 3, batch)
+            living[gone] = False
+            shop.apply(deletes=rows_of(codes[gone]))
+            if kinds == ("keys",):
+                assert searched == []
+            assert_exact(shop, np.concatenate([codes[living], later]))
+        assert shop.now.keys != before
+        assert shop.verify().equal
+
+
+def test_pairs_that_no_list_has(tmp_path: Path, searched: list[int]) -> None:
+    """Where the listed pairs of an agree-set are gone and there may be more, rows are searched."""
+    codes = some_rows(1, 600)
+    codes[:80, :3] = np.repeat(np.arange(40) % 8, 2)[:, None] + 1_000  # agree in pairs, and more
+    with small_limits(**LISTED, near_key_pairs=1):
+        shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), KEYS)
+        living = np.ones(len(codes), np.bool_)
+        seen = 0
+        for batch in range(4):
+            searched.clear()
+            gone = witnesses(shop, 4, batch)
+            living[gone] = False
+            shop.apply(deletes=rows_of(codes[gone]))
+            seen += len(searched)
+            assert_exact(shop, codes[living])
+        assert seen
+
+
+@pytest.mark.parametrize("nulls", ["equal", "unequal"])
+def test_merged_rows_are_looked_up(tmp_path: Path, nulls: str) -> None:
+    """Ids in a list are those of the first profile: what was merged counts as new."""
+    codes = some_rows(3, 300)
+    limits = {**LISTED, "merged_segments": 2, "segment_rows": 80}
+    with small_limits(**limits):
+        options = Options(("keys", "fds"), evidence="witnessed", nulls=nulls)
+        shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), options)
+        for batch in range(6):
+            more = some_rows(10 + batch, 30)
+            at = np.random.default_rng(batch).choice(len(codes), 40, replace=False)
+            shop.apply(inserts=rows_of(more), deletes=rows_of(codes[at]))
+            codes = np.concatenate([np.delete(codes, at, axis=0), more])
+            assert_exact(shop, codes)
+
+
+def test_verifying_lists_nothing(tmp_path: Path) -> None:
+    """What is found anew is compared, and kept nowhere."""
+    with small_limits(**LISTED):
+        shop = Shop(tmp_path / "p", len(VALUES), rows_of(some_rows(4, 300)), KEYS)
+        before = sorted(path.name for path in (tmp_path / "p").rglob("*"))
+        assert shop.verify().equal
+        assert sorted(path.name for path in (tmp_path / "p").rglob("*")) == before
+        assert not [name for name in before if name.startswith("listed")]
+        assert [name for name in before if name.startswith("near")]
