@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.cli.commands import _parser
+from holdfast.cli.program import parser
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text("utf-8")
@@ -31,7 +31,7 @@ def commands(text: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_commands_exist(page: Path) -> None:
-    known = _parser().commands
+    known = parser().commands
     for name, *rest in commands(page.read_text("utf-8")):
         assert name in known
         options = {option for parameter in known[name].params for option in parameter.opts}

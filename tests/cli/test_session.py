@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import typer
 
-from holdfast.cli import app, commands, session, session_control, session_server
+from holdfast.cli import app, program, session, session_control, session_server
 from holdfast.model.errors import InputError, SetupError
 from tests.cli.conftest import Run
 
@@ -25,9 +25,9 @@ from tests.cli.conftest import Run
 SERVER = """
 import os, sys, time
 from pathlib import Path
-from holdfast.cli import commands, session_server
+from holdfast.cli import program, session_server
 
-real = commands.run
+real = program.run
 
 def run():
     what = sys.argv[1]
@@ -48,7 +48,7 @@ def run():
     else:
         real()
 
-commands.run = run
+program.run = run
 os.umask(int(sys.argv[2], 8))
 with session_server._only_one() as place, session_server._listening(place) as listener:
     print("ready", flush=True)
@@ -160,7 +160,7 @@ def test_what_asks_for_another_spark_is_not_handed_on(
         arguments += [why, "local[1]"][: 1 if "=" in why else 2]
     ran: list[Any] = []
     monkeypatch.setattr(session, "handed_on", ran.append)
-    monkeypatch.setattr(commands, "main", lambda: ran.append("here"))
+    monkeypatch.setattr(program, "main", lambda: ran.append("here"))
     monkeypatch.setattr(sys, "argv", ["holdfast", *arguments])
     session.main()
     assert ran == (["here"] if why else [arguments, "here"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from holdfast import families
-from holdfast.cli import commands
+from holdfast.cli import program
 from holdfast.families.base import Kind
 from holdfast.families.known import Known, Step
 from holdfast.families.parts import TablePart
@@ -96,6 +96,6 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
     """The kind, in the registry while a test runs."""
     kind = ConstantColumns()
     monkeypatch.setitem(families.REGISTRY, kind.name, kind)
-    commands._parser.cache_clear()  # it knows the kinds that there were
+    program.parser.cache_clear()  # it knows the kinds that there were
     yield kind
-    commands._parser.cache_clear()
+    program.parser.cache_clear()

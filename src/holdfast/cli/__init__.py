@@ -12,7 +12,7 @@ __all__ = ["app", "main"]
 def __getattr__(name: str) -> Any:
     """The commands are imported where a process runs them itself, and not to hand them on."""
     if name == "app":
-        from holdfast.cli.commands import app
+        from holdfast.cli.program import app
 
         return app
     raise AttributeError(f"module 'holdfast.cli' has no attribute {name!r}")

@@ -40,9 +40,9 @@ def main() -> None:
     code = handed_on(arguments) if _fits(arguments) else None
     if code is not None:
         sys.exit(code)
-    from holdfast.cli import commands
+    from holdfast.cli import program
 
-    commands.main()
+    program.main()
 
 
 def folder() -> Path:

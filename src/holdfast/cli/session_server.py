@@ -277,11 +277,11 @@ def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 def _command(arguments: Sequence[str]) -> int:
     """The exit code of a command in this process."""
-    from holdfast.cli import commands
+    from holdfast.cli import program
 
     sys.argv = ["holdfast", *arguments]
     try:
-        commands.run()
+        program.run()
     except SystemExit as exit_:
         return exit_.code if isinstance(exit_.code, int) else int(exit_.code is not None)
     return 0

@@ -1,0 +1,107 @@
+"""Rules that are expected to hold: declaring, listing and forgetting them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.command import flag
+from holdfast.cli.opening import Spark, committing
+from holdfast.cli.options import At, Directory
+from holdfast.cli.printing import Output, OutputFormat, Printing, print_json
+
+
+def expect(
+    directory: Directory,
+    rules: Annotated[
+        list[str] | None, typer.Argument(metavar="RULE", help="Such as 'orders: key(id)'.")
+    ] = None,
+    *,
+    file: Annotated[str | None, flag("--from", "A YAML file of rules.", "FILE")] = None,
+    severity: Annotated[
+        str, flag("--severity", "Whether one that breaks stops a load.", "error|warn")
+    ] = "error",
+    max_error: Annotated[
+        float, flag("--max-error", "The share that may violate it.", "SHARE")
+    ] = 0.0,
+    name: Annotated[str | None, flag("--name", "What the rule is called.", "NAME")] = None,
+    suggest: Annotated[
+        bool, flag("--suggest", "Offer the best rules that hold, one by one.")
+    ] = False,
+    yes: Annotated[bool, flag("--yes", "With --suggest: take them all.")] = False,
+    output: OutputFormat = Output.TEXT,
+    spark: Spark,
+    printing: Printing,
+) -> int:
+    """Expect rules to hold: check, apply and exit codes are then about them."""
+    from holdfast.cli import suggestions
+    from holdfast.report import forms, terminal
+
+    if suggest or yes:
+        given = bool(rules) or file is not None or name is not None
+        asks = output == Output.TEXT and sys.stdin.isatty() and sys.stderr.isatty()
+        offers = suggestions.offered(directory, given=given, suggest=suggest)
+        if not yes and not asks:
+            if output == Output.JSON:
+                print_json(forms.suggestions(offers))
+            else:
+                suggestions.printed(offers, quiet=printing.quiet)
+            return 0
+        chosen = offers if yes else suggestions.chosen(offers)
+        rules = [each.rule for each in chosen]
+        if not rules:
+            if output == Output.JSON:
+                print_json(forms.expected([]))
+            else:
+                suggestions.nothing(offers, quiet=printing.quiet)
+            return 0
+    with committing(directory), printing.progress() as progress:
+        changes = spark.open(directory, progress).expect(
+            *(rules or ()), severity=severity, max_error=max_error, name=name, file=file
+        )
+    printing.result(
+        output, lambda: forms.expected(changes), lambda page: terminal.expected(page, changes)
+    )
+    return 0
+
+
+def expectations(
+    directory: Directory,
+    *,
+    at: At = None,
+    output: OutputFormat = Output.TEXT,
+    printing: Printing,
+) -> int:
+    """List the expected rules, and whether each holds."""
+    from holdfast.api import Profile
+    from holdfast.report import forms, terminal
+
+    standings = Profile.open(directory).expectations(at)
+    printing.result(
+        output,
+        lambda: forms.expectations(standings),
+        lambda page: terminal.expectations(page, standings),
+    )
+    return 0
+
+
+def forget(
+    directory: Directory,
+    rule: Annotated[str, typer.Argument(metavar="RULE|NAME", help="Which one.")],
+    *,
+    output: OutputFormat = Output.TEXT,
+    printing: Printing,
+) -> int:
+    """Expect a rule no more."""
+    from holdfast.api import Profile
+    from holdfast.report import forms
+
+    gone = Profile.open(directory).forget(rule)
+    printing.result(
+        output,
+        lambda: forms.forgotten(gone),
+        lambda page: page.line(f"{gone.rule}: not expected any more"),
+    )
+    return 0

@@ -1,0 +1,177 @@
+"""Looking at what a profile knows: a version, one rule, what is compared, how versions differ."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast import families
+from holdfast.cli import arguments
+from holdfast.cli.command import flag
+from holdfast.cli.opening import Spark
+from holdfast.cli.options import At, Directory, OneTable
+from holdfast.cli.printing import Output, OutputFormat, Printing
+
+if TYPE_CHECKING:
+    from holdfast.model.constraints import AgreeSet
+
+
+def _part_argument() -> Any:
+    """What ``show`` can be asked for: the parts of the kinds that there are."""
+    names = arguments.part_names()
+
+    def expect(value: str | None) -> str | None:
+        if value is not None and value not in names:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(map(repr, names))}.")
+        return value
+
+    return typer.Argument(metavar="PART", help=f"Only these: {', '.join(names)}.", callback=expect)
+
+
+def show(
+    directory: Directory,
+    part: Annotated[str | None, _part_argument()] = None,
+    *,
+    table: OneTable = None,
+    at: At = None,
+    min_coverage: Annotated[
+        float | None,
+        flag("--min-coverage", "Also inclusions of this share of the values.", "SHARE"),
+    ] = None,
+    limit: Annotated[int | None, flag("--limit", "Show at most so many of each list.", "N")] = None,
+    output: OutputFormat = Output.TEXT,
+    printing: Printing,
+) -> int:
+    """Show what a profile knows: columns, keys and non-keys, dependencies, foreign keys, rules."""
+    from dataclasses import replace
+
+    from holdfast.api import Profile
+    from holdfast.model.commits import unknown_table
+    from holdfast.report import forms, terminal
+
+    arguments.expect_limit(limit, printing.everything)
+    opened = Profile.open(directory)
+    snapshot = opened.snapshot(at)
+    if table is not None:
+        if table not in snapshot.tables:
+            raise unknown_table(table, snapshot.tables)
+        snapshot = replace(snapshot, tables={table: snapshot.tables[table]})
+    if part == arguments.COLUMNS:
+        printing.result(
+            output,
+            lambda: forms.columns(snapshot, limit),
+            lambda page: terminal.columns(page, snapshot),
+            limit,
+        )
+        return 0
+    if part == arguments.AGREE_SETS:
+        # Where no table has them, the first one says why.
+        having = {*filter(opened.counts_pairs, snapshot.tables)} or {*snapshot.tables}
+        counted: dict[str, list[AgreeSet] | None] = {
+            name: opened.agree_sets(name, at=at) if name in having else None
+            for name in snapshot.tables
+        }
+        printing.result(
+            output,
+            lambda: forms.agree_sets(snapshot, counted, limit),
+            lambda page: terminal.agree_sets(page, counted),
+            limit,
+        )
+        return 0
+    for kind in families.REGISTRY.values():
+        if part in [each.name for each in kind.parts]:
+            snapshot.expect(kind)
+    if min_coverage is not None:
+        snapshot = snapshot.asked_with({"min_coverage": min_coverage})
+    parts = None if part is None else [part]
+    printing.profile(output, opened, directory, snapshot, parts, limit)
+    return 0
+
+
+def explain(
+    directory: Directory,
+    rule: Annotated[
+        str, typer.Argument(metavar="RULE", help="As it is printed: 'orders: key(a, b)'.")
+    ],
+    *,
+    limit: Annotated[
+        int | None, flag("--limit", "Show so many examples of what violates it.", "N")
+    ] = None,
+    mask: Annotated[bool, flag("--mask", "Show numbers in place of values.")] = False,
+    output: OutputFormat = Output.TEXT,
+    spark: Spark,
+    printing: Printing,
+) -> int:
+    """Tell of one rule whether it holds, since when, what violates it, and what is near it."""
+    from holdfast.model.explanation import EXAMPLES
+    from holdfast.report import terminal
+
+    arguments.expect_limit(limit, printing.everything)
+    with printing.progress() as progress:
+        opened = spark.open(directory, progress)
+        explanation = opened.explain(rule, EXAMPLES if limit is None else limit, mask)
+    printing.result(
+        output, explanation.to_dict, lambda page: terminal.explanation(page, explanation)
+    )
+    return 0
+
+
+def predicates(
+    directory: Directory,
+    *,
+    table: OneTable = None,
+    stored: Annotated[bool, flag("--stored", "Only what was chosen, without Spark.")] = False,
+    output: OutputFormat = Output.TEXT,
+    spark: Spark,
+    printing: Printing,
+) -> int:
+    """List what denial constraints compare, and what today's rows would choose."""
+    from holdfast.report import forms, terminal
+
+    with printing.progress() as progress:
+        by_table = spark.open(directory, progress).predicates(table, today=not stored)
+    printing.result(
+        output,
+        lambda: forms.predicates(by_table),
+        lambda page: terminal.predicates(page, by_table),
+    )
+    return 0
+
+
+def history(
+    directory: Directory,
+    *,
+    output: OutputFormat = Output.TEXT,
+    printing: Printing,
+) -> int:
+    """List the versions of a profile and what each changed."""
+    from holdfast.api import Profile
+    from holdfast.report import forms, terminal
+
+    entries = Profile.open(directory).history()
+    printing.result(
+        output, lambda: forms.history(entries), lambda page: terminal.history(page, entries)
+    )
+    return 0
+
+
+def diff(
+    directory: Directory,
+    a: Annotated[int, typer.Argument(metavar="A", help="The version to start from.")],
+    b: Annotated[int, typer.Argument(metavar="B", help="The version to end with.")],
+    *,
+    output: OutputFormat = Output.TEXT,
+    printing: Printing,
+) -> int:
+    """Show which keys and dependencies were gained and lost from version A to version B."""
+    from holdfast.api import Profile
+    from holdfast.report import forms, terminal
+
+    tables = Profile.open(directory).diff(a, b)
+    printing.result(
+        output,
+        lambda: forms.diff(a, b, tables),
+        lambda page: terminal.diff(page, a, b, tables),
+    )
+    return 0

@@ -1,0 +1,54 @@
+"""The Spark session that commands of a user share."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from holdfast.cli import arguments
+from holdfast.cli.command import flag
+from holdfast.cli.opening import Conf, Master
+from holdfast.cli.printing import Output, OutputFormat, Printing, print_json
+from holdfast.report.failures import FOUND
+
+
+class SessionAction(StrEnum):
+    """What can be done with the session that commands share."""
+
+    START = "start"
+    STOP = "stop"
+    STATUS = "status"
+
+
+def session(
+    action: Annotated[SessionAction, typer.Argument(metavar="start|stop|status", help="What.")],
+    *,
+    idle_minutes: Annotated[
+        float, flag("--idle-minutes", "Ends by itself after so long without commands.", "N")
+    ] = 30,
+    master: Master = None,
+    conf: Conf = None,
+    output: OutputFormat = Output.TEXT,
+    printing: Printing,
+) -> int:
+    """Keep a Spark running for later commands of this user, so that they need not start one."""
+    from holdfast.cli import session_control
+
+    if action == SessionAction.START:
+        settings = arguments.pairs(conf, "--conf")
+        with printing.progress() as progress:
+            if progress:
+                progress("session")
+            status = session_control.start(master, settings, idle_minutes)
+    elif action == SessionAction.STOP:
+        status = session_control.stop()
+    else:
+        status = session_control.status()
+    if output == Output.JSON:
+        print_json(status.to_dict())
+    else:
+        sys.stdout.write(f"{status}\n")
+    return 0 if status.running or action != SessionAction.STATUS else FOUND

@@ -1,0 +1,93 @@
+"""The profile that a command is about, the Spark session that it works in, and what it commits."""
+
+from __future__ import annotations
+
+import functools
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from holdfast.cli import arguments
+from holdfast.cli.command import flag
+from holdfast.model.errors import StoreError
+from holdfast.report.failures import interrupted
+
+if TYPE_CHECKING:
+    from holdfast.api import Profile
+    from holdfast.report.progress import Progress
+
+
+def _spark_flag(name: str, text: str, metavar: str) -> Any:
+    return flag(name, text, metavar, "Spark")
+
+
+Master = Annotated[str | None, _spark_flag("--master", "Spark's master.", "URL")]
+Conf = Annotated[
+    list[str] | None, _spark_flag("--conf", "A setting of the session. Repeatable.", "KEY=VALUE")
+]
+
+
+@dataclass(frozen=True)
+class Spark:
+    """The session that a command asks for, and into how many tasks it divides work there."""
+
+    master: Master = None
+    remote: Annotated[str | None, _spark_flag("--remote", "A Spark Connect server.", "URL")] = None
+    conf: Conf = None
+    parallelism: Annotated[
+        int | None, _spark_flag("--parallelism", "Into how many tasks work is divided.", "N")
+    ] = None
+
+    def __post_init__(self) -> None:
+        # What is wrong with the arguments is reported before anything is opened.
+        arguments.pairs(self.conf, "--conf")
+
+    def session(self, progress: Progress | None) -> Callable[[], Any]:
+        """What opens it, when it is needed."""
+        return functools.partial(self._session, progress)
+
+    def _session(self, progress: Progress | None) -> Any:
+        from holdfast.spark.session import open_session
+
+        if progress:
+            progress("session")
+        # Spark installs a handler that talks to the JVM in the middle of another call to it.
+        before = signal.getsignal(signal.SIGINT)
+        try:
+            return open_session(self.master, self.remote, arguments.pairs(self.conf, "--conf"))
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def open(self, directory: str, progress: Progress | None) -> Profile:
+        """A profile that works in the session."""
+        from holdfast.api import Profile
+
+        return Profile.open(
+            directory,
+            session=self.session(progress),
+            progress=progress,
+            parallelism=self.parallelism,
+        )
+
+
+@contextmanager
+def committing(directory: str) -> Iterator[None]:
+    """Tell an interrupted user truly whether a version was committed."""
+    before = _head(directory)
+    try:
+        yield
+    except BaseException as error:
+        if interrupted(error) and (after := _head(directory)) != before:
+            raise KeyboardInterrupt(f"interrupted, but version {after} is committed") from error
+        raise
+
+
+def _head(directory: str) -> int:
+    from holdfast.store import Store
+
+    try:
+        return Store.open(directory).head()
+    except StoreError:
+        return 0

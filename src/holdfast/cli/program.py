@@ -1,0 +1,106 @@
+"""The program ``holdfast``: its commands, and running one of them."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Annotated, Any
+
+import typer
+import typer.core
+
+from holdfast.cli.command import Command
+from holdfast.cli.commands import batches, expectations, looking, pages, profiles, session
+from holdfast.report.failures import hush
+
+# In the order of the help.
+COMMANDS = (
+    profiles.profile,
+    batches.apply,
+    batches.check,
+    expectations.expect,
+    expectations.expectations,
+    expectations.forget,
+    looking.show,
+    looking.explain,
+    looking.predicates,
+    profiles.add,
+    pages.export,
+    looking.history,
+    looking.diff,
+    pages.report,
+    pages.serve,
+    profiles.verify,
+    session.session,
+)
+
+
+class _PlainFlags:
+    """Help that shows no type for a flag: there is no value to give."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
+        for each in parameters:
+            if getattr(each, "is_flag", False):
+                each.metavar = ""
+        return parameters
+
+
+class _PlainCommand(_PlainFlags, typer.core.TyperCommand):
+    pass
+
+
+class _PlainGroup(_PlainFlags, typer.core.TyperGroup):
+    pass
+
+
+app = typer.Typer(
+    name="holdfast",
+    cls=_PlainGroup,
+    help="Finds the keys, foreign keys, functional and inclusion dependencies and denial "
+    "constraints that hold in tables, and keeps them current as rows arrive, change and go.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for function in COMMANDS:
+    app.command(cls=_PlainCommand)(Command(function))
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from holdfast import __version__
+
+        typer.echo(f"holdfast {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _holdfast(
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Print it."),
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line in this process."""
+    hush()
+    run()
+
+
+def run() -> None:
+    """Run the command that ``sys.argv`` has; ends with its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        # A terminal that lacks a character should not cost the results.
+        getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
+    parser()(prog_name="holdfast")
+
+
+@functools.cache
+def parser() -> Any:
+    """All commands with their options: read once, though a session runs many commands."""
+    return typer.main.get_command(app)
