@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from holdfast import families
 from holdfast.export.files import Exported
@@ -18,8 +18,13 @@ from holdfast.families.functional_dependencies.reading import Dependencies
 from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.families.keys.reading import keys_of
 from holdfast.families.ranking import TableRanking, pasts_in, ranked
-from holdfast.input.batch_files import CHANGES
-from holdfast.input.frames import InMemory, as_arrow, is_table
+from holdfast.input.given import (
+    batch_by_table,
+    checked_batch,
+    readable,
+    rules_with_settings,
+    tables_by_name,
+)
 from holdfast.input.sources import Source
 from holdfast.model import concealment, markup
 from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff, Verification
@@ -59,22 +64,23 @@ from holdfast.report.snapshot import (
     is_counted,
     snapshot,
 )
+from holdfast.report.versions import differences, entries
 from holdfast.store import Store, local_path
 
 # Spark and the kernels are imported where they are needed, so that looking at a profile is quick.
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
+    from holdfast.input.given import Batch, Readable, Rows
     from holdfast.input.row_input import RowInput
     from holdfast.report.serve import Server
     from holdfast.tasks.runner import Runner
 
-    Rows = DataFrame | Source | str | os.PathLike[str] | InMemory
     Session = SparkSession | Callable[[], SparkSession]
-    Batch = Mapping[str, Mapping[str, Any]]
 
 Progress = Callable[..., None]
+T = TypeVar("T")
 
 log = logging.getLogger("holdfast")
 
@@ -135,7 +141,7 @@ class Profile:
         options = families.completed(options or Options())
         key = None if options.keep_values else concealment.expected(concealment.given(secret))
         given = {
-            name: _expected(rows, f"table {name!r}") for name, rows in _by_name(tables).items()
+            name: readable(rows, f"table {name!r}") for name, rows in tables_by_name(tables).items()
         }
         with Store.creating(path) as store:
             profile = cls(store, session, progress, parallelism, secret)
@@ -257,7 +263,7 @@ class Profile:
         if retries < 0:
             raise InputError(f"retries cannot be negative, but is {retries}")
         folder = None if quarantine is None else _folder(quarantine)
-        batch = _batch(table, (inserts, deletes, updates, upserts), row_key, if_exists)
+        batch = batch_by_table(table, (inserts, deletes, updates, upserts), row_key, if_exists)
 
         def change() -> Changes | BatchChanges:
             changes = self._change(batch, batch_id, device=device, strict=strict, quarantine=folder)
@@ -309,7 +315,7 @@ class Profile:
         device: str | None = None,
     ) -> Changes | BatchChanges:
         """What :meth:`apply` would do, without doing it."""
-        batch = _batch(table, (inserts, deletes, updates, upserts), row_key, if_exists)
+        batch = batch_by_table(table, (inserts, deletes, updates, upserts), row_key, if_exists)
         changes = self._change(batch, batch_id, True, device)
         return changes.alone(table) if isinstance(table, str) else changes
 
@@ -318,8 +324,7 @@ class Profile:
         from holdfast import flow
 
         runner = self._running()
-        with _plain_interrupts():
-            return self._store.retried(lambda: flow.verify(runner, self._store, self._progress))
+        return self._read(lambda: flow.verify(runner, self._store, self._progress))
 
     def add_kinds(self, kinds: str | Sequence[str], **options: Any) -> None:
         """Look for further kinds of constraints in the rows that the profile holds, and keep them
@@ -363,21 +368,7 @@ class Profile:
         """
         from holdfast import flow
 
-        if file is not None:
-            from holdfast.input import rules_file
-
-            if rules or name is not None or severity != "error" or max_error:
-                raise InputError("a file of rules has their settings in it; give it alone")
-            entries = rules_file.read(file)
-            where, wanted = [each for each, _ in entries], [each for _, each in entries]
-        else:
-            if not rules:
-                raise InputError("give a rule, as in 'orders: key(id)', or a file of rules")
-            if name is not None and len(rules) > 1:
-                raise InputError("a name is that of one rule; give the others on their own")
-            where = []
-            texts = [each.rule if isinstance(each, Suggestion) else each for each in rules]
-            wanted = [Expectation(text, severity, max_error, name) for text in texts]
+        wanted, where = rules_with_settings(rules, severity, max_error, name, file)
         # What is wrong with a rule is reported before a session is started.
         flow.expected(self._store, wanted, where)
         runner = self._running()
@@ -413,8 +404,6 @@ class Profile:
         strict: bool = False,
         quarantine: str | None = None,
     ) -> BatchChanges:
-        from holdfast.input.row_input import Columns, expect_batch
-
         if device is not None:
             expect_device(device)
         version = self._store.read()
@@ -422,38 +411,25 @@ class Profile:
         secret = concealment.given(self._secret) if version.secret else None
         if version.secret:
             concealment.opened(version.secret, secret, self.path)
-        expected: dict[str, dict[str, DataFrame | Source | pa.Table]] = {}
-        settings: dict[str, dict[str, Any]] = {}
-        several = len(batch) > 1
-        for table, part in batch.items():
-            record = version.table(table)
-            key = part.get("row_key") or ()
-            key = (key,) if isinstance(key, str) else tuple(key)
-            settings[table] = {"row_key": key, "if_exists": part.get("if_exists", False)}
-            expected[table] = {
-                kind: _expected(part[kind], _label(kind, table, several), record.source)
-                for kind in CHANGES
-                if part.get(kind) is not None
-            }
-            expect_batch(
-                table, Columns.stored(record.columns), expected[table], key, batch_id,
-                version.options.insert_only, settings[table]["if_exists"],
-            )  # fmt: skip
+        checked = checked_batch(batch, version, batch_id)
         row_inputs: dict[str, dict[str, Any]] = {
             table: {
-                kind: self._row_input(
-                    rows, _label(kind, table, several), version.table(table).source
-                )
-                for kind, rows in part.items()
+                kind: self._row_input(rows.rows, rows.label, version.table(table).source)
+                for kind, rows in each.changes.items()
             }
-            for table, part in expected.items()
+            for table, each in checked.items()
         }
         runner = self._running()
         from holdfast import flow
 
         batches = {
-            table: flow.Batch(**row_inputs[table], **settings[table], batch_id=batch_id)
-            for table in batch
+            table: flow.Batch(
+                **row_inputs[table],
+                row_key=each.row_key,
+                if_exists=each.if_exists,
+                batch_id=batch_id,
+            )
+            for table, each in checked.items()
         }
 
         def run() -> BatchChanges:
@@ -462,8 +438,10 @@ class Profile:
                 secret,
             )  # fmt: skip
 
+        if dry_run:
+            return self._read(run)
         with _plain_interrupts():
-            return self._store.retried(run) if dry_run else run()
+            return run()
 
     # Asking
 
@@ -573,10 +551,7 @@ class Profile:
         if not today:
             return stored
         runner = self._running()
-        with _plain_interrupts():
-            return self._store.retried(
-                lambda: flow.predicates(runner, self._store, tables, self._progress)
-            )
+        return self._read(lambda: flow.predicates(runner, self._store, tables, self._progress))
 
     def _within(self, table: str, max_error: float, space: str = AGREEMENTS) -> pa.Table:
         """All minimal sets within a bound on the error, as a file would hold them."""
@@ -601,20 +576,16 @@ class Profile:
             left, right = parsed.lhs, parsed.rhs
         elif isinstance(parsed, DenialConstraint):
             self._store.read().table(parsed.table)
-            with _plain_interrupts():
-                return self._store.retried(
-                    lambda: flow.denial_error(self._running, self._store, parsed, self._progress)
-                )
+            return self._read(
+                lambda: flow.denial_error(self._running, self._store, parsed, self._progress)
+            )
         else:
             raise InputError(
                 f"{parsed}: errors are those of keys, functional dependencies and denial "
                 "constraints, as in 'orders: key(id)' and 'orders: zip -> city'"
             )
         self._store.read().table(parsed.table)
-        with _plain_interrupts():
-            return self._store.retried(
-                lambda: flow.error(self._running, self._store, parsed.table, left, right)
-            )
+        return self._read(lambda: flow.error(self._running, self._store, parsed.table, left, right))
 
     def violations(self, rule: str, limit: int = 10) -> list[tuple[Row, Row]]:
         """Pairs of rows that violate a rule, at most ``limit`` of them: rows that share a key, that
@@ -631,10 +602,9 @@ class Profile:
         from holdfast import flow
 
         runner = self._running()
-        with _plain_interrupts():
-            return self._store.retried(
-                lambda: flow.violations(runner, self._store, parsed, limit, self._progress)
-            )
+        return self._read(
+            lambda: flow.violations(runner, self._store, parsed, limit, self._progress)
+        )
 
     def explain(self, rule: str, limit: int = EXAMPLES, mask: bool = False) -> Explanation:
         """All that can be said of a rule, as in ``"orders: key(customer, day)"``: whether it holds
@@ -646,12 +616,9 @@ class Profile:
             raise InputError(f"limit cannot be negative, but is {limit}")
         from holdfast import flow
 
-        with _plain_interrupts():
-            return self._store.retried(
-                lambda: flow.explain(
-                    self._running, self._store, parsed, limit, self._progress, mask
-                )
-            )
+        return self._read(
+            lambda: flow.explain(self._running, self._store, parsed, limit, self._progress, mask)
+        )
 
     def agree_sets(
         self, table: str, since: int | None = None, at: int | None = None
@@ -711,10 +678,9 @@ class Profile:
         from holdfast import flow
 
         runner = self._running()
-        with _plain_interrupts():
-            return self._store.retried(
-                lambda: flow.missing_values(runner, self._store, *pair, limit, self._progress)
-            )
+        return self._read(
+            lambda: flow.missing_values(runner, self._store, *pair, limit, self._progress)
+        )
 
     def _inclusions(self, min_coverage: float | None = None) -> Inclusions:
         now = self.snapshot()
@@ -762,37 +728,11 @@ class Profile:
 
     def history(self) -> list[Entry]:
         """Every version, oldest first."""
-        entries = []
-        for each in self._store.summaries():
-            changes = each.changes
-            entries.append(
-                Entry(
-                    each.version,
-                    each.created,
-                    _stored_changes(changes) if changes else None,
-                    {name: table.rows for name, table in each.tables.items()},
-                    {name: _numbers(table.counts) for name, table in each.tables.items()},
-                    {name: table.duplicates for name, table in each.tables.items()},
-                    each.event,
-                )
-            )
-        return entries
+        return entries(self._store)
 
     def diff(self, one: int, two: int) -> dict[str, TableDiff]:
         """What was gained and lost between two versions, per table."""
-        before, after = self.snapshot(one), self.snapshot(two)
-        old, new = before.tables, after.tables
-        kinds = families.named(after.options["kinds"])
-        out = {}
-        for name in new:
-            if name in old:
-                diffs = {kind.field: kind.diff(before, after, name) for kind in kinds}
-                out[name] = TableDiff(
-                    (old[name].rows, new[name].rows),
-                    (old[name].duplicates, new[name].duplicates),
-                    {field: each for field, each in diffs.items() if each is not None},
-                )
-        return out
+        return differences(self.snapshot(one), self.snapshot(two))
 
     def document(
         self, *, limit: int | None = LIMIT, values: bool = True, version: int | None = None
@@ -892,6 +832,11 @@ class Profile:
             self._runner = SparkRunner(self._spark(), self._parallelism)
         return self._runner
 
+    def _read(self, work: Callable[[], T]) -> T:
+        """What work on a version's files says; again when they gave way to a newer one's."""
+        with _plain_interrupts():
+            return self._store.retried(work)
+
     def _spark(self) -> SparkSession:
         if self._session is None:
             if self._opener is None:
@@ -902,7 +847,7 @@ class Profile:
         return self._session
 
     def _row_input(
-        self, rows: DataFrame | Source | pa.Table, label: str, stored: SourceRecord | None = None
+        self, rows: Readable, label: str, stored: SourceRecord | None = None
     ) -> RowInput:
         if isinstance(rows, Source):
             from holdfast.spark.source import from_source
@@ -939,100 +884,6 @@ def _plain_interrupts() -> AbstractContextManager[None]:
     from holdfast.spark.jobs import plain_interrupts
 
     return plain_interrupts()
-
-
-def _expected(
-    rows: Rows, label: str, stored: SourceRecord | None = None
-) -> DataFrame | Source | pa.Table:
-    """Rows that can be read, as far as that is known without Spark."""
-    if isinstance(rows, str | os.PathLike):
-        rows = Source(os.fspath(rows))
-    if isinstance(rows, Source):
-        rows.expect(stored)
-    elif not hasattr(rows, "mapInArrow"):
-        if is_table(rows):
-            return as_arrow(rows, label)
-        kind = type(rows)
-        given = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
-        raise InputError(
-            f"{label}: expected a Spark DataFrame, a path, a Source, or a table of pandas, Polars "
-            f"or Arrow, not a {given}"
-        )
-    return rows
-
-
-def _by_name(tables: Mapping[str, Rows] | Source | str | os.PathLike[str]) -> dict[str, Rows]:
-    """Tables by their names; a file on its own is named after itself."""
-    if isinstance(tables, str | os.PathLike):
-        tables = Source(os.fspath(tables))
-    if isinstance(tables, Source):
-        return {tables.name: tables}
-    if not isinstance(tables, Mapping):
-        raise InputError(
-            f"expected the tables by name, as in {{'orders': rows}}, or one path or Source, "
-            f"not a {type(tables).__name__}"
-        )
-    if not tables:
-        raise InputError("give at least one table to profile")
-    names: list[Any] = list(tables)
-    for name in names:
-        if not isinstance(name, str) or not name:
-            raise InputError(f"a table needs a name, and {name!r} is none")
-    return dict(tables)
-
-
-def _batch(
-    table: str | Batch,
-    rows: tuple[Rows | None, ...],
-    row_key: Sequence[str] | None,
-    if_exists: bool,
-) -> Batch:
-    """What happens to each table; a single one has it beside its name."""
-    beside = dict(zip(CHANGES, rows, strict=True))
-    if isinstance(table, str):
-        return {table: {**beside, "row_key": row_key, "if_exists": if_exists}}
-    if not table or not isinstance(table, Mapping):
-        raise InputError(
-            "expected the name of a table, or what happens to each of several, as in "
-            f"{{'orders': {{'inserts': rows}}}}, not {table!r}"
-        )
-    if row_key is not None or any(each is not None for each in rows):
-        raise InputError("a batch of several tables has its rows and row keys with each table")
-    known = (*CHANGES, "row_key", "if_exists")
-    for name, part in table.items():
-        if not isinstance(part, Mapping):
-            raise InputError(
-                f"table {name!r}: expected what happens to it, as in {{'inserts': rows}}, not a "
-                f"{type(part).__name__}"
-            )
-        for key in part:
-            if key not in known:
-                raise InputError(f"table {name!r}: unknown {key!r}; there are {', '.join(known)}")
-    if not if_exists:
-        return table
-    if not any(part.get("deletes") is not None for part in table.values()):
-        raise InputError("--if-exists is about deletes, and the batch has none; leave it out")
-    return {
-        name: {**part, "if_exists": True} if part.get("deletes") is not None else part
-        for name, part in table.items()
-    }
-
-
-def _label(kind: str, table: str, several: bool) -> str:
-    """What messages call rows that have no file."""
-    return f"the {kind} of {table!r}" if several else f"the {kind}"
-
-
-def _stored_changes(form: dict[str, Any]) -> Changes | BatchChanges:
-    """What a batch did: to one table, or to several."""
-    changes = BatchChanges.from_stored(form, families.makers())
-    return changes if len(changes.tables) > 1 else next(iter(changes.tables.values()))
-
-
-def _numbers(counts: Mapping[str, int]) -> dict[str, int]:
-    """How many constraints a table has of each kind, by their JSON names."""
-    known = families.REGISTRY.items()
-    return {kind.field: counts[name] for name, kind in known if name in counts}
 
 
 def _silent(_stage: str, **_facts: Any) -> None:

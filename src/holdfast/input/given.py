@@ -1,0 +1,176 @@
+"""Rows and rules as callers of Profile give them.
+
+What can be checked without Spark is checked here: a session takes its seconds to start.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from holdfast.input.batch_files import CHANGES
+from holdfast.input.frames import InMemory, as_arrow, is_table
+from holdfast.input.sources import Source
+from holdfast.model.commits import Commit, SourceRecord
+from holdfast.model.errors import InputError
+from holdfast.model.expectations import Expectation, Suggestion
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    Rows = DataFrame | Source | str | os.PathLike[str] | InMemory
+    Readable: TypeAlias = DataFrame | Source | pa.Table
+    Batch = Mapping[str, Mapping[str, Any]]
+
+
+def tables_by_name(tables: Mapping[str, Rows] | Source | str | os.PathLike[str]) -> dict[str, Rows]:
+    """Tables by their names; a file on its own is named after itself."""
+    if isinstance(tables, str | os.PathLike):
+        tables = Source(os.fspath(tables))
+    if isinstance(tables, Source):
+        return {tables.name: tables}
+    if not isinstance(tables, Mapping):
+        raise InputError(
+            f"expected the tables by name, as in {{'orders': rows}}, or one path or Source, "
+            f"not a {type(tables).__name__}"
+        )
+    if not tables:
+        raise InputError("give at least one table to profile")
+    names: list[Any] = list(tables)
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise InputError(f"a table needs a name, and {name!r} is none")
+    return dict(tables)
+
+
+def readable(rows: Rows, label: str, stored: SourceRecord | None = None) -> Readable:
+    """Rows that can be read, as far as that is known without Spark."""
+    if isinstance(rows, str | os.PathLike):
+        rows = Source(os.fspath(rows))
+    if isinstance(rows, Source):
+        rows.expect(stored)
+    elif not hasattr(rows, "mapInArrow"):
+        if is_table(rows):
+            return as_arrow(rows, label)
+        kind = type(rows)
+        given = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+        raise InputError(
+            f"{label}: expected a Spark DataFrame, a path, a Source, or a table of pandas, Polars "
+            f"or Arrow, not a {given}"
+        )
+    return rows
+
+
+def batch_by_table(
+    table: str | Batch,
+    rows: tuple[Rows | None, ...],
+    row_key: Sequence[str] | None,
+    if_exists: bool,
+) -> Batch:
+    """What happens to each table; a single one has it beside its name."""
+    beside = dict(zip(CHANGES, rows, strict=True))
+    if isinstance(table, str):
+        return {table: {**beside, "row_key": row_key, "if_exists": if_exists}}
+    if not table or not isinstance(table, Mapping):
+        raise InputError(
+            "expected the name of a table, or what happens to each of several, as in "
+            f"{{'orders': {{'inserts': rows}}}}, not {table!r}"
+        )
+    if row_key is not None or any(each is not None for each in rows):
+        raise InputError("a batch of several tables has its rows and row keys with each table")
+    known = (*CHANGES, "row_key", "if_exists")
+    for name, part in table.items():
+        if not isinstance(part, Mapping):
+            raise InputError(
+                f"table {name!r}: expected what happens to it, as in {{'inserts': rows}}, not a "
+                f"{type(part).__name__}"
+            )
+        for key in part:
+            if key not in known:
+                raise InputError(f"table {name!r}: unknown {key!r}; there are {', '.join(known)}")
+    if not if_exists:
+        return table
+    if not any(part.get("deletes") is not None for part in table.values()):
+        raise InputError("--if-exists is about deletes, and the batch has none; leave it out")
+    return {
+        name: {**part, "if_exists": True} if part.get("deletes") is not None else part
+        for name, part in table.items()
+    }
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Rows that can be read, and what messages call them where they have no file."""
+
+    rows: Readable
+    label: str
+
+
+@dataclass(frozen=True)
+class TableBatch:
+    """What happens to a table: rows by what is done with them."""
+
+    changes: dict[str, Labelled]
+    row_key: tuple[str, ...]
+    if_exists: bool
+
+
+def checked_batch(batch: Batch, version: Commit, batch_id: str | None) -> dict[str, TableBatch]:
+    """A batch that can be applied to a version, as far as that is known without Spark."""
+    from holdfast.input.row_input import Columns, expect_batch
+
+    checked = {}
+    for table, part in batch.items():
+        record = version.table(table)
+        key = part.get("row_key") or ()
+        each = TableBatch(
+            {
+                kind: _labelled(part[kind], kind, table if len(batch) > 1 else None, record.source)
+                for kind in CHANGES
+                if part.get(kind) is not None
+            },
+            (key,) if isinstance(key, str) else tuple(key),
+            part.get("if_exists", False),
+        )
+        expect_batch(
+            table,
+            Columns.stored(record.columns),
+            each.changes,
+            each.row_key,
+            batch_id,
+            version.options.insert_only,
+            each.if_exists,
+        )
+        checked[table] = each
+    return checked
+
+
+def _labelled(rows: Rows, kind: str, table: str | None, stored: SourceRecord | None) -> Labelled:
+    label = f"the {kind}" if table is None else f"the {kind} of {table!r}"
+    return Labelled(readable(rows, label, stored), label)
+
+
+def rules_with_settings(
+    rules: Sequence[str | Suggestion],
+    severity: str,
+    max_error: float,
+    name: str | None,
+    file: str | os.PathLike[str] | None,
+) -> tuple[list[Expectation], list[str]]:
+    """The expectations that are declared, and where in the ``file`` each is, if they are in one."""
+    if file is not None:
+        from holdfast.input import rules_file
+
+        if rules or name is not None or severity != "error" or max_error:
+            raise InputError("a file of rules has their settings in it; give it alone")
+        entries = rules_file.read(file)
+        return [each for _, each in entries], [where for where, _ in entries]
+    if not rules:
+        raise InputError("give a rule, as in 'orders: key(id)', or a file of rules")
+    if name is not None and len(rules) > 1:
+        raise InputError("a name is that of one rule; give the others on their own")
+    texts = [each.rule if isinstance(each, Suggestion) else each for each in rules]
+    return [Expectation(text, severity, max_error, name) for text in texts], []

@@ -1,0 +1,55 @@
+"""What each version of a profile changed, and how two of them differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from holdfast import families
+from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff
+from holdfast.report.snapshot import Snapshot
+from holdfast.store import Store
+
+
+def entries(store: Store) -> list[Entry]:
+    """Every version, oldest first."""
+    return [
+        Entry(
+            each.version,
+            each.created,
+            _stored_changes(each.changes) if each.changes else None,
+            {name: table.rows for name, table in each.tables.items()},
+            {name: _numbers(table.counts) for name, table in each.tables.items()},
+            {name: table.duplicates for name, table in each.tables.items()},
+            each.event,
+        )
+        for each in store.summaries()
+    ]
+
+
+def differences(before: Snapshot, after: Snapshot) -> dict[str, TableDiff]:
+    """What was gained and lost between two versions, per table that both have."""
+    old, new = before.tables, after.tables
+    kinds = families.named(after.options["kinds"])
+    by_table = {}
+    for name in new:
+        if name in old:
+            diffs = {kind.field: kind.diff(before, after, name) for kind in kinds}
+            by_table[name] = TableDiff(
+                (old[name].rows, new[name].rows),
+                (old[name].duplicates, new[name].duplicates),
+                {field: each for field, each in diffs.items() if each is not None},
+            )
+    return by_table
+
+
+def _stored_changes(form: dict[str, Any]) -> Changes | BatchChanges:
+    """What a batch did: to one table, or to several."""
+    changes = BatchChanges.from_stored(form, families.makers())
+    return changes if len(changes.tables) > 1 else next(iter(changes.tables.values()))
+
+
+def _numbers(counts: Mapping[str, int]) -> dict[str, int]:
+    """How many constraints a table has of each kind, by their JSON names."""
+    known = families.REGISTRY.items()
+    return {kind.field: counts[name] for name, kind in known if name in counts}
