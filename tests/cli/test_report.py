@@ -33,6 +33,7 @@ from holdfast.model.limits import Limits
 from holdfast.report import forms, terminal
 from holdfast.report.progress import Progress, describe
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
+from holdfast.screen.page import Page
 
 OPTIONS = {"kinds": ["keys"], "nulls": "equal", "max_columns": None}
 
@@ -120,7 +121,7 @@ def test_everything_fits_the_screen(screen: Screen) -> None:
         segments=1,
         indexes=(Index((columns[0],), 3, 1.0), Index((columns[1], columns[2]), 3, 1.0)),
     )
-    page = terminal.Page(screen)
+    page = Page(screen)
     for verbose in (False, True):
         terminal.show(page, "p", snapshot(wide), verbose=verbose, sizes={"log": 10})
     broken = Broken(Key("t", tuple(columns[5:30])), pair)
@@ -139,7 +140,7 @@ def test_history_tells_keys_of_distinct_rows_apart(screen: Screen) -> None:
     rows, repeated = {"a": 3, "b": 4}, {"a": 0, "b": 1}
     counts = {"a": {"keys": 2}, "b": {"keys": 1}}
     entry = Entry(1, "2026-11-15T08:52:11", None, rows, counts, repeated)
-    terminal.history(terminal.Page(screen), [entry])
+    terminal.history(Page(screen), [entry])
     told = screen.getvalue()
     assert "0 (1)\n" in told
     assert "0 (2)" not in told
@@ -147,7 +148,7 @@ def test_history_tells_keys_of_distinct_rows_apart(screen: Screen) -> None:
 
 
 def test_agree_sets_and_approximate_keys(screen: Screen) -> None:
-    page = terminal.Page(screen)
+    page = Page(screen)
     terminal.agree_sets(page, {"a": [AgreeSet(("x",), 2)], "wide": None})
     near = table(columns=["x", "y"], approximate_keys=(Key("t", ("x",), 0.25),))
     terminal.show(page, "p", snapshot(near))
@@ -160,7 +161,7 @@ def test_agree_sets_and_approximate_keys(screen: Screen) -> None:
 def test_the_keys_columns_come_first_and_the_rest_is_counted(screen: Screen) -> None:
     columns = [f"column{c:02}" for c in range(20)]
     broken = Broken(Key("t", ("column18", "column19")), (row(columns, 1), row(columns, 1)))
-    terminal.changes(terminal.Page(screen), changes(kinds=keys(broken=(broken,))))
+    terminal.changes(Page(screen), changes(kinds=keys(broken=(broken,))))
     lines = screen.getvalue().splitlines()
     header = next(line.split() for line in lines if line.split()[0] == "column18")
     assert header[:3] == ["column18", "column19", "column00"]
@@ -170,9 +171,7 @@ def test_the_keys_columns_come_first_and_the_rest_is_counted(screen: Screen) -> 
 def test_a_pipe_gets_one_line_per_key() -> None:
     columns = [f"a_rather_long_name_{c}" for c in range(40)]
     stream = io.StringIO()
-    terminal.show(
-        terminal.Page(stream), "p", snapshot(table(columns, keys=(Key("t", tuple(columns)),)))
-    )
+    terminal.show(Page(stream), "p", snapshot(table(columns, keys=(Key("t", tuple(columns)),))))
     assert "    " + ", ".join(columns) in stream.getvalue().splitlines()
 
 
@@ -180,12 +179,12 @@ def test_the_shortest_first_and_how_many_more(screen: Screen) -> None:
     columns = [f"c{i}" for i in range(30)]
     keys = [Key("t", (columns[i], columns[i + 1])) for i in range(25)]
     many = table(columns, keys=(*keys, Key("t", ("c29",))))
-    terminal.show(terminal.Page(screen), "p", snapshot(many), ["keys"])
+    terminal.show(Page(screen), "p", snapshot(many), ["keys"])
     lines = screen.getvalue().splitlines()
     at = lines.index("  26 keys")
     assert lines[at + 1 : at + 3] == ["    c29", "    c0, c1"]
     assert lines[-1] == "    … and 6 more (--all shows them)"
-    terminal.show(terminal.Page(screen, everything=True), "p", snapshot(many), ["keys"])
+    terminal.show(Page(screen, everything=True), "p", snapshot(many), ["keys"])
     assert screen.getvalue().splitlines()[-1] == "    c24, c25"
     assert len(forms.show(snapshot(many))["tables"]["t"]["keys"]) == 26
 
@@ -195,7 +194,7 @@ def test_values_cannot_take_over_the_screen(screen: Screen) -> None:
     pair = ({"a\x1b[2J": "x\r\n\u202e", "b": None}, {"a\x1b[2J": "x\r\n\u202e", "b": "null"})
     strange = table(columns, name="t\x07", non_keys=(NonKey("t", ("a\x1b[2J",), pair),))
     for verbose in (False, True):
-        terminal.show(terminal.Page(screen), "p", snapshot(strange), verbose=verbose)
+        terminal.show(Page(screen), "p", snapshot(strange), verbose=verbose)
     shown = screen.getvalue()
     assert all(line.isprintable() for line in shown.split("\n"))
     assert "x\\r\\n\\u202e" in shown
@@ -203,7 +202,7 @@ def test_values_cannot_take_over_the_screen(screen: Screen) -> None:
 
 
 def test_a_table_of_one_row_has_the_empty_key(screen: Screen) -> None:
-    terminal.show(terminal.Page(screen), "p", snapshot(table(["a"], rows=1, keys=(Key("t", ()),))))
+    terminal.show(Page(screen), "p", snapshot(table(["a"], rows=1, keys=(Key("t", ()),))))
     assert "    {}\n" in screen.getvalue()
 
 
@@ -283,19 +282,19 @@ def test_what_breaks_a_key(facts: dict[str, Any], breaks: bool) -> None:
 
 def test_shorter_keys_are_not_broken(screen: Screen) -> None:
     happened = keys(superseded=(SHORTER,), gained=(Key("t", ("a",)),))
-    terminal.changes(terminal.Page(screen), changes(deleted=1, kinds=happened))
+    terminal.changes(Page(screen), changes(deleted=1, kinds=happened))
     assert "a, b → a" in screen.getvalue()
     assert "broken" not in screen.getvalue()
 
 
 def test_duplicates_that_went_away(screen: Screen) -> None:
-    terminal.changes(terminal.Page(screen), changes(deleted=1, duplicates_before=2))
+    terminal.changes(Page(screen), changes(deleted=1, duplicates_before=2))
     assert "no row repeats another one any more (2 did)" in screen.getvalue()
 
 
 def test_witnesses_without_raw_rows(screen: Screen) -> None:
     bare = table(["a", "b"], non_keys=(NonKey("t", ("a",), ({"row": 1}, {"row": 4294967297})),))
-    terminal.show(terminal.Page(screen), "p", snapshot(bare))
+    terminal.show(Page(screen), "p", snapshot(bare))
     assert '{"row": 1}' in screen.getvalue()
 
 
@@ -350,7 +349,7 @@ def test_a_depth_that_a_time_budget_ended_at_is_said(screen: Screen) -> None:
         limits=Limits(3, 1),
     )
     options = {"kinds": ["keys", "fds"], "time_budget": 30.0, "max_columns": 3}
-    terminal.show(terminal.Page(screen), "p", snapshot(deep, **options))
+    terminal.show(Page(screen), "p", snapshot(deep, **options))
     told = " ".join(screen.getvalue().split())
     assert "(searched up to 3 columns: there may be more)" in told
     assert "(searched up to 1 column: the time budget of 30 s ended there)" in told

@@ -21,6 +21,7 @@ from holdfast.model.constraints import (
 )
 from holdfast.report import terminal
 from holdfast.report.snapshot import Snapshot
+from holdfast.screen.page import Page
 from tests.cli.conftest import Run, write
 from tests.cli.test_report import OPTIONS, Screen, changes, row, snapshot, table
 from tests.shared import overlaps
@@ -52,7 +53,7 @@ def test_the_names_of_non_keys_are_shown_whole(screen: Screen, width: int, value
     columns = [f"some_column_{c}" for c in range(width)]
     pair = (row(columns, value), row(columns, value))
     wide = table(columns, non_keys=(NonKey("t", tuple(columns), pair),))
-    terminal.show(terminal.Page(screen), "p", snapshot(wide), ["non-keys"])
+    terminal.show(Page(screen), "p", snapshot(wide), ["non-keys"])
     shown = screen.getvalue()
     # No name is broken in two, whatever stands beside or below it.
     words = set(re.findall(r"[\w…]+", shown))
@@ -64,7 +65,7 @@ def test_the_names_of_non_keys_are_shown_whole(screen: Screen, width: int, value
 def test_a_wrapped_set_is_not_taken_for_two(screen: Screen) -> None:
     columns = [f"some_column_{c}" for c in range(10)]
     two = table(columns, keys=(Key("t", tuple(columns[:9])), Key("t", tuple(columns[1:]))))
-    terminal.show(terminal.Page(screen), "p", snapshot(two), ["keys"])
+    terminal.show(Page(screen), "p", snapshot(two), ["keys"])
     lines = screen.getvalue().splitlines()
     starts = [line for line in lines if line.startswith("    some")]
     assert len(starts) == 2
@@ -76,7 +77,7 @@ def test_blank_lines_stand_between_tables(screen: Screen) -> None:
     one = table(["a"], keys=(Key("t", ("a",)),))
     two = table(["b"], name="u", keys=(Key("u", ("b",)),))
     shown = Snapshot(1, "2026-11-15T08:52:11", OPTIONS, {"t": one, "u": two})
-    terminal.show(terminal.Page(screen), "p", shown, ["keys"])
+    terminal.show(Page(screen), "p", shown, ["keys"])
     assert "\n\nt: 3 rows" in screen.getvalue()
     assert "    a\n\nu: 3 rows" in screen.getvalue()
 
@@ -106,12 +107,12 @@ def dependent(**facts: Any) -> Snapshot:
 
 @pytest.mark.parametrize("parts", [["fds"], ["keys", "fds", "inds", "foreign-keys"]])
 def test_what_a_key_implies_is_counted(screen: Screen, parts: list[str]) -> None:
-    terminal.show(terminal.Page(screen), "p", dependent(), parts)
+    terminal.show(Page(screen), "p", dependent(), parts)
     told = screen.getvalue()
     assert "  3 functional dependencies, 2 with a key on the left (--all shows them)\n" in told
     assert "    city -> land\n" in told
     assert "id ->" not in told
-    terminal.show(terminal.Page(screen, everything=True), "p", dependent(), parts)
+    terminal.show(Page(screen, everything=True), "p", dependent(), parts)
     told = screen.getvalue().removeprefix(told)
     assert "  3 functional dependencies, 2 with a key on the left\n    id -> city\n" in told
 
@@ -122,7 +123,7 @@ def test_what_an_approximate_key_implies_is_counted(screen: Screen) -> None:
         FunctionalDependency("t", ("land",), "id", 0.2),
     )
     shown = dependent(found=near, approximate_keys=(Key("t", ("city",), 0.1),))
-    terminal.show(terminal.Page(screen), "p", shown, ["fds"])
+    terminal.show(Page(screen), "p", shown, ["fds"])
     told = screen.getvalue()
     assert "5 functional dependencies, 3 with a key on the left" in told
     assert "city -> land\n" in told
@@ -137,7 +138,7 @@ def test_history_tells_each_table(screen: Screen) -> None:
     first = Entry(1, "2026-11-15T08:52:11", None, rows, counts, repeated)
     batch = changes(table="customers", inserted=21, rows=172, batch_id="tuesday")
     then = Entry(2, "2026-11-16T08:52:11", batch, rows, counts, {})
-    terminal.history(terminal.Page(screen), [first, then])
+    terminal.history(Page(screen), [first, then])
     lines = screen.getvalue().splitlines()
     words = [line.split() for line in lines]
     (one,) = [line for line in words if "customers" in line and line[0] == "1"]
@@ -155,7 +156,7 @@ def test_history_on_a_narrow_screen_breaks_no_word(screen: Screen) -> None:
     first = Entry(1, "2026-11-15T08:52:11", None, rows, counts, dict.fromkeys(rows, 0))
     batch = changes(table="customers", inserted=21, rows=172, batch_id="tuesday")
     then = Entry(2, "2026-11-16T08:52:11", batch, rows, counts, {})
-    terminal.history(terminal.Page(screen), [first, then])
+    terminal.history(Page(screen), [first, then])
     text = screen.getvalue()
     lines = [line.split() for line in text.splitlines()]
     assert max(map(len, text.splitlines())) <= 60
@@ -214,6 +215,6 @@ def test_partial_foreign_keys_have_their_coverage(screen: Screen) -> None:
     assert [each.to_dict()["coverage"] for each in partial.foreign_keys()] == [0.9999]
     tables = {"orders": table(["customer_id"])}
     shown = Snapshot(1, "2026-11-15T08:52:11", OPTIONS, tables, {"inds": partial})
-    terminal.show(terminal.Page(screen), "p", shown, ["foreign-keys"])
+    terminal.show(Page(screen), "p", shown, ["foreign-keys"])
     told = screen.getvalue()
     assert "orders(customer_id) in customers(id)  (99.99% of the values)\n" in told

@@ -31,6 +31,7 @@ from holdfast.model.progress import no_progress
 from holdfast.model.ranking import Ranked
 from holdfast.report import terminal
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.screen.page import Page
 from holdfast.store import Store
 from holdfast.tasks.runner import InProcess
 from tests.pipeline.tables import Shop
@@ -269,7 +270,7 @@ def test_coverage_is_estimated_where_pairs_are_not_counted(tmp_path: Path) -> No
     assert label in first[0].to_dict()["reasons"][-1]
     assert label in json.dumps(profile.document())
     page, now = io.StringIO(), profile.snapshot()
-    terminal.overview(terminal.Page(page), "p", now, profile.ranking_of(now))
+    terminal.overview(Page(page), "p", now, profile.ranking_of(now))
     line = "how near rows come to breaking them is estimated from 20,000 sampled pairs"
     assert line in page.getvalue()
     exactly = Profile(counted.store).rank("t")["denial_constraints"]

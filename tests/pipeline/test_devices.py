@@ -22,6 +22,7 @@ from holdfast.model.errors import InputError
 from holdfast.model.options import Options
 from holdfast.report import forms, terminal
 from holdfast.report.snapshot import snapshot
+from holdfast.screen.page import Page
 from holdfast.tasks import devices as device_tasks
 from holdfast.tasks.runner import InProcess
 from tests.card import NAME, Card, stand_in
@@ -45,7 +46,7 @@ def choice(shop: Shop) -> Any:
 
 def shown(shop: Shop) -> str:
     out = io.StringIO()
-    terminal.show(terminal.Page(out), "p", snapshot(shop.store), ["fds"], verbose=True)
+    terminal.show(Page(out), "p", snapshot(shop.store), ["fds"], verbose=True)
     return out.getvalue()
 
 

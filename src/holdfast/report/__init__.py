@@ -2,7 +2,8 @@
 
 snapshot.py   what a version says, read from its files
 forms.py      what ``--format json`` prints; docs/json.md describes it
-terminal.py   what the terminal shows, kind by kind
+versions.py   what each version changed, and how two of them differ
+terminal/     what the terminal shows: a version, one rule, a batch, expectations, the history
 document.py   what the report page shows, as one JSON document; lives.py: when constraints held
 page/         the report page: one HTML file over that document
 serve.py      the same page from a small web server

@@ -1,0 +1,114 @@
+"""What a batch did, or would do, table by table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from holdfast import families
+from holdfast.model.changes import BatchChanges, Changes
+from holdfast.model.expectations import Quarantine
+from holdfast.report.terminal.expectation import expectation_changes
+from holdfast.report.terminal.kinds import kind_changes
+from holdfast.report.terminal.repeated import hold_again, none_repeats, repeating, show_repeated
+from holdfast.screen.page import Page
+from holdfast.screen.text import count, plain
+
+
+def changes(
+    page: Page, outcome: Changes | BatchChanges, *, check: bool = False, verbose: bool = False
+) -> None:
+    """What a batch did, or with ``check`` would do, table by table."""
+    tables = outcome.by_table
+    if outcome.applied_before:
+        batch, names = plain(outcome.batch_id or ""), plain(", ".join(tables))
+        page.line(
+            f"{names}: batch {batch!r} was applied before, as version {outcome.version}; "
+            "nothing to do"
+        )
+        return
+    for place, each in enumerate(tables.values()):
+        if place:
+            page.line()
+        _table_changes(page, each, check=check, verbose=verbose)
+    if verbose and outcome.seconds:
+        times = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in outcome.seconds.items())
+        page.line(f"times: {times}", "dim", 2)
+
+
+def _table_changes(page: Page, outcome: Changes, *, check: bool, verbose: bool) -> None:
+    check = check or outcome.refused
+    what = f"checked against version {outcome.version}" if check else f"version {outcome.version}"
+    rows = count(outcome.rows, "row")
+    after = f"{rows} then" if check else f"{rows} now"
+    page.line(f"{plain(outcome.table)}, {what}: {batch_text(outcome)}; {after}", "bold")
+    if outcome.quarantined is not None:
+        _quarantined(page, outcome.quarantined)
+    if outcome.refused:
+        page.line("Nothing was applied: it would break what it should not.", "red", 2)
+    if outcome.expectations is not None:
+        expectation_changes(page, outcome.expectations, check=check)
+        if not verbose:
+            _briefly(page, outcome, check=check)
+            return
+    _duplicates_changed(page, outcome, check)
+    for kind in families.named_in(outcome.kinds):
+        kind_changes(page, kind, outcome.kinds[kind.field], check=check, verbose=verbose)
+    if not outcome.duplicates and not any(each.any for each in outcome.kinds.values()):
+        page.line("Nothing would change." if check else "Nothing gained, nothing broken.", "", 2)
+
+
+def _quarantined(page: Page, left: Quarantine) -> None:
+    """The rows that were not applied."""
+    page.line(f"{count(left.rows, 'row')} quarantined, not applied", "yellow", 2)
+    for rule, number in left.rules.items():
+        page.line(f"{number:,} by {plain(rule)}", "", 4)
+    for name in left.files[: page.limit]:
+        page.line(plain(name), "dim", 4)
+    page.more(len(left.files), 4)
+
+
+def _briefly(page: Page, outcome: Changes, *, check: bool) -> None:
+    """What else happens, in a line for each kind: with expectations it is information."""
+    said = []
+    for kind in families.named_in(outcome.kinds):
+        counts = outcome.kinds[kind.field].counts
+        verbs = {"broken": "would break", "gained": "would be gained"} if check else {}
+        numbers = [f"{counts[w]:,} {verbs.get(w, w)}" for w in ("broken", "gained") if counts[w]]
+        if numbers:
+            said.append(f"{kind.nouns[1]}: {', '.join(numbers)}")
+    if outcome.duplicates and outcome.duplicates != outcome.duplicates_before:
+        said.insert(0, repeating(outcome.duplicates, would=check))
+    if said:
+        page.line("besides, not expected (--verbose tells more):", "dim", 2)
+    for line in said:
+        page.line(line, "dim", 4)
+
+
+def _duplicates_changed(page: Page, outcome: Changes, check: bool) -> None:
+    now, before = outcome.duplicates, outcome.duplicates_before
+    if now:
+        was = "" if before in (0, now) else f" ({before:,} before)"
+        show_repeated(page, now, outcome.duplicated, would=check, was=was)
+        if before and any(each.any for each in outcome.kinds.values()):
+            page.line("of the distinct rows:", indent=2)
+    elif before:
+        page.line(f"{none_repeats(before, would=check)}: {hold_again()}", "", 2)
+
+
+def batch_text(outcome: Changes) -> str:
+    """What it did to the rows of a table."""
+    counts = {
+        "inserted": outcome.inserted,
+        "deleted": outcome.deleted,
+        "updated": outcome.updated,
+        "skipped (not there)": outcome.skipped,
+    }
+    if outcome.quarantined is not None:
+        counts["quarantined"] = outcome.quarantined.rows
+    return rows_changed(counts)
+
+
+def rows_changed(counts: Mapping[str, int]) -> str:
+    """How many rows, by what was done with them."""
+    done = [f"{number:,} {verb}" for verb, number in counts.items() if number]
+    return ", ".join(done) or "no rows changed"

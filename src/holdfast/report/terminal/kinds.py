@@ -1,0 +1,98 @@
+"""What happened to the constraints of one kind, in a batch or between two versions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast.families.base import Kind
+from holdfast.model.changes import KindChanges, KindDiff
+from holdfast.model.constraints import Constraint
+from holdfast.screen.page import Page
+from holdfast.screen.text import count
+
+_LISTS = ("gained", "broken", "superseded", "unchecked", "errors")
+
+
+def kind_changes(
+    page: Page, kind: Kind, changes: KindChanges, *, check: bool, verbose: bool
+) -> None:
+    """What happened to one kind of constraint, what broke first."""
+    counts = changes.counts
+    by_rows = [each for each in changes.broken if not each.repeated]
+    repeated = [each for each in changes.broken if each.repeated]
+    if by_rows:
+        number = counts["broken"] - len(repeated)
+        how = kind.how_broken if number == 1 else kind.how_broken.replace(" it", " each")
+        verb = "would break" if check else "broken"
+        page.line(f"{count(number, *kind.nouns)} {verb}{': ' if how else ''}{how}", "red", 2)
+        for each in by_rows[: page.limit]:
+            page.line(kind.body(each.constraint), "red", 4, breaks=kind.breaks)
+            if each.witness and (how or verbose):
+                page.rows(each.witness, getattr(each.constraint, "columns", ()), 6)
+        page.more(number, 4)
+    if repeated:
+        verb = "would break" if check else "broken"
+        heading = f"{count(len(repeated), *kind.nouns)} {verb}, only because rows are repeated"
+        _listed(page, kind, [each.constraint for each in repeated], heading, "red", len(repeated))
+    if changes.superseded:
+        verb = "would become" if check else "became"
+        page.line(f"{count(counts['superseded'], *kind.nouns)} {verb} shorter", "", 2)
+        for shorter in changes.superseded[: page.limit]:
+            both = f"{kind.body(shorter.constraint)} → {kind.body(shorter.by)}"
+            page.line(both, "", 4, breaks=kind.breaks)
+        page.more(counts["superseded"], 4)
+    if changes.unchecked:
+        left_out = count(counts["unchecked"], *kind.nouns)
+        heading = f"{left_out} left out: longer than there was time to check"
+        _listed(page, kind, changes.unchecked, heading, "", counts["unchecked"])
+    if changes.gained:
+        verb = "would be gained" if check else "gained"
+        heading = f"{count(counts['gained'], *kind.nouns)} {verb}"
+        _listed(page, kind, changes.gained, heading, "green", counts["gained"])
+    if changes.errors:
+        page.line(
+            f"{count(counts['errors'], 'error')} of approximate {kind.nouns[1]} changed", "", 2
+        )
+        for error in changes.errors[: page.limit]:
+            was, now = (_share(share) for share in (error.before, error.after))
+            page.line(f"{kind.body(error.constraint)}  {was} → {now}", "", 4, breaks=kind.breaks)
+        page.more(counts["errors"], 4)
+    for name in [name for name in counts if name not in _LISTS and name.endswith("_gained")]:
+        what = name.removesuffix("_gained")
+        came, went = counts[name], counts[f"{what}_lost"]
+        if came or went:
+            page.line(f"{what.replace('_', '-')}: {came:,} gained, {went:,} lost", "dim", 2)
+
+
+def kind_diff(page: Page, kind: Kind, diff: KindDiff) -> None:
+    """What one version has and the other has not."""
+    for verb, style, some in (("lost", "red", diff.lost), ("gained", "green", diff.gained)):
+        if some:
+            shortest = sorted(some, key=_length)
+            _listed(
+                page, kind, shortest, f"{count(len(some), *kind.nouns)} {verb}", style, len(some)
+            )
+    if not diff.lost and not diff.gained:
+        page.line(f"the same {kind.nouns[1]}", indent=2)
+
+
+def _listed(
+    page: Page,
+    kind: Kind,
+    constraints: Sequence[Constraint],
+    heading: str,
+    style: str,
+    total: int,
+) -> None:
+    page.line(heading, style, 2)
+    for each in constraints[: page.limit]:
+        page.line(kind.body(each), style, 4, breaks=kind.breaks)
+    page.more(total, 4)
+
+
+def _share(error: float | None) -> str:
+    return "none" if error is None else f"{error:.3g}"
+
+
+def _length(constraint: Constraint) -> int:
+    return len(getattr(constraint, "columns", getattr(constraint, "lhs", ())))
