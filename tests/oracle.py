@@ -9,13 +9,10 @@ from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
 
-from holdfast.model.constraints import (
-    DenialConstraint,
-    InclusionDependency,
-    Key,
-    NotNull,
-    Rule,
-)
+from holdfast.model.constraints import Key, NotNull
+from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import InclusionDependency
 
 # --- covers -------------------------------------------------------------------------------
 

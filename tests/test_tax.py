@@ -11,7 +11,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from holdfast.model.constraints import DenialConstraint
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import parse
 from holdfast.sample import tax
 

@@ -41,19 +41,13 @@ if TYPE_CHECKING:
     from holdfast.model.comparisons import Comparison, Space
     from holdfast.model.constraints import (
         AgreeSet,
-        Attribute,
-        Cluster,
         Constraint,
-        DenialConstraint,
-        ForeignKey,
         FunctionalDependency,
-        InclusionDependency,
         Key,
         NonKey,
         NotNull,
-        OrderRule,
-        Predicate,
     )
+    from holdfast.model.denial_constraints import DenialConstraint, OrderRule, Predicate
     from holdfast.model.errors import (
         BatchError,
         ConflictError,
@@ -86,6 +80,12 @@ if TYPE_CHECKING:
         Stretch,
         Violations,
     )
+    from holdfast.model.inclusion_dependencies import (
+        Attribute,
+        Cluster,
+        ForeignKey,
+        InclusionDependency,
+    )
     from holdfast.model.options import Options
     from holdfast.model.ranking import Grain, Ranked, Stability
     from holdfast.model.results import Results
@@ -107,17 +107,17 @@ _PLACES = {
     "ColumnFacts": "model.columns",
     "Choice": "model.commits",
     "AgreeSet": "model.constraints",
-    "Attribute": "model.constraints",
-    "Cluster": "model.constraints",
+    "Attribute": "model.inclusion_dependencies",
+    "Cluster": "model.inclusion_dependencies",
     "Constraint": "model.constraints",
-    "DenialConstraint": "model.constraints",
-    "ForeignKey": "model.constraints",
+    "DenialConstraint": "model.denial_constraints",
+    "ForeignKey": "model.inclusion_dependencies",
     "FunctionalDependency": "model.constraints",
-    "InclusionDependency": "model.constraints",
+    "InclusionDependency": "model.inclusion_dependencies",
     "Key": "model.constraints",
     "NonKey": "model.constraints",
     "NotNull": "model.constraints",
-    "Predicate": "model.constraints",
+    "Predicate": "model.denial_constraints",
     "BatchError": "model.errors",
     "ConflictError": "model.errors",
     "OvertakenError": "model.errors",
@@ -161,7 +161,7 @@ _PLACES = {
     "Predicates": "families.denial_constraints.chosen",
     "Space": "model.comparisons",
     "Comparison": "model.comparisons",
-    "OrderRule": "model.constraints",
+    "OrderRule": "model.denial_constraints",
     "EvidenceRecord": "model.commits",
     "Index": "report.snapshot",
     "Snapshot": "report.snapshot",

@@ -31,18 +31,8 @@ from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff, Veri
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import SourceRecord, unknown_table
 from holdfast.model.comparisons import AGREEMENTS
-from holdfast.model.constraints import (
-    AgreeSet,
-    Attribute,
-    Cluster,
-    DenialConstraint,
-    ForeignKey,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NonKey,
-    Row,
-)
+from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import ConflictError, InputError, StoreError
 from holdfast.model.expectations import (
     Expectation,
@@ -52,6 +42,12 @@ from holdfast.model.expectations import (
 )
 from holdfast.model.explanation import EXAMPLES, Explanation
 from holdfast.model.grammar import parse
+from holdfast.model.inclusion_dependencies import (
+    Attribute,
+    Cluster,
+    ForeignKey,
+    InclusionDependency,
+)
 from holdfast.model.options import Options, expect_device
 from holdfast.model.ranking import Grain, Ranked
 from holdfast.model.results import Results

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast import Profile
 from holdfast.cli import main
-from holdfast.model.constraints import DenialConstraint
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import parse
 from tests.cli.conftest import Run, write
 from tests.cli.test_report import Screen

@@ -30,16 +30,8 @@ from holdfast.model.changes import (
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.comparisons import EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
-from holdfast.model.constraints import (
-    AgreeSet,
-    Attribute,
-    DenialConstraint,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NonKey,
-    Predicate,
-)
+from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey
+from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.expectations import (
     Expectation,
     ExpectationChange,
@@ -60,6 +52,7 @@ from holdfast.model.explanation import (
     Stretch,
     Violations,
 )
+from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.limits import Limits
 from holdfast.model.ranking import Grain, Ranked, Stability
 from holdfast.report import forms

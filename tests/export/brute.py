@@ -6,13 +6,9 @@ from collections.abc import Sequence
 from itertools import combinations, permutations
 from typing import Any
 
-from holdfast.model.constraints import (
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NotNull,
-    Rule,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import InclusionDependency
 from tests import oracle
 
 HOLD = {

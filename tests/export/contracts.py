@@ -8,15 +8,10 @@ from typing import Any
 
 import holdfast.sample
 from holdfast.export.contract import Column, Contract, TableContract
-from holdfast.model.constraints import (
-    Attribute,
-    DenialConstraint,
-    ForeignKey,
-    FunctionalDependency,
-    Key,
-    Predicate,
-)
+from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.grammar import parse
+from holdfast.model.inclusion_dependencies import Attribute, ForeignKey
 
 ODD = ("first name", 'a"b', "c`d", "order", "größe 🙂", "new\nline", "x; DROP TABLE t --", "{e}'f")
 """Names with spaces, quotes, words that SQL reserves, other scripts, line breaks and braces."""

@@ -12,9 +12,11 @@ from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
 from holdfast.families.inclusion_dependencies.reading import Inclusions
 from holdfast.families.keys.reading import FoundKeys
 from holdfast.model.columns import ColumnFacts
-from holdfast.model.constraints import Attribute, DenialConstraint, FunctionalDependency, Key
+from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import UnknownTableError
 from holdfast.model.grammar import parse
+from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from tests.shared import overlaps
 

@@ -11,8 +11,9 @@ from holdfast.export import exported
 from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import DIALECTS, POSTGRESQL, SQLITE
 from holdfast.export.queries import Queries
-from holdfast.model.constraints import Attribute, ForeignKey, Key, NotNull
+from holdfast.model.constraints import Key, NotNull
 from holdfast.model.errors import SchemaError
+from holdfast.model.inclusion_dependencies import Attribute, ForeignKey
 from tests.export.contracts import ODD_BROKEN, ODD_ROWS, odd, shop, shop_rows
 from tests.export.databases import insert, postgresql, sqlite_of, statements
 

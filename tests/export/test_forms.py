@@ -14,8 +14,9 @@ from holdfast.export import FORMS, exported
 from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import DIALECTS, identifier
 from holdfast.export.files import Exported
-from holdfast.model.constraints import Attribute, ForeignKey, Key
+from holdfast.model.constraints import Key
 from holdfast.model.errors import InputError, SchemaError
+from holdfast.model.inclusion_dependencies import Attribute, ForeignKey
 from tests.export.contracts import ODD, ODD_PARENT, ODD_TABLE, odd, shop
 
 

@@ -9,17 +9,10 @@ from hypothesis import strategies as st
 from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import DIALECTS, SQLITE
 from holdfast.export.queries import Queries
-from holdfast.model.constraints import (
-    OPERATORS,
-    Attribute,
-    DenialConstraint,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NotNull,
-    Predicate,
-    Rule,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
+from holdfast.model.denial_constraints import OPERATORS, DenialConstraint, Predicate
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from tests import oracle
 from tests.export.brute import violations
 from tests.export.contracts import ODD, ODD_BROKEN, ODD_ROWS, odd

@@ -20,7 +20,7 @@ from holdfast.families.denial_constraints.reported import (
     reported,
 )
 from holdfast.kernels import bitsets
-from holdfast.model import constraints as model
+from holdfast.model import denial_constraints as model
 from holdfast.model.comparisons import (
     EQUALITY,
     FIRST,
@@ -30,7 +30,7 @@ from holdfast.model.comparisons import (
     Space,
     agreements,
 )
-from holdfast.model.constraints import DenialConstraint, rules_first
+from holdfast.model.denial_constraints import DenialConstraint, rules_first
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import parse
 from tests import oracle

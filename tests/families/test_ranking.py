@@ -24,7 +24,8 @@ from holdfast.families.keys.rank import ranked as rank_keys
 from holdfast.families.keys.reading import FoundKeys
 from holdfast.families.ranking import sentence
 from holdfast.input.row_input import Columns, RowInput
-from holdfast.model.constraints import DenialConstraint, FunctionalDependency, Key
+from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import UnknownTableError
 from holdfast.model.grammar import parse
 from holdfast.model.progress import no_progress

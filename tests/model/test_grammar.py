@@ -11,23 +11,22 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.model.constraints import (
-    OPERATORS,
-    ROWS,
     AgreeSet,
-    Attribute,
-    Cluster,
     Constraint,
-    DenialConstraint,
-    ForeignKey,
     FunctionalDependency,
-    InclusionDependency,
     Key,
     NonKey,
     NotNull,
-    Predicate,
 )
+from holdfast.model.denial_constraints import OPERATORS, ROWS, DenialConstraint, Predicate
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import parse
+from holdfast.model.inclusion_dependencies import (
+    Attribute,
+    Cluster,
+    ForeignKey,
+    InclusionDependency,
+)
 from holdfast.model.names import KEYWORDS, listed, quoted
 from tests.strategies import examples
 

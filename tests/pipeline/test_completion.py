@@ -19,7 +19,7 @@ from holdfast.evidence import completion
 from holdfast.evidence.completion import Scope
 from holdfast.kernels import bitsets, groups, violations
 from holdfast.model.comparisons import EQUALITY, ORDER, Comparison, Space
-from holdfast.model.constraints import DenialConstraint
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import parse
 from holdfast.model.thresholds import Costs
 from holdfast.sample import tax

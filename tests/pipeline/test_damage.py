@@ -13,8 +13,8 @@ import pytest
 
 from holdfast import Profile, flow
 from holdfast.input.row_input import RowInput
-from holdfast.model.constraints import Attribute
 from holdfast.model.errors import StoreError
+from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store

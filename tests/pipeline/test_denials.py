@@ -19,7 +19,7 @@ from holdfast.families.denial_constraints.predicates import atoms_of, denial_of
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.comparisons import BOTH, EQUALITY, FIRST, ORDER, SECOND, Space
-from holdfast.model.constraints import DenialConstraint, Predicate
+from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options

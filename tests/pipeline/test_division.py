@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from holdfast import flow
 from holdfast.evidence.counting import agreeing
 from holdfast.families.known import Known
-from holdfast.model.constraints import Attribute, FunctionalDependency, InclusionDependency, Key
+from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store

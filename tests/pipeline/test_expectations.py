@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from holdfast import flow
 from holdfast.model.changes import BatchChanges, Changes
-from holdfast.model.constraints import InclusionDependency
 from holdfast.model.errors import ConflictError, InputError, SchemaError, UnknownTableError
 from holdfast.model.expectations import Expectation, ExpectationChange, Quarantine
 from holdfast.model.grammar import parse
+from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store

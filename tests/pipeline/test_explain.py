@@ -16,17 +16,12 @@ from hypothesis import strategies as st
 from holdfast import families, flow
 from holdfast.api import Profile
 from holdfast.families.denial_constraints.predicates import denial_of
-from holdfast.model.constraints import (
-    DenialConstraint,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NotNull,
-    Predicate,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
+from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.explanation import Explanation
 from holdfast.model.grammar import parse
+from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store

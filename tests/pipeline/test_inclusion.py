@@ -20,8 +20,8 @@ from holdfast.families.inclusion_dependencies import n_ary as tuples
 from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.changes import SHOWN, Changes
-from holdfast.model.constraints import Attribute
 from holdfast.model.errors import BatchError, SchemaError, UnknownTableError
+from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import snapshot

@@ -12,8 +12,9 @@ import pytest
 
 from holdfast import Profile, flow
 from holdfast.model.commits import Commit
-from holdfast.model.constraints import Attribute, FunctionalDependency
+from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.errors import ConflictError, StoreError
+from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import agree_sets

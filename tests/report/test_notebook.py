@@ -11,16 +11,9 @@ import pytest
 
 from holdfast import Profile, flow
 from holdfast.model.changes import Broken, Changes, KindChanges, Superseded
-from holdfast.model.constraints import (
-    Attribute,
-    DenialConstraint,
-    ForeignKey,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NonKey,
-    Predicate,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NonKey
+from holdfast.model.denial_constraints import DenialConstraint, Predicate
+from holdfast.model.inclusion_dependencies import Attribute, ForeignKey, InclusionDependency
 from holdfast.model.progress import no_progress
 from holdfast.model.results import Results
 from holdfast.store import Store

@@ -20,18 +20,11 @@ from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets, violations
 from holdfast.model.commits import unknown_table
 from holdfast.model.comparisons import FIRST, Space
-from holdfast.model.constraints import (
-    Attribute,
-    DenialConstraint,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NotNull,
-    Predicate,
-    Rule,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
+from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.errors import InputError
-from holdfast.model.grammar import parse
+from holdfast.model.grammar import Rule, parse
+from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.options import Options
 from holdfast.tasks.tuples import RowRule
 

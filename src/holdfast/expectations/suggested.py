@@ -14,14 +14,10 @@ from holdfast.expectations.rules import canonical
 from holdfast.families.ranking import TableRanking
 from holdfast.input.row_input import Columns
 from holdfast.model.commits import Commit
-from holdfast.model.constraints import (
-    DenialConstraint,
-    ForeignKey,
-    FunctionalDependency,
-    Key,
-    NotNull,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.expectations import Suggestion
+from holdfast.model.inclusion_dependencies import ForeignKey
 from holdfast.model.ranking import UNTRIED, Ranked
 
 if TYPE_CHECKING:

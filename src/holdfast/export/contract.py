@@ -12,16 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from holdfast.model.commits import unknown_table
-from holdfast.model.constraints import (
-    DenialConstraint,
-    ForeignKey,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NotNull,
-    Rule,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import InputError
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot, TableSnapshot

@@ -13,8 +13,10 @@ from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect, identifier, is_plain, nulls_sentence
 from holdfast.export.queries import Queries, about, name_of
 from holdfast.export.yaml_text import dumps
-from holdfast.model.constraints import InclusionDependency, Key, Rule
+from holdfast.model.constraints import Key
 from holdfast.model.errors import SchemaError
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.screen.text import plain
 
 _ROWS, _OTHERS = "holdfast_rows", "holdfast_others"

@@ -12,7 +12,10 @@ from typing import Any
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect, identifier
 from holdfast.export.queries import Queries, about
-from holdfast.model.constraints import DenialConstraint, InclusionDependency, Key, NotNull, Rule
+from holdfast.model.constraints import Key, NotNull
+from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import InclusionDependency
 
 
 def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]:

@@ -10,7 +10,9 @@ from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import Dialect, identifier, nulls_sentence
 from holdfast.export.queries import Queries, about, name_of
 from holdfast.export.yaml_text import dumps
-from holdfast.model.constraints import Attribute, InclusionDependency, NotNull, Rule
+from holdfast.model.constraints import NotNull
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.screen.text import plain
 
 _LOGICAL = {

@@ -13,16 +13,11 @@ from dataclasses import dataclass
 
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect, comment, identifier, nulls_sentence
-from holdfast.model.constraints import (
-    DenialConstraint,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NotNull,
-    Predicate,
-    Rule,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
+from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.errors import InputError
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.screen.text import plain
 
 

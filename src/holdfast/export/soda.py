@@ -8,8 +8,10 @@ from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect, identifier, nulls_sentence
 from holdfast.export.queries import Queries, about, name_of
 from holdfast.export.yaml_text import dumps
-from holdfast.model.constraints import InclusionDependency, Key, NotNull, Rule
+from holdfast.model.constraints import Key, NotNull
 from holdfast.model.errors import SchemaError
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.screen.text import plain
 
 

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect, comment, identifier, nulls_sentence
 from holdfast.export.queries import Queries
-from holdfast.model.constraints import DenialConstraint, ForeignKey, Key, NotNull
+from holdfast.model.constraints import Key, NotNull
+from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.model.inclusion_dependencies import ForeignKey
 
 _WITHOUT = "Without a constraint (--to queries has a query for each):"
 

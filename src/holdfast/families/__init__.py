@@ -23,8 +23,8 @@ from holdfast.families.inclusion_dependencies.kind import InclusionDependencies
 from holdfast.families.keys.kind import Keys
 from holdfast.families.parts import Part, ProfilePart, TablePart
 from holdfast.model.changes import BatchChanges, Changes, FromForm
-from holdfast.model.constraints import Rule
 from holdfast.model.errors import InputError
+from holdfast.model.grammar import Rule
 from holdfast.model.options import Options
 
 if TYPE_CHECKING:

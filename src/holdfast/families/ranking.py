@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast import families
-from holdfast.model.constraints import Constraint, ForeignKey, Key
+from holdfast.model.constraints import Constraint, Key
 from holdfast.model.explanation import Past
+from holdfast.model.inclusion_dependencies import ForeignKey
 from holdfast.model.names import listed
 from holdfast.model.ranking import STABILITY, UNTRIED, Grain, Ranked
 

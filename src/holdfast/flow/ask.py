@@ -23,14 +23,10 @@ from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.missing import missing
 from holdfast.families.known import Known, bounded
 from holdfast.model.comparisons import AGREEMENTS, agreements
-from holdfast.model.constraints import (
-    Attribute,
-    DenialConstraint,
-    FunctionalDependency,
-    Key,
-    Row,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, Row
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import InputError, SchemaError
+from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.progress import Progress
 from holdfast.report.document import Points
 from holdfast.store import Store

@@ -10,8 +10,8 @@ from holdfast import families
 from holdfast.families.examine import Version
 from holdfast.families.past import pasts
 from holdfast.families.question import Question
-from holdfast.model.constraints import Rule
 from holdfast.model.explanation import EXAMPLE_ROWS, Explanation, masked
+from holdfast.model.grammar import Rule
 from holdfast.model.progress import Progress
 from holdfast.store import Store
 from holdfast.store.run import Run

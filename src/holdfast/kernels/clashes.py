@@ -16,7 +16,7 @@ from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.kernels.violations import Term
 from holdfast.model.comparisons import BOTH, FIRST
-from holdfast.model.constraints import OPERATORS
+from holdfast.model.denial_constraints import OPERATORS
 
 I64 = NDArray[np.int64]
 

@@ -7,17 +7,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from holdfast.model.constraints import (
-    DenialConstraint,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NotNull,
-    Row,
-    Rule,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull, Row
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import InputError
-from holdfast.model.grammar import parse
+from holdfast.model.grammar import Rule, parse
+from holdfast.model.inclusion_dependencies import InclusionDependency
 
 ERROR, WARN = "error", "warn"
 SEVERITIES = (ERROR, WARN)

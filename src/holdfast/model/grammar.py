@@ -19,23 +19,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
-from holdfast.model.constraints import (
-    OPERATORS,
-    ROWS,
-    Attribute,
-    Cell,
-    DenialConstraint,
-    FunctionalDependency,
-    InclusionDependency,
-    Key,
-    NotNull,
-    Predicate,
-    Rule,
-)
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
+from holdfast.model.denial_constraints import OPERATORS, ROWS, Cell, DenialConstraint, Predicate
 from holdfast.model.errors import InputError
+from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.names import is_keyword, quoted
 
-__all__ = ["parse", "quoted"]
+__all__ = ["Rule", "parse", "quoted"]
+
+Rule = Key | FunctionalDependency | InclusionDependency | NotNull | DenialConstraint
+"""What the grammar can say."""
 
 _NAME, _END = "a name", "the end"
 
@@ -53,7 +46,7 @@ def parse(text: str) -> Rule:
     """The constraint that is written so.
 
     >>> parse("orders: a, b → c")
-    FunctionalDependency(table='orders', lhs=('a', 'b'), rhs='c', error=0.0)
+    <FunctionalDependency orders: a, b -> c>
     >>> str(parse("`my orders` (a) ⊆ people ( id )"))
     '`my orders`(a) in people(id)'
     """

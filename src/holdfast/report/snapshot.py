@@ -16,8 +16,9 @@ from holdfast.families.stored import StoredProfile, StoredTable, columns_of
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
-from holdfast.model.constraints import AgreeSet, Attribute, Key, NonKey, shortest_first
+from holdfast.model.constraints import AgreeSet, Key, NonKey, shortest_first
 from holdfast.model.errors import InputError
+from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.limits import Limits
 from holdfast.store import Store
 from holdfast.store.codecs import stored_file

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.model.constraints import InclusionDependency
 from holdfast.model.expectations import Standing, is_of_rows
+from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.screen.text import count, share
 
 

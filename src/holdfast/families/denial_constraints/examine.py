@@ -25,7 +25,8 @@ from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import Masks
 from holdfast.model.comparisons import Space, agreements
-from holdfast.model.constraints import DenialConstraint, FunctionalDependency, Predicate
+from holdfast.model.constraints import FunctionalDependency
+from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.explanation import NEAREST, Example, Nearby, Removal, Violations
 
 _SUBSETS_UP_TO = 8

@@ -10,7 +10,7 @@ from holdfast.families.base import Kind
 from holdfast.families.denial_constraints.show import BREAKS, SPACE, DenialList
 from holdfast.families.parts import explain_evidence
 from holdfast.model.changes import KindChanges, KindDiff
-from holdfast.model.constraints import DenialConstraint
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 from holdfast.model.names import listed

@@ -11,15 +11,8 @@ from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import Masks
 from holdfast.model.comparisons import BOTH, EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
-from holdfast.model.constraints import (
-    STRONG,
-    WEAK,
-    Cell,
-    DenialConstraint,
-    FunctionalDependency,
-    Key,
-    Predicate,
-)
+from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.model.denial_constraints import STRONG, WEAK, Cell, DenialConstraint, Predicate
 from holdfast.model.errors import InputError
 from holdfast.model.names import listed, quoted
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from holdfast.families.denial_constraints.predicates import atoms_of
 from holdfast.kernels import bitsets
-from holdfast.model.constraints import DenialConstraint
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.ranking import Ranked
 from holdfast.screen.text import share
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.model.comparisons import Space
-from holdfast.model.constraints import FORMS, DenialConstraint
+from holdfast.model.denial_constraints import FORMS, DenialConstraint
 from holdfast.model.errors import MissingFileError
 from holdfast.model.results import Tabular
 

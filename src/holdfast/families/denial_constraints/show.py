@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from holdfast.families.parts import Form, TablePart
-from holdfast.model.constraints import DenialConstraint
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.screen.text import plain
 
 if TYPE_CHECKING:

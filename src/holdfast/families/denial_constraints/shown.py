@@ -1,6 +1,6 @@
 """The order in which denial constraints are shown, of sets of atoms: there may be a million, of
 which a few are ever made into constraints. The same as that of
-:func:`~holdfast.model.constraints.rules_first`."""
+:func:`~holdfast.model.denial_constraints.rules_first`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels.bitsets import Masks
 from holdfast.model.comparisons import BOTH, ORDER, Comparison, Space
-from holdfast.model.constraints import FORMS, OPERATORS, WEAK
+from holdfast.model.denial_constraints import FORMS, OPERATORS, WEAK
 
 I64 = NDArray[np.int64]
 U8 = NDArray[np.uint8]

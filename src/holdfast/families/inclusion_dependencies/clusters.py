@@ -22,8 +22,8 @@ from holdfast.families.inclusion_dependencies.overlaps import Moves, Overlaps, S
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.model.commits import ValueRun
-from holdfast.model.constraints import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.errors import StoreError
+from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.options import Options
 from holdfast.store import Store
 from holdfast.store.codecs import matrix_of, stored_file

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from holdfast.families.examine import Examiner, Version
 from holdfast.families.inclusion_dependencies.reading import shared_values
 from holdfast.input.row_input import Columns
-from holdfast.model.constraints import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.errors import InputError
 from holdfast.model.explanation import NEAREST, Nearby, Removal, Violations
+from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.store.codecs import stored
 
 if TYPE_CHECKING:

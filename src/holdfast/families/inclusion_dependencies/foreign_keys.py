@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.families.inclusion_dependencies.overlaps import Overlaps
-from holdfast.model.constraints import Attribute, ForeignKey, InclusionDependency, Key
+from holdfast.model.constraints import Key
+from holdfast.model.inclusion_dependencies import Attribute, ForeignKey, InclusionDependency
 from holdfast.model.names import words_of
 
 I64 = NDArray[np.int64]

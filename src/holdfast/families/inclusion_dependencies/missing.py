@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from holdfast.families.inclusion_dependencies.changes import cells_of
 from holdfast.families.inclusion_dependencies.clusters import Inclusion
-from holdfast.model.constraints import Attribute
+from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.options import Options
 from holdfast.store.run import Destination
 from holdfast.table.change import Rows

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
-from holdfast.model.constraints import EMPTY, HOLDS, REFUTED
+from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, REFUTED
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.store.run import Destination

@@ -14,7 +14,7 @@ from holdfast.families.inclusion_dependencies.foreign_keys import (
 from holdfast.families.inclusion_dependencies.overlaps import Overlaps, numbers
 from holdfast.families.stored import StoredProfile
 from holdfast.model.commits import InclusionRecord
-from holdfast.model.constraints import (
+from holdfast.model.inclusion_dependencies import (
     EMPTY,
     HOLDS,
     Attribute,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.families.parts import Form, ProfilePart
-from holdfast.model.constraints import ForeignKey, InclusionDependency
+from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency
 from holdfast.screen.text import plain, share
 
 if TYPE_CHECKING:

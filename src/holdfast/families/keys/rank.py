@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.model.constraints import ForeignKey, Key, shortest_first
+from holdfast.model.constraints import Key, shortest_first
+from holdfast.model.inclusion_dependencies import ForeignKey
 from holdfast.model.names import words_of
 from holdfast.model.ranking import Ranked
 from holdfast.screen.text import count

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.model.constraints import FunctionalDependency, Key, Rule
+from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.expectations import (
     ERROR,
     SEVERITIES,
@@ -14,12 +14,12 @@ from holdfast.model.expectations import (
     Standing,
     involved,
 )
+from holdfast.model.grammar import Rule
 from holdfast.report.standing import how_far
 from holdfast.screen.page import Page
 from holdfast.screen.text import count, plain
 
 _STYLES = {ERROR: "red", WARN: "yellow"}
-
 
 _GROUPS = 3
 """So many groups of rows that violate a rule are shown, of those that are known."""

@@ -24,7 +24,6 @@ from holdfast.screen.text import count, moment, plain, size, value_text
 _NARROWEST = 6
 """How much of a value is shown at least where there is little room."""
 
-
 _NULLS = {
     "equal": "Two nulls count as equal.",
     "unequal": "A null differs from every value, also from another null.",
