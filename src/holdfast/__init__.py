@@ -28,13 +28,9 @@ if TYPE_CHECKING:
         Broken,
         Changes,
         ConstraintChange,
-        Entry,
         ErrorChange,
         KindChanges,
-        KindDiff,
         Superseded,
-        TableDiff,
-        Verification,
     )
     from holdfast.model.columns import ColumnFacts
     from holdfast.model.commits import Choice, EvidenceRecord
@@ -89,6 +85,7 @@ if TYPE_CHECKING:
     from holdfast.model.options import Options
     from holdfast.model.ranking import Grain, Ranked, Stability
     from holdfast.model.results import Results
+    from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
     from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 
 _PLACES = {
@@ -96,14 +93,14 @@ _PLACES = {
     "Exported": "export.files",
     "BatchChanges": "model.changes",
     "Changes": "model.changes",
-    "Entry": "model.changes",
+    "Entry": "model.versions",
     "Broken": "model.changes",
     "ErrorChange": "model.changes",
     "KindChanges": "model.changes",
-    "KindDiff": "model.changes",
+    "KindDiff": "model.versions",
     "Superseded": "model.changes",
-    "TableDiff": "model.changes",
-    "Verification": "model.changes",
+    "TableDiff": "model.versions",
+    "Verification": "model.versions",
     "ColumnFacts": "model.columns",
     "Choice": "model.commits",
     "AgreeSet": "model.constraints",

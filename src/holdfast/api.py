@@ -27,7 +27,7 @@ from holdfast.input.given import (
 )
 from holdfast.input.sources import Source
 from holdfast.model import concealment, markup
-from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff, Verification
+from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import SourceRecord, unknown_table
 from holdfast.model.comparisons import AGREEMENTS
@@ -51,6 +51,7 @@ from holdfast.model.inclusion_dependencies import (
 from holdfast.model.options import Options, expect_device
 from holdfast.model.ranking import Grain, Ranked
 from holdfast.model.results import Results
+from holdfast.model.versions import Entry, TableDiff, Verification
 from holdfast.report.document import LIMIT, document, ordered_columns
 from holdfast.report.snapshot import (
     Snapshot,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast import Profile, __version__
-from holdfast.model.changes import Verification
+from holdfast.model.versions import Verification
 from tests.card import NAME, Card, stand_in
 from tests.cli.conftest import ORDERS, Run, write
 

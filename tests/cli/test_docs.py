@@ -16,17 +16,7 @@ from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
 from holdfast.families.inclusion_dependencies.reading import Inclusions
 from holdfast.families.keys.reading import FoundKeys
 from holdfast.families.ranking import TableRanking
-from holdfast.model.changes import (
-    BatchChanges,
-    Broken,
-    Changes,
-    Entry,
-    KindChanges,
-    KindDiff,
-    Superseded,
-    TableDiff,
-    Verification,
-)
+from holdfast.model.changes import BatchChanges, Broken, Changes, KindChanges, Superseded
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.comparisons import EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
@@ -55,6 +45,7 @@ from holdfast.model.explanation import (
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.limits import Limits
 from holdfast.model.ranking import Grain, Ranked, Stability
+from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
 from holdfast.report import forms
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 from tests.shared import overlaps

@@ -17,19 +17,11 @@ from rich.cells import cell_len
 import holdfast
 from holdfast import families
 from holdfast.families.keys.reading import FoundKeys
-from holdfast.model.changes import (
-    Broken,
-    Changes,
-    Entry,
-    KindChanges,
-    KindDiff,
-    Superseded,
-    TableDiff,
-    Verification,
-)
+from holdfast.model.changes import Broken, Changes, KindChanges, Superseded
 from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
 from holdfast.model.limits import Limits
+from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
 from holdfast.report import forms, terminal
 from holdfast.report.progress import Progress, describe
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot

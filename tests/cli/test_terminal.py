@@ -11,9 +11,9 @@ import pytest
 
 from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
 from holdfast.families.inclusion_dependencies.reading import Inclusions
-from holdfast.model.changes import Entry
 from holdfast.model.constraints import FunctionalDependency, Key, NonKey
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
+from holdfast.model.versions import Entry
 from holdfast.report import terminal
 from holdfast.report.snapshot import Snapshot
 from holdfast.screen.page import Page

@@ -17,9 +17,10 @@ from holdfast.families.known import Known, Step
 from holdfast.families.parts import TablePart
 from holdfast.families.sets import SetChanges, changes_of_kind
 from holdfast.families.stored import StoredTable, members
-from holdfast.model.changes import KindChanges, KindDiff
+from holdfast.model.changes import KindChanges
 from holdfast.model.comparisons import ORDER, Comparison, Space
 from holdfast.model.limits import Limits
+from holdfast.model.versions import KindDiff
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.store.run import Run
 from holdfast.table.state import Table

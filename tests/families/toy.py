@@ -18,7 +18,8 @@ from holdfast.families.base import Kind
 from holdfast.families.known import Known, Step
 from holdfast.families.parts import TablePart
 from holdfast.families.stored import StoredTable
-from holdfast.model.changes import Broken, KindChanges, KindDiff
+from holdfast.model.changes import Broken, KindChanges
+from holdfast.model.versions import KindDiff
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.store.run import Run
 

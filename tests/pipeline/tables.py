@@ -27,13 +27,14 @@ from holdfast import families, flow
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import bitsets, evidence
-from holdfast.model.changes import Changes, Verification
+from holdfast.model.changes import Changes
 from holdfast.model.commits import Commit, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.model.records import from_form, to_form
+from holdfast.model.versions import Verification
 from holdfast.report.snapshot import TableSnapshot, snapshot
 from holdfast.store import Store, files
 from holdfast.store.run import Run

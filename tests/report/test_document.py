@@ -15,10 +15,11 @@ import pytest
 
 from holdfast import Profile, flow
 from holdfast.families.base import Kind
-from holdfast.model.changes import Broken, Changes, Entry, KindChanges, Superseded
+from holdfast.model.changes import Broken, Changes, KindChanges, Superseded
 from holdfast.model.constraints import Key
 from holdfast.model.errors import InputError
 from holdfast.model.progress import no_progress
+from holdfast.model.versions import Entry
 from holdfast.report.lives import lives
 from holdfast.report.page import is_report, page, policy
 from holdfast.store import Store

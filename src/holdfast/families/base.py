@@ -17,10 +17,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from holdfast.families.parts import Part, ProfilePart, TablePart
-from holdfast.model.changes import KindChanges, KindDiff
+from holdfast.model.changes import KindChanges
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
 from holdfast.model.ranking import Ranked
+from holdfast.model.versions import KindDiff
 from holdfast.screen.text import plain
 
 if TYPE_CHECKING:

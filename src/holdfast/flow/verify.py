@@ -18,11 +18,11 @@ from holdfast.families.inclusion_dependencies import storage, values
 from holdfast.families.known import Known
 from holdfast.flow.profile import by_table
 from holdfast.kernels import bitsets
-from holdfast.model.changes import Verification
 from holdfast.model.commits import Header
 from holdfast.model.comparisons import Space
 from holdfast.model.names import listed
 from holdfast.model.progress import Progress
+from holdfast.model.versions import Verification
 from holdfast.store import Store
 from holdfast.store.files import is_kept
 from holdfast.store.run import Run, about, watched

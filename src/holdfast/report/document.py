@@ -14,11 +14,12 @@ from typing import Any
 from holdfast import families
 from holdfast.families.parts import Form, Part, TablePart
 from holdfast.families.ranking import TableRanking, ranked
-from holdfast.model.changes import Changes, Entry, KindChanges
+from holdfast.model.changes import Changes, KindChanges
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import Row
 from holdfast.model.expectations import Standing
 from holdfast.model.ranking import Ranked
+from holdfast.model.versions import Entry
 from holdfast.report.lives import lives
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.report.standing import how_far

@@ -16,10 +16,11 @@ from holdfast import families
 from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.parts import Form, Forms, complete_up_to
 from holdfast.families.ranking import TableRanking
-from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff
+from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.expectations import Expectation, ExpectationChange, Standing, Suggestion
 from holdfast.model.records import to_form
+from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 
 _RANKED = 10

@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.model.changes import Entry, KindChanges
+from holdfast.model.changes import KindChanges
+from holdfast.model.versions import Entry
 
 MOST = 5_000
 """So many lives of a table are kept, those of the latest changes first."""

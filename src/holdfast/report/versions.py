@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from holdfast import families
-from holdfast.model.changes import BatchChanges, Changes, Entry, TableDiff
+from holdfast.model.changes import BatchChanges, Changes
+from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.snapshot import Snapshot
 from holdfast.store import Store
 

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 from holdfast.families.base import Kind
 from holdfast.families.denial_constraints.show import BREAKS, SPACE, DenialList
 from holdfast.families.parts import explain_evidence
-from holdfast.model.changes import KindChanges, KindDiff
+from holdfast.model.changes import KindChanges
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 from holdfast.model.names import listed
 from holdfast.model.ranking import Ranked, broke
+from holdfast.model.versions import KindDiff
 from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.families.base import Kind
 from holdfast.families.inclusion_dependencies.show import ForeignKeyList, InclusionList, covered
-from holdfast.model.changes import SHOWN, Broken, KindChanges, KindDiff
+from holdfast.model.changes import SHOWN, Broken, KindChanges
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.options import expect_coverage
 from holdfast.model.ranking import Ranked, broke
+from holdfast.model.versions import KindDiff
 from holdfast.screen.page import FEW
 from holdfast.screen.text import count
 

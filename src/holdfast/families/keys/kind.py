@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from holdfast.families.base import Kind
 from holdfast.families.keys.show import KeyList, NonKeyList, column_names, nulls_of
-from holdfast.model.changes import KindChanges, KindDiff
+from holdfast.model.changes import KindChanges
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import Key
 from holdfast.model.limits import Limits
 from holdfast.model.ranking import Ranked, broke
+from holdfast.model.versions import KindDiff
 from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:

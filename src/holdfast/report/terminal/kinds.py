@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.families.base import Kind
-from holdfast.model.changes import KindChanges, KindDiff
+from holdfast.model.changes import KindChanges
 from holdfast.model.constraints import Constraint
+from holdfast.model.versions import KindDiff
 from holdfast.screen.page import Page
 from holdfast.screen.text import count
 

@@ -8,7 +8,8 @@ from rich.table import Table
 
 from holdfast import families
 from holdfast.families.base import Kind
-from holdfast.model.changes import Changes, Entry, TableDiff
+from holdfast.model.changes import Changes
+from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.terminal.batch import batch_text
 from holdfast.report.terminal.kinds import kind_diff
 from holdfast.report.terminal.repeated import hold_again, none_holds, none_repeats, repeating

@@ -12,10 +12,10 @@ from holdfast import families
 from holdfast.families.base import Kind
 from holdfast.families.denial_constraints.chosen import Predicates
 from holdfast.families.ranking import TableRanking, sentence
-from holdfast.model.changes import Verification
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.names import listed
+from holdfast.model.versions import Verification
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.report.terminal.repeated import show_repeated
 from holdfast.screen.page import GAP, WIDEST_CELL, Page, figures

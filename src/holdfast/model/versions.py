@@ -1,0 +1,119 @@
+"""The versions of a profile: what each is, how two differ, and whether one is right."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from holdfast.model.changes import BatchChanges, Changes
+from holdfast.model.constraints import Constraint
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One version in the history of a profile."""
+
+    version: int
+    created: str
+    changes: Changes | BatchChanges | None  # None: the first profile, or kinds that were added
+    tables: dict[str, int]  # rows per table
+    counts: dict[str, dict[str, int]]  # constraints per table and kind, by its JSON name
+    duplicates: dict[str, int]  # rows that repeat another one, per table
+    event: str | None = None  # what wrote it, where no batch did
+
+    @property
+    def keys(self) -> dict[str, int]:
+        """Minimal keys per table, of its distinct rows."""
+        return {name: counts.get("keys", 0) for name, counts in self.counts.items()}
+
+    @property
+    def by_table(self) -> dict[str, Changes]:
+        """What its batch did, table by table; nothing where no batch wrote it."""
+        return self.changes.by_table if self.changes else {}
+
+    @property
+    def without_batch(self) -> str:
+        """What it is where no batch wrote it."""
+        return self.event or ("first profile" if self.version == 1 else "kinds added")
+
+    def __repr__(self) -> str:
+        what = self.without_batch if self.changes is None else repr(self.changes)
+        return f"<Entry of version {self.version}, {self.created}, {what}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "version": self.version,
+            "created": self.created,
+            "tables": {
+                name: {"rows": rows, **self.counts[name], "duplicates": self.duplicates[name]}
+                for name, rows in self.tables.items()
+            },
+            "event": None if self.changes else self.without_batch,
+            "changes": self.changes.to_dict() if self.changes else None,
+        }
+
+
+@dataclass(frozen=True)
+class KindDiff:
+    """What one version of a table has of a kind, and another one has not."""
+
+    gained: tuple[Constraint, ...] = ()
+    lost: tuple[Constraint, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "gained": [each.to_dict() for each in self.gained],
+            "lost": [each.to_dict() for each in self.lost],
+        }
+
+
+@dataclass(frozen=True)
+class TableDiff:
+    """What differs between two versions of a table, kind by kind.
+
+    Keys are those that hold, so none where rows are repeated; where they are in both versions,
+    keys are those of the distinct rows.
+    """
+
+    rows: tuple[int, int]
+    duplicates: tuple[int, int] = (0, 0)  # rows that repeat another one
+    kinds: dict[str, KindDiff] = field(default_factory=dict)
+
+    def __getitem__(self, kind: str) -> KindDiff:
+        return self.kinds[kind]
+
+    def __repr__(self) -> str:
+        one, two = self.rows
+        differences = [
+            f"{kind.replace('_', ' ')} gained {len(each.gained):,}, lost {len(each.lost):,}"
+            for kind, each in self.kinds.items()
+        ]
+        return f"<TableDiff: rows {one:,} → {two:,}; {'; '.join(differences)}>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "rows": list(self.rows),
+            "duplicates": list(self.duplicates),
+            "changes": {kind: each.to_dict() for kind, each in self.kinds.items()},
+        }
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Whether a profile equals a fresh one of its rows; ``differences`` says where not."""
+
+    version: int
+    differences: dict[str, tuple[str, ...]]  # per table; empty when all is well
+
+    @property
+    def equal(self) -> bool:
+        """Whether everything is as it should be."""
+        return not any(self.differences.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        tables = {name: list(sentences) for name, sentences in self.differences.items()}
+        return {"version": self.version, "equal": self.equal, "differences": tables}
