@@ -31,7 +31,7 @@ LIMITS = st.fixed_dictionaries(
         "mask_room": st.sampled_from([1 << 15, 4, 1]),
         "merged_segments": st.sampled_from([2, 3, 8]),
         "sample_rows": st.sampled_from([40_000, 2]),
-        "near_key_share": st.sampled_from([1 / 32, 1e9]),
+        "near_key_expected": st.sampled_from([1_000, 1e18]),
         "near_key_pairs": st.sampled_from([16, 1]),
         "few_combinations": st.sampled_from([4_096, 0, 2]),
         "frequent_rows": st.sampled_from([10_000, 1]),

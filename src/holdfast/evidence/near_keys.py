@@ -76,9 +76,8 @@ Stored = Callable[[], NearKeys]
 
 def around(keys: U64, values: list[float], rows: int) -> U64:
     """The near keys of what may be keys: each without any one of its columns, but for the one with
-    the most values, which a search starts from. Not those that too many pairs of rows are likely
-    to agree in."""
-    limits = thresholds.current
+    the most values, which a search starts from. Not those for which it would take much longer."""
+    limits, rows = thresholds.current, max(rows, 1)
     weights = np.log(np.maximum(values, 1.0))
     flags = bitsets.to_flags(keys, len(weights))
     can_go = flags.copy()
@@ -86,7 +85,7 @@ def around(keys: U64, values: list[float], rows: int) -> U64:
     key, column = (each[: limits.near_keys] for each in np.nonzero(can_go))
     near = flags[key]
     near[np.arange(len(near)), column] = False
-    few_pairs = near @ weights >= np.log(max(rows, 1) / (2 * limits.near_key_share))
+    few_pairs = near @ weights >= np.log(rows**2 / 2 / limits.near_key_expected)
     return bitsets.distinct(bitsets.from_flags(near[few_pairs]))
 
 

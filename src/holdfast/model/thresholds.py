@@ -274,8 +274,9 @@ class Thresholds:
     near_keys: int = 1 << 13
     """The most near keys, with repetitions, whose pairs of rows are listed."""
 
-    near_key_share: float = 1 / 32
-    """Of a table's rows, the most pairs, about, that may be likely to agree in a near key."""
+    near_key_expected: float = 1_000
+    """The most pairs of rows that would agree in a near key if its columns were independent. Up to
+    about here a search for keys brings them together anyway."""
 
     near_key_pairs: int = 16
     """Pairs that are listed of an agree-set: so many that deletes seldom take them all."""
