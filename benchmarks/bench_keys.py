@@ -110,8 +110,8 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
 
 
 def _hard(profile: Profile, folder: Path, path: Path) -> float:
-    """Inserts that each break a key, and deletes that take all witnesses of ten non-keys: the median
-    of several random ten. The ten largest non-keys are alike, and lack the same columns."""
+    """Inserts that each break a key, and deletes that take all witnesses of ten non-keys: the
+    median of several random ten. The ten largest non-keys are alike, and lack the same columns."""
     header, lines = random_lines(path, BATCH, 3)
     breaking = write(folder / "breaking.csv", header, _broken(lines))
     print(f"  1,000 inserts that each break a key        {timed(profile, inserts=breaking):7.2f} s")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import doctest
+import pkgutil
 import re
 import shlex
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
+import holdfast
 from holdfast.cli.program import parser
 
 ROOT = Path(__file__).parent.parent
@@ -88,3 +92,16 @@ def test_every_decision_is_listed() -> None:
         assert f"]({page.name})" in index
         text = page.read_text("utf-8")
         assert all(f"**{part}.**" in text for part in ("Context", "Decision", "Consequence"))
+
+
+def test_examples_in_docstrings_are_right() -> None:
+    """All but those of modules that need Spark."""
+    names = [each.name for each in pkgutil.walk_packages(holdfast.__path__, "holdfast.")]
+    modules = [
+        import_module(name)
+        for name in names
+        if not name.startswith("holdfast.spark") and not name.endswith("__main__")
+    ]
+    results = [doctest.testmod(module) for module in modules]
+    assert sum(result.failed for result in results) == 0
+    assert sum(result.attempted for result in results) > 100

@@ -39,7 +39,7 @@ class Time:
 class Limits:
     """The most columns of a key, and of an lhs; None: however many it takes.
 
-    >>> Limits(3).deeper(Limits(4, 2))
+    >>> Limits(3, 2).deeper(Limits(5, 2))
     Limits(keys=4, dependencies=2)
     """
 

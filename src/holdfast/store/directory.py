@@ -85,7 +85,7 @@ class Store:
     >>> import tempfile
     >>> store = Store.create(tempfile.mkdtemp())
     >>> with store.writing() as lease:
-    ...     path = store.write(lease.new_path("keys", "json"), b"[]")
+    ...     path = store.write(lease.new_path("sets", "arrow"), b"")
     ...     store.publish(Commit(files=(path,), keep=(path,)), lease)
     1
     >>> store.read().version
