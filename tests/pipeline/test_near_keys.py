@@ -3,6 +3,7 @@ lists, without a look at the rows that stay."""
 
 from __future__ import annotations
 
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from holdfast.evidence.looks import Search
 from holdfast.families.known import Known
+from holdfast.kernels import bitsets
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.options import Options
 from tests.pipeline.tables import Shop, small_limits
@@ -59,6 +61,52 @@ def witnesses(shop: Shop, non_keys: int, seed: int) -> Any:
     places = ids[ids >> 32 == known.table.segments[0].number] & 0xFFFFFFFF
     assert places.size
     return places
+
+
+@pytest.mark.parametrize("most", [16, 2])
+@pytest.mark.parametrize("nulls", ["equal", "unequal"])
+def test_all_pairs_that_agree_in_a_near_key_are_listed(
+    tmp_path: Path, nulls: str, most: int
+) -> None:
+    codes = some_rows(5, 500)
+    codes[::9, 3:6] = -1  # null
+    codes[100:110] = codes[:10]  # rows that are there twice show nothing
+    with small_limits(**LISTED, near_key_pairs=most, segment_rows=200):
+        options = Options(("keys",), evidence="witnessed", nulls=nulls)
+        shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), options)
+    known = Known.load(shop.store, shop.store.read(), "t")
+    witnessed = known.evidence[AGREEMENTS].witnessed
+    assert witnessed is not None
+    assert callable(witnessed.near)
+    near = witnessed.near()
+    assert len(near.sets) > 5
+    expected = all_pairs(codes, nulls == "equal", known.table.segments, near.sets)
+    ends = np.cumsum(near.counts)
+    listed = {
+        columns: {tuple(pair) for pair in near.pairs[end - count : end].tolist()}
+        for columns, count, end in zip(
+            bitsets.to_columns(near.masks), near.counts, ends, strict=True
+        )
+    }
+    assert listed.keys() == expected.keys()
+    for columns, more in zip(bitsets.to_columns(near.masks), near.more, strict=True):
+        assert listed[columns] <= expected[columns]
+        assert len(listed[columns]) == min(most, len(expected[columns]))
+        assert more or listed[columns] == expected[columns]
+
+
+def all_pairs(codes: Any, nulls_equal: bool, segments: Any, sets: Any) -> dict[Any, Any]:
+    """Every pair of rows by their ids that agrees in one of some sets, by its agree-set."""
+    ids = np.concatenate([s.base + np.arange(s.rows) for s in segments])
+    found: dict[Any, Any] = {}
+    wanted = [set(each) for each in bitsets.to_columns(sets)]
+    for one, two in combinations(range(len(codes)), 2):
+        same = codes[one] == codes[two]
+        if same.any() and not (same.all() and (nulls_equal or (codes[one] >= 0).all())):
+            agree = tuple(np.flatnonzero(same & ((codes[one] >= 0) | nulls_equal)).tolist())
+            if any(each <= {*agree} for each in wanted):
+                found.setdefault(agree, set()).add((int(ids[one]), int(ids[two])))
+    return found
 
 
 @pytest.mark.parametrize("kinds", [("keys",), ("keys", "fds")])
