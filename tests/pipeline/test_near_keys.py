@@ -52,15 +52,30 @@ def some_rows(seed: int, rows: int) -> Any:
     return np.stack([random.integers(0, most, rows) for most in VALUES], axis=1)
 
 
+def known(shop: Shop) -> Known:
+    return Known.load(shop.store, shop.store.read(), "t")
+
+
+def near_keys(shop: Shop) -> Any:
+    """Those that are stored, if any are."""
+    witnessed = known(shop).evidence[AGREEMENTS].witnessed
+    assert witnessed is not None
+    return None if witnessed.near is None else witnessed.near()
+
+
 def witnesses(shop: Shop, non_keys: int, seed: int) -> Any:
     """The places in the first segment of rows that some maximal non-keys are shown with."""
-    known = Known.load(shop.store, shop.store.read(), "t")
-    evidence = known.evidence[AGREEMENTS].evidence
-    chosen = np.random.default_rng(seed).choice(len(evidence.masks), non_keys, replace=False)
-    ids = np.unique(evidence.witnesses[chosen])
-    places = ids[ids >> 32 == known.table.segments[0].number] & 0xFFFFFFFF
+    ids = witness_ids(shop, non_keys, seed)
+    places = ids[ids >> 32 == known(shop).table.segments[0].number] & 0xFFFFFFFF
     assert places.size
     return places
+
+
+def witness_ids(shop: Shop, non_keys: int, seed: int) -> Any:
+    evidence = known(shop).evidence[AGREEMENTS].evidence
+    chosen = np.random.default_rng(seed).choice(len(evidence.masks), non_keys, replace=False)
+    ids = np.unique(evidence.witnesses[chosen])
+    return ids[ids >= 0]
 
 
 @pytest.mark.parametrize("most", [16, 2])
@@ -74,13 +89,9 @@ def test_all_pairs_that_agree_in_a_near_key_are_listed(
     with small_limits(**LISTED, near_key_pairs=most, segment_rows=200):
         options = Options(("keys",), evidence="witnessed", nulls=nulls)
         shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), options)
-    known = Known.load(shop.store, shop.store.read(), "t")
-    witnessed = known.evidence[AGREEMENTS].witnessed
-    assert witnessed is not None
-    assert callable(witnessed.near)
-    near = witnessed.near()
+    near = near_keys(shop)
     assert len(near.sets) > 5
-    expected = all_pairs(codes, nulls == "equal", known.table.segments, near.sets)
+    expected = all_pairs(codes, nulls == "equal", known(shop).table.segments, near.sets)
     ends = np.cumsum(near.counts)
     listed = {
         columns: {tuple(pair) for pair in near.pairs[end - count : end].tolist()}
@@ -135,6 +146,30 @@ def test_nothing_is_searched(
             assert_exact(shop, np.concatenate([codes[living], later]))
         assert shop.now.keys != before
         assert shop.verify().equal
+
+
+@pytest.mark.parametrize("first", [100, 800])
+def test_a_search_lists_them_anew(tmp_path: Path, searched: list[int], first: int) -> None:
+    """For a table that was short at first, or has grown by half."""
+    codes, later = some_rows(1, first), some_rows(2, 1_200 - first)
+    living = np.ones(1_200, np.bool_)
+    with small_limits(**LISTED | {"part_from_rows": 500}):
+        shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), KEYS)
+        shop.apply(inserts=rows_of(later))
+        codes = np.concatenate([codes, later])
+        assert near_keys(shop) is None or near_keys(shop).is_stale(known(shop).table)
+        searches = []
+        for batch in range(3):
+            searched.clear()
+            ids = np.concatenate([s.base + np.arange(s.rows) for s in known(shop).table.segments])
+            gone = np.flatnonzero(np.isin(ids, witness_ids(shop, 3, batch)))
+            living[gone] = False
+            shop.apply(deletes=rows_of(codes[gone]))
+            searches.append(len(searched))
+            assert_exact(shop, codes[living])
+            assert not near_keys(shop).is_stale(known(shop).table)
+    assert searches[0] > 0
+    assert 0 in searches[1:]
 
 
 def test_pairs_that_no_list_has(tmp_path: Path, searched: list[int]) -> None:

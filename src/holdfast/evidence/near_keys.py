@@ -7,7 +7,8 @@ once, with their agree-sets, and later say what such deletes leave, without a lo
 
 A list is not changed. It tells of rows up to the number of the next segment then: pairs that have
 lost a row are passed over, and rows that have come since are looked up, as they are for what held
-once (:class:`holdfast.evidence.upkeep.Past`). That includes rows that were merged.
+once (:class:`holdfast.evidence.upkeep.Past`). That includes rows that were merged. When these are
+too many, the next search makes a new one.
 """
 
 from __future__ import annotations
@@ -46,6 +47,11 @@ class NearKeys:
     counts: I64  # of pairs, by mask
     pairs: I64  # (sum of counts, 2) row ids
     more: Flags  # by mask
+
+    def is_stale(self, table: Table) -> bool:
+        """Whether a table has too many rows now that are in no list."""
+        since = sum(s.live for s in table.segments if s.number >= self.before)
+        return since > thresholds.current.recent_share * table.rows
 
     def without(self, root: str, table: Table, gone: U64) -> tuple[Evidence, Past]:
         """What the rows of a table still show of what some masks have hidden that are gone; and

@@ -60,6 +60,9 @@ PAST = "past"
 NEAR = "near"
 """The role of near keys."""
 
+_BEFORE = b"before"
+"""Where their file says before which segment the rows lie."""
+
 SAMPLED = "sampled"
 """The role of a few random pairs."""
 
@@ -132,30 +135,29 @@ def _upkeep(record: EvidenceRecord, kept: pa.Table | None, atoms: int) -> Upkeep
 
 
 def _near(near: NearKeys) -> pa.Table:
-    """Sets, with the number of the segment before which rows are, then agree-sets with pairs."""
-    sets, masks = len(near.sets), len(near.masks)
-    before = pa.array([near.before] * sets + [None] * masks, pa.int64())
-    ends = np.concatenate([np.zeros(sets + 1, np.int64), 2 * np.cumsum(near.counts)])
-    return pa.table(
+    """Sets, then agree-sets with pairs."""
+    sets = len(near.sets)
+    ends = np.concatenate([[0], 2 * np.cumsum(near.counts)]).astype(np.int32)
+    pairs = pa.ListArray.from_arrays(ends, near.pairs.ravel())
+    content = pa.table(
         {
             "mask": masks_of(np.concatenate([near.sets, near.masks])),
-            "before": before,
-            "pairs": pa.ListArray.from_arrays(pa.array(ends, pa.int32()), near.pairs.ravel()),
+            "pairs": pa.chunked_array([pa.nulls(sets, pairs.type), pairs]).combine_chunks(),
             "more": np.concatenate([np.zeros(sets, np.bool_), near.more]),
         }
     )
+    return content.replace_schema_metadata({_BEFORE: str(near.before)})
 
 
 def _load_near(store: Store, files: tuple[str, ...], words: int) -> NearKeys:
-    kept = stored(store, files).combine_chunks()
-    masks, before = matrix_of(kept.column("mask"), words), kept.column("before")
-    sets = kept.num_rows - before.null_count
-    pairs = kept.column("pairs").combine_chunks()
+    kept = stored(store, files)
+    masks, pairs = matrix_of(kept.column("mask"), words), kept.column("pairs").combine_chunks()
+    sets = pairs.null_count
     return NearKeys(
         masks[:sets],
-        before[0].as_py() if sets else 0,
+        int(kept.schema.metadata[_BEFORE]),
         masks[sets:],
-        pairs.value_lengths().to_numpy()[sets:].astype(np.int64) // 2,
+        pairs[sets:].value_lengths().to_numpy().astype(np.int64) // 2,
         pairs.flatten().to_numpy().reshape(-1, 2),
         kept.column("more").to_numpy()[sets:],
     )
@@ -189,9 +191,9 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
         for role in ("evidence", "non_keys", PAST, NEAR, SAMPLED):
             files.pop(role, None)
     else:
-        near, upkeep = pairs.witnessed.near, pairs.witnessed.upkeep
-        if isinstance(near, NearKeys) and len(near.sets):
-            files[NEAR] = (write(run.store, run.lease, NEAR, _near(near)),)
+        listed, upkeep = pairs.witnessed.listed, pairs.witnessed.upkeep
+        if listed is not None:
+            files[NEAR] = (write(run.store, run.lease, NEAR, _near(listed)),)
         if upkeep is not None and upkeep.drawn is not None:
             drawn = _counts(upkeep.drawn, "pairs")
             files[SAMPLED] = (write(run.store, run.lease, SAMPLED, drawn),)

@@ -152,8 +152,8 @@ class Validation:
         searched, surveyed = cands.chosen(rest, ~few), cands.chosen(rest, few)
         in_part = self.part_first and len(searched.lhs) > thresholds.current.part_from_candidates
         lists = self.run.destination.prefix if self.listing and not in_part else ""
-        if lists:
-            searched = cands.united(searched, self._near(searched))
+        if lists and len(searched.lhs):
+            searched = cands.united(searched, self._near())
         whole = bitsets.is_member(searched.lhs, self.undivided)
         tasks = self.run.runner.tasks
         merges = looks.merges(surveyed, self.kept, tasks)
@@ -168,11 +168,12 @@ class Validation:
             *looks.representatives(unmerged, self.table.rows, tasks, prefix),
         ]
 
-    def _near(self, candidates: Candidates) -> Candidates:
-        """The near keys of candidates to be searched for, which are searched for with them."""
-        keys = cands.apart(candidates, candidates.rhs, {KEY: bitsets.empty(self.covers.atoms)})
-        near = near_keys.around(keys[KEY], self.table.effective, self.table.rows)
-        together = cands.together({KEY: near}, self.covers.atoms)
+    def _near(self) -> Candidates:
+        """The near keys of what may be keys, which are searched for along with candidates."""
+        table, keys = self.table, self.covers.minimal[KEY]
+        near = near_keys.around(keys, table.effective, table.rows)
+        listed = bitsets.is_member(near, np.concatenate([keys[:0], *self.near]))
+        together = cands.together({KEY: near[~listed]}, self.covers.atoms)
         return cands.chosen(together, ~looks.has_few_combinations(together, self.table))
 
     def _probe(self, candidates: ByRhs) -> Probe:
@@ -271,7 +272,9 @@ class Validation:
         listed = [result.facts["listed"] for result in results if "listed" in result.facts]
         if listed:
             self.lists += listed
-            self.near.append(validated.get(KEY, look.candidates.lhs[:0]))
+            self.near.append(validated[KEY])
+            # What is listed takes room.
+            self.listing &= all(result.facts["complete"] for result in results)
         files = tuple(result.facts["kept"] for result in results if "kept" in result.facts)
         if files:
             self.kept.append(Kept(_seen(look, results), files))

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import compared, near_keys
+from holdfast.evidence import compared
 from holdfast.evidence.looks import Scope, sample_calls
-from holdfast.evidence.near_keys import NearKeys
+from holdfast.evidence.near_keys import NearKeys, Stored
 from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.validate import Validation, evidence_of, validate
 from holdfast.kernels.cover import Tick
@@ -43,7 +43,8 @@ class Witnessed:
     evidence: Evidence
     covers: Covers
     upkeep: Upkeep | None = None  # None: nothing is kept for batches
-    near: NearKeys | near_keys.Stored | None = None  # with all pairs of rows that agree in them
+    near: Stored | None = None  # near keys, of an earlier version
+    listed: NearKeys | None = None  # and those that were listed since
 
     @staticmethod
     def none(atoms: int, rhs: tuple[int, ...], limits: Limits) -> Witnessed:
@@ -87,8 +88,8 @@ class Witnessed:
             state.add_evidence(found)
             counted = [p.facts for result in results[len(samples) :] for p in result]
         with run.stage("search"):
-            near = validate(state)
-        return Witnessed(state.evidence, state.covers, near=near), replace(
+            listed = validate(state)
+        return Witnessed(state.evidence, state.covers, listed=listed), replace(
             state.table,
             duplicates=sum(facts["duplicates"] for facts in counted),
             repeated=[pair for facts in counted for pair in facts["pairs"]][: tasks.REPEATED_PAIRS],
@@ -141,16 +142,17 @@ class Witnessed:
             )
             return Witnessed(evidence, covers, upkeep), table
         left, upkeep = self, self.upkeep or Upkeep.none(space.atoms)
-        hidden, past = Evidence.none(space.atoms), upkeep.past
+        hidden, past, listing = Evidence.none(space.atoms), upkeep.past, False
         if change.departed.count:
             took = change.took(run.store.path, self.evidence.witnesses)
             left, gone = self.without(took, depth)
-            if len(gone) and self.near is not None:
-                near = self.near if isinstance(self.near, NearKeys) else self.near()
+            near = self.near() if len(gone) and self.near else None
+            listing = len(gone) > 0 and (near is None or near.is_stale(change.after))
+            if near is not None:
                 hidden, known = near.without(run.store.path, change.after, gone)
                 past = past.joined(known)
         witnessed, table = left.only(rhs).validated(
-            run, change.after, self.covers, change.added, depth, past, hidden
+            run, change.after, self.covers, change.added, depth, past, hidden, listing
         )
         number = change.before.next_number
         past = upkeep.past.after(self.covers.minimal, number, witnessed.covers)
@@ -177,17 +179,18 @@ class Witnessed:
         depth: Deepening,
         past: Past | None = None,
         hidden: Evidence | None = None,
+        listing: bool = False,
     ) -> tuple[Witnessed, Table]:
         """Exact again on all living rows, with their duplicates counted; ``old`` is what held
         before the rows were added, ``past`` what held once, ``hidden`` evidence that other evidence
-        had hidden which is gone."""
+        had hidden which is gone. A search lists near keys, with ``listing``."""
         state = Validation.begun(
             run, depth, table, self.evidence, self.covers,
-            held=old.only(self.covers.by_rhs).minimal, batch=added, past=past,
+            held=old.only(self.covers.by_rhs).minimal, batch=added, past=past, listing=listing,
         )  # fmt: skip
         with run.stage("validate"):
             state.add_evidence([hidden] if hidden is not None else [])
-            validate(state)
+            listed = validate(state)
         duplicates = table.duplicates + state.duplicates
         # The batch's own first: they are what is shown of it.
         pairs = sorted(state.repeated, key=lambda pair: pair[1])
@@ -197,7 +200,7 @@ class Witnessed:
                 results = run.runner.run(_duplicate_calls(state.scope))
                 shown = [pair for r in results for p in r for pair in p.facts["pairs"]]
                 repeated = shown[: tasks.REPEATED_PAIRS]
-        return Witnessed(state.evidence, state.covers), replace(
+        return Witnessed(state.evidence, state.covers, listed=listed), replace(
             state.table, duplicates=duplicates, repeated=repeated
         )
 
