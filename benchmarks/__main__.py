@@ -14,7 +14,7 @@ STAGES = (
     "encode", "evidence", "keys", "skew", "agree", "dependencies", "denials", "lookups", "values",
     "rank", "session", "tables", "scale",
 )  # fmt: skip
-ASKED = ("gpu", "exchange", "store")
+ASKED = ("gpu", "exchange", "store", "placement")
 """Stages that run only when named: they need what few machines have, or were run for a decision."""
 
 

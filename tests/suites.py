@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import permutations
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -20,9 +21,14 @@ from holdfast import Options, Profile, Space, TableSnapshot
 from holdfast.families.denial_constraints.predicates import atoms_of
 from holdfast.families.denial_constraints.reported import reported
 from holdfast.kernels import bitsets
+from holdfast.model import thresholds
 from holdfast.model.changes import Changes
 from holdfast.model.comparisons import ORDER
 from holdfast.model.errors import BatchError, InputError, SchemaError, SourceError
+from holdfast.spark.places import places_of
+from holdfast.spark.runner import SparkRunner
+from holdfast.tasks.result import TaskResult
+from holdfast.tasks.runner import Call
 from tests import oracle
 from tests.limits import varied
 
@@ -255,3 +261,54 @@ def interrupt_a_batch(session: SparkSession, folder: Path) -> None:
     assert not list(Path(kept.path, "leases").iterdir())
     # The session works on, and so does the profile.
     assert kept.apply("t", inserts=session.range(5, 6)).rows == 4
+
+
+def run_in_places(session: SparkSession) -> None:
+    """Calls of a profile on an object store are each run once, whether it is known where places
+    are, or that they are on one machine; nobody else's places and no old ones are believed in."""
+    heavy = 10 * thresholds.current.light_rows
+    items = [
+        (0, None),
+        (0, "s3://a"),
+        (0, "s3://b"),
+        (heavy, "s3://b"),
+        (heavy, None),
+        (0, "s3://a"),
+    ]
+
+    def echo(item: Any) -> Iterator[TaskResult]:
+        yield TaskResult({"number": item.number})
+
+    calls: list[Call] = [
+        (echo, SimpleNamespace(number=k, work=work, home=home))
+        for k, (work, home) in enumerate(items)
+    ]
+    runner = SparkRunner(session, 3).sharing("s3://profiles/shop/data/token-")
+    assert runner._placing
+
+    def numbers() -> list[list[int]]:
+        return [[each.facts["number"] for each in result] for result in runner.run(calls)]
+
+    assert numbers() == [[k] for k in range(len(items))]
+    places = places_of(session, 3)
+    assert places.are_one
+    assert numbers() == [[k] for k in range(len(items))]
+
+    known = places.machines[0]
+    places.learn([{"first": 0, "place": 1, "machine": "of others"}])
+    assert places.machines == [known] * 3
+    places.learn([{"first": places.first, "place": 1, "machine": "another"}])
+    assert places.machines == [known, "another", known]
+    assert numbers() == [[k] for k in range(len(items))]
+    assert places_of(session, 3) is places
+    rows = places.rows(2, 4).selectExpr("spark_partition_id() as p", "id").collect()
+    assert sorted(map(tuple, rows)) == [(k, k) for k in range(3 + 3 + 4)]
+
+    places.learn([{"first": places.first, "place": None, "machine": "one that has come"}])
+    anew = places_of(session, 3)
+    assert anew is not places
+    assert not anew.are_known
+    assert numbers() == [[k] for k in range(len(items))]
+    assert anew.are_one
+    session.catalog.clearCache()
+    assert places_of(session, 3) is not anew

@@ -39,6 +39,10 @@ def test_files(spark: SparkSession, tmp_path: Path) -> None:
     suites.walk_through_files(spark, tmp_path)
 
 
+def test_places(spark: SparkSession) -> None:
+    suites.run_in_places(spark)
+
+
 @pytest.mark.parametrize("there", [False, True])
 def test_executors_with_another_disk_under_the_profiles_path(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool

@@ -22,6 +22,10 @@ def test_files(spark: SparkSession, tmp_path: Path) -> None:
     suites.walk_through_files(spark, tmp_path)
 
 
+def test_places(spark: SparkSession) -> None:
+    suites.run_in_places(spark)
+
+
 def test_an_interrupt(spark: SparkSession, tmp_path: Path) -> None:
     suites.interrupt_a_batch(spark, tmp_path)
 

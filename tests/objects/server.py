@@ -9,6 +9,7 @@ import socket
 import subprocess
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -97,13 +98,15 @@ class Rule:
 
 
 class Proxy:
-    """Passes requests on to a server, and counts them; some meet a fault."""
+    """Passes requests on to a server, and counts them and the bytes of objects that were read; some
+    meet a fault."""
 
     def __init__(self, target: int) -> None:
         self._target = target
         self._rules: list[Rule] = []
         self._lock = threading.Lock()
         self.requests: list[str] = []
+        self.fetched: Counter[str] = Counter()
         handler = type("Handler", (_Handler,), {"proxy": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -147,6 +150,9 @@ class Proxy:
         response = connection.getresponse()
         content = response.read()
         connection.close()
+        if method == "GET":
+            with self._lock:
+                self.fetched[path.partition("?")[0]] += len(content)
         return response.status, response.getheaders(), content
 
 

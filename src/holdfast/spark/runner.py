@@ -14,10 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
 from holdfast.spark.jobs import collect, is_remote
+from holdfast.spark.places import Places, may_place, places_of
 from holdfast.spark.session import is_own, parallelism
 from holdfast.spark.workers import freeze, prepare
 from holdfast.store import disk_errors
-from holdfast.tasks import devices, shared
+from holdfast.tasks import devices, objects, shared
+from holdfast.tasks.homes import deal, files_of, machine
 from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult, checked, guarded, unpack
 from holdfast.tasks.runner import Call, Read, Reader, log_traffic, piles
@@ -36,12 +38,31 @@ _RESULT = t.StructType(
 _ANSWER = -1
 """The item of a worker's answer about the shared folder."""
 
+_RAN = -2
+"""The item of a task's answer where it ran."""
+
 
 class Trial(NamedTuple):
     """How the paths of tokens begin, and the token that the driver left."""
 
     prefix: str
     token: str
+
+
+class Ask(NamedTuple):
+    """What a task needs to tell where it ran: which places there are, and how many."""
+
+    first: int
+    places: int
+
+    @staticmethod
+    def of(places: Places) -> Ask:
+        """About some places."""
+        return Ask(places.first, len(places.machines))
+
+    def answer(self, place: int | None) -> Iterator[TaskResult]:
+        """On a worker: that a task ran here."""
+        yield TaskResult({"first": self.first, "place": place, "machine": machine()})
 
 
 class SparkRunner:
@@ -51,20 +72,27 @@ class SparkRunner:
         self.session = session
         self.here, self.gpus = _is_local(session), _gpus(session)
         self._tokens: str | None = None
+        self._placing = False
+        self._places: Places | None = None  # of the last job
         self._numbers: dict[int, DataFrame] = {}
         self._given = tasks
         self._seen = 1 if is_own(session) else prepare(session)
         self.tasks = self._given or parallelism(session, self._seen)
 
     def sharing(self, prefix: str) -> SparkRunner:
-        """The same session; every job tries whether workers see the folder as we do.
+        """The same session; every job tries whether workers see the folder as we do. Those of a
+        local session of our own do.
 
-        Those of a local session of our own do.
+        On an object store they find out when they read, and none but their errors can tell. There a
+        machine fetches what it reads, so calls are dealt to machines by what they read.
         """
         if is_own(self.session):
             return self
         runner = copy.copy(self)
-        runner._tokens = prefix
+        if objects.is_remote(prefix):
+            runner._placing = not self.here and may_place(self.session)
+        else:
+            runner._tokens = prefix
         if not (self.here or is_remote(self.session) or self._given):
             runner.tasks = parallelism(self.session, self._seen)  # executors may have come since
         return runner
@@ -73,18 +101,30 @@ class SparkRunner:
         """Run every call: heavy ones in a task each, the others in about as many as run at once."""
         if not calls:
             return []
-        dealt = piles(calls, self.tasks)
-        count = len(dealt)
         results: list[list[TaskResult]] = [[] for _ in calls]
 
         def frame(trial: Trial | None) -> DataFrame:
-            work = _dealt(calls, dealt, trial)
-            return self._numbered(count).mapInArrow(work, _RESULT)
+            places = self._to_use()
+            files = files_of(calls) if places else []
+            if places is None or places.are_one or not any(files):
+                dealt = piles(calls, self.tasks)
+                return self._numbered(len(dealt)).mapInArrow(_dealt(calls, dealt, trial), _RESULT)
+            mine, anywhere = deal(calls, files, places.machines)
+            times = max(map(len, mine))
+            dealt = [each[k] if k < len(each) else [] for k in range(times) for each in mine]
+            numbers = places.rows(times, len(anywhere))
+            dealt += [[k] for k in anywhere]
+            return numbers.mapInArrow(_dealt(calls, dealt, trial, Ask.of(places)), _RESULT)
 
         for item, task_result in self._collect(frame):
             results[item].append(task_result)
         log_traffic(calls, results)
         return results
+
+    def _to_use(self) -> Places | None:
+        """The places to use, if it matters where tasks run."""
+        self._places = places_of(self.session, self.tasks) if self._placing else None
+        return self._places
 
     def _numbered(self, count: int) -> DataFrame:
         """So many partitions, with their number each; made once."""
@@ -106,7 +146,13 @@ class SparkRunner:
         results: list[list[TaskResult]] = [[] for _ in reads]
 
         def frame(trial: Trial | None) -> DataFrame:
-            frames = [_over(item, each, trial) for item, each in enumerate(reads)]
+            places = self._to_use()
+            ask = Ask.of(places) if places else None
+            frames = [_over(item, each, trial, ask) for item, each in enumerate(reads)]
+            if places and not places.are_known:
+                # First, so that they are dealt out evenly.
+                nothing = _dealt((), [[]] * len(places.machines), trial, ask)
+                frames = [places.rows().mapInArrow(nothing, _RESULT), *frames]
             return reduce(lambda one, two: one.unionAll(two), frames)
 
         for item, task_result in self._collect(frame):
@@ -123,7 +169,9 @@ class SparkRunner:
                 answers = [task_result.facts for item, task_result in results if item == _ANSWER]
                 shared.compare(trial.token, answers)
         checked(task_result for _, task_result in results)
-        return [(item, task_result) for item, task_result in results if item != _ANSWER]
+        if self._places:
+            self._places.learn(each.facts for item, each in results if item == _RAN)
+        return [(item, task_result) for item, task_result in results if item >= 0]
 
     @contextmanager
     def _trial(self) -> Iterator[Trial | None]:
@@ -139,11 +187,13 @@ class SparkRunner:
 
 
 def _dealt(
-    calls: Sequence[Call], dealt: list[list[int]], trial: Trial | None
+    calls: Sequence[Call], dealt: list[list[int]], trial: Trial | None, ask: Ask | None = None
 ) -> Callable[[Batches], Batches]:
     def work(batches: Batches) -> Batches:
         for batch in batches:
             for number in batch.column(0).to_pylist():
+                if ask and number < ask.places:
+                    yield from _rows(_RAN, ask.answer(number))
                 for item in dealt[number]:
                     task, argument = calls[item]
                     yield from _rows(item, task(argument))
@@ -152,10 +202,12 @@ def _dealt(
     return lambda batches: _tried(trial, work(batches))
 
 
-def _over(item: int, read: Read, trial: Trial | None) -> DataFrame:
+def _over(item: int, read: Read, trial: Trial | None, ask: Ask | None) -> DataFrame:
     task, rows, spec, count = read
 
     def over(batches: Batches) -> Batches:
+        if ask:
+            yield from _rows(_RAN, ask.answer(None))
         yield from _rows(item, task(batches, spec))
         freeze(task)
 

@@ -53,11 +53,9 @@ class Run:
     key: bytes | None = field(default=None, repr=False)  # what cells are concealed with, if at all
 
     def __post_init__(self) -> None:
-        """Tasks must see what this run writes. On an object store they find out when they read it,
-        and none but their errors can tell."""
+        """Tasks must see what this run writes."""
         tokens = Path(self.store.path) / self.lease.prefix("token")
-        if not is_remote(tokens):
-            self.runner = self.runner.sharing(str(tokens))
+        self.runner = self.runner.sharing(str(tokens))
 
     @property
     def destination(self) -> Destination:

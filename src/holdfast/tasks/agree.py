@@ -111,6 +111,13 @@ class Count:
 
     tiles: tuple[Tile, ...] = ()
 
+    @property
+    def home(self) -> str | None:
+        """The words of the segment that has the most of its rows."""
+        stretches = [stretch for side in self.sides for stretch in side]
+        most = min(stretches, key=lambda s: (-s.rows, s.segment.words), default=None)
+        return None if most is None else f"{self.view.root}/{most.segment.words}"
+
 
 @dataclass(frozen=True)
 class Agreeing:

@@ -14,7 +14,8 @@ from holdfast.tasks.ingest import Ingest
 from holdfast.tasks.result import TaskResult, checked, guarded, unpack
 
 Call = tuple[Callable[[Any], Iterator[TaskResult]], Any]
-"""A task and its argument. One that may go through many rows says through how many, as ``work``."""
+"""A task and its argument. One that may go through many rows says through how many, as ``work``;
+one that is best run where a file lies says which, as ``home``, or its ``view`` does."""
 
 _log = logging.getLogger("holdfast.traffic")
 
@@ -47,8 +48,8 @@ class Runner(Protocol):
         """How many GPUs tasks can have at once, if there are any."""
 
     def sharing(self, prefix: str) -> Runner:
-        """A runner of tasks that write where paths begin so: they see one folder, or it is an
-        error."""
+        """A runner of tasks that write where paths begin so: they see one folder, or one object
+        store, or it is an error."""
 
     def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
         """Run every call, in one job; the task results of each, in order."""
@@ -99,11 +100,16 @@ def piles(calls: Sequence[Call], tasks: int) -> list[list[int]]:
     Heavy ones have a task each, so that a straggler or a retry repeats one of them. The others
     would wait for a task longer than they take, and are dealt out to as many as run at once.
     """
-    most = thresholds.current.light_rows
-    heavy = [k for k, (_, item) in enumerate(calls) if getattr(item, "work", 0) > most]
-    light = [k for k, (_, item) in enumerate(calls) if getattr(item, "work", 0) <= most]
+    heavy = [k for k, call in enumerate(calls) if is_heavy(call)]
+    light = [k for k, call in enumerate(calls) if not is_heavy(call)]
     count = min(tasks, len(light))
     return [*([k] for k in heavy), *(light[first::count] for first in range(count))]
+
+
+def is_heavy(call: Call) -> bool:
+    """Whether a call goes through so many rows that it has a task for itself."""
+    work: int = getattr(call[1], "work", 0)
+    return work > thresholds.current.light_rows
 
 
 def log_traffic(calls: Sequence[Call], results: Sequence[Sequence[TaskResult]]) -> None:

@@ -28,6 +28,7 @@ from holdfast.tasks.coding import held
 from holdfast.tasks.encode import layout
 from holdfast.tasks.reads import note
 from holdfast.tasks.result import TaskResult
+from holdfast.tasks.sealed import seal_of
 from holdfast.tasks.segments import (
     Segment,
     deleted_since,
@@ -182,12 +183,25 @@ def _entries_between(runs: tuple[ValueRun, ...], low: int, high: int) -> int:
     return sum(run.entries for run in runs) * (high - low) // CODES
 
 
+def _largest(root: str, runs: tuple[ValueRun, ...], low: int, high: int) -> str | None:
+    """The largest file that has values of a range of codes."""
+    files = [file for run in runs for file in _between(run, low, high)]
+    sizes = {file: seal.size for file in files if (seal := seal_of(file))}
+    file = min(sizes, key=lambda name: (-sizes[name], name), default=None)
+    return None if file is None else f"{root}/{file}"
+
+
 @dataclass(frozen=True)
 class Count:
     """Make runs of the values of some rows."""
 
     cells: Cells
     prefix: str
+
+    @property
+    def home(self) -> str | None:
+        """The file that it reads most of."""
+        return self.cells.view.home
 
     @property
     def work(self) -> int:
@@ -207,6 +221,11 @@ class Changed:
     changed: tuple[ValueRun, ...]
     cells: tuple[Cells, ...]
     before: tuple[ValueRun, ...]
+
+    @property
+    def home(self) -> str | None:
+        """The file that it reads most of."""
+        return _largest(self.root, self.before, self.low, self.high)
 
     @property
     def work(self) -> int:
@@ -241,6 +260,11 @@ class Merge:
     high: int
     runs: tuple[ValueRun, ...]
     frequencies: bool
+
+    @property
+    def home(self) -> str | None:
+        """The file that it reads most of."""
+        return _largest(self.root, self.runs, self.low, self.high)
 
     @property
     def work(self) -> int:

@@ -73,6 +73,13 @@ class View:
         """How many living rows there are."""
         return sum(segment.live for segment in self.segments)
 
+    @property
+    def home(self) -> str | None:
+        """The words of the segment with the most rows: what else belongs to it lies there, too, and
+        small segments that come and go change nothing."""
+        largest = min(self.segments, key=lambda s: (-s.rows, s.words), default=None)
+        return None if largest is None else f"{self.root}/{largest.words}"
+
     def rows(self, segment: Segment, positions: I64) -> U64:
         """Rows of a segment."""
         return map_words(self.path, segment, len(positions))[positions]
