@@ -104,29 +104,36 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
         for key in sorted(theirs ^ mine):
             print(f"    only {'Holdfast' if key in mine else 'Desbordante'}: {', '.join(key)}")
     figures["peer"] = peer
+    what = "deletes of all witnesses of ten non-keys"
+    figures["witnesses"] = _without_witnesses(profile, folder, path, what)
     figures.update(medians(profile, folder, path, _changed))
-    figures["witnesses"] = _hard(profile, folder, path)
+    _hard(profile, folder, path)
     return figures
 
 
-def _hard(profile: Profile, folder: Path, path: Path) -> float:
-    """Inserts that each break a key, and deletes that take all witnesses of ten non-keys: the
-    median of several random ten. The ten largest non-keys are alike, and lack the same columns."""
+def _hard(profile: Profile, folder: Path, path: Path) -> None:
+    """Inserts that each break a key; then the witnesses of non-keys once more, with the rows that
+    batches have brought. The ten largest non-keys are alike, and lack the same columns."""
     header, lines = random_lines(path, BATCH, 3)
     breaking = write(folder / "breaking.csv", header, _broken(lines))
     print(f"  1,000 inserts that each break a key        {timed(profile, inserts=breaking):7.2f} s")
     timed(profile, deletes=breaking)
-    random = np.random.default_rng(11)
+    _without_witnesses(profile, folder, path, "  the same, after these batches")
+    _without_witnesses(profile, folder, path, "  and of the ten largest", largest=True)
 
-    def taken(largest: bool) -> float:
-        gone = _witnesses(profile, 10, None if largest else random)
-        rows = write(folder / "witnesses.csv", header, _as_lines(gone))
-        return timed(profile, deletes=rows)
 
-    times = [taken(largest=False) for _ in range(_WITNESS_BATCHES)]
-    shown = ", ".join(f"{each:.2f}" for each in times)
-    print(f"  deletes of all witnesses of ten non-keys    {median(times):7.2f} s  ({shown})")
-    print(f"  and of the ten largest                      {taken(largest=True):7.2f} s")
+def _without_witnesses(
+    profile: Profile, folder: Path, path: Path, what: str, largest: bool = False
+) -> float:
+    """The median time of deletes that take all witnesses of ten non-keys."""
+    header, _ = random_lines(path, 1, 3)
+    random = None if largest else np.random.default_rng(11)
+    times = []
+    for _ in range(1 if largest else _WITNESS_BATCHES):
+        rows = write(folder / "witnesses.csv", header, _as_lines(_witnesses(profile, 10, random)))
+        times.append(timed(profile, deletes=rows))
+    shown = " ".join(f"{each:.2f}" for each in times)
+    print(f"  {what:42} {median(times):7.2f} s  ({shown})")
     return median(times)
 
 

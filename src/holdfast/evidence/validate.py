@@ -187,7 +187,8 @@ class Validation:
         Deleting the rows that broke it brings it back without a look at all others."""
         past = self.past.of_candidates(candidates)
         recent = self._since(int(past.before.min(initial=_NEVER)))
-        together = cands.together(past.by_rhs(candidates), self.covers.atoms)
+        once = cands.inside(candidates, past.by_rhs(candidates))
+        together = cands.together(once, self.covers.atoms)
         if sum(s.live for s in recent) > thresholds.current.recent_share * self.table.rows:
             together = cands.chosen(together, np.zeros(len(together.lhs), np.bool_))
         return looks.probe(together, self.table, recent)
