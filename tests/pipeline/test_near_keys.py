@@ -190,6 +190,45 @@ def test_pairs_that_no_list_has(tmp_path: Path, searched: list[int]) -> None:
         assert seen
 
 
+PLANTED = {
+    "gone first": ((0, 1, 2, 3), 1),
+    "often": ((0, 1, 2), 18),
+    "gone then": ((0, 1, 5), 1),
+    "and": ((0, 1, 6), 1),
+    "others": ((0, 2, 6), 1),
+    "and others": ((0, 2, 5), 1),
+    "besides": ((1, 2, 7), 1),
+    "and besides": ((1, 2, 6), 1),
+}
+"""Agree-sets, each of so many pairs of rows."""
+
+
+@pytest.mark.parametrize("kinds", [("keys",), ("keys", "fds")])
+def test_pairs_that_no_list_has_and_no_key_is_long_enough_for(
+    tmp_path: Path, kinds: tuple[str, ...]
+) -> None:
+    """All sets of two columns that such pairs agree in are refuted by others, so that nobody looks
+    for them; later, when these others go, they must be known to be missing."""
+    codes = np.arange(4_000).reshape(8, 500).T + 1_000
+    codes[200:, 7] = np.arange(300) % 50
+    at, places = 0, {}
+    for name, (columns, count) in PLANTED.items():
+        places[name] = np.arange(at, at + 2 * count)
+        codes[at + 1 : at + 2 * count : 2, columns] = codes[at : at + 2 * count : 2, columns]
+        at += 2 * count
+    living = np.ones(len(codes), np.bool_)
+    with small_limits(**LISTED):
+        options = Options(kinds, evidence="witnessed", max_columns=2)
+        shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), options)
+        for gone in (
+            np.concatenate([places["gone first"], places["often"][: 2 * 16]]),
+            np.concatenate([places["gone then"], places["and"]]),
+        ):
+            living[gone] = False
+            shop.apply(deletes=rows_of(codes[gone]))
+            shop.assert_exact(rows_of(codes[living]))
+
+
 @pytest.mark.parametrize("nulls", ["equal", "unequal"])
 def test_merged_rows_are_looked_up(tmp_path: Path, nulls: str) -> None:
     """Ids in a list are those of the first profile: what was merged counts as new."""

@@ -53,27 +53,23 @@ class NearKeys:
         since = sum(s.live for s in table.segments if s.number >= self.before)
         return since > thresholds.current.recent_share * table.rows
 
-    def without(self, root: str, table: Table, gone: U64) -> tuple[Evidence, Past]:
-        """What the rows of a table still show of what some masks have hidden that are gone; and
-        the sets against which, of the rows before then, there is no other evidence than this and
-        what is known besides."""
-        hidden = bitsets.any_superset(self.masks, gone)
-        masks, counts, more = self.masks[hidden], self.counts[hidden], self.more[hidden]
-        pairs = self.pairs[np.repeat(hidden, self.counts)]
-        living = _living(root, table, pairs).all(axis=1)
-        owner = np.repeat(np.arange(len(masks)), counts)[living]
-        pairs = pairs[living]
-        left = np.bincount(owner, minlength=len(masks))
+    def shown_by(self, root: str, table: Table) -> tuple[Evidence, Past]:
+        """The agree-sets that the rows of a table still show; and the sets against which, of the
+        rows before then, there is no other evidence."""
+        living = _living(root, table, self.pairs).all(axis=1)
+        pairs = self.pairs[living]
+        owner = np.repeat(np.arange(len(self.masks)), self.counts)[living]
+        left = np.bincount(owner, minlength=len(self.masks))
         place = np.arange(len(owner)) - np.repeat(np.cumsum(left) - left, left)
-        witnesses = np.full((len(masks), WITNESSES, 2), -1, np.int64)
+        witnesses = np.full((len(self.masks), WITNESSES, 2), -1, np.int64)
         few = place < WITNESSES
         witnesses[owner[few], place[few]] = pairs[few]
         shown = left > 0
-        evidence = Evidence(masks[shown], witnesses[shown])
-        # Of these some pairs may live that no list has.
-        unknown = masks[more & ~shown]
+        # Of others some pairs may live that no list has.
+        unknown = self.masks[self.more & ~shown]
         known = self.sets[~bitsets.any_superset(self.sets, unknown)]
-        return evidence, Past.of(known, np.full(len(known), self.before, np.int64))
+        past = Past.of(known, np.full(len(known), self.before, np.int64))
+        return Evidence(self.masks[shown], witnesses[shown]), past
 
 
 Stored = Callable[[], NearKeys]
@@ -107,7 +103,9 @@ def merged(runner: Runner, root: str, files: tuple[str, ...], sets: U64, before:
             sets[:0], before, sets[:0], nothing, nothing.reshape(0, 2), nothing.astype(np.bool_)
         )
     arrays = result.arrays
-    return NearKeys(sets, before, arrays["masks"], arrays["count"], arrays["pairs"], arrays["more"])
+    return NearKeys(
+        sets, before, arrays["masks"], arrays["counts"], arrays["pairs"], arrays["more"]
+    )
 
 
 def _living(root: str, table: Table, ids: I64) -> Flags:

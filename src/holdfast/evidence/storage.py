@@ -194,6 +194,8 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
         listed, upkeep = pairs.witnessed.listed, pairs.witnessed.upkeep
         if listed is not None:
             files[NEAR] = (write(run.store, run.lease, NEAR, _near(listed)),)
+        elif pairs.witnessed.near is None:
+            files.pop(NEAR, None)  # what was found anew has none
         if upkeep is not None and upkeep.drawn is not None:
             drawn = _counts(upkeep.drawn, "pairs")
             files[SAMPLED] = (write(run.store, run.lease, SAMPLED, drawn),)

@@ -21,6 +21,7 @@ A search that ends before that is exact up to a number of columns: see :mod:`cov
 from __future__ import annotations
 
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -53,6 +54,9 @@ U64 = NDArray[np.uint64]
 
 _NEVER = 1 << 62
 
+_AT_ONCE = 16
+"""Files that are removed at once."""
+
 Results = list[list[TaskResult]]
 """What the tasks of each look sent back."""
 
@@ -77,7 +81,7 @@ class Validation:
     duplicates: int = 0  # rows of the batch that repeat an earlier one
     repeated: list[list[int]] = field(default_factory=list)  # a few of them, each after that one
     kept: list[Kept] = field(default_factory=list)  # rows that are still to be merged
-    listing: bool = False  # searches of all rows list the pairs that agree in near keys
+    listing: bool = False  # the next search of all rows lists the pairs that agree in near keys
     lists: list[str] = field(default_factory=list)  # files of such pairs
     near: list[U64] = field(default_factory=list)  # sets, all pairs that agree in which are there
     round: int = 0
@@ -172,8 +176,7 @@ class Validation:
         """The near keys of what may be keys, which are searched for along with candidates."""
         table, keys = self.table, self.covers.minimal[KEY]
         near = near_keys.around(keys, table.effective, table.rows)
-        listed = bitsets.is_member(near, np.concatenate([keys[:0], *self.near]))
-        together = cands.together({KEY: near[~listed]}, self.covers.atoms)
+        together = cands.together({KEY: near}, self.covers.atoms)
         return cands.chosen(together, ~looks.has_few_combinations(together, self.table))
 
     def _probe(self, candidates: ByRhs) -> Probe:
@@ -234,6 +237,7 @@ class Validation:
         self.add_evidence([evidence_of(each) for _, mine in showing for each in mine])
         for look, mine in showing:
             self._learn_of(look, mine)
+        self.listing &= not self.lists
         for look, mine in seen:
             for counted in mine if isinstance(look, Repeats) else ():
                 self.duplicates += counted.facts["duplicates"]
@@ -274,8 +278,6 @@ class Validation:
         if listed:
             self.lists += listed
             self.near.append(validated[KEY])
-            # What is listed takes room.
-            self.listing &= all(result.facts["complete"] for result in results)
         files = tuple(result.facts["kept"] for result in results if "kept" in result.facts)
         if files:
             self.kept.append(Kept(_seen(look, results), files))
@@ -293,8 +295,9 @@ class Validation:
 
     def forget(self) -> None:
         """Remove the files of rows that were kept, and of pairs that were listed."""
-        for file in (*(file for kept in self.kept for file in kept.files), *self.lists):
-            discard(Path(self.run.store.path) / file)
+        files = [*(file for kept in self.kept for file in kept.files), *self.lists]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(lambda file: discard(Path(self.run.store.path) / file), files))
         self.kept, self.lists = [], []
 
 

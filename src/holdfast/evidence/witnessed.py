@@ -148,8 +148,8 @@ class Witnessed:
             left, gone = self.without(took, depth)
             near = self.near() if len(gone) and self.near else None
             listing = len(gone) > 0 and (near is None or near.is_stale(change.after))
-            if near is not None:
-                hidden, known = near.without(run.store.path, change.after, gone)
+            if near is not None and not listing:
+                hidden, known = near.shown_by(run.store.path, change.after)
                 past = past.joined(known)
         witnessed, table = left.only(rhs).validated(
             run, change.after, self.covers, change.added, depth, past, hidden, listing

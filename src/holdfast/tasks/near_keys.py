@@ -7,8 +7,10 @@ is ``full``: some pairs with it are in no list.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,11 @@ from holdfast.tasks.segments import map_passing, write_arrays
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
+
+_AT_ONCE = 16
+"""Lists that are fetched at once."""
+
+_NO_COUNTS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -48,36 +55,47 @@ def write(root: Path, path: str, findings: Findings) -> str:
 
 
 def merge(item: Merge) -> Iterator[TaskResult]:
-    """Every mask once, with its pairs: ``count`` of them, and whether there may be more."""
-    width = item.sets.shape[1]
-    masks, pairs, full = [item.sets[:0]], [np.empty((0, 2), np.int64)], [np.empty(0, np.int8)]
-    for file in item.files:
-        arrays = map_passing(Path(item.root) / file)
-        mine = np.stack([arrays[f"mask{w}"] for w in range(width)], axis=1)
-        note(mine.nbytes + 17 * len(mine))
-        near = bitsets.any_subset(mine, item.sets)
-        masks.append(mine[near])
-        pairs.append(np.stack([arrays["one"], arrays["two"]], axis=1)[near])
-        full.append(arrays["full"][near])
-    yield merged(np.concatenate(masks), np.concatenate(pairs), np.concatenate(full), item)
+    """Every mask once, with its pairs, and whether there may be more; list after list, so that
+    no more is held than is kept."""
+    merged = _Merged(item.sets[:0], _NO_COUNTS, _NO_COUNTS.reshape(0, 2), np.empty(0, np.bool_))
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for each in pool.map(lambda file: _read(item, file), item.files):
+            note(each.masks.nbytes + each.pairs.nbytes)
+            merged = merged.joined(each, item.pairs)
+            if len(merged.masks) > item.masks:
+                yield TaskResult({"complete": False})
+                return
+    yield TaskResult({"complete": True}, merged._asdict())
 
 
-def merged(masks: U64, pairs: I64, full: NDArray[np.int8], item: Merge) -> TaskResult:
-    """All lists as one, without the pairs that several have."""
-    distinct = bitsets.distinct(masks)
-    owner = bitsets.find(masks, distinct)
-    more = np.zeros(len(distinct), np.bool_)
-    more[owner[full != 0]] = True
-    rows = np.unique(np.column_stack([owner, pairs]), axis=0)
-    counts = np.bincount(rows[:, 0], minlength=len(distinct))
-    more |= counts > item.pairs
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    kept = rows[place < item.pairs]
-    arrays = {
-        "masks": distinct,
-        "count": np.minimum(counts, item.pairs),
-        "pairs": kept[:, 1:].copy(),
-        "more": more,
-    }
-    complete = len(distinct) <= item.masks
-    return TaskResult({"complete": complete}, arrays if complete else {})
+def _read(item: Merge, file: str) -> _Merged:
+    """What one list says of the sets."""
+    arrays = map_passing(Path(item.root) / file)
+    masks = np.stack([arrays[f"mask{w}"] for w in range(item.sets.shape[1])], axis=1)
+    near = bitsets.any_subset(masks, item.sets)
+    pairs = np.stack([arrays["one"], arrays["two"]], axis=1)[near]
+    return _Merged(masks[near], np.ones(len(pairs), np.int64), pairs, arrays["full"][near] != 0)
+
+
+class _Merged(NamedTuple):
+    """Masks with their pairs, as :class:`holdfast.evidence.near_keys.NearKeys` has them."""
+
+    masks: U64
+    counts: I64
+    pairs: I64
+    more: NDArray[np.bool_]
+
+    def joined(self, other: _Merged, most: int) -> _Merged:
+        """Both, with every mask once, and so many distinct pairs of it."""
+        masks = np.concatenate([self.masks, other.masks])
+        distinct = bitsets.distinct(masks)
+        owner = bitsets.find(masks, distinct)
+        more = np.zeros(len(distinct), np.bool_)
+        more[owner[np.concatenate([self.more, other.more])]] = True
+        owners = np.repeat(owner, np.concatenate([self.counts, other.counts]))
+        pairs = np.concatenate([self.pairs, other.pairs])
+        rows = np.unique(np.column_stack([owners, pairs]), axis=0)
+        counts = np.bincount(rows[:, 0], minlength=len(distinct))
+        place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        kept = rows[place < most, 1:].copy()
+        return _Merged(distinct, np.minimum(counts, most), kept, more | (counts > most))
