@@ -3,6 +3,7 @@ lists, without a look at the rows that stay."""
 
 from __future__ import annotations
 
+import json
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from holdfast.families.known import Known
 from holdfast.kernels import bitsets
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.options import Options
+from holdfast.table.witnesses import rows_as_text
 from tests.pipeline.tables import Shop, small_limits
 from tests.pipeline.test_skew import assert_exact, rows_of
+from tests.strategies import Rows, examples
 
 KEYS = Options(("keys",), evidence="witnessed")
 LISTED: dict[str, Any] = {
@@ -148,6 +151,7 @@ def test_nothing_is_searched(
         assert shop.verify().equal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("first", [100, 800])
 def test_a_search_lists_them_anew(tmp_path: Path, searched: list[int], first: int) -> None:
     """For a table that was short at first, or has grown by half."""
@@ -229,6 +233,7 @@ def test_pairs_that_no_list_has_and_no_key_is_long_enough_for(
             shop.assert_exact(rows_of(codes[living]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nulls", ["equal", "unequal"])
 def test_merged_rows_are_looked_up(tmp_path: Path, nulls: str) -> None:
     """Ids in a list are those of the first profile: what was merged counts as new."""
@@ -243,6 +248,59 @@ def test_merged_rows_are_looked_up(tmp_path: Path, nulls: str) -> None:
             shop.apply(inserts=rows_of(more), deletes=rows_of(codes[at]))
             codes = np.concatenate([np.delete(codes, at, axis=0), more])
             assert_exact(shop, codes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(examples(5)))
+def test_any_batches(tmp_path: Path, seed: int) -> None:
+    """Rows that come, go and come again, among them those that non-keys are shown with."""
+    random = np.random.default_rng(seed)
+    values = random.integers(2, 90, random.integers(4, 8))
+
+    def some(count: int) -> Rows:
+        codes = np.stack([random.integers(0, most, count) for most in values], axis=1)
+        codes[random.random(codes.shape) < 0.03] = -1
+        return rows_of(codes)
+
+    limits = {
+        **LISTED,
+        "merged_segments": int(random.choice([2, 3, 100])),
+        "segment_rows": int(random.choice([20, 1_000])),
+        "part_from_candidates": int(random.choice([4, 64])),
+        "near_key_pairs": int(random.choice([1, 2, 16])),
+        "near_key_expected": float(random.choice([3, 50, 1e9])),
+        "recent_share": float(random.choice([0.1, 0.25, 0.9])),
+    }
+    options = Options(
+        kinds=("keys", "fds")[: 1 + seed % 2],
+        evidence="witnessed",
+        nulls=str(random.choice(["equal", "unequal"])),
+        max_columns=[None, 2, 3][seed % 3],
+    )
+    rows = some(90)
+    rows += rows[:3]
+    with small_limits(**limits):
+        shop = Shop(tmp_path / "p", len(values), rows, options)
+        gone: Rows = []
+        for _ in range(5):
+            few = int(random.integers(1, 4))
+            before, gone = gone, shown_with(shop, few, random)
+            inserts = [*some(int(random.integers(0, 12))), *before[::2]]
+            shop.apply(inserts=inserts, deletes=gone)
+            for each in gone:
+                rows.remove(each)
+            rows += inserts
+            shop.assert_exact(rows)
+
+
+def shown_with(shop: Shop, non_keys: int, random: np.random.Generator) -> Rows:
+    """The rows that some non-keys are shown with."""
+    table, evidence = known(shop).table, known(shop).evidence[AGREEMENTS].evidence
+    chosen = random.permutation(len(evidence.masks))[:non_keys]
+    ids = np.unique(evidence.witnesses[chosen])
+    names = table.columns.names
+    text = rows_as_text(shop.store.path, table.segments, names, ids[ids >= 0])
+    return [tuple(json.loads(each)[name] for name in names) for each in text.values()]
 
 
 def test_verifying_lists_nothing(tmp_path: Path) -> None:
