@@ -32,7 +32,6 @@ from holdfast.tasks.segments import are_dead
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 

@@ -155,15 +155,15 @@ class Validation:
         few &= ~bitsets.is_member(rest.lhs, self.underestimated)
         searched, surveyed = cands.chosen(rest, ~few), cands.chosen(rest, few)
         in_part = self.part_first and len(searched.lhs) > thresholds.current.part_from_candidates
-        lists = self.run.destination.prefix if self.listing and not in_part else ""
-        if lists and len(searched.lhs):
+        prefix = self.run.destination.prefix
+        lists = prefix if self.listing and not in_part and len(searched.lhs) else ""
+        if lists:
             searched = cands.united(searched, self._near())
         whole = bitsets.is_member(searched.lhs, self.undivided)
         tasks = self.run.runner.tasks
         merges = looks.merges(surveyed, self.kept, tasks)
         merged = bitsets.is_member(surveyed.lhs, _lhs(merges, self.covers.atoms))
         unmerged = cands.chosen(surveyed, ~merged)
-        prefix = self.run.destination.prefix
         return [
             *([repeats] if self.batch_is_new else []),
             *(look for look in (probe, recent) if look.is_needed),
