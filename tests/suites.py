@@ -25,7 +25,7 @@ from holdfast.model import thresholds
 from holdfast.model.changes import Changes
 from holdfast.model.comparisons import ORDER
 from holdfast.model.errors import BatchError, InputError, SchemaError, SourceError
-from holdfast.spark.places import places_of
+from holdfast.spark.places import Places, places_of
 from holdfast.spark.runner import SparkRunner
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call
@@ -263,9 +263,10 @@ def interrupt_a_batch(session: SparkSession, folder: Path) -> None:
     assert kept.apply("t", inserts=session.range(5, 6)).rows == 4
 
 
-def run_in_places(session: SparkSession) -> None:
+def run_in_places(session: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls of a profile on an object store are each run once, whether it is known where places
-    are, or that they are on one machine; nobody else's places and no old ones are believed in."""
+    are, or that they are on one machine, or one of them was displaced; nobody else's places and no
+    old ones are believed in."""
     heavy = 10 * thresholds.current.light_rows
     items = [
         (0, None),
@@ -289,26 +290,37 @@ def run_in_places(session: SparkSession) -> None:
     def numbers() -> list[list[int]]:
         return [[each.facts["number"] for each in result] for result in runner.run(calls)]
 
+    def used() -> Places:
+        places = places_of(session, 3)
+        assert places is not None
+        return places
+
     assert numbers() == [[k] for k in range(len(items))]
-    places = places_of(session, 3)
+    places = used()
     assert places.are_one
     assert numbers() == [[k] for k in range(len(items))]
 
     known = places.machines[0]
     places.learn([{"first": 0, "place": 1, "machine": "of others"}])
-    assert places.machines == [known] * 3
-    places.learn([{"first": places.first, "place": 1, "machine": "another"}])
-    assert places.machines == [known, "another", known]
-    assert numbers() == [[k] for k in range(len(items))]
-    assert places_of(session, 3) is places
-    rows = places.rows(2, 4).selectExpr("spark_partition_id() as p", "id").collect()
+    assert places.machines == (known,) * 3
+    places.machines = (known, "another", known)
+    rows = places.rows(session, 2, 4).selectExpr("spark_partition_id() as p", "id").collect()
     assert sorted(map(tuple, rows)) == [(k, k) for k in range(3 + 3 + 4)]
-
-    places.learn([{"first": places.first, "place": None, "machine": "one that has come"}])
-    anew = places_of(session, 3)
+    assert used() is places
+    # The task in the second place was displaced, as it were.
+    monkeypatch.setattr("holdfast.spark.places.PAUSE", 1)
+    assert numbers() == [[k] for k in range(len(items))]
+    assert not places.are_known
+    assert numbers() == [[k] for k in range(len(items))]
+    anew = used()
     assert anew is not places
     assert not anew.are_known
     assert numbers() == [[k] for k in range(len(items))]
     assert anew.are_one
+
+    anew.learn([{"first": anew.first, "place": None, "machine": "one that has come"}])
+    places = used()
+    assert places is not anew
+    assert used() is places
     session.catalog.clearCache()
-    assert places_of(session, 3) is not anew
+    assert used() is not places

@@ -39,8 +39,8 @@ def test_files(spark: SparkSession, tmp_path: Path) -> None:
     suites.walk_through_files(spark, tmp_path)
 
 
-def test_places(spark: SparkSession) -> None:
-    suites.run_in_places(spark)
+def test_places(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    suites.run_in_places(spark, monkeypatch)
 
 
 @pytest.mark.parametrize("there", [False, True])

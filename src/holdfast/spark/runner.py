@@ -106,13 +106,14 @@ class SparkRunner:
         def frame(trial: Trial | None) -> DataFrame:
             places = self._to_use()
             files = files_of(calls) if places else []
-            if places is None or places.are_one or not any(files):
+            if places is None or places.are_one or not (places.are_known and any(files)):
                 dealt = piles(calls, self.tasks)
-                return self._numbered(len(dealt)).mapInArrow(_dealt(calls, dealt, trial), _RESULT)
+                numbers = self._numbered(len(dealt))
+                return self._with_places([numbers.mapInArrow(_dealt(calls, dealt, trial), _RESULT)])
             mine, anywhere = deal(calls, files, places.machines)
             times = max(map(len, mine))
             dealt = [each[k] if k < len(each) else [] for k in range(times) for each in mine]
-            numbers = places.rows(times, len(anywhere))
+            numbers = places.rows(self.session, times, len(anywhere))
             dealt += [[k] for k in anywhere]
             return numbers.mapInArrow(_dealt(calls, dealt, trial, Ask.of(places)), _RESULT)
 
@@ -125,6 +126,15 @@ class SparkRunner:
         """The places to use, if it matters where tasks run."""
         self._places = places_of(self.session, self.tasks) if self._placing else None
         return self._places
+
+    def _with_places(self, frames: list[DataFrame]) -> DataFrame:
+        """A job that runs anywhere; where places are not known yet it makes them."""
+        places = self._places
+        if places and not places.are_known:
+            # First, so that they are dealt out evenly; and once, so that each is on one executor.
+            nothing = _dealt((), [[]] * len(places.machines), None, Ask.of(places))
+            frames = [places.rows(self.session).mapInArrow(nothing, _RESULT), *frames]
+        return reduce(lambda one, two: one.unionAll(two), frames)
 
     def _numbered(self, count: int) -> DataFrame:
         """So many partitions, with their number each; made once."""
@@ -148,12 +158,9 @@ class SparkRunner:
         def frame(trial: Trial | None) -> DataFrame:
             places = self._to_use()
             ask = Ask.of(places) if places else None
-            frames = [_over(item, each, trial, ask) for item, each in enumerate(reads)]
-            if places and not places.are_known:
-                # First, so that they are dealt out evenly.
-                nothing = _dealt((), [[]] * len(places.machines), trial, ask)
-                frames = [places.rows().mapInArrow(nothing, _RESULT), *frames]
-            return reduce(lambda one, two: one.unionAll(two), frames)
+            return self._with_places(
+                [_over(item, each, trial, ask) for item, each in enumerate(reads)]
+            )
 
         for item, task_result in self._collect(frame):
             results[item].append(task_result)

@@ -12,6 +12,7 @@ import tempfile
 import zipfile
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numba
 import numpy as np
@@ -45,7 +46,7 @@ _SAME = (
 _ENOUGH = 1 << 14
 """Rows that are enough for every partition to have some, however many Spark makes of them."""
 
-_checked: dict[int, tuple[SparkSession, int]] = {}
+_checked: WeakKeyDictionary[SparkSession, int] = WeakKeyDictionary()
 
 _frozen: set[Any] = set()
 
@@ -62,8 +63,8 @@ def freeze(task: Any) -> None:
 def prepare(session: SparkSession) -> int:
     """See to it that workers can run our tasks; an error that says what to do if they cannot.
     Returns into how many partitions Spark divides a job by itself."""
-    if id(session) in _checked:
-        return _checked[id(session)][1]
+    if session in _checked:
+        return _checked[session]
     versions = _versions(session)
     if any(each["holdfast"] is None for each in versions):
         _ship(session)
@@ -76,7 +77,7 @@ def prepare(session: SparkSession) -> int:
                     f"the workers have {name} {each[name] or 'missing'}, the driver {version}: "
                     f"{_remedy(name, version)}"
                 )
-    _checked[id(session)] = session, len(versions)
+    _checked[session] = len(versions)
     return len(versions)
 
 
