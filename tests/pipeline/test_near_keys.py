@@ -81,7 +81,7 @@ def witness_ids(shop: Shop, non_keys: int, seed: int) -> Any:
     return ids[ids >= 0]
 
 
-@pytest.mark.parametrize("most", [16, 2])
+@pytest.mark.parametrize("most", [16, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("nulls", ["equal", "unequal"])
 def test_all_pairs_that_agree_in_a_near_key_are_listed(
     tmp_path: Path, nulls: str, most: int
@@ -123,8 +123,10 @@ def all_pairs(codes: Any, nulls_equal: bool, segments: Any, sets: Any) -> dict[A
     return found
 
 
-@pytest.mark.parametrize("kinds", [("keys",), ("keys", "fds")])
-@pytest.mark.parametrize("since", [0, 40])
+@pytest.mark.parametrize(
+    "kinds", [("keys",), pytest.param(("keys", "fds"), marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("since", [pytest.param(0, marks=pytest.mark.slow), 40])
 def test_nothing_is_searched(
     tmp_path: Path, searched: list[int], kinds: tuple[str, ...], since: int
 ) -> None:
