@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from holdfast.evidence.looks import Search
 from holdfast.tasks.view import View
 
 
@@ -22,3 +23,17 @@ def brought_together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(View, "between", counted)
     return sizes
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many candidates each search through all rows was for."""
+    numbers: list[int] = []
+    calls = Search.calls
+
+    def counted(look: Search, scope: Any) -> Any:
+        numbers.append(len(look.candidates.lhs))
+        return calls(look, scope)
+
+    monkeypatch.setattr(Search, "calls", counted)
+    return numbers

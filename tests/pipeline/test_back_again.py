@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.evidence.looks import Search
 from holdfast.families.known import Known
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.options import Options
@@ -16,20 +15,6 @@ from tests.pipeline.tables import Shop, small_limits
 from tests.pipeline.test_skew import assert_exact, rows_of
 
 BOTH = Options(("keys", "fds"), evidence="witnessed")
-
-
-@pytest.fixture
-def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many candidates each search through all rows was for."""
-    numbers: list[int] = []
-    calls = Search.calls
-
-    def counted(look: Search, scope: Any) -> Any:
-        numbers.append(len(look.candidates.lhs))
-        return calls(look, scope)
-
-    monkeypatch.setattr(Search, "calls", counted)
-    return numbers
 
 
 def some_rows(seed: int, rows: int) -> Any:

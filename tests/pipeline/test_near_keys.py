@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.evidence.looks import Search
 from holdfast.families.known import Known
 from holdfast.kernels import bitsets
 from holdfast.model.comparisons import AGREEMENTS
@@ -33,20 +32,6 @@ LISTED: dict[str, Any] = {
 
 
 VALUES = (900, 700, 400, 60, 40, 20, 9, 4)
-
-
-@pytest.fixture
-def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many candidates each search through all rows was for."""
-    numbers: list[int] = []
-    calls = Search.calls
-
-    def counted(look: Search, scope: Any) -> Any:
-        numbers.append(len(look.candidates.lhs))
-        return calls(look, scope)
-
-    monkeypatch.setattr(Search, "calls", counted)
-    return numbers
 
 
 def some_rows(seed: int, rows: int) -> Any:

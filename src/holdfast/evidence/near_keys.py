@@ -59,7 +59,7 @@ class NearKeys:
         pairs = self.pairs[living]
         owner = np.repeat(np.arange(len(self.masks)), self.counts)[living]
         left = np.bincount(owner, minlength=len(self.masks))
-        place = np.arange(len(owner)) - np.repeat(np.cumsum(left) - left, left)
+        place = tasks.places(left)
         witnesses = np.full((len(self.masks), WITNESSES, 2), -1, np.int64)
         few = place < WITNESSES
         witnesses[owner[few], place[few]] = pairs[few]
@@ -96,15 +96,8 @@ def merged(runner: Runner, root: str, files: tuple[str, ...], sets: U64, before:
     limits = thresholds.current
     item = tasks.Merge(root, files, sets, limits.near_key_pairs, limits.mask_room)
     [[result]] = runner.run([(tasks.merge, item)])
-    if not result.facts["complete"]:
-        nothing = np.empty(0, np.int64)
-        return NearKeys(
-            sets[:0], before, sets[:0], nothing, nothing.reshape(0, 2), nothing.astype(np.bool_)
-        )
-    arrays = result.arrays
-    return NearKeys(
-        sets, before, arrays["masks"], arrays["counts"], arrays["pairs"], arrays["more"]
-    )
+    kept = sets if result.facts["complete"] else sets[:0]
+    return NearKeys(kept, before, **result.arrays)
 
 
 def _living(root: str, table: Table, ids: I64) -> Flags:

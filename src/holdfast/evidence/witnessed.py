@@ -64,19 +64,6 @@ class Witnessed:
     ) -> tuple[Witnessed, Table]:
         """From nothing but the rows; the table then has its duplicates, and the indexes that the
         search built, and those that look-ups for the minimal sets need."""
-        witnessed, table = Witnessed._search(run, table, rhs, limits, depth, for_batches)
-        with run.stage("index"):
-            return witnessed, witnessed.indexed(run, table)
-
-    @staticmethod
-    def _search(
-        run: Run,
-        table: Table,
-        rhs: tuple[int, ...],
-        limits: Limits,
-        depth: Deepening,
-        for_batches: bool,
-    ) -> tuple[Witnessed, Table]:
         none = Witnessed.none(len(table.columns.names), rhs, limits)
         state = Validation.begun(run, depth, table, none.evidence, none.covers, listing=for_batches)
         with run.stage("sample"):
@@ -89,11 +76,14 @@ class Witnessed:
             counted = [p.facts for result in results[len(samples) :] for p in result]
         with run.stage("search"):
             listed = validate(state)
-        return Witnessed(state.evidence, state.covers, listed=listed), replace(
+        witnessed = Witnessed(state.evidence, state.covers, listed=listed)
+        table = replace(
             state.table,
             duplicates=sum(facts["duplicates"] for facts in counted),
             repeated=[pair for facts in counted for pair in facts["pairs"]][: tasks.REPEATED_PAIRS],
         )
+        with run.stage("index"):
+            return witnessed, witnessed.indexed(run, table)
 
     @staticmethod
     def discover_from_sample(

@@ -27,8 +27,6 @@ I64 = NDArray[np.int64]
 _AT_ONCE = 16
 """Lists that are fetched at once."""
 
-_NO_COUNTS = np.empty(0, np.int64)
-
 
 @dataclass(frozen=True)
 class Merge:
@@ -42,12 +40,22 @@ class Merge:
     masks: int
 
 
+def places(counts: I64) -> I64:
+    """The place of each thing among those of its owner, where owners have so many one after the
+    other.
+
+    >>> places(np.array([2, 0, 3])).tolist()
+    [0, 1, 0, 1, 2]
+    """
+    return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
 def write(root: Path, path: str, findings: Findings) -> str:
     """A list of the wanted pairs that a search has found; the path that it has in the end."""
     wanted = np.flatnonzero(findings.wanted[: findings.state[0]])
     seen, most = findings.seen[wanted], findings.witnesses.shape[1]
     owner = np.repeat(np.arange(len(wanted)), seen)
-    place = np.arange(len(owner)) - np.repeat(np.cumsum(seen) - seen, seen)
+    place = places(seen)
     masks, pairs = findings.masks[wanted], findings.witnesses[wanted][owner, place]
     words = {f"mask{w}": masks[owner, w] for w in range(masks.shape[1])}
     full = (seen == most).astype(np.int8)[owner]
@@ -57,13 +65,13 @@ def write(root: Path, path: str, findings: Findings) -> str:
 def merge(item: Merge) -> Iterator[TaskResult]:
     """Every mask once, with its pairs, and whether there may be more; list after list, so that
     no more is held than is kept."""
-    merged = _Merged(item.sets[:0], _NO_COUNTS, _NO_COUNTS.reshape(0, 2), np.empty(0, np.bool_))
+    merged = nothing = _Merged.none(item.sets.shape[1])
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for each in pool.map(lambda file: _read(item, file), item.files):
             note(each.masks.nbytes + each.pairs.nbytes)
             merged = merged.joined(each, item.pairs)
             if len(merged.masks) > item.masks:
-                yield TaskResult({"complete": False})
+                yield TaskResult({"complete": False}, nothing._asdict())
                 return
     yield TaskResult({"complete": True}, merged._asdict())
 
@@ -85,6 +93,13 @@ class _Merged(NamedTuple):
     pairs: I64
     more: NDArray[np.bool_]
 
+    @staticmethod
+    def none(words: int) -> _Merged:
+        """Of no list."""
+        counts = np.empty(0, np.int64)
+        masks = np.empty((0, words), np.uint64)
+        return _Merged(masks, counts, counts.reshape(0, 2), np.empty(0, np.bool_))
+
     def joined(self, other: _Merged, most: int) -> _Merged:
         """Both, with every mask once, and so many distinct pairs of it."""
         masks = np.concatenate([self.masks, other.masks])
@@ -96,6 +111,5 @@ class _Merged(NamedTuple):
         pairs = np.concatenate([self.pairs, other.pairs])
         rows = np.unique(np.column_stack([owners, pairs]), axis=0)
         counts = np.bincount(rows[:, 0], minlength=len(distinct))
-        place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        kept = rows[place < most, 1:].copy()
+        kept = rows[places(counts) < most, 1:].copy()
         return _Merged(distinct, np.minimum(counts, most), kept, more | (counts > most))
