@@ -100,6 +100,32 @@ def test_findings(seen: list[int], wanted: list[int], capacity: int) -> None:
         assert pairs == expected[mask][: evidence.WITNESSES]
 
 
+def column_keys(rows: Any, shape: evidence.Shape, column: int, nulls: bool) -> dict[int, int]:
+    """The keys of all rows that have one."""
+    taken, keys = np.arange(len(rows)), np.empty(len(rows), np.int64)
+    count = evidence.column_keys(rows, taken, column, shape, nulls, taken, keys)
+    return dict(zip(taken[:count].tolist(), keys[:count].tolist(), strict=True))
+
+
+@quick
+@given(tables(), st.booleans())
+def test_column_keys(table: tuple[Cells, list[int], bool], nulls: bool) -> None:
+    cells, widths, nulls_equal = table
+    shape = evidence.shape(widths, nulls_equal)
+    for column, width in enumerate(widths):
+        keys = column_keys(block(cells, widths), shape, column, nulls)
+        assert list(keys) == [i for i, row in enumerate(cells) if nulls or row[column] is not None]
+        for one, two in combinations(keys, 2):
+            a, b = cells[one][column], cells[two][column]
+            assert a != b or keys[one] == keys[two]
+            if width == 1 and a is not None and b is not None:
+                assert (keys[one] < keys[two]) == (signed(a) < signed(b))
+
+
+def signed(word: int) -> int:
+    return word - WIDE if word >= WIDE // 2 else word
+
+
 @quick
 @given(tables(), st.integers(1, 3))
 def test_neighbours(table: tuple[Cells, list[int], bool], reach: int) -> None:
@@ -114,7 +140,8 @@ def test_neighbours(table: tuple[Cells, list[int], bool], reach: int) -> None:
     order = list(range(len(cells)))
     expected = set()
     for column in range(len(widths)):
-        order.sort(key=lambda i: int(evidence.column_key(rows[i], column, shape)))
+        keys = column_keys(rows, shape, column, True)
+        order.sort(key=keys.__getitem__)
         for at, one in enumerate(order):
             for two in order[at + 1 : at + 1 + reach]:
                 expected.add(agree(cells[one], cells[two], nulls_equal))
@@ -125,18 +152,22 @@ def test_neighbours(table: tuple[Cells, list[int], bool], reach: int) -> None:
             assert agree(cells[one - 1000], cells[two - 1000], nulls_equal) == mask
 
 
-@given(st.lists(st.integers(0, 3) | st.integers(0, WIDE - 1), max_size=120), st.data())
+@given(st.lists(st.integers(0, 3) | st.integers(-WIDE // 2, WIDE // 2 - 1), max_size=120))
 @settings(deadline=None, max_examples=examples(40))
-def test_sort(keys: list[int], data: st.DataObject) -> None:
-    lo = data.draw(st.integers(0, len(keys)))
-    hi = data.draw(st.integers(lo, len(keys)))
-    sorted_ = np.array(keys, np.uint64)
-    values = np.arange(len(keys))
-    search._sort(sorted_, values, lo, hi)
-    expected = keys[:lo] + sorted(keys[lo:hi]) + keys[hi:]
-    assert sorted_.tolist() == expected
-    assert [keys[i] for i in values.tolist()] == expected
-    assert sorted(values.tolist()) == list(range(len(keys)))
+def test_gather(keys: list[int]) -> None:
+    n = len(keys)
+    words = [np.empty(n, np.int64) for _ in range(3)]
+    room = search._Room(np.empty(4 * n + 16, np.int32), *words[:2], np.empty(n, np.int32), words[2])
+    gathered, values = np.array(keys, np.int64), np.arange(n)
+    count = search._gather(gathered, values, room)
+    assert [keys[i] for i in values[:count].tolist()] == gathered[:count].tolist()
+    shared = [i for i in range(n) if keys.count(keys[i]) > 1]
+    if keys == sorted(keys):
+        assert values[:count].tolist() == [*range(n)]
+    else:
+        assert sorted(values[:count].tolist()) == shared
+    fresh = [i for i in range(count) if i == 0 or gathered[i] != gathered[i - 1]]
+    assert len({keys[i] for i in values[:count].tolist()}) == len(fresh)
 
 
 def check_found(

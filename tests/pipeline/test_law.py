@@ -82,7 +82,7 @@ def keep(
     with folder() as path, small_limits(**limits) as patch:
         if INTERPRETED:
             # Constants of compiled kernels; here they can be so low that groups split deeply.
-            patch.setattr(search, "_SMALL", data.draw(st.sampled_from([24, 2])))
+            patch.setattr(search, "_SMALL", data.draw(st.sampled_from([32, 2])))
             patch.setattr(search, "_SHOWN_PER_CANDIDATE", data.draw(st.sampled_from([2000, 2])))
         shop = Shop(Path(path) / "p", columns, rows, options, tasks)
         shop.assert_exact(rows)

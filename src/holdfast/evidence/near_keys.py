@@ -76,14 +76,12 @@ Stored = Callable[[], NearKeys]
 
 
 def around(keys: U64, values: list[float], rows: int) -> U64:
-    """The near keys of what may be keys: each without any one of its columns, but for the one with
-    the most values, which a search starts from. Not those for which it would take much longer."""
+    """The near keys of what may be keys: each without any one of its columns. Not those in which so
+    many pairs of rows may agree that a search would take much longer."""
     limits, rows = thresholds.current, max(rows, 1)
     weights = np.log(np.maximum(values, 1.0))
     flags = bitsets.to_flags(keys, len(weights))
-    can_go = flags.copy()
-    can_go[np.arange(len(keys)), np.where(flags, weights, -1.0).argmax(axis=1)] = False
-    key, column = (each[: limits.near_keys] for each in np.nonzero(can_go))
+    key, column = (each[: limits.near_keys] for each in np.nonzero(flags))
     near = flags[key]
     near[np.arange(len(near)), column] = False
     few_pairs = near @ weights >= np.log(rows**2 / 2 / limits.near_key_expected)

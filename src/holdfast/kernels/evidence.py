@@ -32,6 +32,9 @@ WITNESSES = 4
 _RECENT = 4_096
 """Masks that a pair is first compared with; a power of two."""
 
+_NULL_KEY = np.uint64(0x9E3779B97F4A7C15)
+"""The key of nulls, and of values that happen to have it."""
+
 
 class Shape(NamedTuple):
     """Where the words of a row are."""
@@ -236,18 +239,30 @@ def is_null(row: Any, column: int, shape: Any) -> bool:
     ) == np.uint64(1)
 
 
-@inlined
-def column_key(row: Any, column: int, shape: Any) -> np.int64:
-    """One number that is equal for equal cells, of one word in the order of the column's index.
-    Unequal cells may share it too (a null and one value, say), so rows grouped by it are compared
-    in full."""
-    if is_null(row, column, shape):
-        return np.int64(-0x61C8864680B583EB)
-    key = row[shape.first[column]]
-    # All numbers that are multiples of 2^64 have the same lower word.
-    for v in range(shape.first[column] + 1, shape.first[column + 1]):
-        key ^= mix(row[v])
-    return np.int64(key)
+@kernel
+def column_keys(
+    words: Any, chosen: Any, column: int, shape: Any, nulls: bool, rows: Any, keys: Any
+) -> int:
+    """Write the chosen rows, with or without those that have a null, and a key for each: a number
+    that is equal for equal cells, of one word in the order of the column's index. Unequal cells may
+    share it too (a null and one value, say), so rows grouped by it are compared in full. How many
+    rows there are."""
+    # Of all rows at once: what is looked up in the shape for each would take ten times as long.
+    null_word, null_bit = shape.owner.size + (column >> 6), np.uint64(column & 63)
+    first, last = shape.first[column], shape.first[column + 1]
+    count = 0
+    for row in chosen:
+        key = words[row, first]
+        # All numbers that are multiples of 2^64 have the same lower word.
+        for v in range(first + 1, last):
+            key ^= mix(words[row, v])
+        if (words[row, null_word] >> null_bit) & np.uint64(1):
+            if not nulls:
+                continue
+            key = _NULL_KEY
+        rows[count], keys[count] = row, np.int64(key)
+        count += 1
+    return count
 
 
 @kernel
@@ -262,12 +277,11 @@ def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, findings: Any
     columns = shape.first.size - 1
     mask = np.empty(shape.full.size, np.uint64)
     keys = np.empty(n, np.int64)
-    previous = np.arange(n)
+    order = np.arange(n)
     for column in range(columns):
         # Ties keep the order of the column before, so neighbours tend to agree in both.
-        for i in range(n):
-            keys[i] = column_key(words[previous[i]], column, shape)
-        order = previous[np.argsort(keys, kind="mergesort")]
+        column_keys(words, order, column, shape, True, order, keys)
+        order = order[np.argsort(keys, kind="mergesort")]
         for i in range(n):
             for step in range(1, reach + 1):
                 if i + step >= n:
@@ -276,7 +290,6 @@ def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, findings: Any
                 pair_mask(words[one], words[two], shape, mask)
                 if not known(mask, recent, used):
                     record(mask, ids[one], ids[two], candidates, shape.full, findings)
-        previous = order
 
 
 @inlined

@@ -17,9 +17,8 @@ from holdfast.kernels.bitsets import contains, copy_row
 from holdfast.kernels.evidence import (
     Candidates,
     Shape,
-    column_key,
+    column_keys,
     differing_rhs,
-    is_null,
     known,
     pair_mask,
     record,
@@ -30,7 +29,7 @@ from holdfast.kernels.jit import kernel
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 
-_SMALL = 24
+_SMALL = 32
 """Groups up to this size have all their pairs compared; larger ones are split further."""
 
 _SHOWN_PER_CANDIDATE = 2_000
@@ -40,6 +39,10 @@ _SPREAD = 32
 """Positions in a group that refutes a candidate from which further pairs are taken."""
 
 
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+"""The upper bits of a product with it depend on all bits of a key."""
+
+
 class Trie(NamedTuple):
     """Candidates as paths of columns, most selective first; node 0 is the root."""
 
@@ -47,21 +50,6 @@ class Trie(NamedTuple):
     child: I64
     sibling: I64
     candidate: I64  # candidate that ends here, or -1
-
-
-@kernel
-def _all_pairs(
-    rows: Any, group: Any, shape: Any, candidates: Any, mask: Any, findings: Any
-) -> None:
-    words, ids = rows.words, rows.ids
-    recent, used = findings.recent, findings.used
-    for i in range(group.size):
-        one = group[i]
-        for j in range(i + 1, group.size):
-            two = group[j]
-            pair_mask(words[one], words[two], shape, mask)
-            if not known(mask, recent, used):
-                record(mask, ids[one], ids[two], candidates, shape.full, findings)
 
 
 @kernel
@@ -151,28 +139,59 @@ def _one_value(
     return refuting
 
 
+class _Room(NamedTuple):
+    """Room for the distinct keys of a group of rows."""
+
+    slots: NDArray[np.int32]  # a hash table of keys, by number
+    keys: I64
+    places: I64  # how many rows have each, then where they go
+    numbers: NDArray[np.int32]  # of the key of each row
+    values: I64
+
+
 @kernel
-def _sort(keys: Any, values: Any, lo: int, hi: int) -> None:
-    """Sort a slice of keys, and values with them."""
-    if hi - lo > 48:
-        ordered = True
-        for i in range(lo + 1, hi):
-            if keys[i - 1] > keys[i]:
-                ordered = False
-                break
-        if ordered:  # rows that came through an index
-            return
-        order = np.argsort(keys[lo:hi])
-        copy_row(values[lo:hi][order], values[lo:hi])
-        copy_row(keys[lo:hi][order], keys[lo:hi])
-        return
-    for i in range(lo + 1, hi):
-        key, value = keys[i], values[i]
-        at = i
-        while at > lo and keys[at - 1] > key:
-            keys[at], values[at] = keys[at - 1], values[at - 1]
-            at -= 1
-        keys[at], values[at] = key, value
+def _gather(keys: Any, values: Any, room: Any) -> int:
+    """Bring equal keys together, and values with them, and drop those that come once; unless they
+    are in order, as those of rows that came through an index are. How many are left."""
+    n = keys.size
+    ordered = True
+    for i in range(1, n):
+        if keys[i - 1] > keys[i]:
+            ordered = False
+            break
+    if ordered:
+        return n
+    size, shift = 16, 60
+    while size < 2 * n:
+        size, shift = 2 * size, shift - 1
+    for at in range(size):
+        room.slots[at] = -1
+    count = 0
+    for i in range(n):
+        key = keys[i]
+        at = np.int64((np.uint64(key) * _FACTOR) >> np.uint64(shift))
+        while room.slots[at] >= 0 and room.keys[room.slots[at]] != key:
+            at = (at + 1) & (size - 1)
+        number = room.slots[at]
+        if number < 0:
+            number = count
+            room.slots[at] = number
+            room.keys[number], room.places[number] = key, 0
+            count += 1
+        room.places[number] += 1
+        room.numbers[i], room.values[i] = number, values[i]
+    end = 0
+    for number in range(count):
+        mine = room.places[number]
+        room.places[number] = end if mine > 1 else -1
+        end += mine if mine > 1 else 0
+    for i in range(n):
+        number = room.numbers[i]
+        at = room.places[number]
+        if at >= 0:
+            keys[at], values[at] = room.keys[number], room.values[i]
+            room.places[number] = at + 1
+    return end
 
 
 @kernel
@@ -191,11 +210,16 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, findings: Any, par
     are looked at, and the rhs is set in ``partial`` (of the shape of ``candidates.rhs``),
     because there may be more evidence than was found.
     """
-    words = rows.words
+    words, ids = rows.words, rows.ids
+    recent, used = findings.recent, findings.used
     n = words.shape[0]
     levels = trie.column.size + 1
     arena = np.empty(3 * n + 2, np.int64)
     keys = np.empty(3 * n + 2, np.int64)
+    slots, numbers = np.empty(4 * n + 16, np.int32), np.empty(n, np.int32)
+    room = _Room(
+        slots, np.empty(n, np.int64), np.empty(n, np.int64), numbers, np.empty(n, np.int64)
+    )
     for i in range(n):
         arena[i] = i
     mask = np.empty(shape.full.size, np.uint64)
@@ -230,17 +254,11 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, findings: Any, par
                 wider = np.empty(2 * (base + hi - lo), np.int64)
                 copy_row(keys[:base], wider)
                 keys = wider
-            column = trie.column[node[depth]]
-            top = base
-            for i in range(lo, hi):
-                row = words[arena[i]]
-                if shape.nulls_equal or not is_null(row, column, shape):
-                    arena[top] = arena[i]
-                    keys[top] = column_key(row, column, shape)
-                    top += 1
-            _sort(keys, arena, base, top)
+            column, nulls = trie.column[node[depth]], shape.nulls_equal
+            out, key = arena[base:], keys[base:]
+            count = column_keys(words, arena[lo:hi], column, shape, nulls, out, key)
             groups[depth, 0] = base
-            groups[depth, 1] = top
+            groups[depth, 1] = base + _gather(key[:count], out, room)
             fresh = False
         at, top = groups[depth]
         if at >= top:
@@ -255,7 +273,14 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, findings: Any, par
         if end - at == 1:
             continue
         if end - at <= _SMALL:
-            _all_pairs(rows, arena[at:end], shape, candidates, mask, findings)
+            # In place: a call would take as long as the pairs of five rows do.
+            for i in range(at, end):
+                one = arena[i]
+                for j in range(i + 1, end):
+                    two = arena[j]
+                    pair_mask(words[one], words[two], shape, mask)
+                    if not known(mask, recent, used):
+                        record(mask, ids[one], ids[two], candidates, shape.full, findings)
             continue
         if ends >= 0 and not _is_done(ends, shown, candidates, partial):
             shown[ends] += _one_value(
