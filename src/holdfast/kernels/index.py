@@ -256,7 +256,7 @@ def probe(
     arrived, ids = batch.words, batch.ids
     lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
     words, base, dead = stored.words, stored.base, stored.dead
-    recent, used, firsts = findings.recent, findings.used, shape.first
+    recent, used, firsts = findings.recent, findings.used, shape.first[filters]
     mask = np.empty(shape.full.size, np.uint64)
     for i in range(arrived.shape[0]):
         row = arrived[i]
@@ -264,19 +264,14 @@ def probe(
             continue
         for at in range(lo[i], hi[i]):
             position = np.int64(positions[at])
-            if base + position >= ids[i]:
-                continue
-            near = filters.size == 0
-            for k in range(filters.size):
-                first = firsts[filters[k]]
-                if words[position, first] == row[first]:
-                    near = True
-                    break
-            if not near or is_dead(dead, position):
-                continue
-            pair_mask(row, words[position], shape, mask)
-            if not known(mask, recent, used):
-                record(mask, base + position, ids[i], candidates, shape.full, findings)
+            near = firsts.size == 0
+            for k in range(firsts.size):
+                near |= words[position, firsts[k]] == row[firsts[k]]
+            near &= base + position < ids[i]
+            if near and not is_dead(dead, position):
+                pair_mask(row, words[position], shape, mask)
+                if not known(mask, recent, used):
+                    record(mask, base + position, ids[i], candidates, shape.full, findings)
 
 
 @kernel

@@ -361,10 +361,11 @@ def compare_with_representatives(
         parts = kept.parts[k, : kept.widths[k]]
         keys, slots, rows, ids = kept.keys[k], kept.slots[k], kept.rows[k], kept.ids[k]
         key = np.empty(size + parts.size, np.uint64)
+        done = kept.full[k] or _is_done(k, kept.shown, candidates, partial)
         for i in range(positions.size):
-            position = positions[i]
-            if kept.full[k] or _is_done(k, kept.shown, candidates, partial):
+            if done:
                 break
+            position = positions[i]
             null = np.uint64(0)
             for w in range(size):
                 key[w] = words[position, values + w] & lhs[w]
@@ -381,8 +382,9 @@ def compare_with_representatives(
                     kept.shown[k] += 1
                     if not known(mask, recent, used):
                         record(mask, ids[entry], base + position, candidates, full, findings)
+                    done = _is_done(k, kept.shown, candidates, partial)
             elif kept.used[k] == ids.size:
-                kept.full[k] = True
+                kept.full[k] = done = True
             else:
                 entry = kept.used[k]
                 kept.used[k] += 1
