@@ -4,7 +4,7 @@ lists, without a look at the rows that stay."""
 from __future__ import annotations
 
 import json
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -181,6 +181,31 @@ def test_pairs_that_no_list_has(tmp_path: Path, searched: list[int]) -> None:
         assert seen
 
 
+def test_what_was_searched_for_is_listed(tmp_path: Path, searched: list[int]) -> None:
+    """Many pairs have one agree-set, more than a list has: batch after batch takes those that show
+    it. A search that this needs lists others, so that the next batch needs none."""
+    codes = np.arange(4_000).reshape(8, 500).T + 1_000
+    codes[1:100:2, :3] = codes[:100:2, :3]
+    codes[200:, 7] = np.arange(300) % 50
+    living = np.ones(len(codes), np.bool_)
+    searches = []
+    with small_limits(**LISTED, near_key_pairs=8):
+        shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), KEYS)
+        for batch in range(9):
+            searched.clear()
+            later = np.arange(8)[None, :] + 10_000 * (batch + 1)
+            codes, living = np.concatenate([codes, later]), np.append(living, True)
+            evidence = known(shop).evidence[AGREEMENTS].evidence
+            ids = evidence.witnesses[bitsets.to_columns(evidence.masks).index((0, 1, 2))]
+            gone = np.unique(ids[ids >= 0]) & 0xFFFFFFFF
+            living[gone] = False
+            shop.apply(inserts=rows_of(later), deletes=rows_of(codes[gone]))
+            searches.append(len(searched) > 0)
+            assert_exact(shop, codes[living])
+    assert any(searches)
+    assert not any(one and two for one, two in pairwise(searches))
+
+
 PLANTED = {
     "gone first": ((0, 1, 2, 3), 1),
     "often": ((0, 1, 2), 18),
@@ -208,7 +233,7 @@ def test_pairs_that_no_list_has_and_no_key_is_long_enough_for(
         codes[at + 1 : at + 2 * count : 2, columns] = codes[at : at + 2 * count : 2, columns]
         at += 2 * count
     living = np.ones(len(codes), np.bool_)
-    with small_limits(**LISTED):
+    with small_limits(**LISTED, near_key_pairs=16):
         options = Options(kinds, evidence="witnessed", max_columns=2)
         shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), options)
         for gone in (

@@ -5,16 +5,18 @@ any further column *x* that the non-key lacks. So it contains a minimal key but 
 Few pairs of rows agree in one, and a search for keys brings them together anyway. They are listed
 once, with their agree-sets, and later say what such deletes leave, without a look at any row.
 
-A list is not changed. It tells of rows up to the number of the next segment then: pairs that have
-lost a row are passed over, and rows that have come since are looked up, as they are for what held
-once (:class:`holdfast.evidence.upkeep.Past`). That includes rows that were merged. When these are
-too many, the next search makes a new one.
+A list tells of rows up to the number of the next segment then: pairs that have lost a row are
+passed over, and rows that have come since are looked up, as they are for what held once
+(:class:`holdfast.evidence.upkeep.Past`). That includes rows that were merged. What must be searched
+for all the same is listed too, and what the list said of that replaced: so nothing is searched for
+twice while pairs are left. When too many rows have come, the next search makes a new list.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 
 import numpy as np
@@ -35,13 +37,22 @@ I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
+class Listing(Enum):
+    """Which pairs of rows a search lists."""
+
+    NONE = "none"
+    SEARCHED = "searched"  # those that agree in a set that is searched for
+    AROUND = "around"  # and those that agree in a near key of what may be a key
+
+
 @dataclass(frozen=True)
 class NearKeys:
     """Sets of columns, and every agree-set that contains one, with the pairs of rows that have it:
     all of them, unless there are ``more``. They are of segments before some number."""
 
     sets: U64
-    before: int
+    before: I64  # by set
+    since: int  # that of the first ones, which were listed together
     masks: U64
     counts: I64  # of pairs, by mask
     pairs: I64  # (sum of counts, 2) row ids
@@ -49,8 +60,26 @@ class NearKeys:
 
     def is_stale(self, table: Table) -> bool:
         """Whether a table has too many rows now that are in no list."""
-        since = sum(s.live for s in table.segments if s.number >= self.before)
+        since = sum(s.live for s in table.segments if s.number >= self.since)
         return since > thresholds.current.recent_share * table.rows
+
+    def joined(self, newer: NearKeys) -> NearKeys:
+        """With sets that were searched for since. These alone tell of their agree-sets now."""
+        old = ~bitsets.is_member(self.sets, newer.sets)
+        kept = ~bitsets.any_subset(self.masks, newer.sets)
+        masks = np.concatenate([self.masks[kept], newer.masks])
+        limits = thresholds.current
+        if len(masks) > limits.mask_room or old.sum() + len(newer.sets) > limits.near_keys:
+            return self
+        return NearKeys(
+            np.concatenate([self.sets[old], newer.sets]),
+            np.concatenate([self.before[old], newer.before]),
+            self.since,
+            masks,
+            np.concatenate([self.counts[kept], newer.counts]),
+            np.concatenate([self.pairs[np.repeat(kept, self.counts)], newer.pairs]),
+            np.concatenate([self.more[kept], newer.more]),
+        )
 
     def shown_by(self, root: str, table: Table) -> tuple[Evidence, Past]:
         """The agree-sets that the rows of a table still show; and the sets against which, of the
@@ -66,8 +95,8 @@ class NearKeys:
         shown = left > 0
         # Of others some pairs may live that no list has.
         unknown = self.masks[self.more & ~shown]
-        known = self.sets[~bitsets.any_superset(self.sets, unknown)]
-        past = Past.of(known, np.full(len(known), self.before, np.int64))
+        known = ~bitsets.any_superset(self.sets, unknown)
+        past = Past.of(self.sets[known], self.before[known])
         return Evidence(self.masks[shown], witnesses[shown]), past
 
 
@@ -92,10 +121,12 @@ def merged(runner: Runner, root: str, files: tuple[str, ...], sets: U64, before:
     """The pairs of the lists in some files that agree in one of some sets, all pairs with which
     were met; no sets where the pairs have too many agree-sets."""
     limits = thresholds.current
-    item = tasks.Merge(root, files, sets, limits.near_key_pairs, limits.mask_room)
-    [[result]] = runner.run([(tasks.merge, item)])
-    kept = sets if result.facts["complete"] else sets[:0]
-    return NearKeys(kept, before, **result.arrays)
+    kept, found = sets[:0], tasks.Merged.none(sets.shape[1])._asdict()
+    if len(sets):
+        item = tasks.Merge(root, files, sets, limits.near_key_pairs, limits.mask_room)
+        [[result]] = runner.run([(tasks.merge, item)])
+        kept, found = sets if result.facts["complete"] else kept, result.arrays
+    return NearKeys(kept, np.full(len(kept), before, np.int64), before, **found)
 
 
 def _living(root: str, table: Table, ids: I64) -> Flags:

@@ -60,8 +60,8 @@ PAST = "past"
 NEAR = "near"
 """The role of near keys."""
 
-_BEFORE = b"before"
-"""Where their file says before which segment the rows lie."""
+_SINCE = b"before"
+"""Where their file says before which segment the rows of the first ones lie."""
 
 SAMPLED = "sampled"
 """The role of a few random pairs."""
@@ -144,18 +144,22 @@ def _near(near: NearKeys) -> pa.Table:
             "mask": masks_of(np.concatenate([near.sets, near.masks])),
             "pairs": pa.chunked_array([pa.nulls(sets, pairs.type), pairs]).combine_chunks(),
             "more": np.concatenate([np.zeros(sets, np.bool_), near.more]),
+            "before": np.concatenate([near.before, np.zeros(len(near.masks), np.int64)]),
         }
     )
-    return content.replace_schema_metadata({_BEFORE: str(near.before)})
+    return content.replace_schema_metadata({_SINCE: str(near.since)})
 
 
 def _load_near(store: Store, files: tuple[str, ...], words: int) -> NearKeys:
     kept = stored(store, files)
     masks, pairs = matrix_of(kept.column("mask"), words), kept.column("pairs").combine_chunks()
-    sets = pairs.null_count
+    sets, since = pairs.null_count, int(kept.schema.metadata[_SINCE])
+    numbered = "before" in kept.column_names  # not in the first such files
+    before = kept.column("before").to_numpy()[:sets] if numbered else np.full(sets, since)
     return NearKeys(
         masks[:sets],
-        int(kept.schema.metadata[_BEFORE]),
+        before,
+        since,
         masks[sets:],
         pairs[sets:].value_lengths().to_numpy().astype(np.int64) // 2,
         pairs.flatten().to_numpy().reshape(-1, 2),

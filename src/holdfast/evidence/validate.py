@@ -36,7 +36,7 @@ from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import looks, near_keys
 from holdfast.evidence.looks import Kept, Look, Probe, Repeats, Scope, Search
-from holdfast.evidence.near_keys import NearKeys
+from holdfast.evidence.near_keys import Listing, NearKeys
 from holdfast.evidence.upkeep import Past
 from holdfast.kernels import bitsets
 from holdfast.kernels.cover import Tick
@@ -81,8 +81,8 @@ class Validation:
     duplicates: int = 0  # rows of the batch that repeat an earlier one
     repeated: list[list[int]] = field(default_factory=list)  # a few of them, each after that one
     kept: list[Kept] = field(default_factory=list)  # rows that are still to be merged
-    listing: bool = False  # the next search of all rows lists the pairs that agree in near keys
-    lists: list[str] = field(default_factory=list)  # files of such pairs
+    listing: Listing = Listing.NONE  # what the next search of all rows lists
+    lists: list[str] = field(default_factory=list)  # files of pairs
     near: list[U64] = field(default_factory=list)  # sets, all pairs that agree in which are there
     round: int = 0
 
@@ -97,11 +97,11 @@ class Validation:
         held: ByRhs | None = None,
         batch: tuple[Segment, ...] = (),
         past: Past | None = None,
-        listing: bool = False,
+        listing: Listing = Listing.NONE,
     ) -> Validation:
         """Before the first round. ``held`` are candidates that hold on all pairs of rows outside
-        the batch: by default none; ``past`` held once. With ``listing``, near keys are listed where
-        there are many rows."""
+        the batch: by default none; ``past`` held once. Pairs are listed for keys where there are
+        many rows."""
         none = cands.none(covers.by_rhs, covers.atoms)
         many = table.rows >= thresholds.current.part_from_rows
         held = none if held is None else held
@@ -113,7 +113,7 @@ class Validation:
             batch_is_new=bool(batch),
             part_first=many,
             past=past or Past.none(covers.atoms),
-            listing=listing and many and KEY in covers.by_rhs,
+            listing=listing if many and KEY in covers.by_rhs else Listing.NONE,
         )  # fmt: skip
 
     @property
@@ -156,9 +156,10 @@ class Validation:
         searched, surveyed = cands.chosen(rest, ~few), cands.chosen(rest, few)
         in_part = self.part_first and len(searched.lhs) > thresholds.current.part_from_candidates
         prefix = self.run.destination.prefix
-        lists = prefix if self.listing and not in_part and len(searched.lhs) else ""
-        if lists:
+        listing = self.listing if not in_part and searched.rhs[:, -1].any() else Listing.NONE
+        if listing is Listing.AROUND:
             searched = cands.united(searched, self._near())
+        lists = prefix if listing is not Listing.NONE else ""
         whole = bitsets.is_member(searched.lhs, self.undivided)
         tasks = self.run.runner.tasks
         merges = looks.merges(surveyed, self.kept, tasks)
@@ -237,7 +238,8 @@ class Validation:
         self.add_evidence([evidence_of(each) for _, mine in showing for each in mine])
         for look, mine in showing:
             self._learn_of(look, mine)
-        self.listing &= not self.lists
+        if self.lists:
+            self.listing = Listing.SEARCHED
         for look, mine in seen:
             for counted in mine if isinstance(look, Repeats) else ():
                 self.duplicates += counted.facts["duplicates"]
@@ -283,7 +285,7 @@ class Validation:
             self.kept.append(Kept(_seen(look, results), files))
 
     def near_keys(self) -> NearKeys | None:
-        """Near keys with the pairs that searches have listed. What turned out to be a key has
+        """The sets with the pairs that searches have listed. What turned out to be a key has
         none."""
         if not self.lists:
             return None

@@ -17,7 +17,7 @@ from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import compared
 from holdfast.evidence.looks import Scope, sample_calls
-from holdfast.evidence.near_keys import NearKeys, Stored
+from holdfast.evidence.near_keys import Listing, NearKeys, Stored
 from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.validate import Validation, evidence_of, validate
 from holdfast.kernels.cover import Tick
@@ -65,7 +65,8 @@ class Witnessed:
         """From nothing but the rows; the table then has its duplicates, and the indexes that the
         search built, and those that look-ups for the minimal sets need."""
         none = Witnessed.none(len(table.columns.names), rhs, limits)
-        state = Validation.begun(run, depth, table, none.evidence, none.covers, listing=for_batches)
+        listing = Listing.AROUND if for_batches else Listing.NONE
+        state = Validation.begun(run, depth, table, none.evidence, none.covers, listing=listing)
         with run.stage("sample"):
             run.progress("sample")
             samples = sample_calls(state.scope)
@@ -132,21 +133,28 @@ class Witnessed:
             )
             return Witnessed(evidence, covers, upkeep), table
         left, upkeep = self, self.upkeep or Upkeep.none(space.atoms)
-        hidden, past, listing = Evidence.none(space.atoms), upkeep.past, False
+        hidden, past = Evidence.none(space.atoms), upkeep.past
+        listing, near = Listing.NONE, None
         if change.departed.count:
             took = change.took(run.store.path, self.evidence.witnesses)
             left, gone = self.without(took, depth)
+            listing = Listing.AROUND if len(gone) else Listing.NONE
             near = self.near() if len(gone) and self.near else None
-            listing = len(gone) > 0 and (near is None or near.is_stale(change.after))
-            if near is not None and not listing:
+            if near is not None and near.is_stale(change.after):
+                near = None
+            if near is not None:
                 hidden, known = near.shown_by(run.store.path, change.after)
-                past = past.joined(known)
+                past, listing = past.joined(known), Listing.SEARCHED
         witnessed, table = left.only(rhs).validated(
             run, change.after, self.covers, change.added, depth, past, hidden, listing
         )
         number = change.before.next_number
         past = upkeep.past.after(self.covers.minimal, number, witnessed.covers)
-        witnessed = replace(witnessed, upkeep=replace(upkeep, past=past), near=self.near)
+        listed = witnessed.listed
+        if near is not None and listed is not None:
+            listed = near.joined(listed) if len(listed.sets) else None
+        upkeep = replace(upkeep, past=past)
+        witnessed = replace(witnessed, upkeep=upkeep, near=self.near, listed=listed)
         with run.stage("index"):
             return witnessed, witnessed.indexed(run, table)
 
@@ -169,11 +177,11 @@ class Witnessed:
         depth: Deepening,
         past: Past | None = None,
         hidden: Evidence | None = None,
-        listing: bool = False,
+        listing: Listing = Listing.NONE,
     ) -> tuple[Witnessed, Table]:
         """Exact again on all living rows, with their duplicates counted; ``old`` is what held
         before the rows were added, ``past`` what held once, ``hidden`` evidence that other evidence
-        had hidden which is gone. A search lists near keys, with ``listing``."""
+        had hidden which is gone."""
         state = Validation.begun(
             run, depth, table, self.evidence, self.covers,
             held=old.only(self.covers.by_rhs).minimal, batch=added, past=past, listing=listing,

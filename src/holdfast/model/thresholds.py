@@ -278,8 +278,9 @@ class Thresholds:
     """The most pairs of rows that would agree in a near key if its columns were independent. Up to
     about here a search for keys brings them together anyway."""
 
-    near_key_pairs: int = 16
-    """Pairs that are listed of an agree-set: so many that deletes seldom take them all."""
+    near_key_pairs: int = 64
+    """Pairs that are listed of an agree-set: so many that deletes seldom take them all, even batch
+    after batch of those that it is shown with."""
 
     past_sets: int = 1 << 16
     """The most sets of which it is remembered up to which row they hold."""

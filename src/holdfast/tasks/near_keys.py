@@ -65,7 +65,7 @@ def write(root: Path, path: str, findings: Findings) -> str:
 def merge(item: Merge) -> Iterator[TaskResult]:
     """Every mask once, with its pairs, and whether there may be more; list after list, so that
     no more is held than is kept."""
-    merged = nothing = _Merged.none(item.sets.shape[1])
+    merged = nothing = Merged.none(item.sets.shape[1])
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for each in pool.map(lambda file: _read(item, file), item.files):
             note(each.masks.nbytes + each.pairs.nbytes)
@@ -76,16 +76,16 @@ def merge(item: Merge) -> Iterator[TaskResult]:
     yield TaskResult({"complete": True}, merged._asdict())
 
 
-def _read(item: Merge, file: str) -> _Merged:
+def _read(item: Merge, file: str) -> Merged:
     """What one list says of the sets."""
     arrays = map_passing(Path(item.root) / file)
     masks = np.stack([arrays[f"mask{w}"] for w in range(item.sets.shape[1])], axis=1)
     near = bitsets.any_subset(masks, item.sets)
     pairs = np.stack([arrays["one"], arrays["two"]], axis=1)[near]
-    return _Merged(masks[near], np.ones(len(pairs), np.int64), pairs, arrays["full"][near] != 0)
+    return Merged(masks[near], np.ones(len(pairs), np.int64), pairs, arrays["full"][near] != 0)
 
 
-class _Merged(NamedTuple):
+class Merged(NamedTuple):
     """Masks with their pairs, as :class:`holdfast.evidence.near_keys.NearKeys` has them."""
 
     masks: U64
@@ -94,13 +94,13 @@ class _Merged(NamedTuple):
     more: NDArray[np.bool_]
 
     @staticmethod
-    def none(words: int) -> _Merged:
+    def none(words: int) -> Merged:
         """Of no list."""
         counts = np.empty(0, np.int64)
         masks = np.empty((0, words), np.uint64)
-        return _Merged(masks, counts, counts.reshape(0, 2), np.empty(0, np.bool_))
+        return Merged(masks, counts, counts.reshape(0, 2), np.empty(0, np.bool_))
 
-    def joined(self, other: _Merged, most: int) -> _Merged:
+    def joined(self, other: Merged, most: int) -> Merged:
         """Both, with every mask once, and so many distinct pairs of it."""
         masks = np.concatenate([self.masks, other.masks])
         distinct = bitsets.distinct(masks)
@@ -112,4 +112,4 @@ class _Merged(NamedTuple):
         rows = np.unique(np.column_stack([owners, pairs]), axis=0)
         counts = np.bincount(rows[:, 0], minlength=len(distinct))
         kept = rows[places(counts) < most, 1:].copy()
-        return _Merged(distinct, np.minimum(counts, most), kept, more | (counts > most))
+        return Merged(distinct, np.minimum(counts, most), kept, more | (counts > most))
