@@ -27,6 +27,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from benchmarks.batches import TABLE as LINEITEM
 from benchmarks.bench_skew import TABLE as VISITS
@@ -109,22 +110,29 @@ def _table(
             "ranges": partial(_ranges, scope, wanted, order),
             "exchange": partial(_exchange, session, scope, wanted, order, parts),
         }
-        _compare(ways, f"{master}, {name} ({table.rows:,} rows), {parts} parts")
+        _compare(ways, wanted, f"{master}, {name} ({table.rows:,} rows), {parts} parts")
 
 
-def _compare(ways: Mapping[str, Callable[[], tuple[set[bytes], int]]], title: str) -> None:
+Results = list[TaskResult]
+
+
+def _compare(ways: Mapping[str, Callable[[], Results]], wanted: Candidates, title: str) -> None:
     print(f"\n{title}", flush=True)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(ROUNDS + 1):  # the first warms workers
         found = {}
         for name, way in ways.items():
             begun = time.perf_counter()
-            found[name], largest = way()
+            found[name] = way()
             if turn:
                 seconds[name].append(time.perf_counter() - begun)
-            elif name:
-                print(f"  {name:9} largest task {largest:9,} rows", flush=True)
-        if len({frozenset(each) for each in found.values()}) > 1:
+                continue
+            largest = max(each.facts.get("rows", 0) for each in found[name])
+            print(f"  {name:9} largest task {largest:9,} rows", flush=True)
+        # Of large groups that refute a candidate only some pairs are looked at.
+        refuted = [each.arrays["partial"] for results in found.values() for each in results]
+        entire = wanted.lhs[~np.any(refuted, axis=(0, 2))]
+        if len({_evidence(each, entire) for each in found.values()}) > 1:
             print("  NOT the same evidence")
     for name, each in seconds.items():
         spread = " ".join(f"{one:.2f}" for one in sorted(each))
@@ -132,7 +140,7 @@ def _compare(ways: Mapping[str, Callable[[], tuple[set[bytes], int]]], title: st
     print(f"  load of the machine {os.getloadavg()[0]:.1f}")
 
 
-def _ranges(scope: Scope, wanted: Candidates, order: tuple[int, ...]) -> tuple[set[bytes], int]:
+def _ranges(scope: Scope, wanted: Candidates, order: tuple[int, ...]) -> Results:
     """As a search goes: sort the column where it is not sorted, then one call for each range."""
     from holdfast.table.indexing import with_indexes
 
@@ -142,13 +150,12 @@ def _ranges(scope: Scope, wanted: Candidates, order: tuple[int, ...]) -> tuple[s
         view = with_indexes(scope.runner, scope.view, "data/*-0123456789ab-", names)
         scope = replace(scope, view=view)
         names = look.lacking(scope)
-    results = [each for result in scope.runner.run(look.calls(scope)) for each in result]
-    return _evidence(results), max(each.facts.get("rows", 0) for each in results)
+    return [each for result in scope.runner.run(look.calls(scope)) for each in result]
 
 
 def _exchange(
     session: Any, scope: Scope, wanted: Candidates, order: tuple[int, ...], parts: int
-) -> tuple[set[bytes], int]:
+) -> Results:
     """Rows through Spark, divided by code and salt."""
     from pyspark.sql import functions as F
 
@@ -171,8 +178,7 @@ def _exchange(
     from holdfast.tasks.result import unpack
 
     frame = by_range.mapInArrow(searched, "facts string, arrays binary")
-    results = [unpack(row["facts"], bytes(row["arrays"])) for row in frame.collect()]
-    return _evidence(results), max(each.facts["rows"] for each in results)
+    return [unpack(row["facts"], bytes(row["arrays"])) for row in frame.collect()]
 
 
 def _handed_out(view: View, number: int, one: int, two: int) -> Iterator[pa.RecordBatch]:
@@ -211,6 +217,8 @@ def _searched(
     return result
 
 
-def _evidence(results: list[TaskResult]) -> set[bytes]:
+def _evidence(results: Results, lhs: NDArray[np.uint64]) -> frozenset[bytes]:
+    """What is maximal of the evidence against some left-hand sides."""
     masks = np.concatenate([each.arrays["masks"] for each in results])
-    return {each.tobytes() for each in bitsets.maximal(masks)}
+    masks = masks[bitsets.any_subset(masks, lhs)]
+    return frozenset(each.tobytes() for each in bitsets.maximal(masks))

@@ -16,6 +16,7 @@ from holdfast.kernels import bitsets
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.options import Options
 from holdfast.table.witnesses import rows_as_text
+from holdfast.tasks import near_keys as tasks
 from tests.pipeline.tables import Shop, small_limits
 from tests.pipeline.test_skew import assert_exact, rows_of
 from tests.strategies import Rows, examples
@@ -66,11 +67,14 @@ def witness_ids(shop: Shop, non_keys: int, seed: int) -> Any:
     return ids[ids >= 0]
 
 
-@pytest.mark.parametrize("most", [16, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("most", "held"), [(16, 20), pytest.param(2, 1000, marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("nulls", ["equal", "unequal"])
 def test_all_pairs_that_agree_in_a_near_key_are_listed(
-    tmp_path: Path, nulls: str, most: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nulls: str, most: int, held: int
 ) -> None:
+    monkeypatch.setattr(tasks, "_HELD", held)
     codes = some_rows(5, 500)
     codes[::9, 3:6] = -1  # null
     codes[100:110] = codes[:10]  # rows that are there twice show nothing

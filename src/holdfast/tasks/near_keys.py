@@ -27,6 +27,9 @@ I64 = NDArray[np.int64]
 _AT_ONCE = 16
 """Lists that are fetched at once."""
 
+_HELD = 1 << 20
+"""Pairs of several lists that are held before these are merged."""
+
 
 @dataclass(frozen=True)
 class Merge:
@@ -63,17 +66,20 @@ def write(root: Path, path: str, findings: Findings) -> str:
 
 
 def merge(item: Merge) -> Iterator[TaskResult]:
-    """Every mask once, with its pairs, and whether there may be more; list after list, so that
-    no more is held than is kept."""
-    merged = nothing = Merged.none(item.sets.shape[1])
+    """Every mask once, with its pairs, and whether there may be more; some lists at a time, so that
+    not much more is held than is kept."""
+    parts = [nothing := Merged.none(item.sets.shape[1])]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for each in pool.map(lambda file: _read(item, file), item.files):
             note(each.masks.nbytes + each.pairs.nbytes)
-            merged = merged.joined(each, item.pairs)
-            if len(merged.masks) > item.masks:
-                yield TaskResult({"complete": False}, nothing._asdict())
-                return
-    yield TaskResult({"complete": True}, merged._asdict())
+            parts.append(each)
+            if sum(len(part.pairs) for part in parts) > _HELD:
+                parts = [Merged.of(parts, item.pairs)]
+            if len(parts[0].masks) > item.masks:
+                break
+    merged = Merged.of(parts, item.pairs)
+    complete = len(merged.masks) <= item.masks
+    yield TaskResult({"complete": complete}, (merged if complete else nothing)._asdict())
 
 
 def _read(item: Merge, file: str) -> Merged:
@@ -100,16 +106,17 @@ class Merged(NamedTuple):
         masks = np.empty((0, words), np.uint64)
         return Merged(masks, counts, counts.reshape(0, 2), np.empty(0, np.bool_))
 
-    def joined(self, other: Merged, most: int) -> Merged:
-        """Both, with every mask once, and so many distinct pairs of it."""
-        masks = np.concatenate([self.masks, other.masks])
+    @staticmethod
+    def of(parts: list[Merged], most: int) -> Merged:
+        """All parts, with every mask once, and so many distinct pairs of it."""
+        masks, counts, pairs, full = (np.concatenate(each) for each in zip(*parts, strict=True))
         distinct = bitsets.distinct(masks)
         owner = bitsets.find(masks, distinct)
         more = np.zeros(len(distinct), np.bool_)
-        more[owner[np.concatenate([self.more, other.more])]] = True
-        owners = np.repeat(owner, np.concatenate([self.counts, other.counts]))
-        pairs = np.concatenate([self.pairs, other.pairs])
-        rows = np.unique(np.column_stack([owners, pairs]), axis=0)
+        more[owner[full]] = True
+        rows = np.column_stack([np.repeat(owner, counts), pairs])
+        rows = rows[np.lexsort(rows.T[::-1])]
+        rows = rows[np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]]
         counts = np.bincount(rows[:, 0], minlength=len(distinct))
         kept = rows[places(counts) < most, 1:].copy()
         return Merged(distinct, np.minimum(counts, most), kept, more | (counts > most))
