@@ -125,10 +125,10 @@ class Thresholds:
     round_candidates: int = 10_000
     """Candidates of a round where the time is bounded: after it there is a look at the clock."""
 
-    cheap_probe: int = 50_000_000
+    cheap_probe: int = 10_000_000
     """Rows that a probe may look at whatever a search would cost."""
 
-    search_cost: float = 40
+    search_cost: float = 6
     """Rows that a probe looks at in the time in which a search goes through one."""
 
     part: int = 16

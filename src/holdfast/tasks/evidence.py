@@ -371,9 +371,10 @@ def _codes(item: Probe, rows: U64) -> dict[str, U64]:
 
 
 def _group(view: View, segment: Segment, name: str, codes: dict[str, U64]) -> Ranges:
-    """The ranges of the rows that agree with each batch row on a whole lhs."""
+    """The ranges of the rows that agree with each batch row on a whole lhs, of which mostly one is
+    read."""
     if name:
-        return look_up(view.path, segment, name, codes[name])
+        return look_up(view.path, segment, name, codes[name], 1)
     first = live_positions(view.path, segment)[:_FIRST].astype(np.int32)
     count = len(codes[""])
     return Ranges(np.zeros(count, np.int64), np.full(count, first.size), first)

@@ -306,14 +306,16 @@ def row_codes(words: U64) -> U64:
     return codes
 
 
-def look_up(root: Path, segment: Segment, name: str, codes: U64) -> Ranges:
-    """For every code the range of the index that equals it, and the index's positions."""
+def look_up(root: Path, segment: Segment, name: str, codes: U64, most: int | None = None) -> Ranges:
+    """For every code the range of the index that equals it, and the index's positions, of which the
+    caller reads at most so many in each range."""
     arrays, _ = map_arrays(root / segment.indexes[name])
     signed = codes.view(np.int64)
     lo = np.searchsorted(arrays["codes"], signed, "left")
     hi = np.searchsorted(arrays["codes"], signed, "right")
+    entries = (hi - lo if most is None else np.minimum(hi - lo, most)).sum()
     # What a binary search looks at on its way is mostly the same for all codes.
-    note(arrays["codes"].itemsize * 2 * len(codes) + arrays["positions"].itemsize * (hi - lo).sum())
+    note(arrays["codes"].itemsize * 2 * len(codes) + arrays["positions"].itemsize * entries)
     return Ranges(lo, hi, arrays["positions"])
 
 
