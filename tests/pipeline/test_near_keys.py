@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from holdfast.evidence import storage
 from holdfast.families.known import Known
 from holdfast.kernels import bitsets
 from holdfast.model.comparisons import AGREEMENTS
@@ -165,6 +166,24 @@ def test_a_search_lists_them_anew(tmp_path: Path, searched: list[int], first: in
             assert not near_keys(shop).is_stale(known(shop).table)
     assert searches[0] > 0
     assert 0 in searches[1:]
+
+
+def test_files_of_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, searched: list[int]
+) -> None:
+    """Once there was one number for all sets."""
+    codes = some_rows(1, 1_000)
+    living = np.ones(len(codes), np.bool_)
+    table = storage._near
+    monkeypatch.setattr(storage, "_near", lambda near: table(near).drop_columns("before"))
+    with small_limits(**LISTED):
+        shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), KEYS)
+        searched.clear()
+        gone = witnesses(shop, 3, 1)
+        living[gone] = False
+        shop.apply(deletes=rows_of(codes[gone]))
+        assert searched == []
+        assert_exact(shop, codes[living])
 
 
 def test_pairs_that_no_list_has(tmp_path: Path, searched: list[int]) -> None:
