@@ -3,13 +3,14 @@
 When the last pair goes that a maximal non-key was shown with, what may be a key now was one with
 any further column *x* that the non-key lacks. So it contains a minimal key but for *x*: a near key.
 Few pairs of rows agree in one, and a search for keys brings them together anyway. They are listed
-once, with their agree-sets, and later say what such deletes leave, without a look at any row.
+then, with their agree-sets, and later say what such deletes leave, without a look at any row.
 
 A list tells of rows up to the number of the next segment then: pairs that have lost a row are
 passed over, and rows that have come since are looked up, as they are for what held once
 (:class:`holdfast.evidence.upkeep.Past`). That includes rows that were merged. What must be searched
 for all the same is listed too, and what the list said of that replaced: so nothing is searched for
-twice while pairs are left. When too many rows have come, the next search makes a new list.
+twice while pairs are left, as far as there is room. When too many rows have come, the next search
+makes a new list.
 """
 
 from __future__ import annotations
@@ -63,16 +64,41 @@ class NearKeys:
         since = sum(s.live for s in table.segments if s.number >= self.since)
         return since > thresholds.current.recent_share * table.rows
 
-    def joined(self, newer: NearKeys) -> NearKeys:
-        """With sets that were searched for since. These alone tell of their agree-sets now."""
+    def living(self, root: str, table: Table) -> NearKeys:
+        """Without the pairs that a table has lost a row of, and agree-sets that had no others."""
+        alive = _living(root, table, self.pairs).all(axis=1)
+        owner = np.repeat(np.arange(len(self.masks)), self.counts)[alive]
+        left = np.bincount(owner, minlength=len(self.masks))
+        kept = (left > 0) | self.more
+        return NearKeys(
+            self.sets, self.before, self.since,
+            self.masks[kept], left[kept], self.pairs[alive], self.more[kept],
+        )  # fmt: skip
+
+    def shown(self) -> tuple[Evidence, Past]:
+        """The agree-sets that there are pairs of; and the sets against which, of the rows before
+        then, there is no other evidence."""
+        owner, place = np.repeat(np.arange(len(self.masks)), self.counts), tasks.places(self.counts)
+        witnesses = np.full((len(self.masks), WITNESSES, 2), -1, np.int64)
+        few = place < WITNESSES
+        witnesses[owner[few], place[few]] = self.pairs[few]
+        shown = self.counts > 0
+        # Of others some pairs may live that no list has.
+        known = ~bitsets.any_superset(self.sets, self.masks[~shown])
+        past = Past.of(self.sets[known], self.before[known])
+        return Evidence(self.masks[shown], witnesses[shown]), past
+
+    def joined(self, newer: NearKeys) -> NearKeys | None:
+        """With sets that were searched for since, which alone tell of their agree-sets now; None:
+        there are none, or there is no room."""
         old = ~bitsets.is_member(self.sets, newer.sets)
         kept = ~bitsets.any_subset(self.masks, newer.sets)
+        sets = np.concatenate([self.sets[old], newer.sets])
         masks = np.concatenate([self.masks[kept], newer.masks])
-        limits = thresholds.current
-        if len(masks) > limits.mask_room or old.sum() + len(newer.sets) > limits.near_keys:
-            return self
+        if not len(newer.sets) or max(len(sets), len(masks)) > thresholds.current.mask_room:
+            return None
         return NearKeys(
-            np.concatenate([self.sets[old], newer.sets]),
+            sets,
             np.concatenate([self.before[old], newer.before]),
             self.since,
             masks,
@@ -80,24 +106,6 @@ class NearKeys:
             np.concatenate([self.pairs[np.repeat(kept, self.counts)], newer.pairs]),
             np.concatenate([self.more[kept], newer.more]),
         )
-
-    def shown_by(self, root: str, table: Table) -> tuple[Evidence, Past]:
-        """The agree-sets that the rows of a table still show; and the sets against which, of the
-        rows before then, there is no other evidence."""
-        living = _living(root, table, self.pairs).all(axis=1)
-        pairs = self.pairs[living]
-        owner = np.repeat(np.arange(len(self.masks)), self.counts)[living]
-        left = np.bincount(owner, minlength=len(self.masks))
-        place = tasks.places(left)
-        witnesses = np.full((len(self.masks), WITNESSES, 2), -1, np.int64)
-        few = place < WITNESSES
-        witnesses[owner[few], place[few]] = pairs[few]
-        shown = left > 0
-        # Of others some pairs may live that no list has.
-        unknown = self.masks[self.more & ~shown]
-        known = ~bitsets.any_superset(self.sets, unknown)
-        past = Past.of(self.sets[known], self.before[known])
-        return Evidence(self.masks[shown], witnesses[shown]), past
 
 
 Stored = Callable[[], NearKeys]

@@ -238,8 +238,8 @@ class Validation:
         self.add_evidence([evidence_of(each) for _, mine in showing for each in mine])
         for look, mine in showing:
             self._learn_of(look, mine)
-        if self.lists:
-            self.listing = Listing.SEARCHED
+        if self.lists and self.listing is Listing.AROUND:
+            self.listing = Listing.NONE
         for look, mine in seen:
             for counted in mine if isinstance(look, Repeats) else ():
                 self.duplicates += counted.facts["duplicates"]

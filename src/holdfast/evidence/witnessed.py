@@ -138,13 +138,12 @@ class Witnessed:
         if change.departed.count:
             took = change.took(run.store.path, self.evidence.witnesses)
             left, gone = self.without(took, depth)
-            listing = Listing.AROUND if len(gone) else Listing.NONE
-            near = self.near() if len(gone) and self.near else None
-            if near is not None and near.is_stale(change.after):
-                near = None
+            if len(gone):
+                near = self._fresh(run.store.path, change.after)
+                listing = Listing.AROUND if near is None else Listing.SEARCHED
             if near is not None:
-                hidden, known = near.shown_by(run.store.path, change.after)
-                past, listing = past.joined(known), Listing.SEARCHED
+                hidden, known = near.shown()
+                past = past.joined(known)
         witnessed, table = left.only(rhs).validated(
             run, change.after, self.covers, change.added, depth, past, hidden, listing
         )
@@ -152,11 +151,16 @@ class Witnessed:
         past = upkeep.past.after(self.covers.minimal, number, witnessed.covers)
         listed = witnessed.listed
         if near is not None and listed is not None:
-            listed = near.joined(listed) if len(listed.sets) else None
+            listed = near.joined(listed)
         upkeep = replace(upkeep, past=past)
         witnessed = replace(witnessed, upkeep=upkeep, near=self.near, listed=listed)
         with run.stage("index"):
             return witnessed, witnessed.indexed(run, table)
+
+    def _fresh(self, root: str, table: Table) -> NearKeys | None:
+        """The near keys that still tell of most rows of a table."""
+        near = self.near() if self.near else None
+        return None if near is None or near.is_stale(table) else near.living(root, table)
 
     def without(self, deleted: Flags, depth: Deepening) -> tuple[Witnessed, U64]:
         """Without the evidence that only deleted rows showed, by witnesses; and that evidence."""

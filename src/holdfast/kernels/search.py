@@ -23,7 +23,7 @@ from holdfast.kernels.evidence import (
     pair_mask,
     record,
 )
-from holdfast.kernels.hashing import row_hash, slot
+from holdfast.kernels.hashing import mix, row_hash, slot
 from holdfast.kernels.jit import kernel
 
 U64 = NDArray[np.uint64]
@@ -37,10 +37,6 @@ _SHOWN_PER_CANDIDATE = 2_000
 
 _SPREAD = 32
 """Positions in a group that refutes a candidate from which further pairs are taken."""
-
-
-_FACTOR = np.uint64(0x9E3779B97F4A7C15)
-"""The upper bits of a product with it depend on all bits of a key."""
 
 
 class Trie(NamedTuple):
@@ -169,7 +165,7 @@ def _gather(keys: Any, values: Any, room: Any) -> int:
     count = 0
     for i in range(n):
         key = keys[i]
-        at = np.int64((np.uint64(key) * _FACTOR) >> np.uint64(shift))
+        at = np.int64(mix(np.uint64(key)) >> np.uint64(shift))
         while room.slots[at] >= 0 and room.keys[room.slots[at]] != key:
             at = (at + 1) & (size - 1)
         number = room.slots[at]

@@ -70,10 +70,11 @@ def merge(item: Merge) -> Iterator[TaskResult]:
     not much more is held than is kept."""
     parts = [nothing := Merged.none(item.sets.shape[1])]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        for each in pool.map(lambda file: _read(item, file), item.files):
-            note(each.masks.nbytes + each.pairs.nbytes)
-            parts.append(each)
-            if sum(len(part.pairs) for part in parts) > _HELD:
+        for start in range(0, len(item.files), _AT_ONCE):
+            some = item.files[start : start + _AT_ONCE]
+            parts += pool.map(lambda file: _read(item, file), some)
+            note(sum(part.masks.nbytes + part.pairs.nbytes for part in parts[-len(some) :]))
+            if sum(len(part.pairs) for part in parts[1:]) > _HELD:
                 parts = [Merged.of(parts, item.pairs)]
             if len(parts[0].masks) > item.masks:
                 break

@@ -307,8 +307,8 @@ def row_codes(words: U64) -> U64:
 
 
 def look_up(root: Path, segment: Segment, name: str, codes: U64, most: int | None = None) -> Ranges:
-    """For every code the range of the index that equals it, and the index's positions, of which the
-    caller reads at most so many in each range."""
+    """For every code the range of the index that equals it, and the index's positions; of each
+    range all of these count as read, or at most so many."""
     arrays, _ = map_arrays(root / segment.indexes[name])
     signed = codes.view(np.int64)
     lo = np.searchsorted(arrays["codes"], signed, "left")
