@@ -130,8 +130,8 @@ def _compare(ways: Mapping[str, Callable[[], Results]], wanted: Candidates, titl
             largest = max(each.facts.get("rows", 0) for each in found[name])
             print(f"  {name:9} largest task {largest:9,} rows", flush=True)
         # Of large groups that refute a candidate only some pairs are looked at.
-        refuted = [each.arrays["partial"] for results in found.values() for each in results]
-        entire = wanted.lhs[~np.any(refuted, axis=(0, 2))]
+        refuted = [each.arrays["refuted"] for results in found.values() for each in results]
+        entire = np.delete(wanted.lhs, np.concatenate(refuted), axis=0)
         if len({_evidence(each, entire) for each in found.values()}) > 1:
             print("  NOT the same evidence")
     for name, each in seconds.items():

@@ -336,7 +336,7 @@ def _seen(look: Look, results: list[TaskResult]) -> Candidates:
     if not all(result.facts["complete"] for result in results):
         rhs[:] = 0
     for result in results:
-        rhs &= ~result.arrays["partial"]
+        rhs[result.arrays["refuted"]] &= ~result.arrays["partial"]
     return Candidates(look.candidates.lhs, rhs)
 
 

@@ -416,7 +416,9 @@ def _task_result(
         "seen": np.minimum(seen[keep], evidence.WITNESSES),
     }
     if partial is not None:
-        arrays["partial"] = partial
+        # Of most candidates there is nothing to say, and every task has them all.
+        arrays["refuted"] = np.flatnonzero(partial.any(axis=1))
+        arrays["partial"] = partial[arrays["refuted"]]
     return TaskResult({"complete": complete}, arrays)
 
 
