@@ -11,6 +11,7 @@ from typing import Any
 from benchmarks.batches import TABLE, medians, verdict
 from benchmarks.peers import hyfd
 from benchmarks.tpch import lineitem, random_lines, write
+from benchmarks.witnesses import WITNESSES, without_witnesses_in_copies
 from holdfast import Options, Profile, Source
 
 FDS = Options(kinds=("keys", "fds"), evidence="witnessed")
@@ -38,8 +39,9 @@ def main() -> None:
         print("\ntargets")
         if peer is not None:
             verdict("first profile at 0.1, share of HyFD's time", small["profile"] / peer.total, 1)
-        for what in ("insert", "delete"):
-            verdict(f"1,000 {what}s at scale factor 0.1", small[what], 2, "s")
+        batches = {what: f"1,000 {what}s" for what in ("insert", "delete")}
+        for what, name in (batches | {what: what for what in WITNESSES}).items():
+            verdict(f"{name} at scale factor 0.1", small[what], 2, "s")
             verdict(
                 "  the same at scale factor 1, times that of 0.1", large[what] / small[what], 1.3
             )
@@ -74,7 +76,8 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
     print(f"  first profile        {taken:7.2f} s  {len(found):,} dependencies")
     stages = profile._store.read().seconds[TABLE]
     print(f"    of which           {', '.join(f'{k} {v:.1f} s' for k, v in stages.items())}")
-    return {"profile": taken, "found": found, **medians(profile, folder, path)}
+    figures = without_witnesses_in_copies(profile, folder, path)
+    return {"profile": taken, "found": found, **figures, **medians(profile, folder, path)}
 
 
 def _differences(theirs: list[tuple[tuple[int, ...], int]], mine: set[Any]) -> None:

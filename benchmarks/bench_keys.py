@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
-import json
-import os
 import resource
 import shutil
 import subprocess
@@ -13,26 +10,20 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from statistics import median
 from typing import Any
-
-import numpy as np
 
 from benchmarks.batches import BATCH, KEY, TABLE, medians, timed, verdict
 from benchmarks.peers import Peer, desbordante
 from benchmarks.tpch import lineitem, random_lines, write
+from benchmarks.witnesses import (
+    WITNESSES,
+    as_csv,
+    without_witnesses,
+    without_witnesses_in_copies,
+)
 from holdfast import Options, Profile, Source
 
 KEYS = Options(kinds=("keys",))
-
-_WITNESS_BATCHES = 5
-
-_WITNESSES = {
-    "deletes of all witnesses of ten non-keys": False,
-    "and of the ten largest non-keys": True,
-}
-"""What is deleted, and whether the largest non-keys are meant, which are alike and lack the same
-columns; random ones otherwise."""
 
 
 def main() -> None:
@@ -112,12 +103,7 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
         for key in sorted(theirs ^ mine):
             print(f"    only {'Holdfast' if key in mine else 'Desbordante'}: {', '.join(key)}")
     figures["peer"] = peer
-    for what, largest in _WITNESSES.items():
-        # Elsewhere: the batches below need all rows.
-        shutil.copytree(folder / "full", folder / "copy", copy_function=os.link)
-        copy = Profile.open(folder / "copy", session=session)
-        figures[what] = _without_witnesses(copy, folder, path, what, largest=largest)
-        shutil.rmtree(folder / "copy")
+    figures.update(without_witnesses_in_copies(profile, folder, path))
     figures.update(medians(profile, folder, path, _changed))
     _hard(profile, folder, path)
     return figures
@@ -131,66 +117,23 @@ def _hard(profile: Profile, folder: Path, path: Path) -> None:
     print(f"  1,000 inserts that each break a key        {timed(profile, inserts=breaking):7.2f} s")
     timed(profile, deletes=breaking)
     print("  after all these batches")
-    for what, largest in _WITNESSES.items():
-        _without_witnesses(profile, folder, path, what, largest=largest)
-
-
-def _without_witnesses(
-    profile: Profile, folder: Path, path: Path, what: str, *, largest: bool
-) -> float:
-    """The median time of deletes that take all witnesses of ten non-keys."""
-    header, _ = random_lines(path, 1, 3)
-    random = None if largest else np.random.default_rng(11)
-    times = []
-    for _ in range(_WITNESS_BATCHES):
-        rows = write(folder / "witnesses.csv", header, _as_lines(_witnesses(profile, 10, random)))
-        times.append(timed(profile, deletes=rows))
-    shown = " ".join(f"{each:.2f}" for each in times)
-    print(f"  {what:42} {median(times):7.2f} s  ({shown})")
-    return median(times)
+    for what in WITNESSES:
+        without_witnesses(profile, folder, path, what)
 
 
 def _changed(lines: list[str]) -> list[str]:
     """The same rows with another comment."""
     rows = list(csv.reader(lines))
-    return _csv([[*row[:-1], row[-1][::-1] + "."] for row in rows])
+    return as_csv([[*row[:-1], row[-1][::-1] + "."] for row in rows])
 
 
 def _broken(lines: list[str]) -> list[str]:
     """Rows that repeat a key (order and line number) and differ otherwise."""
     rows = list(csv.reader(lines))
-    return _csv(
+    return as_csv(
         [[row[0], row[1], row[2], row[3], str(int(row[4]) % 50 + 1), *row[5:-1], row[-1] + "!"]
          for row in rows]
     )  # fmt: skip
-
-
-def _csv(rows: list[list[str]]) -> list[str]:
-    sink = io.StringIO()
-    csv.writer(sink, lineterminator="\n").writerows(rows)
-    return sink.getvalue().splitlines(keepends=True)
-
-
-def _witnesses(
-    profile: Profile, count: int, random: np.random.Generator | None
-) -> list[dict[str, Any]]:
-    """All rows that witness some random non-keys, or the largest ones."""
-    from holdfast.families.known import Known
-    from holdfast.table.witnesses import rows_as_text
-
-    store = profile._store
-    body = store.read()
-    known = Known.load(store, body, TABLE)
-    table, witnesses = known.table, known.evidence["agreement"].evidence.witnesses
-    places = np.arange(len(witnesses))
-    chosen = places[-count:] if random is None else random.choice(places, count, replace=False)
-    ids = np.unique(witnesses[chosen])
-    shown = rows_as_text(store.path, table.segments, table.columns.names, ids[ids >= 0])
-    return [json.loads(text) for text in shown.values()]
-
-
-def _as_lines(rows: list[dict[str, Any]]) -> list[str]:
-    return _csv([["" if cell is None else str(cell) for cell in row.values()] for row in rows])
 
 
 def _targets(small: dict[str, Any], large: dict[str, Any]) -> None:
@@ -203,7 +146,7 @@ def _targets(small: dict[str, Any], large: dict[str, Any]) -> None:
     for what, most in (("insert", 1.0), ("delete", 1.5), ("update", 1.5)):
         verdict(f"1,000 {what}s at scale factor 1", large[what], most, "s")
         verdict("  over the same at 0.1", large[what] / small[what], 1.3)
-    for what in _WITNESSES:
+    for what in WITNESSES:
         verdict(what, large[what], 1.5, "s")
         verdict("  over the same at 0.1", large[what] / small[what], 1.3)
 

@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 
 from holdfast.cover.dependencies import KEY
 from holdfast.kernels import bitsets
-from holdfast.kernels.evidence import Candidates
+from holdfast.kernels.evidence import LISTED, Candidates
 
 U64 = NDArray[np.uint64]
+
+NEAR = -2
+"""The rhs of a near key: no two rows agree in it, as in that of a key."""
 
 ByRhs = dict[int, U64]
 """Left-hand sides of every rhs."""
@@ -79,8 +82,8 @@ def together(lhs: ByRhs, atoms: int) -> Candidates:
     bits = np.zeros((len(masks), words + 1), np.uint64)
     start = 0
     for rhs, mine in lhs.items():
-        word, bit = (words, 0) if rhs == KEY else (rhs // 64, rhs % 64)
-        bits[start : start + len(mine), word] = np.uint64(1) << np.uint64(bit)
+        word, bit = _bit(rhs, words)
+        bits[start : start + len(mine), word] = bit
         start += len(mine)
     return _united(masks, bits)
 
@@ -111,7 +114,15 @@ def apart(candidates: Candidates, bits: U64, lhs: ByRhs) -> ByRhs:
     words = candidates.lhs.shape[1]
     out = {}
     for rhs in lhs:
-        word, bit = (words, 0) if rhs == KEY else (rhs // 64, rhs % 64)
-        has = candidates.rhs[:, word] & bits[:, word] & (np.uint64(1) << np.uint64(bit))
+        word, bit = _bit(rhs, words)
+        has = candidates.rhs[:, word] & bits[:, word] & bit
         out[rhs] = candidates.lhs[has != 0]
     return out
+
+
+def _bit(rhs: int, words: int) -> tuple[int, np.uint64]:
+    """Where an rhs is among the bits of a candidate."""
+    if rhs == NEAR:
+        return words, LISTED
+    word, bit = (words, 0) if rhs == KEY else (rhs // 64, rhs % 64)
+    return word, np.uint64(1) << np.uint64(bit)

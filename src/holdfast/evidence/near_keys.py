@@ -1,9 +1,14 @@
-"""Near keys: sets of columns that lack one column of a key, and all pairs of rows that agree there.
+"""Near keys: sets of columns that lack one column of a key or of a dependency's lhs, and all pairs
+of rows that agree there.
 
 When the last pair goes that a maximal non-key was shown with, what may be a key now was one with
 any further column *x* that the non-key lacks. So it contains a minimal key but for *x*: a near key.
-Few pairs of rows agree in one, and a search for keys brings them together anyway. They are listed
-then, with their agree-sets, and later say what such deletes leave, without a look at any row.
+The same is true of an lhs, with any *x* but the rhs. Few pairs of rows agree in most near keys, and
+a search for keys brings them together anyway. They are listed then, with their agree-sets, and
+later say what such deletes leave, without a look at any row.
+
+Every task of a search finds such pairs, whatever its rows. They go to files, and only evidence
+against candidates comes back to the driver; so there a near key does not count as validated.
 
 A list tells of rows up to the number of the next segment then: pairs that have lost a row are
 passed over, and rows that have come since are looked up, as they are for what held once
@@ -112,17 +117,19 @@ Stored = Callable[[], NearKeys]
 """Near keys that are read only where they are needed."""
 
 
-def around(keys: U64, values: list[float], rows: int) -> U64:
-    """The near keys of what may be keys: each without any one of its columns. Not those in which so
-    many pairs of rows may agree that a search would take much longer."""
+def around(sets: U64, values: list[float], rows: int) -> U64:
+    """The near keys of what may be keys or left-hand sides: each without any one of its columns.
+    Not those in which so many pairs of rows may agree that a search would take much longer."""
     limits, rows = thresholds.current, max(rows, 1)
     weights = np.log(np.maximum(values, 1.0))
-    flags = bitsets.to_flags(keys, len(weights))
-    key, column = (each[: limits.near_keys] for each in np.nonzero(flags))
-    near = flags[key]
+    flags = bitsets.to_flags(sets[: limits.near_keys], len(weights))
+    owner, column = np.nonzero(flags)
+    few_pairs = np.log(rows**2 / 2 / limits.near_key_expected)
+    chosen = (flags @ weights)[owner] - weights[column] >= few_pairs
+    owner, column = (each[chosen][: limits.near_keys] for each in (owner, column))
+    near = flags[owner]
     near[np.arange(len(near)), column] = False
-    few_pairs = near @ weights >= np.log(rows**2 / 2 / limits.near_key_expected)
-    return bitsets.distinct(bitsets.from_flags(near[few_pairs]))
+    return bitsets.distinct(bitsets.from_flags(near))
 
 
 def merged(runner: Runner, root: str, files: tuple[str, ...], sets: U64, before: int) -> NearKeys:

@@ -174,11 +174,12 @@ class Validation:
         ]
 
     def _near(self) -> Candidates:
-        """The near keys of what may be keys, which are searched for along with candidates."""
-        table, keys = self.table, self.covers.minimal[KEY]
-        near = near_keys.around(keys, table.effective, table.rows)
-        together = cands.together({KEY: near}, self.covers.atoms)
-        return cands.chosen(together, ~looks.has_few_combinations(together, self.table))
+        """The near keys of all candidates, which are searched for along with these."""
+        table = self.table
+        minimal = np.concatenate([*self.covers.minimal.values()])  # keys first
+        near = near_keys.around(minimal, table.effective, table.rows)
+        together = cands.together({cands.NEAR: near}, self.covers.atoms)
+        return cands.chosen(together, ~looks.has_few_combinations(together, table))
 
     def _probe(self, candidates: ByRhs) -> Probe:
         """For what held before a new batch, all of it; later for candidates that contain some."""
@@ -267,7 +268,8 @@ class Validation:
     def _learn_of(self, look: Look, results: list[TaskResult]) -> None:
         """Which candidates of a look are validated, and which had more combinations of values than
         expected."""
-        validated = cands.apart(look.candidates, _validated_rhs(look, results), self.validated)
+        rhs = _validated_rhs(look, results)
+        validated = cands.apart(look.candidates, rhs, self.validated)
         self.validated = cands.joined(self.validated, validated)
         for result in results:
             if "full" in result.arrays:
@@ -279,21 +281,24 @@ class Validation:
         listed = [result.facts["listed"] for result in results if "listed" in result.facts]
         if listed:
             self.lists += listed
-            self.near.append(validated[KEY])
+            self.near.append(look.candidates.lhs[rhs[:, -1] != 0])
         files = tuple(result.facts["kept"] for result in results if "kept" in result.facts)
         if files:
             self.kept.append(Kept(_seen(look, results), files))
 
     def near_keys(self) -> NearKeys | None:
-        """The sets with the pairs that searches have listed. What turned out to be a key has
-        none."""
+        """The sets with the pairs that searches have listed, some of which are further witnesses of
+        the evidence. What turned out to be a key has none."""
         if not self.lists:
             return None
         near = bitsets.distinct(np.concatenate(self.near))
         near = near[~bitsets.any_subset(near, self.covers.minimal[KEY])]
         number = 1 + max(segment.number for segment in self.table.segments)
         where = self.run.store.path
-        return near_keys.merged(self.run.runner, where, tuple(self.lists), near, number)
+        listed = near_keys.merged(self.run.runner, where, tuple(self.lists), near, number)
+        shown, _ = listed.shown()
+        self.evidence = self.evidence.joined([shown]).only(self.evidence.masks)
+        return listed
 
     def forget(self) -> None:
         """Remove the files of rows that were kept, and of pairs that were listed."""

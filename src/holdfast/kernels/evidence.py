@@ -29,6 +29,9 @@ I64 = NDArray[np.int64]
 WITNESSES = 4
 """Pairs kept per distinct mask: enough that a random delete seldom takes them all."""
 
+LISTED = np.uint64(2)
+"""The bit of an rhs evidence against which is listed, and does not count otherwise."""
+
 _RECENT = 4_096
 """Masks that a pair is first compared with; a power of two."""
 
@@ -69,8 +72,9 @@ class Findings(NamedTuple):
 
 
 class Candidates(NamedTuple):
-    """Left-hand sides, and the right-hand sides of each: a bit per column, and one word more that
-    is not 0 where the lhs is to be a key."""
+    """Left-hand sides, and the right-hand sides of each: a bit per column, and one word more for
+    those that no two rows agree in: bit 0 where the lhs is to be a key, bit 1 (:data:`LISTED`)
+    where all pairs that agree in it are to be listed."""
 
     lhs: U64  # (n, W)
     rhs: U64  # (n, W + 1)
@@ -149,6 +153,18 @@ def refuted(mask: Any, candidates: Any, k: int) -> bool:
     for w in range(mask.size):
         differ |= rhs[w] & ~mask[w]
     return differ != np.uint64(0)
+
+
+@kernel
+def refuting(masks: Any, candidates: Any) -> Any:
+    """Which agree-sets (not the full one) refute a candidate."""
+    flags = np.zeros(masks.shape[0], np.bool_)
+    for row in range(masks.shape[0]):
+        for k in range(candidates.lhs.shape[0]):
+            if refuted(masks[row], candidates, k):
+                flags[row] = True
+                break
+    return flags
 
 
 @kernel

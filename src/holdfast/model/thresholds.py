@@ -274,7 +274,7 @@ class Thresholds:
     near_keys: int = 1 << 13
     """The most near keys, with repetitions, whose pairs of rows are listed."""
 
-    near_key_expected: float = 1_000
+    near_key_expected: float = 4_000
     """The most pairs of rows that would agree in a near key if its columns were independent. Up to
     about here a search for keys brings them together anyway."""
 

@@ -176,7 +176,7 @@ def search(item: Search) -> Iterator[TaskResult]:
     partial = np.zeros_like(item.candidates.rhs)
     trie = _trie(item.candidates.lhs, item.order, item.chosen)
     searches.search(rows, view.shape, trie, item.candidates, findings, partial)
-    task_result = _task_result(findings, view.columns, item.every_rhs, partial)
+    task_result = _task_result(findings, view.columns, item.every_rhs, partial, item.candidates)
     task_result.facts["rows"] = len(rows.ids)
     if item.lists:
         path = unique(item.lists, "listed")
@@ -208,7 +208,7 @@ def representatives(item: Representatives) -> Iterator[TaskResult]:
             places.append(np.full(len(ids[-1]), mine[k]))
     # Where there was no room for all combinations there may be evidence that was not seen.
     partial[full] = item.candidates.rhs[full]
-    task_result = _task_result(findings, view.columns, item.every_rhs, partial)
+    task_result = _task_result(findings, view.columns, item.every_rhs, partial, item.candidates)
     task_result.arrays["full"] = full
     if item.parts > 1:
         arrays = {"candidate": np.concatenate(places), "id": np.concatenate(ids)}
@@ -405,9 +405,19 @@ def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tu
 
 
 def _task_result(
-    findings: evidence.Findings, atoms: int, every_rhs: bool, partial: U64 | None = None
+    findings: evidence.Findings,
+    atoms: int,
+    every_rhs: bool,
+    partial: U64 | None = None,
+    candidates: Candidates | None = None,
 ) -> TaskResult:
     masks, witnesses, seen, complete = evidence.harvest(findings)
+    if candidates is not None and (candidates.rhs[:, -1] & evidence.LISTED).any():
+        # Pairs that agree in a near key are only listed.
+        rhs = candidates.rhs.copy()
+        rhs[:, -1] &= ~evidence.LISTED
+        counts = evidence.refuting(masks, Candidates(candidates.lhs, rhs))
+        masks, witnesses, seen = masks[counts], witnesses[counts], seen[counts]
     best = maximal.maximal_evidence(masks, atoms) if every_rhs else bitsets.maximal(masks)
     keep = np.flatnonzero(bitsets.is_member(masks, best))
     arrays: dict[str, NDArray[Any]] = {
