@@ -7,6 +7,7 @@ as a separate program where one is installed: in this environment, or in the one
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from importlib import import_module
 
@@ -24,9 +25,13 @@ def main() -> None:
     for stage in chosen:
         if stage not in STAGES + ASKED:
             sys.exit(f"no benchmark {stage!r}; there are: {', '.join(STAGES + ASKED)}")
+    if len(chosen) == 1:
+        print(f"\n== {chosen[0]}", flush=True)
+        import_module(f"benchmarks.bench_{chosen[0]}").main()
+        return
     for stage in chosen:
-        print(f"\n== {stage}", flush=True)
-        import_module(f"benchmarks.bench_{stage}").main()
+        # Each in a process of its own: Spark's JVM keeps the environment that it began with.
+        subprocess.run([sys.executable, "-m", "benchmarks", stage], check=True)
 
 
 if __name__ == "__main__":
