@@ -1,4 +1,4 @@
-"""A cluster of two workers that share nothing but an object store.
+"""A standalone cluster of two workers that share nothing but an object store.
 
 A path that is another folder for every process stands for the disks of two machines; what the store
 needs to know is in the options of the session, not in the environment of the driver's Java.
@@ -28,6 +28,7 @@ from tests import suites
 from tests.cluster.conftest import SETTINGS
 from tests.limits import varied
 from tests.objects.server import SECRET, Proxy, environment
+from tests.objects.standalone import Cluster, standalone
 
 pytestmark = [pytest.mark.store, pytest.mark.cluster, pytest.mark.slow]
 
@@ -41,10 +42,17 @@ def between(server: int) -> Iterator[Proxy]:
 
 
 @pytest.fixture(scope="module")
-def spark(between: Proxy) -> Iterator[SparkSession]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The cluster."""
+    with standalone(tmp_path_factory.mktemp("cluster"), 2) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def spark(cluster: Cluster, between: Proxy) -> Iterator[SparkSession]:
     """A session whose executors have each a disk of their own."""
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("tests")
+    builder = SparkSession.builder.master(cluster.address).appName("tests")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
     known = {**environment(between.port), "HOLDFAST_CACHE": "/proc/self/cwd/cache"}
@@ -65,8 +73,8 @@ def driver(server: int, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, value)
 
 
-def machines(session: SparkSession) -> list[dict[str, Any]]:
-    """Of each executor: its process, its cache, and what is in that."""
+def machines(session: SparkSession, count: int = 2) -> list[dict[str, Any]]:
+    """Of each executor, once there are so many: its process, its cache, and what is in that."""
 
     def look(_: None) -> Iterator[TaskResult]:
         folder = cached.folder().resolve()
@@ -76,7 +84,7 @@ def machines(session: SparkSession) -> list[dict[str, Any]]:
         yield TaskResult({"executor": executor, "folder": str(folder), "files": files})
 
     found: dict[int, dict[str, Any]] = {}
-    while len(found) < 2:
+    while len(found) < count:
         results = SparkRunner(session).run([(look, None)] * 8)
         found |= {one.facts["executor"]: one.facts for each in results for one in each}
     return [*found.values()]
@@ -232,3 +240,17 @@ def test_where_placement_is_worth_it(spark: SparkSession, tmp_path: Path) -> Non
     assert not runner.sharing(str(tmp_path / "data" / "token-x"))._placing
     dynamic: Any = SimpleNamespace(conf={"spark.dynamicAllocation.enabled": "true"})
     assert not may_place(dynamic)
+
+
+def test_a_machine_that_is_lost(spark: SparkSession, cluster: Cluster) -> None:
+    """With its executor and all that it had fetched: the other one goes on, and has what it needs
+    from the store. The last test of this cluster."""
+    table = Table(spark, "lost")
+    table.apply()
+    cluster.workers[0].kill()
+    cluster.workers[0].wait()
+    table.profile.apply("t", deletes=table.rows(0, 2_000, 2))
+    table.apply()
+    assert [str(key) for key in table.profile.keys("t")] == ["t: key(id)", "t: key(a, c)"]
+    assert table.profile.verify().equal
+    assert len(machines(spark, 1)) == 1
