@@ -175,6 +175,22 @@ def test_a_rule_about_one_table(
         check_nearby(shop, rows, rule, told)
 
 
+@pytest.mark.parametrize("kinds", [("dcs",), ("keys",)])
+@pytest.mark.parametrize("again", ["s.c0 > t.c0", "t.c0 != s.c0", "t.c1 >= s.c1"])
+def test_a_rule_that_says_a_thing_twice(tmp_path: Path, kinds: tuple[str, ...], again: str) -> None:
+    """However that is written, it is enough to say it once."""
+    rows: Rows = [(0, 0, 0), (1, 1, 0), (1, 0, 0)]
+    shop = Shop(tmp_path / "p", 3, rows, Options(kinds, evidence="counted"))
+    once = "t.c0 < s.c0 and t.c1 > s.c1"
+    mirrored = "t.c0 > s.c0 and t.c1 < s.c1"
+    for written, minimal in ((once, True), (f"{once} and {again}", False)):
+        told = profile_of(shop).explain(f"t: not ({written})")
+        assert told.holds
+        assert told.nearby.minimal == minimal
+        enough = {str(each) for each in told.nearby.enough}
+        assert bool(enough & {f"t: not ({once})", f"t: not ({mirrored})"}) != minimal
+
+
 def check_tested(rows: Rows, rule: Any, told: Explanation, nulls: str) -> None:
     """Pairs that satisfy all predicates but one; of a dependency, all that agree on the left."""
     if not told.holds:

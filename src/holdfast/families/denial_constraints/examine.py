@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -105,12 +106,8 @@ class DenialExaminer(Examiner[DenialConstraint]):
             return violations.tested
         space = space_of(rule, table.columns)
         names = table.columns.names
-        some = [
-            atoms_of(DenialConstraint(rule.table, fewer), space, names)
-            for fewer in combinations(rule.predicates, len(rule.predicates) - 1)
-        ]
         scope = _scope(question, rule, space)
-        return completion.satisfying(scope, question.coded(scope), some)
+        return completion.satisfying(scope, question.coded(scope), _without_one(rule, space, names))
 
     def nearby(self, question: Question, rule: DenialConstraint, holds: bool) -> Nearby:
         """Constraints with more predicates, or with fewer or weaker ones."""
@@ -129,7 +126,8 @@ class DenialExaminer(Examiner[DenialConstraint]):
         [whole] = bitsets.from_columns([atoms], space.atoms)
         if table.rows < 2 or len(atoms) > _SUBSETS_UP_TO or is_trivial(whole[None], space)[0]:
             return Nearby(notes=(why,))
-        some = [each for size in range(len(atoms)) for each in combinations(atoms, size)]
+        sizes = range(len(atoms) + (atoms in _without_one(rule, space, names)))
+        some = [each for size in sizes for each in combinations(atoms, size)]
         masks = bitsets.from_columns(some, space.atoms)
         scope = _scope(question, rule, space)
         held = masks[~completion.refuted(scope, question.coded(scope), masks)]
@@ -155,6 +153,7 @@ class _Stored:
         self.limit: int | None = None
         atoms = atoms_of(rule, space, names)
         [self.mask] = bitsets.from_columns([atoms], space.atoms)
+        self.repeats = atoms in _without_one(rule, space, names)  # what it says, partly
 
     @staticmethod
     def of(version: Version, rule: DenialConstraint) -> _Stored | None:
@@ -199,7 +198,7 @@ class _Stored:
         [whole], _ = closed(self.mask[None], self.space)
         inside = sets[((sets & ~whole) == 0).all(axis=1)]
         images = np.stack([self.mask, mirrored(self.mask[None], self.space)[0]])
-        others = inside[~bitsets.is_member(inside, images)]
+        others = inside if self.repeats else inside[~bitsets.is_member(inside, images)]
         if not len(inside):
             return Nearby(notes=notes)
         return Nearby((), self._shortest(others), not len(others), notes)
@@ -222,6 +221,17 @@ class _Stored:
                 if image not in shortest:
                     shortest[frozenset(each.predicates)] = each
         return tuple(shortest.values())[:NEAREST]
+
+
+def _without_one(
+    rule: DenialConstraint, space: Space, names: Sequence[str]
+) -> list[tuple[int, ...]]:
+    """The atoms of all predicates of a rule but one. They are those of the rule itself where it
+    says a thing twice."""
+    return [
+        atoms_of(DenialConstraint(rule.table, fewer), space, names)
+        for fewer in combinations(rule.predicates, len(rule.predicates) - 1)
+    ]
 
 
 def _mirror(predicate: Predicate) -> Predicate:
