@@ -153,7 +153,7 @@ class _Stored:
         self.limit: int | None = None
         atoms = atoms_of(rule, space, names)
         [self.mask] = bitsets.from_columns([atoms], space.atoms)
-        self.repeats = atoms in _without_one(rule, space, names)  # what it says, partly
+        self.repeats = atoms in _without_one(rule, space, names)  # it says a thing twice
 
     @staticmethod
     def of(version: Version, rule: DenialConstraint) -> _Stored | None:
