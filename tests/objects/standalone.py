@@ -30,7 +30,7 @@ def standalone(folder: Path, workers: int) -> Iterator[Cluster]:
     with ExitStack() as stack:
         log = folder / "master.log"
         master = stack.enter_context(_process(log, "master.Master"))
-        address = _said(master, log, r"spark://[\d.]+:\d+")
+        address = _said(master, log, r"spark://[\d.]+:\d+(?=\s)")  # a line may be half written
         started = []
         for number in range(workers):
             log = folder / f"worker-{number}.log"
