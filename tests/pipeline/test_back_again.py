@@ -54,6 +54,30 @@ def test_rows_that_broke_keys_go_again(
         assert shop.verify().equal
 
 
+@pytest.mark.parametrize("kinds", [("keys",), ("keys", "fds")])
+def test_rows_that_hid_other_evidence_go_again(
+    tmp_path: Path, searched: list[int], kinds: tuple[str, ...]
+) -> None:
+    """New rows agree with old ones in more columns than any two old ones did. What the old ones
+    showed is not maximal meanwhile; it is known again when the new ones are gone."""
+    codes = np.random.default_rng(4).integers(0, 12, (300, 7))
+    rows = codes[:40].copy()
+    rows[np.arange(40), np.arange(40) % 7] = 99
+    options = Options(kinds, evidence="witnessed")
+    with small_limits(few_combinations=0, merged_segments=100, lookup_rows=100):
+        shop = Shop(tmp_path / "p", 7, rows_of(codes), options)
+        before = {each.columns for each in shop.now.non_keys}
+        for part in (rows[:20], rows[20:]):
+            shop.apply(inserts=rows_of(part))
+        assert len(before & {each.columns for each in shop.now.non_keys}) < len(before) / 2
+        searched.clear()
+        for part in (rows[20:], rows[:20]):
+            shop.apply(deletes=rows_of(part))
+        assert searched == []
+        assert_exact(shop, codes)
+        assert shop.verify().equal
+
+
 def test_what_has_come_since_breaks_it_too(tmp_path: Path) -> None:
     """A key that one batch broke, and then another: it stays broken without the first."""
     codes = some_rows(1, 300)

@@ -73,6 +73,21 @@ class Evidence:
         keep = bitsets.is_member(self.masks, masks)
         return Evidence(self.masks[keep], self.witnesses[keep])
 
+    def outside(self, masks: U64) -> Evidence:
+        """Without some of the masks."""
+        keep = ~bitsets.is_member(self.masks, masks)
+        return Evidence(self.masks[keep], self.witnesses[keep])
+
+    def followed(self, older: Evidence) -> Evidence:
+        """With other masks after these."""
+        older = older.outside(self.masks)
+        masks = np.concatenate([self.masks, older.masks])
+        return Evidence(masks, np.concatenate([self.witnesses, older.witnesses]))
+
+    def first(self, count: int) -> Evidence:
+        """At most so many of the masks."""
+        return Evidence(self.masks[:count], self.witnesses[:count])
+
     def without(self, deleted: NDArray[np.bool_]) -> tuple[Evidence, U64]:
         """The evidence that still has a living witness, and the masks that have none; ``deleted``
         says which rows of :attr:`witnesses` are."""

@@ -71,7 +71,7 @@ class NearKeys:
 
     def living(self, root: str, table: Table) -> NearKeys:
         """Without the pairs that a table has lost a row of, and agree-sets that had no others."""
-        alive = _living(root, table, self.pairs).all(axis=1)
+        alive = living(root, table, self.pairs).all(axis=1)
         owner = np.repeat(np.arange(len(self.masks)), self.counts)[alive]
         left = np.bincount(owner, minlength=len(self.masks))
         kept = (left > 0) | self.more
@@ -144,11 +144,11 @@ def merged(runner: Runner, root: str, files: tuple[str, ...], sets: U64, before:
     return NearKeys(kept, np.full(len(kept), before, np.int64), before, **found)
 
 
-def _living(root: str, table: Table, ids: I64) -> Flags:
+def living(root: str, table: Table, ids: I64) -> Flags:
     """Which rows are there; not those that were merged."""
-    living = np.zeros(ids.shape, np.bool_)
+    alive = np.zeros(ids.shape, np.bool_)
     for segment in table.segments:
         mine = ids >> 32 == segment.number
         if mine.any():
-            living[mine] = ~are_dead(Path(root), segment, ids[mine] - segment.base)
-    return living
+            alive[mine] = ~are_dead(Path(root), segment, ids[mine] - segment.base)
+    return alive

@@ -97,14 +97,20 @@ class PairEvidence:
     @property
     def witness_ids(self) -> I64:
         """Every row that is referred to."""
-        return self.evidence.ids
+        upkeep = None if self.witnessed is None else self.witnessed.upkeep
+        hidden = Evidence.none(self.space.atoms) if upkeep is None else upkeep.hidden
+        return np.union1d(self.evidence.ids, hidden.ids)
 
     def renumbered(self, moves: Moves) -> PairEvidence:
         """The same after rows got other ids; evidence that a batch brought is shown no more."""
         witnessed, counted = self.witnessed, self.counted
         if witnessed is not None:
             evidence = witnessed.evidence.renumbered(moves.old, moves.new)
-            witnessed = replace(witnessed, evidence=evidence)
+            upkeep = witnessed.upkeep
+            if upkeep is not None:
+                hidden = upkeep.hidden.renumbered(moves.old, moves.new)
+                upkeep = replace(upkeep, hidden=hidden)
+            witnessed = replace(witnessed, evidence=evidence, upkeep=upkeep)
         if counted is not None:
             counted = replace(counted, shown=Evidence.none(self.space.atoms))
         return replace(self, witnessed=witnessed, counted=counted)

@@ -8,6 +8,7 @@ evidence  the same with witnesses, and the rows that non-keys are shown with
 agree     all agree-sets with their numbers of pairs, where they are counted
 recount   what a version changed of those; stays readable
 past      sets that held once, and on which rows they still do
+hidden    evidence with witnesses that was maximal once, and that other evidence contains now
 near      sets that lack one column of a key, and all pairs of rows that agree in one
 sampled   evidence of a few random pairs with how many showed it, where they are not counted
 ========  =====================================================================================
@@ -57,6 +58,9 @@ AGREE = "agree"
 PAST = "past"
 """The role of sets that held once."""
 
+HIDDEN = "hidden"
+"""The role of evidence that other evidence contains now."""
+
 NEAR = "near"
 """The role of near keys."""
 
@@ -83,7 +87,7 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
     words = bitsets.words_for(atoms)
     files, choice, limits = record.files, record.choice, record.limits
     keys_alone = choice.strategy is None or not space.agreement
-    roles = [role for role in ("sets", "cover", "evidence", PAST) if role in files]
+    roles = [role for role in ("sets", "cover", "evidence", PAST, HIDDEN) if role in files]
     read = {role: stored(store, files[role]) for role in roles}
     minimal = by_rhs(read["sets"], [KEY] if keys_alone else [KEY, *range(atoms)], words)
     masks = matrix_of(read["cover"].column("mask"), words)
@@ -96,12 +100,8 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
         rhs = covers.columns if space.agreement else (KEY,)
         counted = Counted(sets, nothing, covers.only(rhs), Evidence.none(atoms))
     if "evidence" in files:
-        seen = read["evidence"]
-        pairs = seen.column("witnesses").combine_chunks().flatten().to_numpy()
-        evidence = Evidence(
-            matrix_of(seen.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
-        )
-        upkeep = _upkeep(record, read.get(PAST), atoms)
+        evidence = _witnessed(read["evidence"], words)
+        upkeep = _upkeep(record, read.get(PAST), read.get(HIDDEN), atoms)
         covers = covers if counted is None else covers.only([KEY])
         near = partial(_load_near, store, files[NEAR], words) if NEAR in files else None
         witnessed = Witnessed(evidence, covers, upkeep, near)
@@ -124,14 +124,33 @@ def load_sampled(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCo
     return EvidenceCounts(masks, kept.column("pairs").to_numpy())
 
 
-def _upkeep(record: EvidenceRecord, kept: pa.Table | None, atoms: int) -> Upkeep:
+def _witnessed(content: pa.Table, words: int) -> Evidence:
+    pairs = content.column("witnesses").combine_chunks().flatten().to_numpy()
+    return Evidence(
+        matrix_of(content.column("mask"), words), pairs.reshape(-1, WITNESSES, 2).astype(np.int64)
+    )
+
+
+def _with_witnesses(evidence: Evidence) -> dict[str, pa.Array]:
+    witnesses = pa.array(evidence.witnesses.ravel())
+    return {
+        "mask": masks_of(evidence.masks),
+        "witnesses": pa.FixedSizeListArray.from_arrays(witnesses, 2 * WITNESSES),
+    }
+
+
+def _upkeep(
+    record: EvidenceRecord, kept: pa.Table | None, hidden: pa.Table | None, atoms: int
+) -> Upkeep:
     past = Past.none(atoms)
+    none = Evidence.none(atoms)
+    shown = none if hidden is None else _witnessed(hidden, bitsets.words_for(atoms))
     if kept is not None:
         masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
         past = Past.of(masks, kept.column("before").to_numpy())
         if "rhs" in kept.column_names:
             past = replace(past, rhs=kept.column("rhs").to_numpy().astype(np.int64))
-    return Upkeep(record.lookups, record.lookups_at, past, drawn_at=record.sampled_at)
+    return Upkeep(record.lookups, record.lookups_at, past, shown, drawn_at=record.sampled_at)
 
 
 def _near(near: NearKeys) -> pa.Table:
@@ -172,6 +191,11 @@ def _past(pairs: PairEvidence) -> Past | None:
     return kept.past if kept else None
 
 
+def _hidden(pairs: PairEvidence) -> Evidence | None:
+    kept = pairs.witnessed.upkeep if pairs.witnessed else None
+    return kept.hidden if kept else None
+
+
 def by_rhs(kept: pa.Table, rhs: list[int], words: int) -> dict[int, U64]:
     """The sets in a file that hold without error, by rhs."""
     left = matrix_of(kept.column("mask"), words)
@@ -192,7 +216,7 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
         files[role] = saved(run.store, run.lease, role, content, files.get(role, ()), old)
     files.pop(AGREE, None)
     if pairs.witnessed is None:
-        for role in ("evidence", "non_keys", PAST, NEAR, SAMPLED):
+        for role in ("evidence", "non_keys", PAST, HIDDEN, NEAR, SAMPLED):
             files.pop(role, None)
     else:
         listed, upkeep = pairs.witnessed.listed, pairs.witnessed.upkeep
@@ -249,6 +273,9 @@ def _contents(
     if past is not None and (len(past.masks) or (before and PAST in before.files)):
         rhs = {"rhs": past.rhs} if pairs.space.agreement else {}
         yield PAST, pa.table({"mask": masks_of(past.masks), "before": past.before, **rhs})
+    hidden = _hidden(pairs)
+    if hidden is not None and (len(hidden.masks) or (before and HIDDEN in before.files)):
+        yield HIDDEN, pa.table(_with_witnesses(hidden))
 
 
 def sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
@@ -317,11 +344,9 @@ def _evidence(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence 
         pa.array([text.get(int(id_)) for id_ in evidence.witnesses[:, 0, side]], pa.string())
         for side in (0, 1)
     ]
-    witnesses = pa.array(evidence.witnesses.ravel())
     return pa.table(
         {
-            "mask": masks_of(evidence.masks),
-            "witnesses": pa.FixedSizeListArray.from_arrays(witnesses, 2 * WITNESSES),
+            **_with_witnesses(evidence),
             "one": rows[0].dictionary_encode(),
             "two": rows[1].dictionary_encode(),
         }

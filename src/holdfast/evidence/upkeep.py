@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from holdfast.cover.candidates import ByRhs
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY, Covers
+from holdfast.cover.evidence import Evidence
 from holdfast.kernels import bitsets
 from holdfast.model import thresholds
 from holdfast.model.lookups import LookUp
@@ -90,10 +91,11 @@ class Upkeep:
     lookups: tuple[LookUp, ...]
     chosen_at: int  # the number of rows when look-ups were chosen
     past: Past
+    hidden: Evidence  # that was maximal once and is not, because other evidence contains it
     drawn: EvidenceCounts | None = None  # a few random pairs; None: those that are stored
     drawn_at: int = 0  # the number of rows when pairs were drawn
 
     @staticmethod
     def none(atoms: int) -> Upkeep:
         """Nothing yet."""
-        return Upkeep((), 0, Past.none(atoms))
+        return Upkeep((), 0, Past.none(atoms), Evidence.none(atoms))

@@ -17,10 +17,11 @@ from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import compared
 from holdfast.evidence.looks import Scope, sample_calls
-from holdfast.evidence.near_keys import Listing, NearKeys, Stored
+from holdfast.evidence.near_keys import Listing, NearKeys, Stored, living
 from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.validate import Validation, evidence_of, validate
 from holdfast.kernels.cover import Tick
+from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits
 from holdfast.store.run import Run
@@ -133,26 +134,30 @@ class Witnessed:
             )
             return Witnessed(evidence, covers, upkeep), table
         left, upkeep = self, self.upkeep or Upkeep.none(space.atoms)
-        hidden, past = Evidence.none(space.atoms), upkeep.past
+        hidden, past, shown = upkeep.hidden, upkeep.past, Evidence.none(space.atoms)
         listing, near = Listing.NONE, None
         if change.departed.count:
             took = change.took(run.store.path, self.evidence.witnesses)
             left, gone = self.without(took, depth)
+            alive = living(run.store.path, change.after, hidden.witnesses)
+            hidden, _ = hidden.without(~alive)
             if len(gone):
+                shown = hidden
                 near = self._fresh(run.store.path, change.after)
                 listing = Listing.AROUND if near is None else Listing.SEARCHED
             if near is not None:
-                hidden, known = near.shown()
-                past = past.joined(known)
+                listed_evidence, known = near.shown()
+                shown, past = shown.joined([listed_evidence]), past.joined(known)
         witnessed, table = left.only(rhs).validated(
-            run, change.after, self.covers, change.added, depth, past, hidden, listing
+            run, change.after, self.covers, change.added, depth, past, shown, listing
         )
         number = change.before.next_number
         past = upkeep.past.after(self.covers.minimal, number, witnessed.covers)
         listed = witnessed.listed
         if near is not None and listed is not None:
             listed = near.joined(listed)
-        upkeep = replace(upkeep, past=past)
+        hidden = left.evidence.followed(hidden).outside(witnessed.evidence.masks)
+        upkeep = replace(upkeep, past=past, hidden=hidden.first(thresholds.current.past_sets))
         witnessed = replace(witnessed, upkeep=upkeep, near=self.near, listed=listed)
         with run.stage("index"):
             return witnessed, witnessed.indexed(run, table)
