@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.kernels.checksums import in_memory
 from holdfast.kernels.evidence import Rows
 from holdfast.kernels.index import Ranges, Stored
 from tests.kernels.blocks import (
@@ -171,6 +172,8 @@ def test_probe_of_groups(table: Table, data: st.DataObject) -> None:
         Rows(batch, ids),
         Ranges(lo, hi, np.array(positions, np.int32)),
         Stored(words, base, bitmap(dead, cut)),
+        in_memory(),
+        in_memory(),
         shape,
         wanted,
         0,

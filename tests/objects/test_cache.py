@@ -224,9 +224,12 @@ def test_maps_stay_while_their_copies_do(
 ) -> None:
     """An object is no file of this machine, however often somebody looks for one."""
     mapped: list[Path] = []
-    real = sealed.mapped
-    monkeypatch.setattr(segments, "mapped", lambda path: (mapped.append(path), real(path))[1])
-    monkeypatch.setattr(segments, "_maps", Maps(segments._arrays, sealed.is_here))
+
+    def opened(path: Path) -> segments.ArrayFile:
+        mapped.append(path)
+        return segments.ArrayFile(path)
+
+    monkeypatch.setattr(segments, "_maps", Maps(opened, sealed.is_here))
     monkeypatch.setattr(maps, "_FEW", 10)
     names = [f"data/index-0123456789ab-{k}.arrow" for k in range(31)]
     rows = {"codes": np.arange(3)}

@@ -30,6 +30,8 @@ KIND = [KINDS[0], KINDS[0], KINDS[0], KINDS[5]]
 OPTIONS = Options(evidence="counted", max_error=0.1, max_arity=2)
 MORE: Rows = [(100, 1, 1, 0), (101, 1, 1, 0), (0, 5, 3, 1)]
 
+PARTLY_READ = ("words-", "index-", "raw-", "values-")
+
 Answer = Callable[[Path], Any]
 
 
@@ -165,6 +167,33 @@ def test_any_damaged_file_is_named(profile: Path, answer: Answer) -> None:
         assert file_ in said
         assert re.search("holdfast profile|upgrade holdfast", said)
         assert "cannot be written" not in said
+
+
+@pytest.mark.parametrize(
+    "step", [pytest.param(1, marks=pytest.mark.long), pytest.param(29, marks=pytest.mark.slow)]
+)
+def test_a_damaged_block_is_named_or_not_used(profile: Path, step: int) -> None:
+    """A batch reads parts of files. Whichever of their blocks is damaged, it is not taken for what
+    it was: of all blocks of files that are read in part, each, or a sample."""
+    with folder() as place, small_limits(undivided_rows=0):
+        path = Path(place) / "p"
+        shutil.copytree(profile, path)
+        expected = check(path)
+        outcomes = []
+        files = [f for f in sorted((path / "data").iterdir()) if f.name.startswith(PARTLY_READ)]
+        blocks = [(file, at) for file in files for at in range(0, file.stat().st_size, 64)]
+        for file, at in blocks[::step]:
+            content = file.read_bytes()
+            damaged = bytearray(content)
+            damaged[at + min(at // 64 % 64, len(content) - at - 1)] ^= 16
+            overwrite(file, bytes(damaged))
+            try:
+                assert check(path) == expected, (file, at)
+                outcomes.append("not used")
+            except StoreError as error:
+                outcomes.append("named" if str(file) in str(error) else str(error))
+            overwrite(file, content)
+    assert set(outcomes) == {"named", "not used"}
 
 
 def changed(path: Path, profile: Path) -> set[str]:

@@ -82,7 +82,7 @@ def test_merge(tmp_path: Path, keep_raw: bool) -> None:
     (task_result,) = tasks.merge(tasks.Merge(view(tmp_path, parts), PREFIX, 9, (ROWS, "1"), ids))
     merged = from_form(Segment, task_result.facts["segment"])
     assert (merged.number, merged.rows, merged.live, merged.dead) == (9, 35, 35, None)
-    assert np.array_equal(map_words(tmp_path, merged), words)
+    assert np.array_equal(map_words(tmp_path, merged).whole(), words)
     assert task_result.arrays["old"].tolist() == ids.tolist()
     assert (task_result.arrays["new"] - merged.base).tolist() == [0, 9, 10, 34]
     assert set(merged.indexes) == {ROWS, "1"}
@@ -113,12 +113,12 @@ def test_build_sorts_only_what_is_missing(tmp_path: Path) -> None:
     (task_result,) = tasks.build(tasks.Build(view(tmp_path, [segment]), PREFIX, (ROWS, "0", "1")))
     assert list(task_result.facts["indexes"]) == ["1"]
     arrays, _ = map_arrays(tmp_path / task_result.facts["indexes"]["1"])
-    column = map_words(tmp_path, segment)[:, 1].view(np.int64)
+    column = map_words(tmp_path, segment).whole()[:, 1].view(np.int64)
     assert arrays["codes"].tolist() == sorted(column.tolist())
     assert arrays["codes"].tolist() == column[arrays["positions"]].tolist()
     rows, _ = map_arrays(tmp_path / segment.indexes[ROWS])
     assert np.array_equal(
-        rows["codes"], np.sort(row_codes(map_words(tmp_path, segment)).view(np.int64))
+        rows["codes"], np.sort(row_codes(map_words(tmp_path, segment).whole()).view(np.int64))
     )
 
 
@@ -153,7 +153,7 @@ def test_ranges_of_codes_hold_every_row_once(tmp_path: Path, nulls_equal: bool, 
     for segment in segments:
         live = live_positions(tmp_path, segment)
         if not nulls_equal:
-            live = live[(map_words(tmp_path, segment)[live, -1] & np.uint64(1)) == 0]
+            live = live[(map_words(tmp_path, segment).whole()[live, -1] & np.uint64(1)) == 0]
         expected += (live + segment.base).tolist()
     assert sorted(found) == sorted(expected)
 

@@ -64,12 +64,15 @@ def test_all_rows_that_satisfy_what_is_asked_are_found(
     with folder() as path:
         view = written(Path(path), parts, nulls_equal)
         held, arrived = view.segments
-        indexes = build_indexes(view.path, PREFIX, map_words(view.path, held), view.shape, [name])
+        words = map_words(view.path, held).whole()
+        indexes = build_indexes(view.path, PREFIX, words, view.shape, [name])
         held.indexes.update(indexes)
         whole = View(path, (held, arrived), view.widths, nulls_equal)
         lookup = LookUp(name, atoms, 0.0)
         item = tasks.LookedUp(whole, (arrived,), schema, space, (lookup,), 1.0, 0, 0, 1)
-        found = tasks._stretches(item, held, lookup, np.array(map_words(view.path, arrived)))
+        found = tasks._stretches(
+            item, held, lookup, np.array(map_words(view.path, arrived).whole())
+        )
         pairs = {
             (int(t), int(position))
             for t, start, stop in zip(found.t, found.start, found.stop, strict=True)

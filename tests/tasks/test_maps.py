@@ -40,9 +40,12 @@ def test_more_files_than_a_small_cache_has_are_mapped_once(
 ) -> None:
     """As a task meets them: one after the other, again and again."""
     mapped: list[Path] = []
-    real = sealed.mapped
-    monkeypatch.setattr(segments, "mapped", lambda path: (mapped.append(path), real(path))[1])
-    monkeypatch.setattr(segments, "_maps", Maps(segments._arrays, sealed.is_here))
+
+    def opened(path: Path) -> segments.ArrayFile:
+        mapped.append(path)
+        return segments.ArrayFile(path)
+
+    monkeypatch.setattr(segments, "_maps", Maps(opened, sealed.is_here))
     monkeypatch.setattr(sealed, "flush", lambda _: None)
     paths = [
         tmp_path / segments.write_arrays(tmp_path, f"index-{k}.arrow", {"codes": np.arange(3)})

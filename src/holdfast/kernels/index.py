@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels.bitsets import contains
+from holdfast.kernels.checksums import check
 from holdfast.kernels.evidence import (
     differing_rhs,
     is_null,
@@ -279,6 +280,8 @@ def probe_group(
     batch: Any,
     ranges: Any,
     stored: Any,
+    entries: Any,
+    rows: Any,
     shape: Any,
     candidates: Any,
     k: int,
@@ -292,6 +295,8 @@ def probe_group(
     as there may be further evidence.
 
     ``batch`` are :class:`Rows`, ``ranges`` the :class:`Ranges` of each in the :class:`Stored` rows.
+    ``entries`` and ``rows`` are the :class:`Place` of the positions and of the stored rows in their
+    files: what is read is checked here, and where it is damaged nothing more is read.
     """
     arrived, ids = batch.words, batch.ids
     lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
@@ -310,9 +315,13 @@ def probe_group(
         refuting = 0
         compared = 0
         for at in range(lo[i], hi[i]):
+            if not check(entries, at, at + 1):
+                return
             position = np.int64(positions[at])
             if base + position >= ids[i] or is_dead(dead, position):
                 continue
+            if not check(rows, position, position + 1):
+                return
             pair_mask(row, words[position], shape, mask)
             if not contains(mask, lhs):
                 continue

@@ -387,25 +387,23 @@ def distinct_codes(entries: Any) -> Any:
 
 
 @kernel
-def positions(codes: Any, firsts: Any, high: Any, low: Any) -> Any:
+def positions(codes: Any, lo: Any, hi: Any, rest: Any) -> Any:
     """Positions of a run's entries that have one of the codes.
 
-    ``firsts`` says for every code where its first word begins among the run's, which are ``high``
-    (and ``low`` the second words).
+    ``lo`` and ``hi`` say for every code where the run's entries with its first word begin and end;
+    ``rest`` are the second words of the run.
     """
     out = np.empty(codes.shape[0], np.int64)
     size = 0
     for k in range(codes.shape[0]):
-        at = firsts[k]
-        while at < high.size and high[at] == codes[k, 0]:
-            if low[at] == codes[k, 1]:
+        for at in range(lo[k], hi[k]):
+            if rest[at] == codes[k, 1]:
                 if size == out.size:
                     wider = np.empty(2 * size, np.int64)
                     copy_row(out, wider)
                     out = wider
                 out[size] = at
                 size += 1
-            at += 1
     return out[:size]
 
 

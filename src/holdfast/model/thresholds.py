@@ -68,6 +68,10 @@ class Thresholds:
     segment_bytes: int = 1 << 28
     """Bytes of its words at which a segment is closed, if it has fewer rows by then."""
 
+    block_bytes: int = 1 << 14
+    """Bytes of a file that have a checksum of their own, a power of two from 16 on: a process
+    compares those blocks that it uses."""
+
     piece_bytes: int = 1 << 26
     """Bytes of rows that are parsed and encoded at once."""
 

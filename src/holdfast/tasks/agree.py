@@ -169,7 +169,7 @@ def _hashes(view: View, columns: tuple[int, ...]) -> U64:
     hashes = [np.empty((0, 2), np.uint64)]
     nulls = bitsets.from_columns([columns], view.columns)[0]
     for segment in view.segments:
-        rows = map_words(view.path, segment)
+        rows = map_words(view.path, segment).whole()
         kept = np.zeros(len(rows), np.bool_)
         kept[live_positions(view.path, segment)] = True
         if not view.nulls_equal:
@@ -302,7 +302,7 @@ def _load(item: Count, tiles: list[Tile], layout: Layout) -> dict[int, _Coded]:
         these = slice(start, start + len(positions))
         ids[these] = positions + stretch.segment.base
         # With a mode other than "raise", rows are written where they belong without a copy.
-        held = map_words(view.path, stretch.segment, len(positions))
+        held = map_words(view.path, stretch.segment).at(positions)
         np.take(held, positions, 0, words[these], mode="clip")
         start = these.stop
     codes = item.coding.codes(words, view.shape.first)

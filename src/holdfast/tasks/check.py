@@ -67,7 +67,7 @@ def check(item: Check) -> Iterator[TaskResult]:
     for segment in item.view.segments:
         path = segment.words
         try:
-            words = map_words(item.view.path, segment)
+            words = map_words(item.view.path, segment).whole()
             if len(words) != segment.rows:
                 wrong.append(f"{path}: has {len(words)} rows, not {segment.rows}")
                 continue

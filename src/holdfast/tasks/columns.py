@@ -24,9 +24,9 @@ from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
     live_positions,
-    map_arrays,
     map_dead,
     map_words,
+    open_arrays,
     open_raw,
 )
 from holdfast.tasks.view import View
@@ -254,8 +254,8 @@ def _segment_facts(
     view: View, segment: Segment, schema: pa.Schema, column: int, gone: I64
 ) -> Facts:
     shape, kind = layout(schema), schema.field(column).type
-    words = map_words(view.path, segment, segment.live)
     live = live_positions(view.path, segment)
+    words = map_words(view.path, segment).at(live)
     if gone.size:
         live = np.setdiff1d(live, gone, assume_unique=True)
     filled = live[~null_flags(words[live, shape.value_words + column // 64], column)]
@@ -273,27 +273,26 @@ def _segment_facts(
 
 def _indexed_ends(view: View, segment: Segment, shape: Layout, column: int, gone: I64) -> Ends:
     """From both ends of the sorted column, up to the first row that is there."""
-    arrays, _ = map_arrays(view.path / segment.indexes[str(column)])
-    codes, positions = arrays["codes"], arrays["positions"]
-    mask = map_words(view.path, segment, 0)[:, shape.value_words + column // 64]
-    dead = map_dead(view.path, segment)
+    index = open_arrays(view.path / segment.indexes[str(column)])
+    words, dead = map_words(view.path, segment), map_dead(view.path, segment)
 
     def lives(lo: int, hi: int) -> NDArray[np.bool_]:
-        places = positions[lo:hi].astype(np.int64)
-        note(places.size * (positions.itemsize + mask.itemsize))
-        there = ~null_flags(mask[places], column)
+        places = index.between(lo, hi)["positions"].astype(np.int64)
+        note(places.nbytes)
+        mask = words.at(places)[places, shape.value_words + column // 64]
+        there = ~null_flags(mask, column)
         if dead.size:
             there &= (dead[places >> 3] >> (places & 7).astype(np.uint8) & 1) == 0
         return there & ~np.isin(places, gone) if gone.size else there
 
     found: list[End | None] = [None, None]
     for side in SIDES:
-        for start, end in _steps(len(codes)):
-            lo, hi = (len(codes) - end, len(codes) - start) if side else (start, end)
+        for start, end in _steps(len(index)):
+            lo, hi = (len(index) - end, len(index) - start) if side else (start, end)
             there = np.flatnonzero(lives(lo, hi))
             if there.size:
-                code = int(codes[lo + there[-1 if side else 0]])
-                lo, hi = (int(np.searchsorted(codes, code, at)) for at in ("left", "right"))
+                code = int(index.between(lo, hi)["codes"][there[-1 if side else 0]])
+                (lo,), (hi,) = index.search("codes", np.array([code]))
                 rows = int(np.count_nonzero(lives(lo, hi)))
                 found[side] = End(f"{code + _SIGN:016x}", rows)
                 break
@@ -312,7 +311,7 @@ def _raw_ends(view: View, segment: Segment, shape: Layout, column: int, filled: 
     """Of texts, whose words are hashes: from the rows as they came."""
     reader = open_raw(view.path, segment, [column])
     first = shape.offsets[column]
-    hashes = map_words(view.path, segment, filled.size)[filled, first : first + 2].T
+    hashes = map_words(view.path, segment).at(filled)[filled, first : first + 2].T
     facts = Facts()
     start = 0
     for number in range(reader.num_record_batches):

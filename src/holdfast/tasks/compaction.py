@@ -19,8 +19,8 @@ from holdfast.tasks.segments import (
     Segment,
     build_indexes,
     live_positions,
-    map_arrays,
     map_words,
+    open_arrays,
     open_raw,
     unique,
     write_words,
@@ -69,7 +69,7 @@ def build(item: Build) -> Iterator[TaskResult]:
     """Write the missing indexes."""
     view = item.view
     for segment in view.segments:
-        words = map_words(view.path, segment)
+        words = map_words(view.path, segment).whole()
         missing = [name for name in item.indexes if name not in segment.indexes]
         built = build_indexes(view.path, item.prefix, words, view.shape, missing)
         yield TaskResult({"number": segment.number, "indexes": built})
@@ -117,7 +117,7 @@ def _copy_raw(
     view: View, segment: Segment, live: I64, reader: pa.ipc.RecordBatchFileReader, raw: RawRows
 ) -> None:
     """Append the living raw rows."""
-    sizes = map_arrays(view.path / segment.words)[1]["raw_batches"]
+    sizes = open_arrays(view.path / segment.words).facts["raw_batches"]
     start = 0
     for number, size in enumerate(sizes):
         lo, hi = np.searchsorted(live, [start, start + size])

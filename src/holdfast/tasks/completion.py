@@ -175,7 +175,9 @@ def _cells(view: View, column: int, kind: int, scale: int) -> Cells:
     """The cells of a column in all living rows."""
     words, nulls = [], []
     for segment in view.segments:
-        held = ranks.cells(map_words(view.path, segment), view.shape.first, column, kind, scale)
+        held = ranks.cells(
+            map_words(view.path, segment).whole(), view.shape.first, column, kind, scale
+        )
         living = live_positions(view.path, segment)
         whole = len(living) == segment.rows
         words.append(held.words if whole else held.words[living])

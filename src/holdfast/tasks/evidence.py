@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets, evidence, index, maximal
 from holdfast.kernels import search as searches
+from holdfast.kernels.checksums import in_memory
 from holdfast.kernels.evidence import Candidates, Rows
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
@@ -33,7 +34,9 @@ from holdfast.tasks.segments import (
     index_columns,
     live_positions,
     look_up,
+    look_up_groups,
     map_passing,
+    map_words,
     unique,
     write_arrays,
 )
@@ -195,7 +198,7 @@ def representatives(item: Representatives) -> Iterator[TaskResult]:
     for mine, pile, kept in _piles(item.candidates, item.chosen, shape):
         differing = np.zeros_like(pile.rhs)
         for segment, living in _surveyed(item):
-            stored = view.stored(segment, living.size)
+            stored = view.stored(segment, map_words(view.path, segment).at(living))
             searches.compare_with_representatives(
                 stored, living, shape, pile, kept, findings, differing
             )
@@ -298,7 +301,6 @@ def probe(item: Probe) -> Iterator[TaskResult]:
     view = item.view
     findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
     partial = np.zeros_like(item.candidates.rhs)
-    more = thresholds.current.group_rows
     for arrived in item.batch:
         positions = live_positions(view.path, arrived)
         batch = Rows(view.rows(arrived, positions), positions + arrived.base)
@@ -310,16 +312,12 @@ def probe(item: Probe) -> Iterator[TaskResult]:
                 filters = np.array(item.filters[name], np.int64)
                 column = index_columns(name)[0]
                 rest = _search_heavy(item, batch, ranges, segment, name, findings, partial)
-                stored = view.stored(segment, int((rest.hi - rest.lo).sum()))
+                stored = view.looked_up(segment, rest)
                 index.probe(
                     batch, rest, stored, column, filters, view.shape, item.candidates, findings
                 )
             for k, name in item.groups:
-                ranges = _group(view, segment, name, codes)
-                stored = view.stored(segment, int((ranges.hi > ranges.lo).sum()))
-                index.probe_group(
-                    batch, ranges, stored, view.shape, item.candidates, k, more, findings, partial
-                )
+                _probe_group(item, batch, segment, k, name, codes, findings, partial)
     yield _task_result(findings, view.columns, item.every_rhs, partial)
 
 
@@ -370,14 +368,37 @@ def _codes(item: Probe, rows: U64) -> dict[str, U64]:
     return {"": rows[:, 0], **{name: index_codes(rows, name, shape) for name in names}}
 
 
-def _group(view: View, segment: Segment, name: str, codes: dict[str, U64]) -> Ranges:
-    """The ranges of the rows that agree with each batch row on a whole lhs, of which mostly one is
-    read."""
+def _probe_group(
+    item: Probe,
+    batch: Rows,
+    segment: Segment,
+    k: int,
+    name: str,
+    codes: dict[str, U64],
+    findings: evidence.Findings,
+    partial: U64,
+) -> None:
+    """Compare each batch row with rows that agree with it on the whole lhs of a candidate. Mostly
+    one row of a range is read, so the kernel checks what it reads."""
+    view = item.view
+    words = map_words(view.path, segment)
+    stored = view.stored(segment, words.rows)
     if name:
-        return look_up(view.path, segment, name, codes[name], 1)
-    first = live_positions(view.path, segment)[:_FIRST].astype(np.int32)
-    count = len(codes[""])
-    return Ranges(np.zeros(count, np.int64), np.full(count, first.size), first)
+        group = look_up_groups(view.path, segment, name, codes[name])
+        ranges, place = group.ranges, group.place
+    else:
+        first = live_positions(view.path, segment)[:_FIRST].astype(np.int32)
+        count = len(codes[""])
+        ranges = Ranges(np.zeros(count, np.int64), np.full(count, first.size), first)
+        group, place = None, in_memory()
+    note(int((ranges.hi > ranges.lo).sum()) * words.place.size)
+    index.probe_group(
+        batch, ranges, stored, place, words.place, view.shape, item.candidates, k,
+        thresholds.current.group_rows, findings, partial,
+    )  # fmt: skip
+    words.file.require_undamaged()
+    if group is not None:
+        group.file.require_undamaged()
 
 
 def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tuple[str, Ranges]]:

@@ -178,7 +178,7 @@ def _codes(item: Grouped) -> U64:
     blocks = [np.empty((0, 5), np.uint64)]
     nulls = bitsets.from_columns([item.lhs], view.columns)[0]
     for segment in view.segments:
-        rows = map_words(view.path, segment)
+        rows = map_words(view.path, segment).whole()
         kept = np.zeros(len(rows), np.bool_)
         kept[live_positions(view.path, segment)] = True
         if not view.nulls_equal:
@@ -301,7 +301,7 @@ def nulls(item: Nulls) -> Iterator[TaskResult]:
     count, ids = 0, [np.empty(0, np.int64)]
     for segment in view.segments:
         places = live_positions(view.path, segment)
-        places = places[_is_null(map_words(view.path, segment), view, item.column)[places]]
+        places = places[_is_null(map_words(view.path, segment).whole(), view, item.column)[places]]
         count += len(places)
         ids.append(places[: item.shown.rows] + segment.base)
     yield TaskResult({"rows": count}, {"ids": np.concatenate(ids)[: item.shown.rows]})

@@ -33,7 +33,6 @@ from holdfast.tasks.segments import (
     live_positions,
     look_up,
     map_chains,
-    map_words,
 )
 from holdfast.tasks.view import View
 
@@ -124,13 +123,12 @@ def _compare_pairs(
     living = np.zeros(segment.rows, np.bool_)
     living[live_positions(view.path, segment)] = True
     found = found[living[found[:, 1]]]
-    stored, chunk = map_words(view.path, segment, 0), thresholds.current.fetched_pairs
+    chunk = thresholds.current.fetched_pairs
     for start in range(0, len(found), chunk):
         t, s = found[start : start + chunk].T
         ones, t = np.unique(t, return_inverse=True)
         others, s = np.unique(s, return_inverse=True)
-        note(len(others) * stored.shape[1] * stored.itemsize)
-        rows = np.concatenate([words[ones], stored[others]])
+        rows = np.concatenate([words[ones], view.rows(segment, others)])
         places = np.concatenate([ids[ones], others + segment.base])
         met.in_pairs(rows, places, np.stack([t, s + len(ones)], axis=1))
 
@@ -182,10 +180,9 @@ class _Chained:
     def __init__(
         self, view: View, segment: Segment, name: str, terms: dict[int, tuple[int, str]], words: U64
     ) -> None:
-        self._view, self._words, self._terms = view, words, terms
+        self._view, self._segment, self._words, self._terms = view, segment, words, terms
         self._index, facts = map_chains(view.path, segment, name)
         self._uniform = {*facts["uniform"]}
-        self._stored = map_words(view.path, segment, 0)
         self._groups, self._order, self._falling = chain_columns(name)
 
     def found(self) -> _Stretches:
@@ -258,9 +255,10 @@ class _Chained:
         columns."""
         differ = np.ones(len(t), np.bool_)
         shape, positions = self._view.shape, self._index.positions
+        rows = positions[start].astype(np.int64)
         for column in columns:
             left = self._terms[column][0]
-            mine, theirs = self._words[t], self._stored[positions[start]]
+            mine, theirs = self._words[t], self._view.rows(self._segment, rows)
             own, other = (
                 _nulls(mine, left, shape.owner.size),
                 _nulls(theirs, column, shape.owner.size),

@@ -120,7 +120,7 @@ def locate(item: Locate) -> Iterator[TaskResult]:
     gone: dict[int, I64] = {}
     for segment in view.segments if len(wide) else ():
         ranges = _look_up_request(item, segment, wide)
-        stored = view.stored(segment, int((ranges.hi - ranges.lo).sum()))
+        stored = view.looked_up(segment, ranges)
         # Counts go on from segment to segment, so that no more than needed are kept in all.
         out = np.empty(int(np.maximum(need - counts, 0).sum()), np.int64)
         kept = index.match(wide, need, ranges, stored, columns, view.shape, counts, out)
@@ -244,7 +244,7 @@ def _look_up_request(item: Locate, segment: Segment, wide: U64) -> index.Ranges:
         return look_up(view.path, segment, item.index, codes)
     first = view.shape.first[item.columns[0]]
     codes = np.ascontiguousarray(wide[:, first])
-    held = np.ascontiguousarray(map_words(view.path, segment)[:, first])
+    held = np.ascontiguousarray(map_words(view.path, segment).whole()[:, first])
     near = index.members(held, codes)
     sorted_codes, order = index.sort(held[near])
     signed = codes.view(np.int64)
@@ -262,9 +262,8 @@ def duplicates(item: Duplicates) -> Iterator[TaskResult]:
         codes, positions = _between(view, segment, ROWS, item.low, item.high)
         alive = ~are_dead(view.path, segment, positions)
         if not view.nulls_equal:
-            masks = map_words(view.path, segment, len(positions))[
-                positions, view.shape.owner.size :
-            ]
+            words = map_words(view.path, segment).at(positions)
+            masks = words[positions, view.shape.owner.size :]
             alive &= (masks == 0).all(axis=1)
         hashes.append(codes[alive])
         ids.append(positions[alive] + segment.base)
@@ -311,7 +310,7 @@ def repeats(item: Repeats) -> Iterator[TaskResult]:
             if segment.number > arrived.number or not segment.live or not left.size:
                 continue
             ranges = look_up(view.path, segment, ROWS, codes[left].view(np.uint64))
-            stored = view.stored(segment, int((ranges.hi - ranges.lo).sum()))
+            stored = view.looked_up(segment, ranges)
             here = np.empty(left.size, np.int64)
             some = evidence.Rows(rows.words[left], rows.ids[left])
             index.duplicates(some, ranges, stored, columns, view.shape, here)

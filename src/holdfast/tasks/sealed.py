@@ -25,8 +25,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from holdfast.model import thresholds
 from holdfast.model.errors import HoldfastError, MissingFileError, StoreError
 from holdfast.tasks import cached, objects
+from holdfast.tasks.blocks import Sums
 
 T = TypeVar("T")
 
@@ -90,7 +92,8 @@ class Sink:
 
     def __init__(self, root: Path, name: str) -> None:
         self._root, self._name = root, name
-        self._size = self._checksum = 0
+        self._size = 0
+        self._sums = Sums(thresholds.current.block_bytes)
         self._remote = objects.is_remote(root / name)
         self._file = cached.spool() if self._remote else FileIO(root / name, "xb")
 
@@ -103,11 +106,16 @@ class Sink:
         """Append bytes."""
         rest = memoryview(data).cast("B")
         length = len(rest)
-        self._checksum = zlib.crc32(rest, self._checksum)
+        self._sums.add(rest)
         self._size += length
         while rest:
             rest = rest[self._file.write(rest) :]
         return length
+
+    def write_table(self) -> None:
+        """Append the checksums of all whole blocks, in an Arrow file before its footer
+        (:mod:`holdfast.tasks.blocks`)."""
+        self.write(self._sums.table())
 
     def tell(self) -> int:
         """How many bytes were written."""
@@ -124,7 +132,7 @@ class Sink:
 
     def seal(self) -> str:
         """End the file and begin to flush it; its name from now on."""
-        sealed = sealed_name(self._name, Seal(self._size, self._checksum))
+        sealed = sealed_name(self._name, Seal(self._size, self._sums.whole))
         self.end(sealed)
         return sealed
 
@@ -236,14 +244,35 @@ def _read(path: Path) -> bytes:
 
 
 def mapped(path: Path) -> pa.Buffer:
-    """The content of a sealed file in mapped memory, checked when this process first maps it, and
-    again when the file has changed since."""
+    """The content of a sealed file in mapped memory, all of which is checked when this process
+    first maps it, and again when the file has changed since."""
     return _with_copy(path, _mapped)
 
 
 def _mapped(path: Path) -> pa.Buffer:
     _check(path, _stamp(path))
     return _map(path)
+
+
+def opened(path: Path, find: Callable[[memoryview, int], T | None]) -> tuple[pa.Buffer, T | None]:
+    """The same, unless ``find``, given the content and its checksum, finds what to check parts of
+    it by, when they are used.
+
+    A copy in the cache is always checked as a whole: one that is damaged is fetched again, which
+    has to happen before anybody uses a part of it.
+    """
+    if objects.is_remote(path):
+        return mapped(path), None
+    content, seal = _map(path), _seal(path)
+    if content.size != seal.size:
+        raise damaged(path, f"it has {content.size} bytes, not {seal.size}")
+    found = find(memoryview(content), seal.checksum) if content.size else None
+    return (mapped(path) if found is None else content), found
+
+
+def check_whole(path: Path) -> None:
+    """Compare a file with its seal, unless this process has done so and it has not changed."""
+    _with_copy(path, lambda copy: _check(copy, _stamp(copy)))
 
 
 def discard(path: Path) -> None:
@@ -328,7 +357,7 @@ def _compare(path: Path, size: int, checksum: int) -> None:
     if size != seal.size:
         raise damaged(path, f"it has {size} bytes, not {seal.size}")
     if checksum != seal.checksum:
-        raise damaged(path, "its content does not match its checksum")
+        raise mismatch(path)
 
 
 def _unreadable(path: Path, error: OSError) -> StoreError:
@@ -342,6 +371,11 @@ def _unreadable(path: Path, error: OSError) -> StoreError:
             f"{where}: the object store does not answer ({said}). Nothing was changed; run again."
         )
     return StoreError(f"{where}: this data file cannot be read ({said}). {REBUILD}")
+
+
+def mismatch(path: Path) -> StoreError:
+    """The error that says that a file is not as it was written."""
+    return damaged(path, "its content does not match its checksum")
 
 
 def damaged(path: Path, why: str) -> StoreError:

@@ -13,22 +13,24 @@ import uuid
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.kernels import chains, encode
+from holdfast.kernels import chains, checksums, encode
 from holdfast.kernels import index as kernels
 from holdfast.kernels.chains import Chains
+from holdfast.kernels.checksums import Place
 from holdfast.kernels.evidence import Shape
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
 from holdfast.model.commits import Segment as Segment
+from holdfast.tasks.checked import CheckedFile, CheckedReader
 from holdfast.tasks.maps import Maps
 from holdfast.tasks.reads import note
-from holdfast.tasks.sealed import Sink, is_here, local, mapped, stamp
+from holdfast.tasks.sealed import Sink, is_here, local, stamp
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -69,29 +71,124 @@ def write_arrays(root: Path, path: str, arrays: dict[str, NDArray[Any]], **facts
     sink = Sink(root, path)
     with pa.ipc.new_file(sink, schema) as writer:
         writer.write_batch(pa.record_batch(batch.columns, schema=schema))
+        sink.write_table()
     return sink.seal()
 
 
-def map_arrays(path: Path) -> Arrays:
-    """The arrays of a file, mapped, and its facts."""
+class ArrayFile:
+    """A file of arrays in mapped memory, of which those parts may be read that were checked: each
+    method checks what it is asked for, and returns that, or arrays with that in them."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = CheckedFile(path)
+        self._file.check(0, min(thresholds.current.block_bytes, self._file.content.size))
+        try:
+            batch = pa.ipc.open_file(self._file.content).get_batch(0)
+            self._arrays: dict[str, NDArray[Any]] = {
+                name: column.to_numpy(zero_copy_only=True)
+                for name, column in zip(batch.schema.names, batch.columns, strict=True)
+            }
+            self.places = {name: self._file.place(array) for name, array in self._arrays.items()}
+        except (pa.ArrowException, OSError, ValueError):
+            self._file.check_whole()  # says what is wrong with it, if it is damaged
+            raise
+        # What describes the arrays lies before the first of them.
+        self._file.check(0, min(place.offset for place in self.places.values()))
+        self.facts = json.loads((batch.schema.metadata or {}).get(b"holdfast", b"{}"))
+
+    def __len__(self) -> int:
+        return min(map(len, self._arrays.values()))
+
+    def whole(self) -> dict[str, NDArray[Any]]:
+        """All arrays."""
+        self._file.check_whole()
+        return self._arrays
+
+    def between(self, start: int, stop: int) -> dict[str, NDArray[Any]]:
+        """Some entries of every array."""
+        for place in self.places.values():
+            self._file.check_entries(place, start, stop)
+        return {name: array[start:stop] for name, array in self._arrays.items()}
+
+    def entries(self, positions: I64) -> dict[str, NDArray[Any]]:
+        """The entries of every array at some positions."""
+        for place in self.places.values():
+            self._file.check_each(place, positions)
+        return {name: array[positions] for name, array in self._arrays.items()}
+
+    def stretches(self, name: str, lo: I64, hi: I64) -> NDArray[Any]:
+        """An array, with stretches of its entries."""
+        self._file.check_stretches(self.places[name], lo, hi)
+        return self._arrays[name]
+
+    def search(self, name: str, wanted: NDArray[Any]) -> tuple[I64, I64]:
+        """For every wanted value where it begins and ends in an array, which is in ascending
+        order."""
+        lo, hi = np.zeros((2, len(wanted)), np.int64)
+        checksums.search(self.places[name], self._arrays[name], wanted, lo, hi)
+        self._file.require_undamaged()
+        return lo, hi
+
+    def unchecked(self, name: str) -> NDArray[Any]:
+        """An array for a kernel that checks what it reads; afterwards ``require_undamaged``."""
+        return self._arrays[name]
+
+    def require_undamaged(self) -> None:
+        """After a kernel has checked parts: an error if one is damaged."""
+        self._file.require_undamaged()
+
+    def matrix(self, name: str, width: int) -> Matrix:
+        """An array as a matrix with rows of so many entries."""
+        array = self._arrays[name]
+        place = self._file.place(array, width * array.itemsize)
+        return Matrix(array.reshape(-1, width), place, self._file)
+
+
+class Matrix(NamedTuple):
+    """Rows in mapped memory."""
+
+    rows: U64  # to be read where they were checked
+    place: Place
+    file: CheckedFile
+
+    def at(self, positions: I64) -> U64:
+        """The matrix, with the rows at some positions."""
+        note(len(positions) * self.place.size)
+        self.file.check_each(self.place, positions)
+        return self.rows
+
+    def ranged(self, ranges: Ranges) -> U64:
+        """The matrix, with the rows that look-ups returned."""
+        note(int((ranges.hi - ranges.lo).sum()) * self.place.size)
+        self.file.check_ranged(self.place, ranges)
+        return self.rows
+
+    def whole(self) -> U64:
+        """All rows."""
+        note(self.rows.nbytes)
+        self.file.check_whole()
+        return self.rows
+
+
+def open_arrays(path: Path) -> ArrayFile:
+    """A file of arrays, of which parts are read."""
     return _maps.get(path, stamp(path))
 
 
-def _arrays(path: Path) -> Arrays:
-    batch = pa.ipc.open_file(mapped(path)).get_batch(0)
-    facts = json.loads((batch.schema.metadata or {}).get(b"holdfast", b"{}"))
-    columns = zip(batch.schema.names, batch.columns, strict=True)
-    return {name: column.to_numpy(zero_copy_only=True) for name, column in columns}, facts
+def map_arrays(path: Path) -> Arrays:
+    """All arrays of a file, and its facts."""
+    file = open_arrays(path)
+    return file.whole(), file.facts
 
 
 # Files never change once they are named, so a worker may keep its maps from task to task.
-_maps: Maps[Arrays] = Maps(_arrays, is_here)
+_maps: Maps[ArrayFile] = Maps(ArrayFile, is_here)
 
 
 def map_passing(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of a file that is removed when it has been read: the map is not kept, as that
     would keep the file's space."""
-    return _arrays(path)[0]
+    return ArrayFile(path).whole()
 
 
 def index_cuts(path: Path) -> I64:
@@ -119,12 +216,10 @@ def write_words(root: Path, path: str, words: U64, raw_batches: list[int]) -> st
     return write_arrays(root, path, {"words": words.reshape(-1)}, **facts)
 
 
-def map_words(root: Path, segment: Segment, rows: int | None = None) -> U64:
-    """A segment's encoded rows: ``(rows, words)``; so many of them are read, or all."""
-    arrays, facts = map_arrays(root / segment.words)
-    words: U64 = arrays["words"].reshape(facts["shape"])
-    note(words.nbytes if rows is None else rows * words.shape[1] * words.itemsize)
-    return words
+def map_words(root: Path, segment: Segment) -> Matrix:
+    """A segment's encoded rows: ``(rows, words)``."""
+    file = open_arrays(root / segment.words)
+    return file.matrix("words", file.facts["shape"][1])
 
 
 def map_dead(root: Path, segment: Segment) -> NDArray[np.uint8]:
@@ -306,28 +401,43 @@ def row_codes(words: U64) -> U64:
     return codes
 
 
-def look_up(root: Path, segment: Segment, name: str, codes: U64, most: int | None = None) -> Ranges:
-    """For every code the range of the index that equals it, and the index's positions; of each
-    range all of these count as read, or at most so many."""
-    arrays, _ = map_arrays(root / segment.indexes[name])
-    signed = codes.view(np.int64)
-    lo = np.searchsorted(arrays["codes"], signed, "left")
-    hi = np.searchsorted(arrays["codes"], signed, "right")
-    entries = (hi - lo if most is None else np.minimum(hi - lo, most)).sum()
+class Group(NamedTuple):
+    """What a look-up returned, not checked yet."""
+
+    ranges: Ranges
+    place: Place  # of the positions
+    file: ArrayFile
+
+
+def look_up(root: Path, segment: Segment, name: str, codes: U64) -> Ranges:
+    """For every code the range of the index that equals it, and the index's positions."""
+    file = open_arrays(root / segment.indexes[name])
+    lo, hi = file.search("codes", codes.view(np.int64))
     # What a binary search looks at on its way is mostly the same for all codes.
-    note(arrays["codes"].itemsize * 2 * len(codes) + arrays["positions"].itemsize * entries)
-    return Ranges(lo, hi, arrays["positions"])
+    note(file.places["codes"].size * 2 * len(codes))
+    note(file.places["positions"].size * int((hi - lo).sum()))
+    return Ranges(lo, hi, file.stretches("positions", lo, hi))
+
+
+def look_up_groups(root: Path, segment: Segment, name: str, codes: U64) -> Group:
+    """The same for a kernel that reads the first few rows of a range: they are not checked yet."""
+    file = open_arrays(root / segment.indexes[name])
+    lo, hi = file.search("codes", codes.view(np.int64))
+    places = file.places
+    note(places["codes"].size * 2 * len(codes) + places["positions"].size * len(codes))
+    return Group(Ranges(lo, hi, file.unchecked("positions")), places["positions"], file)
 
 
 def map_between(path: Path, low: int | None, high: int | None) -> tuple[I64, NDArray[np.int32]]:
     """The codes of an index from ``low`` to below ``high`` (None: no bound), in their order, and
     the positions of the rows that have them."""
-    arrays, _ = map_arrays(path)
-    codes, positions = arrays["codes"], arrays["positions"]
-    lo = 0 if low is None else int(np.searchsorted(codes, low))
-    hi = len(codes) if high is None else int(np.searchsorted(codes, high))
-    note((hi - lo) * (codes.itemsize + positions.itemsize))
-    return codes[lo:hi], positions[lo:hi]
+    file = open_arrays(path)
+    bounds = np.array([0 if low is None else low, 0 if high is None else high])
+    (first, last), _ = file.search("codes", bounds)
+    lo, hi = 0 if low is None else int(first), len(file) if high is None else int(last)
+    arrays = file.between(lo, hi)
+    note(sum(array.nbytes for array in arrays.values()))
+    return arrays["codes"], arrays["positions"]
 
 
 class RawRows:
@@ -349,6 +459,7 @@ class RawRows:
 
     def seal(self) -> str:
         """End the file; its path."""
+        self._sink.write_table()
         self._writer.close()
         return self._sink.seal()
 
@@ -366,12 +477,13 @@ def open_raw(
     if segment.raw is None:
         raise ValueError(f"segment {segment.number} keeps no raw rows")
     options = pa.ipc.IpcReadOptions(included_fields=columns)
-    return pa.ipc.open_file(mapped(root / segment.raw), options=options)
+    file = CheckedReader(CheckedFile(root / segment.raw))
+    return pa.ipc.open_file(pa.PythonFile(file, "r"), options=options)
 
 
 def read_raw(root: Path, segment: Segment, positions: NDArray[np.int64]) -> pa.Table:
     """Raw rows at ``positions``, in that order."""
-    facts = map_arrays(root / segment.words)[1]
+    facts = open_arrays(root / segment.words).facts
     ends = np.cumsum(facts["raw_batches"])
     reader = open_raw(root, segment)
     which = np.searchsorted(ends, positions, "right")

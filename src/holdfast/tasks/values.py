@@ -33,8 +33,8 @@ from holdfast.tasks.segments import (
     Segment,
     deleted_since,
     live_positions,
-    map_arrays,
     map_words,
+    open_arrays,
     unique,
     write_arrays,
 )
@@ -110,7 +110,7 @@ class Cells:
         weight = np.uint64(self.weight % (1 << 64))
         for segment in self.view.segments:
             positions = self.positions(segment)
-            rows = map_words(self.view.path, segment, positions.size)
+            rows = map_words(self.view.path, segment).at(positions)
             room = np.empty((positions.size, 4), np.uint64)
             for columns in self.columns:
                 if len(columns) > 1:
@@ -127,7 +127,7 @@ class Cells:
         """The codes of one attribute, segment by segment, with the positions that have any."""
         for segment in self.view.segments:
             positions = self.positions(segment)
-            rows = map_words(self.view.path, segment, positions.size)
+            rows = map_words(self.view.path, segment).at(positions)
             codes, kept = self._all_codes(rows, positions, self.columns[place])
             yield segment, positions[kept], codes[kept]
 
@@ -136,7 +136,7 @@ class Cells:
         them are values."""
         for segment in self.view.segments:
             positions = self.positions(segment)
-            rows = map_words(self.view.path, segment, positions.size)
+            rows = map_words(self.view.path, segment).at(positions)
             yield segment, positions, *self._all_codes(rows, positions, self.columns[0])
 
     def _codes(self, rows: U64, positions: I64, columns: list[values.Column]) -> U64:
@@ -516,12 +516,12 @@ def slices(root: Path, runs: tuple[ValueRun, ...], low: int, high: int) -> list[
     blocks = []
     for run in runs:
         for part in _between(run, low, high):
-            arrays, _ = map_arrays(root / part)
-            first = np.searchsorted(arrays["code"], np.uint64(low))
-            last = len(arrays["code"])
-            if high < CODES:
-                last = int(np.searchsorted(arrays["code"], np.uint64(high)))
-            blocks.append(_entries(arrays, slice(first, last)))
+            file = open_arrays(root / part)
+            bounds = np.array([low, min(high, CODES - 1)], np.uint64)
+            (first, last), _ = file.search("code", bounds)
+            if high >= CODES:
+                last = len(file)
+            blocks.append(_entries(file.between(int(first), int(last))))
     return blocks
 
 
@@ -531,19 +531,19 @@ def same_codes(root: Path, runs: tuple[ValueRun, ...], low: int, high: int, code
     needles = np.ascontiguousarray(codes[:, 0])
     for run in runs:
         for part in _between(run, low, high) if len(codes) else ():
-            arrays, _ = map_arrays(root / part)
-            firsts = np.searchsorted(arrays["code"], needles)
-            positions = values.positions(codes, firsts, arrays["code"], arrays["rest"])
-            blocks.append(_entries(arrays, positions))
+            file = open_arrays(root / part)
+            lo, hi = file.search("code", needles)
+            rest = file.stretches("rest", lo, hi)
+            positions = values.positions(codes, lo, hi, rest)
+            blocks.append(_entries(file.entries(positions)))
     return values.merged(blocks)
 
 
-def _entries(arrays: dict[str, NDArray[Any]], chosen: Any) -> U64:
-    codes = arrays["code"][chosen]
-    note(len(codes) * sum(each.itemsize for each in arrays.values()))
-    out = np.empty((len(codes), 4), np.uint64)
-    out[:, 0] = codes
-    out[:, 1] = arrays["rest"][chosen]
-    out[:, 2] = arrays["attribute"][chosen]
-    out[:, 3] = arrays["count"][chosen].view(np.uint64) if "count" in arrays else 1
+def _entries(arrays: dict[str, NDArray[Any]]) -> U64:
+    note(sum(array.nbytes for array in arrays.values()))
+    out = np.empty((len(arrays["code"]), 4), np.uint64)
+    out[:, 0] = arrays["code"]
+    out[:, 1] = arrays["rest"]
+    out[:, 2] = arrays["attribute"]
+    out[:, 3] = arrays["count"].view(np.uint64) if "count" in arrays else 1
     return out

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
-from holdfast.tasks.reads import note
 from holdfast.tasks.segments import (
     Segment,
     are_dead,
     index_codes,
     index_columns,
     index_cuts,
-    map_arrays,
+    look_up,
     map_between,
     map_dead,
     map_words,
@@ -82,7 +81,7 @@ class View:
 
     def rows(self, segment: Segment, positions: I64) -> U64:
         """Rows of a segment."""
-        return map_words(self.path, segment, len(positions))[positions]
+        return map_words(self.path, segment).at(positions)[positions]
 
     def rows_with(self, ids: I64) -> U64:
         """Rows by their ids."""
@@ -94,10 +93,13 @@ class View:
                 out[mine] = self.rows(segment, ids[mine] - segment.base)
         return out
 
-    def stored(self, segment: Segment, rows: int | None = None) -> index.Stored:
-        """All rows of a segment, for kernels, which read so many of them, or all."""
-        words, dead = map_words(self.path, segment, rows), map_dead(self.path, segment)
-        return index.Stored(words, segment.base, dead)
+    def stored(self, segment: Segment, words: U64) -> index.Stored:
+        """The rows of a segment, for kernels, which read those of ``words`` that were checked."""
+        return index.Stored(words, segment.base, map_dead(self.path, segment))
+
+    def looked_up(self, segment: Segment, ranges: index.Ranges) -> index.Stored:
+        """The rows of a segment that look-ups returned, for kernels."""
+        return self.stored(segment, map_words(self.path, segment).ranged(ranges))
 
     def between(
         self, name: str, low: int, high: int | None, among: Among | None = None
@@ -125,19 +127,16 @@ class View:
         rows = np.empty((order.size, self.shape.owner.size + self.shape.full.size), np.uint64)
         start = 0
         for segment, positions in zip(self.segments, chosen, strict=True):
-            words = map_words(self.path, segment, positions.size)
+            words = map_words(self.path, segment).at(positions)
             index.scatter(words, positions, targets[start : start + positions.size], rows)
             start += positions.size
         return evidence.Rows(rows, np.concatenate(ids)[order])
 
     def having(self, segment: Segment, among: Among) -> I64:
         """The positions of the living rows of a segment that have some codes in an index."""
-        arrays, _ = map_arrays(self.path / segment.indexes[among.index])
-        lo = np.searchsorted(arrays["codes"], among.codes, "left")
-        hi = np.searchsorted(arrays["codes"], among.codes, "right")
-        runs = [arrays["positions"][start:stop] for start, stop in zip(lo, hi, strict=True)]
+        lo, hi, entries = look_up(self.path, segment, among.index, among.codes.view(np.uint64))
+        runs = [entries[start:stop] for start, stop in zip(lo, hi, strict=True)]
         positions = np.concatenate([np.empty(0, np.int64), *runs])
-        note(positions.nbytes)
         return positions[~self._left_out(segment, among.index, positions)]
 
     def _left_out(self, segment: Segment, name: str, positions: I64) -> NDArray[np.bool_]:
@@ -145,7 +144,7 @@ class View:
         if not self.nulls_equal:
             for column in {*index_columns(name)}:
                 word = self.shape.owner.size + column // 64
-                nulls = map_words(self.path, segment, 0)[positions, word]
+                nulls = map_words(self.path, segment).at(positions)[positions, word]
                 out |= (nulls >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
         return out
 
