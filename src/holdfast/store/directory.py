@@ -377,6 +377,10 @@ class Store:
         lease.committed = version
         return version
 
+    def committed_by(self, version: int, run: str) -> bool:
+        """Whether there is such a version, and a run has committed it."""
+        return 0 < version <= self.head() and self.header(version).run == run
+
     def clean(self) -> list[str]:
         """Remove what no version and nobody at work needs; what was removed."""
         return clean.clean(self.storage, self._commits)
