@@ -10,18 +10,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
 
 from holdfast.cli import app, program, session, session_control, session_server
 from holdfast.model.errors import InputError, SetupError
+from holdfast.tasks import segments
+from holdfast.tasks.segments import write_arrays
 from tests.cli.conftest import Run
 
 # A session without Spark. Its `verify` waits where the command would, `predicates` ends the whole
-# process, and `add` tells what it sees; the others are as they are.
+# process, `expect` maps a file, and `add` tells what it sees; the others are as they are. Its clock
+# is ahead by as many seconds as a file says.
 SERVER = """
 import os, sys, time
 from pathlib import Path
@@ -41,6 +46,10 @@ def run():
             sys.exit(130)
     elif what == "predicates":
         os._exit(1)
+    elif what == "expect":
+        from holdfast.tasks.segments import map_arrays
+
+        print(sorted(map_arrays(Path(sys.argv[2]))[0]))
     elif what == "add":
         print(os.getcwd(), os.environ.get("COLOUR"), "TERM" in os.environ, sys.stdin.read())
         print(sys.stdout.isatty(), sys.argv[2:], file=sys.stderr)
@@ -48,7 +57,13 @@ def run():
     else:
         real()
 
+ahead = Path(os.environ["XDG_RUNTIME_DIR"], "clock")
+
+def clock():
+    return time.monotonic() + (float(ahead.read_text()) if ahead.exists() else 0.0)
+
 program.run = run
+session_server.clock = clock
 os.umask(int(sys.argv[2], 8))
 with session_server._only_one() as place, session_server._listening(place) as listener:
     print("ready", flush=True)
@@ -270,6 +285,65 @@ def test_it_ends_by_itself(place: Path) -> None:
     assert session_control.stop().what == "no session is running"
 
 
+def open_files(root: int, folder: Path) -> list[str]:
+    """The files below a folder that a process, or one that it has started, has open or mapped."""
+    parents: dict[int, list[int]] = {}
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parent = int(status.read_text().rpartition(")")[2].split()[1])
+            parents.setdefault(parent, []).append(int(status.parent.name))
+    found: list[str] = []
+    processes = [root]
+    for pid in processes:
+        processes += parents.get(pid, [])
+        with suppress(OSError):
+            lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+            found += [line.partition("/")[1:][1] for line in lines]
+            for link in [*Path(f"/proc/{pid}/fd").iterdir(), Path(f"/proc/{pid}/cwd")]:
+                with suppress(OSError):
+                    found.append(str(link.readlink())[1:])
+    return [each for each in found if each.startswith(str(folder)[1:])]
+
+
+linux = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="looks at /proc")
+
+
+@linux
+@pytest.mark.slow
+def test_files_are_closed_when_it_is_idle(
+    place: Path, server: subprocess.Popen[str], client: Client, tmp_path: Path
+) -> None:
+    file = tmp_path / write_arrays(tmp_path, "words-1.arrow", {"codes": np.arange(5)})
+    for minutes in (1, 2):
+        assert told(client("expect", str(file)))[:2] == (0, "['codes']\n")
+        assert open_files(server.pid, file)
+        clock = place.parent / "clock"
+        clock.with_suffix(".new").write_text(str(60 * minutes + 1))
+        clock.with_suffix(".new").rename(clock)
+        while open_files(server.pid, tmp_path):
+            assert server.poll() is None
+            time.sleep(0.05)
+    assert session_control.status().running
+
+
+def test_files_stay_open_for_a_minute(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    seconds = [1000.0]
+    monkeypatch.setattr(session_server, "clock", lambda: seconds[0])
+    server = session_server.Server(socket.socket(socket.AF_UNIX), 0.0)
+    path = tmp_path / write_arrays(tmp_path, "words-1.arrow", {"codes": np.arange(5)})
+    arrays = segments.map_arrays(path)
+    for later in (1000.0, 1059.0):
+        seconds[0] = later
+        server.rest()
+        assert segments.map_arrays(path) is arrays
+    seconds[0] = 1061.0
+    server.rest()
+    assert segments.map_arrays(path) is not arrays
+    again = segments.map_arrays(path)
+    server.rest()  # once is enough until the next command
+    assert segments.map_arrays(path) is again
+
+
 def test_nonsense_does_not_stop_it(place: Path, server: subprocess.Popen[str]) -> None:
     for text in (b"\n", b"[]\n", b'{"ask": "run"}\n', b"\xff\n"):
         with socket.socket(socket.AF_UNIX) as connection:
@@ -277,6 +351,29 @@ def test_nonsense_does_not_stop_it(place: Path, server: subprocess.Popen[str]) -
             connection.sendall(text)
             connection.recv(100)
     assert session_control.status().usable
+
+
+@linux
+@pytest.mark.spark
+@pytest.mark.long
+def test_a_session_with_spark_closes_files_when_it_is_idle(
+    place: Path, client: Client, tmp_path: Path
+) -> None:
+    """The files of the profile, in this process, Spark's and its workers, which Spark ends."""
+    assert told(client("session", "start", "--master", "local[1]", "--quiet"))[0] == 0
+    try:
+        (tmp_path / "rows.csv").write_text("id,name\n1,Ann\n2,Bob\n")
+        assert told(client("profile", "rows.csv", "--into", "p"))[0] == 0
+        assert told(client("check", "p", "--table", "rows", "--inserts", "rows.csv"))[0] == 1
+        pid = session_control.status().pid
+        assert pid is not None
+        assert open_files(pid, tmp_path)
+        while open_files(pid, tmp_path):
+            time.sleep(1)
+        assert told(client("check", "p", "--table", "rows", "--inserts", "rows.csv"))[0] == 1
+        assert session_control.status().commands == 3
+    finally:
+        told(client("session", "stop"))
 
 
 @pytest.mark.spark

@@ -55,6 +55,20 @@ def test_versions_follow_each_other(store: Store, address: str) -> None:
     assert names(store, "leases") == set()
 
 
+def test_a_missing_last_commit_is_noticed(store: Store, address: str) -> None:
+    """By the name of an object that the listing of the log has anyhow."""
+    for _ in range(3):
+        commit(store)
+    assert names(store, "log") == {
+        *(f"log/{version:012}.json" for version in (1, 2, 3)), "log/head-000000000003",
+    }  # fmt: skip
+    store.storage.delete("log/000000000003.json")
+    with pytest.raises(StoreError, match=r"log/0+3\.json: this commit is missing.* remove .*head-"):
+        Store.open(address)
+    store.storage.delete("log/head-000000000003")
+    assert commit(Store.open(address)) == 3
+
+
 def test_batches_are_found_however_long_the_log_is(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ import pytest
 from holdfast import Profile, flow
 from holdfast.input.row_input import RowInput
 from holdfast.model.errors import StoreError
+from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
@@ -101,6 +102,16 @@ def verify(path: Path) -> Any:
     return flow.verify(InProcess(2), Store.open(path), no_progress)
 
 
+def explain(path: Path) -> Any:
+    """Says how rules stood in all versions, which the kept files of each know."""
+    store = Store.open(path)
+    rules = ["t(c1) in others(c1)", "t(c1, c2) in others(c0, c1)", "t: key(c0)", "t: c0 -> c2"]
+    asked = (
+        flow.explain(lambda: InProcess(2), store, parse(rule), 3, no_progress) for rule in rules
+    )
+    return [each.to_dict() for each in asked]
+
+
 def missing(path: Path) -> Any:
     pair = (Attribute("t", "c0"), Attribute("others", "c0"))
     return flow.missing_values(InProcess(2), Store.open(path), *pair, None, no_progress)
@@ -108,6 +119,7 @@ def missing(path: Path) -> Any:
 
 ANSWERS: list[Any] = [
     pytest.param(show, marks=pytest.mark.slow),
+    pytest.param(explain, marks=pytest.mark.slow),
     pytest.param(missing, marks=pytest.mark.slow),
     pytest.param(verify, marks=pytest.mark.slow),
     *(pytest.param(each, marks=pytest.mark.long) for each in (check, apply)),
@@ -121,7 +133,7 @@ def damages(content: bytes) -> Iterator[bytes]:
     yield content[: len(content) // 2]
     yield content[:-1]
     yield content + b"\0"
-    for k in range(3):
+    for k in range(3 if content else 0):
         flipped = bytearray(content)
         at = (len(content) - 1) * k // 2
         flipped[at] ^= 1 << (3 * k % 8)
@@ -129,7 +141,7 @@ def damages(content: bytes) -> Iterator[bytes]:
 
 
 def overwrite(path: Path, content: bytes) -> None:
-    path.unlink()  # what is mapped in this process stays as it was
+    path.unlink(missing_ok=True)  # what is mapped in this process stays as it was
     path.write_bytes(content)
 
 
@@ -194,6 +206,41 @@ def test_a_damaged_block_is_named_or_not_used(profile: Path, step: int) -> None:
                 outcomes.append("named" if str(file) in str(error) else str(error))
             overwrite(file, content)
     assert set(outcomes) == {"named", "not used"}
+
+
+@pytest.mark.parametrize("answer", ANSWERS, ids=lambda answer: answer.__name__)
+def test_any_deleted_file_is_named(profile: Path, answer: Answer) -> None:
+    """The last commit, too, without which the version before would answer."""
+    with folder() as place, small_limits(undivided_rows=0):
+        path = Path(place) / "p"
+        shutil.copytree(profile, path)
+        expected = answer(path)
+        shutil.rmtree(path)
+        shutil.copytree(profile, path)
+        errors: dict[str, str] = {}
+        now = {Path(name).name for name in Store.open(path).files()}
+        for file in sorted(each for each in path.rglob("*") if each.is_file()):
+            if answer is explain and file.parent.name == "data" and file.name not in now:
+                continue  # how a rule stood in an earlier version is not known then
+            content = file.read_bytes()
+            file.unlink()
+            try:
+                assert answer(path) == expected, file
+            except StoreError as error:
+                errors[file.name] = str(error)
+            if answer is apply:
+                shutil.rmtree(path)
+                shutil.copytree(profile, path)
+            else:
+                overwrite(file, content)
+        assert not changed(path, profile)
+    for name, said in errors.items():
+        assert name in said
+        assert "holdfast profile" in said
+    named = {name.split("-")[0] for name in errors}
+    assert {"holdfast.json", *(f"{version:012}.json" for version in (1, 2, 3))} <= named
+    if answer is explain:
+        assert {"table", "sets", "attributes", "distinct", "inclusions", "tuples"} <= named
 
 
 def changed(path: Path, profile: Path) -> set[str]:

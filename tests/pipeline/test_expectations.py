@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
+import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,13 +18,22 @@ from hypothesis import strategies as st
 
 from holdfast import flow
 from holdfast.model.changes import BatchChanges, Changes
-from holdfast.model.errors import ConflictError, InputError, SchemaError, UnknownTableError
+from holdfast.model.errors import (
+    ConflictError,
+    InputError,
+    SchemaError,
+    StoreError,
+    UnknownTableError,
+)
 from holdfast.model.expectations import Expectation, ExpectationChange, Quarantine
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
+from holdfast.store.disk import Disk
+from holdfast.store.storage import UndecidedError
+from holdfast.tasks import quarantine as quarantine_tasks
 from holdfast.tasks.runner import InProcess
 from tests import oracle
 from tests.pipeline.batches import batches
@@ -352,6 +363,74 @@ def test_a_batch_that_is_not_applied_leaves_no_files(
     shelf.write_text("a file")
     with pytest.raises(InputError, match="not a folder"):
         kept.apply("t", inserts=[(1, 1, 1)], quarantine=str(shelf))
+
+
+def test_an_interrupt_right_after_the_commit_loses_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run does not know that it has committed; the log does."""
+    kept = Tables(tmp_path / "p", {"t": [(1, 1, 1)]})
+    kept.expect("t: key(c0)")
+    real = os.link
+
+    def link(source: str, target: str) -> None:
+        real(source, target)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "link", link)
+        with pytest.raises(KeyboardInterrupt):
+            kept.apply("t", inserts=[(1, 2, 2)], quarantine=str(tmp_path / "q"))
+    assert in_folder(tmp_path / "q") == ([(1, 2, 2)], [])
+    assert kept.store.head() == 3
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_rows_stay_pending_where_nobody_knows_of_the_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, done: bool
+) -> None:
+    """As when an object store does not answer: a clean-up decides when the lease is old."""
+    kept = Tables(tmp_path / "p", {"t": [(1, 1, 1)]})
+    kept.expect("t: key(c0)")
+    real = Disk.create
+
+    def create(storage: Disk, name: str, data: bytes, run: str) -> None:
+        if done:
+            real(storage, name, data, run)
+        raise UndecidedError(errno.EIO, "no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Disk, "create", create)
+        with pytest.raises(StoreError, match="did not answer"):
+            kept.apply("t", inserts=[(1, 2, 2)], quarantine=str(tmp_path / "q"))
+    kept.store.clean()
+    assert in_folder(tmp_path / "q") == ([], [(1, 2, 2)])
+    (lease,) = (tmp_path / "p" / "leases").iterdir()
+    os.utime(lease, (0, 0))
+    kept.store.clean()
+    assert in_folder(tmp_path / "q") == ([(1, 2, 2)] if done else [], [])
+
+
+def test_a_folder_that_the_driver_does_not_see(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = Tables(tmp_path / "p", {"t": [(1, 1, 1)]})
+    kept.expect("t: key(c0)")
+    monkeypatch.setattr(quarantine_tasks, "write", lambda _item: iter(()))
+    with pytest.raises(InputError, match="the driver does not see them; name a folder"):
+        kept.apply("t", inserts=[(1, 2, 2)], quarantine=str(tmp_path / "q"))
+    assert kept.store.head() == 2
+
+
+def in_folder(shelf: Path) -> tuple[list[Any], list[Any]]:
+    """The rows in files that have their names, and in pending ones."""
+    found: tuple[list[Any], list[Any]] = [], []
+    for path in sorted(shelf.iterdir()):
+        rows = pq.read_table(path).to_pylist()
+        cells = [tuple(row[name] for name in NAMES) for row in rows]
+        found[path.name.startswith(".")].extend(cells)
+        assert path.name.endswith(".parquet.pending" if path.name.startswith(".") else ".parquet")
+    return found
 
 
 class Request(NamedTuple):

@@ -152,7 +152,7 @@ def test_a_dead_run_is_cleaned_away(store: Store) -> None:
     run = abandon(store)
     removed = store.clean()
     assert names(store) == before
-    assert names(store, "log") == {"log/000000000001.json"}
+    assert names(store, "log") == {"log/000000000001.json", "log/head-000000000001"}
     assert names(store, "leases") == set()
     assert f"log/.tmp-{run}" in removed
     assert len(removed) == 4

@@ -17,7 +17,7 @@ import pytest
 
 from holdfast.model.errors import ConflictError, StoreError
 from holdfast.store import Store, batches, disk_errors, files
-from tests.store.versions import check_exact, commit, fill
+from tests.store.versions import check_exact, commit, fill, hints
 
 STEPS = (
     "open", "write", "fsync", "close", "link", "replace", "rename", "unlink", "mkdir", "utime",
@@ -118,8 +118,11 @@ def test_killed_at_any_step(tmp_path: Path, span: int, monkeypatch: pytest.Monke
         named.update(store.read().files)
         assert {f"data/{path.name}" for path in (root / "data").iterdir()} == named
         assert not list((root / "leases").iterdir())
-        assert len(list((root / "log").iterdir())) == head
+        assert len(list((root / "log").glob("*.json"))) == head
+        assert max(hints(root)) <= head  # a hint that is behind says nothing
+        assert len(list((root / "log").iterdir())) == head + len(hints(root))
         assert commit(store) == head + 1
+        assert hints(root) == {head + 1}
         assert check_exact(store) == head + 1
     assert seen == {2, 3}
 
@@ -261,14 +264,28 @@ def test_many_writers_at_once(store: Store, links: bool, monkeypatch: pytest.Mon
                 lost.append(1)
             mine.clean()
 
+    def look() -> None:
+        while not ended.is_set():
+            try:
+                Store(store.path).versions()
+            except StoreError as error:
+                wrong.append(error)
+
+    ended, wrong = threading.Event(), list[StoreError]()
+    looking = threading.Thread(target=look)
+    looking.start()
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    ended.set()
+    looking.join()
+    assert not wrong, "a reader beside writers takes no commit for missing"
     assert sorted(won) == list(range(1, len(won) + 1))
     assert len(won) + len(lost) == 48
     assert check_exact(Store.open(store.path)) == len(won)
+    assert max(hints(store.path)) <= len(won)
 
 
 def _no_links(*_: object) -> None:

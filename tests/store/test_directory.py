@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+import errno
 import hashlib
 import json
+import os
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,8 +19,9 @@ from holdfast.model.commits import Commit
 from holdfast.model.errors import ConflictError, StoreError
 from holdfast.model.records import to_form
 from holdfast.store import FORMAT, Store
+from holdfast.store.disk import Disk
 from holdfast.store.log import canonical
-from tests.store.versions import check_exact, commit, content, fill, says
+from tests.store.versions import check_exact, commit, content, fill, hints, says
 
 
 def test_versions_follow_each_other(store: Store) -> None:
@@ -166,6 +170,83 @@ def test_a_missing_commit_is_noticed(store: Store) -> None:
     Path(store.path, "log", "000000000002.json").unlink()
     with pytest.raises(StoreError, match=r"000000000002.json.*missing"):
         Store.open(store.path)
+
+
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_missing_last_commits_are_noticed(store: Store, left: int) -> None:
+    for _ in range(3):
+        commit(store)
+    assert hints(store.path) == {3}
+    log = Path(store.path, "log")
+    contents = {path: path.read_bytes() for path in sorted(log.glob("*.json"))[left:]}
+    for path in contents:
+        path.unlink()
+    for use in (Store.open, Store.create):
+        with pytest.raises(StoreError) as caught:
+            use(store.path)
+        said = str(caught.value)
+        assert f"{log / f'{left + 1:012}.json'}: this commit is missing" in said
+        assert f"{log / 'head-000000000003'} says that version 3 was committed" in said
+        assert ("To go on from version" in said) == bool(left)
+    for path, held in contents.items():
+        path.write_bytes(held)
+    assert check_exact(Store.open(store.path)) == 3
+
+
+def test_an_older_version_is_accepted_as_the_last_one(store: Store) -> None:
+    for _ in range(3):
+        commit(store)
+    log = Path(store.path, "log")
+    (log / "000000000003.json").unlink()
+    (log / "head-000000000003").unlink()
+    assert Store.open(store.path).versions() == [1, 2]
+    assert commit(Store.open(store.path)) == 3
+    assert hints(store.path) == {3}
+
+
+def test_a_head_hint_that_is_behind_or_lost_says_nothing(store: Store) -> None:
+    """As after a crash, or in a profile that an earlier Holdfast has written to."""
+    for _ in range(3):
+        commit(store)
+    hint = Path(store.path, "log", "head-000000000003")
+    hint.rename(hint.with_name("head-000000000001"))
+    assert check_exact(Store.open(store.path)) == 3
+    hint.with_name("head-000000000001").unlink()
+    assert check_exact(Store.open(store.path)) == 3
+    hint.with_name("head-000000000001").touch()
+    hint.with_name("head-000000000002").touch()
+    assert commit(Store.open(store.path)) == 4
+    assert hints(store.path) == {4}
+
+
+def test_a_head_hint_that_cannot_be_written(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = os.open
+
+    def refuse(path: str, *rest: Any) -> int:
+        if "head-" in str(path):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(path, *rest)
+
+    monkeypatch.setattr(os, "open", refuse)
+    assert commit(store) == 1
+    assert hints(store.path) == set()
+
+
+def test_a_listing_that_has_the_hint_and_not_the_commit(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both came while the folder was listed: the commit is there."""
+    for _ in range(2):
+        commit(store)
+    real = Disk.entries
+
+    def late(storage: Disk, folder: str) -> list[str]:
+        return [name for name in real(storage, folder) if name != "000000000002.json"]
+
+    monkeypatch.setattr(Disk, "entries", late)
+    late_reader = Store(store.path)
+    assert late_reader.versions() == [1, 2]
+    assert late_reader.head() == 2
 
 
 def test_an_unknown_version_is_an_error(store: Store) -> None:

@@ -49,3 +49,8 @@ def check_exact(store: Store) -> int:
         assert Path(store.file(rows)).read_bytes() == content(head, "rows")
         assert Path(store.file(keys)).read_bytes() == content(head, "sets")
     return head
+
+
+def hints(path: str | Path) -> set[int]:
+    """The versions that head hints name."""
+    return {int(each.name.removeprefix("head-")) for each in Path(path, "log").glob("head-*")}

@@ -7,6 +7,7 @@ that asks. A second one at the same time is refused, and starts a Spark of its o
 from __future__ import annotations
 
 import fcntl
+import gc
 import io
 import json
 import logging
@@ -31,7 +32,11 @@ log = logging.getLogger("holdfast")
 WORKERS = {"spark.python.daemon.module": "holdfast.preloaded"}
 """Spark ends idle workers after a minute; new ones are forked from one that has all kernels."""
 
+clock = time.monotonic
+"""What idle time is measured by."""
+
 _POLL = 0.5
+_REST = 60.0  # seconds without a command until files are closed; Spark ends its workers then, too
 _PATIENCE = 10.0  # for a request to arrive whole
 _KEPT = ("SPARK", "PYSPARK", "PYTHON_UNIX_DOMAIN", "JAVA_HOME")
 _MOST = 1 << 24
@@ -140,7 +145,8 @@ class Server:
         self._waiting: queue.Queue[_Request] = queue.Queue()
         self._busy = threading.Lock()
         self._stopping = threading.Event()
-        self._started = self._used = time.monotonic()
+        self._started = self._used = clock()
+        self._rested = False  # since the last command
         self._commands = 0
         self._interruptible = False
 
@@ -153,10 +159,22 @@ class Server:
             try:
                 request = self._waiting.get(timeout=_POLL)
             except queue.Empty:
+                self.rest()
                 continue
             code = self._run(request)
             if code not in (0, 1):
                 alive()
+
+    def rest(self) -> None:
+        """Close the files of profiles, which commands leave mapped for the next one, once there was
+        none for a minute: a file system with a file in use cannot be unmounted."""
+        if self._rested or clock() - self._used < _REST:
+            return
+        from holdfast.tasks.segments import close_maps
+
+        close_maps()
+        gc.collect()  # what a command that failed has left may refer to maps
+        self._rested = True
 
     def _interrupt(self, *_: Any) -> None:
         """An interrupt is for the command that runs; one that comes too late is for nobody."""
@@ -164,7 +182,7 @@ class Server:
             raise KeyboardInterrupt
 
     def _was_idle(self) -> bool:
-        if not self._idle or time.monotonic() - self._used < self._idle:
+        if not self._idle or clock() - self._used < self._idle:
             return False
         # Not between a command's acceptance and its start.
         return self._busy.acquire(blocking=False)
@@ -197,7 +215,7 @@ class Server:
             self._stopping.set()
             answer = {"pid": os.getpid(), "busy": self._busy.locked()}
         else:
-            now = time.monotonic()
+            now = clock()
             answer = {
                 "pid": os.getpid(),
                 "busy": self._busy.locked(),
@@ -252,7 +270,8 @@ class Server:
             self._interruptible = False
             done.set()
             self._commands += 1
-            self._used = time.monotonic()
+            self._used = clock()
+            self._rested = False
             self._busy.release()
             with suppress(OSError):
                 connection.sendall(json.dumps({"code": code}).encode() + b"\n")

@@ -30,6 +30,8 @@ from holdfast.model.commits import SideRecord
 from holdfast.model.errors import InputError
 from holdfast.model.expectations import ExpectationChange, Quarantine
 from holdfast.model.lazily import Lazily
+from holdfast.store.files import sync_directory
+from holdfast.store.quarantine import pending_name, reveal, withdraw
 from holdfast.store.run import Run
 from holdfast.table.batch import Batch, BatchIntake, change_rows, without
 from holdfast.table.change import RowChange, Rows
@@ -378,7 +380,8 @@ def written(
     batches: Mapping[str, Batch],
 ) -> Iterator[dict[str, Quarantine]]:
     """With files of the rows that go, in the format in which they came, written by tasks; how many
-    rows they are, by table. Where no version is committed then, the files are taken back."""
+    rows they are, by table. They have their names once a version is committed, and are removed
+    where none is."""
     if folder is None or not left_out:
         yield {}
         return
@@ -401,7 +404,7 @@ def written(
                 continue
             stem = f"{quote(each.table, safe='')}-{run.lease.version + 1}-{run.lease.run}"
             names.append(f"{stem}-{each.kind}-{len(files) + 1}.{form}")
-            files.append(Path(folder) / names[-1])
+            files.append(Path(folder, pending_name(names[-1])))
             item = tasks.Write(
                 run.store.path, segment, each.ids[mine] - segment.base, each.rules[mine],
                 each.clashes[mine], texts, each.shelves, layout, str(files[-1]),
@@ -413,13 +416,35 @@ def written(
             dict(Counter(known.rules) + rules),
             (*known.files, *names),
         )
+    lease = run.lease
+    lease.quarantines(folder)
     try:
         run.runner.run(calls)
+        _settled(folder, files)
         yield quarantined
     finally:
-        if run.lease.committed is None:
-            for path in files:
-                path.unlink(missing_ok=True)
+        if not lease.undecided:
+            # An interrupt may have come after the commit, before it was known here.
+            done = lease.committed is not None or run.store.committed_by(
+                lease.version + 1, lease.run
+            )
+            (reveal if done else withdraw)(folder, lease.run)
+
+
+def _settled(folder: str, files: Sequence[Path]) -> None:
+    """See that the driver, which gives files their names, has what workers wrote."""
+    missing = [path for path in files if not path.exists()]
+    if missing:
+        raise InputError(
+            f"{missing[0]}: workers have written quarantined rows there, but the driver does not "
+            "see them; name a folder that the driver and all workers see"
+        )
+    try:
+        sync_directory(folder)
+    except OSError as error:
+        raise InputError(
+            f"{folder}: quarantined rows cannot be written there ({error.strerror or error})"
+        ) from error
 
 
 def expect_possible(expected: Expected, tables: Iterable[Table], folder: str) -> None:

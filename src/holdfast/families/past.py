@@ -39,18 +39,22 @@ def pasts(
         for place, (examiner, rule) in enumerate(asked):
             source = (place, examiner.source(at, rule))
             if source not in known:
-                known[source] = _held(examiner, at, rule)
+                known[source] = _held(examiner, at, rule, now=number == version)
             verdicts[place].append((at.commit, known[source]))
         read += at.read
     tables = [examiner.tables(rule) for examiner, rule in asked]
     return [_past(each[::-1], of) for each, of in zip(verdicts, tables, strict=True)]
 
 
-def _held(examiner: Examiner[Any], version: Version, rule: Constraint) -> bool | None:
+def _held(examiner: Examiner[Any], at: Version, rule: Constraint, now: bool) -> bool | None:
+    """Whether a rule held. Files that only earlier versions have may be gone, but none of the
+    version that is asked."""
     try:
-        return examiner.held(version, rule)
+        return examiner.held(at, rule)
     except MissingFileError:
-        return None  # cleaned up
+        if now:
+            raise
+        return None
 
 
 def _past(verdicts: Sequence[tuple[Commit, bool | None]], tables: Sequence[str]) -> Past:

@@ -27,6 +27,7 @@ from holdfast.model.expectations import ExpectationChange
 from holdfast.model.lazily import Lazily
 from holdfast.model.progress import Progress
 from holdfast.store import Store
+from holdfast.store.quarantine import finish
 from holdfast.store.run import Run, about, watched
 from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
 from holdfast.table.change import RowChange, RowCounts
@@ -100,6 +101,8 @@ def apply_together(
             base = _Base.of(store, version)
         if quarantine is not None:
             expect_possible(base.expected, [base.tables[name] for name in batches], quarantine)
+            # Of a run that was killed after its commit.
+            finish(quarantine, store.committed_by)
         with run.stage("read"):
             intakes = {
                 name: read_batch(runs[name], before[name].table, batch, quarantine is not None)

@@ -3,7 +3,7 @@
 Needed are the files of the last version, of versions that a living run reads, of living runs,
 and for ever the kept kinds (``files.KEPT_KINDS``) that a commit names. Only a run that died can
 leave kept kinds that no commit names, and its lease says which commit to look at. So however
-long the log is, a clean-up reads a few commits.
+long the log is, a clean-up reads a few commits. Rows that it was to quarantine are settled, too.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from holdfast.model.errors import StoreError
 from holdfast.store.files import DATA, KEPT_KINDS, data_name
 from holdfast.store.leases import Held, bury, held
 from holdfast.store.log import Log
+from holdfast.store.quarantine import reveal, withdraw
 from holdfast.store.storage import Storage
 
 _KEPT = tuple(f"{kind}-" for kind in KEPT_KINDS)
@@ -99,6 +100,8 @@ def _sweep(storage: Storage, log: Log) -> list[str]:
         if lease.mode == "write" and lease.version is not None:
             done = committed(log, lease.run, lease.version)
             named_by_dead[lease.run] = _used(log, [lease.version + 1] if done else [])
+            if lease.quarantine is not None:
+                (reveal if done else withdraw)(lease.quarantine, lease.run)
 
     unneeded = []
     for name in names:

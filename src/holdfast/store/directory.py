@@ -2,6 +2,7 @@
 
     <profile>/holdfast.json          says that this is a profile, and of which format
     <profile>/log/000000000001.json  one commit per version
+    <profile>/log/head-000000000001  a hint that this is the last version
     <profile>/data/                  files that never change, named by the commits
     <profile>/leases/                who is at work
 
@@ -220,17 +221,24 @@ class Store:
                     _write_marker(self.storage)
             yield lease
         finally:
+            # While the run's files are tidied up, because on an object store it takes requests.
+            pointed = self._commits.point(lease.committed) if lease.committed is not None else None
             try:
-                if lease.committed is not None:
-                    clean.remove_unnamed(self.storage, self._commits, lease.run, lease.committed)
-                elif not lease.undecided:
-                    clean.remove_uncommitted(self.storage, self._commits, lease.run, lease.version)
-            except ConnectionError as error:
-                _log.warning(
-                    "%s: what was not committed stays for a clean-up: %s", self.path, error
-                )
+                self._tidy(lease)
             finally:
                 (lease.leave if lease.undecided else lease.release)()
+                if pointed is not None:
+                    pointed()
+
+    def _tidy(self, lease: Lease) -> None:
+        """Remove what a run has written and not committed."""
+        try:
+            if lease.committed is not None:
+                clean.remove_unnamed(self.storage, self._commits, lease.run, lease.committed)
+            elif not lease.undecided:
+                clean.remove_uncommitted(self.storage, self._commits, lease.run, lease.version)
+        except ConnectionError as error:
+            _log.warning("%s: what was not committed stays for a clean-up: %s", self.path, error)
 
     @contextmanager
     def trying(self) -> Iterator[Lease]:
@@ -261,13 +269,18 @@ class Store:
 
     @contextmanager
     def asking(self) -> Iterator[Lease]:
-        """Be a reader of the last version whose tasks write files, which they remove: in a
-        temporary folder where the directory cannot be written."""
+        """Be a reader of the last version whose tasks write files, which they remove unless they
+        fail: in a temporary folder where the directory cannot be written."""
         with self.reading() as lease, ExitStack() as stack:
             if not lease.held:
                 folder = tempfile.TemporaryDirectory(prefix="holdfast-")
                 lease.folder = stack.enter_context(folder)
-            yield lease
+            try:
+                yield lease
+            except BaseException:
+                if lease.held:
+                    self._tidy(lease)
+                raise
 
     def ask(self, question: Callable[[int], T], version: int | None = None) -> T:
         """Ask a version, the last one by default, something that its files answer; they are
@@ -363,6 +376,10 @@ class Store:
                 ) from error
         lease.committed = version
         return version
+
+    def committed_by(self, version: int, run: str) -> bool:
+        """Whether there is such a version, and a run has committed it."""
+        return 0 < version <= self.head() and self.header(version).run == run
 
     def clean(self) -> list[str]:
         """Remove what no version and nobody at work needs; what was removed."""

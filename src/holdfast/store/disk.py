@@ -11,8 +11,9 @@ import os
 import secrets
 import shutil
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,6 +111,17 @@ class Disk:
         )
         files.write_synced(temporary, data)
         os.replace(temporary, target)
+
+    def leave(self, name: str, instead_of: Sequence[str]) -> Callable[[], None]:
+        """Done at once."""
+        try:
+            os.close(os.open(self._at(name), os.O_WRONLY | os.O_CREAT, 0o666))
+            for other in instead_of:
+                with suppress(FileNotFoundError):
+                    os.unlink(self._at(other))
+        except OSError as error:
+            _log.debug("%s is not written: %s", self._at(name), error)
+        return _nothing
 
     def delete(self, name: str) -> None:
         """Remove a file or a folder."""
@@ -268,3 +280,7 @@ class Disk:
         except OSError:
             return time.time_ns()
         return now
+
+
+def _nothing() -> None:
+    pass

@@ -37,7 +37,7 @@ class Lease:
 
     ``run`` is its unique id, ``version`` the version that it reads, ``committed`` the version
     that it published, if it has. ``folder`` is where its files go: an absolute path when that is
-    not in the profile.
+    not in the profile. ``quarantine`` is the folder of rows that it leaves out.
     """
 
     def __init__(self, storage: Storage, mode: Mode) -> None:
@@ -47,6 +47,7 @@ class Lease:
         self.committed: int | None = None
         self.undecided = False  # whether it published: nobody answered
         self.folder = DATA
+        self.quarantine: str | None = None
         self._storage = storage
         self._name = f"{LEASES}/{self.run}.json"
         self._path = os.path.join(storage.path, self._name)  # for messages
@@ -91,6 +92,12 @@ class Lease:
         while (latest := head()) != self.version:
             self._hold(latest)
 
+    def quarantines(self, folder: str) -> None:
+        """Say where files of this run will lie outside the profile, before there are any: should it
+        die, a clean-up looks there."""
+        self.quarantine = folder
+        self._hold(self.version)
+
     def confirm(self) -> None:
         """Make the lease fresh now; a ConflictError when it expired and was cleaned away."""
         try:
@@ -128,7 +135,10 @@ class Lease:
     def _hold(self, version: int) -> None:
         self.version = version
         who = {"run": self.run, **self._who, "started": self._started}
-        content = json.dumps({**who, "version": version, "mode": self.mode}).encode("ascii")
+        form = {**who, "version": version, "mode": self.mode}
+        if self.quarantine is not None:
+            form["quarantine"] = self.quarantine
+        content = json.dumps(form).encode("ascii")
         try:
             with disk_errors(os.path.dirname(self._path)):
                 self._storage.hold(self._name, content)
@@ -160,6 +170,7 @@ class Held(NamedTuple):
     claim: Claim
     alive: bool
     gone: bool
+    quarantine: str | None = None
 
 
 def held(storage: Storage) -> list[Held]:
@@ -175,16 +186,18 @@ def held(storage: Storage) -> list[Held]:
             continue
         mode: str | None = None
         version: int | None = None
+        quarantine: str | None = None
         gone = name.endswith(".dead")
         try:
             content = json.loads(claim.content)
             gone = gone or "gone" in content
             mode, version = str(content["mode"]), int(content["version"])
+            quarantine = content.get("quarantine")
             gone = gone or (content["host"] == _host() and _is_gone(int(content["pid"])))
         except (ValueError, KeyError, TypeError):
             _log.debug("lease %s was cut short; its age alone decides", claim.name)
         alive = not gone and claim.age <= EXPIRY_S
-        leases.append(Held(run, mode, version, claim, alive, gone))
+        leases.append(Held(run, mode, version, claim, alive, gone, quarantine))
     return leases
 
 

@@ -2,6 +2,10 @@
 
 A commit file is ``{"checksum":"<sha256>","body":<canonical JSON>}`` and a newline. The checksum
 is that of the body's bytes as they stand in the file, so checking it needs no second encoding.
+
+Next to it lies a *head hint*, an empty file whose name has the number of the last version. It is
+written once a version is committed, and shows that the last commits are missing when they are. A
+listing of the log has it, so reading it costs nothing. It may be behind, and never moves the head.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -34,6 +38,7 @@ _TABLES = 4_096
 """Manifests that are held once they were read."""
 
 _NUMBERED = re.compile(r"(\d{12})\.json")
+_HINT = re.compile(r"head-(\d{12})")
 _ENVELOPE = re.compile(rb'\{"checksum":"([0-9a-f]{64})","body":(\{.*\})\}\n', re.DOTALL)
 
 
@@ -62,12 +67,22 @@ def unreadable(path: str, error: OSError) -> StoreError:
     )
 
 
+def _numbers(pattern: re.Pattern[str], names: Sequence[str]) -> list[int]:
+    return sorted(int(match[1]) for name in names if (match := pattern.fullmatch(name)))
+
+
+def _hint(version: int) -> str:
+    """The name of the hint that a version is the last one."""
+    return f"{LOG}/head-{version:012d}"
+
+
 class Log:
     """The numbered commits of one profile. Commits are only ever added."""
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._seen = 0
+        self._hints: set[int] = set()
         # Unchanged tables have the manifests that they had in earlier versions.
         self._table = lru_cache(_TABLES)(self._manifest)
 
@@ -80,16 +95,43 @@ class Log:
         return os.path.join(self._storage.path, self.name(version))
 
     def versions(self) -> list[int]:
-        """All versions, oldest first; a StoreError when one in between is missing."""
+        """All versions, oldest first; a StoreError when one in between is missing, or the last."""
         try:
             names = self._storage.entries(LOG)
+            versions = _numbers(_NUMBERED, names)
+            for expected, version in enumerate(versions, start=1):
+                if version != expected:
+                    raise self._damaged(expected, "it is missing")
+            hints = _numbers(_HINT, names)
+            self._hints = {*self._hints, *hints}
+            self._expect(versions, hints[-1] if hints else 0)
         except OSError as error:
             raise unreadable(f"{self._storage.path}/{LOG}", error) from error
-        versions = sorted(int(match[1]) for name in names if (match := _NUMBERED.fullmatch(name)))
-        for expected, version in enumerate(versions, start=1):
-            if version != expected:
-                raise self._damaged(expected, "it is missing")
         return versions
+
+    def _expect(self, versions: list[int], hinted: int) -> None:
+        """See that the log reaches a hint. A listing that was made while somebody committed may
+        have the hint and not the commit, which was there before it."""
+        last = len(versions)
+        while last < hinted and self._storage.exists(self.name(last + 1)):
+            last += 1
+            versions.append(last)
+        if last >= hinted:
+            return
+        hint = f"{self._storage.path}/{_hint(hinted)}"
+        instead = f" To go on from version {last} instead, remove {hint}." if last else ""
+        raise StoreError(
+            f"{self.path(last + 1)}: this commit is missing: {hint} says that version {hinted} was "
+            "committed. Restore the log from a copy, or rebuild the profile: "
+            f"holdfast profile SOURCE... --into NEW_DIRECTORY.{instead}"
+        )
+
+    def point(self, version: int) -> Callable[[], None]:
+        """Leave a hint that a version is committed, which it must be, in place of earlier ones. The
+        function that is returned waits until that is done."""
+        before = {each for each in self._hints if each < version} | {version - 1}
+        self._hints = {version}
+        return self._storage.leave(_hint(version), [_hint(each) for each in sorted(before) if each])
 
     def head(self) -> int:
         """The last version, 0 when there is none.

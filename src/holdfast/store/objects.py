@@ -16,7 +16,7 @@ import json
 import logging
 import secrets
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -129,6 +129,21 @@ class Objects:
     def replace(self, name: str, data: bytes) -> None:
         """Put an object."""
         objects.put(self._at(name), data)
+
+    def leave(self, name: str, instead_of: Sequence[str]) -> Callable[[], None]:
+        """In a thread of its own, so that nobody waits for these requests before going on."""
+
+        def put() -> None:
+            try:
+                objects.put(self._at(name), b"")
+                for other in instead_of:
+                    objects.delete(self._at(other))
+            except OSError as error:
+                _log.debug("%s is not written: %s", self._at(name), error)
+
+        thread = threading.Thread(target=put, name="hint")
+        thread.start()
+        return thread.join
 
     def delete(self, name: str) -> None:
         """Remove an object."""

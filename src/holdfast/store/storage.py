@@ -8,7 +8,7 @@ numbers that a file system has.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -66,6 +66,10 @@ class Storage(Protocol):
 
     def replace(self, name: str, data: bytes) -> None:
         """Write a file, all of it and for good, whether or not there is one."""
+
+    def leave(self, name: str, instead_of: Sequence[str]) -> Callable[[], None]:
+        """Leave an empty file in place of others. It is not flushed, and may fail without an error.
+        Where it takes time it is done in the background; what is returned waits for it."""
 
     def delete(self, name: str) -> None:
         """Remove a file, or a folder of files; a FileNotFoundError where there is none."""

@@ -53,6 +53,12 @@ class Maps(Generic[T]):
     def __len__(self) -> int:
         return len(self._held)
 
+    def clear(self) -> None:
+        """Forget all of them."""
+        with self._lock:
+            self._held.clear()
+            self._bytes = 0
+
     def get(self, path: Path, stamp: Stamp) -> T:
         """What is made of a file that has this stamp."""
         with self._lock:

@@ -20,6 +20,7 @@ from holdfast.model.errors import InputError
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.result import TaskResult
+from holdfast.tasks.sealed import flush
 from holdfast.tasks.segments import live_positions, read_raw
 from holdfast.tasks.shown import plain, rows_as_text
 from holdfast.tasks.values import CODES, Cells, found_at, same_codes
@@ -135,7 +136,7 @@ class Write:
     texts: tuple[str, ...]  # of the rules
     shelves: tuple[Shelf, ...]  # of each rule
     layout: Layout
-    path: str
+    path: str  # which it keeps until a version is committed
 
 
 def involved(item: Involved) -> Iterator[TaskResult]:
@@ -276,7 +277,7 @@ def beside(item: Beside) -> Iterator[TaskResult]:
 
 
 def write(item: Write) -> Iterator[TaskResult]:
-    """Write a file, whole or not at all, and again where a task is tried again."""
+    """Write a file, whole, flushed or not at all, and again where a task is tried again."""
     root = Path(item.root)
     rows = read_raw(root, item.segment, item.positions)
     text: dict[tuple[int, int], str] = {}
@@ -291,10 +292,12 @@ def write(item: Write) -> Iterator[TaskResult]:
     extra = [pa.array(each, pa.string()) for each in (told, clash)]
     table = pa.Table.from_arrays([*rows.columns, *extra], names=names)
     target = Path(item.path)
-    temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
+    temporary = target.with_name(f"{target.name}.{uuid.uuid4().hex}")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _written(table, temporary, item.layout)
+        with temporary.open("rb") as file:
+            flush(file.fileno())
         temporary.replace(target)
     except OSError as error:
         temporary.unlink(missing_ok=True)
@@ -302,7 +305,7 @@ def write(item: Write) -> Iterator[TaskResult]:
             f"{target}: the quarantined rows cannot be written ({error.strerror or error}); "
             "name a folder that every worker can write to"
         ) from error
-    yield TaskResult({"file": target.name, "rows": table.num_rows})
+    yield TaskResult({"rows": table.num_rows})
 
 
 def _written(table: pa.Table, path: Path, layout: Layout) -> None:

@@ -185,6 +185,12 @@ def map_arrays(path: Path) -> Arrays:
 _maps: Maps[ArrayFile] = Maps(ArrayFile, is_here)
 
 
+def close_maps() -> None:
+    """Let go of all files that this process has mapped; what is needed again is mapped anew."""
+    _maps.clear()
+    _cuts.clear()
+
+
 def map_passing(path: Path) -> dict[str, NDArray[Any]]:
     """The arrays of a file that is removed when it has been read: the map is not kept, as that
     would keep the file's space."""
