@@ -62,7 +62,7 @@ def some(random: Random, *limits: Limits) -> dict[str, Any]:
 
 
 @pytest.mark.law
-@pytest.mark.parametrize("seed", range(examples(30)))
+@pytest.mark.parametrize("seed", range(examples(40)))
 def test_keys_and_dependencies(tmp_path: Path, seed: int) -> None:
     random = Random(seed)
     options = Options(
