@@ -57,17 +57,21 @@ def deletes_make_a_list_whole(patch: Patch) -> None:
 
 
 def lists_keep_dead_pairs(patch: Patch) -> None:
-    patch.setattr(near_keys, "_living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
+    patch.setattr(near_keys, "living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
 
 
 def lists_keep_pairs_that_lost_one_row(patch: Patch) -> None:
-    living = near_keys._living
+    living = near_keys.living
 
     def either(*given: Any) -> Any:
         alive = living(*given)
         return np.repeat(alive.any(axis=1, keepdims=True), 2, axis=1)
 
-    patch.setattr(near_keys, "_living", either)
+    patch.setattr(near_keys, "living", either)
+
+
+def hidden_evidence_keeps_dead_rows(patch: Patch) -> None:
+    patch.setattr(witnessed, "living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
 
 
 def lists_reach_one_segment_too_far(patch: Patch) -> None:
@@ -302,6 +306,7 @@ OF_KEYS: tuple[Bug, ...] = (
     lists_keep_pairs_that_lost_one_row,
     lists_reach_one_segment_too_far,
     listed_evidence_stays_hidden,
+    hidden_evidence_keeps_dead_rows,
     new_lists_hide_what_old_ones_lack,
     what_held_once_reaches_one_segment_too_far,
     what_held_once_is_dated_anew,
