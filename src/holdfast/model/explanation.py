@@ -212,16 +212,29 @@ def masked(examples: Iterable[Example]) -> tuple[Example, ...]:
 
 
 def _plain(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
+    """The same text for equal values."""
+    return json.dumps(_unsigned(value), sort_keys=True)
 
 
-def _order(text: str) -> tuple[int, Any]:
-    """Numbers by their size, decimals that are text too; everything else as text."""
-    value = json.loads(text)
+def _unsigned(value: Any) -> Any:
+    """A value in which no zero has a sign: -0.0 equals 0.0."""
+    if isinstance(value, float):
+        return value + 0.0
+    if isinstance(value, list):
+        return [_unsigned(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _unsigned(each) for name, each in value.items()}
+    return value
+
+
+def _order(text: str) -> tuple[int, Decimal, str]:
+    """Numbers by their size, also decimals, which are text; then NaN, then everything else, as
+    text."""
     try:
-        return 0, Decimal(str(value)) + 0
+        number = Decimal(str(json.loads(text)))
     except InvalidOperation:
-        return 1, text
+        return 2, Decimal(0), text
+    return (1, Decimal(0), text) if number.is_nan() else (0, number, text)
 
 
 @dataclass(frozen=True)
