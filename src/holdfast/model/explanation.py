@@ -58,15 +58,18 @@ class Violations:
     rows: int | None  # that take part in a violation
     groups: int | None = None  # of rows that agree on the left side; for an inclusion, values
     pairs: int | None = None  # of rows; those of a denial constraint have an order
-    of_pairs: int | None = None  # all there are
+    of_pairs: int | None = None  # all there are; None: single rows violate it
     removal: Removal | None = None
     examples: tuple[Example, ...] = ()
     tested: int | None = None  # of a rule that holds: pairs (of an inclusion, rows) that try it
     coverage: float | None = None  # of an inclusion
+    of_rows: int | None = None  # of a rule about single rows, all there are
 
     @property
     def error(self) -> float | None:
-        """The share of pairs that violate the rule (g1)."""
+        """The share of pairs that violate the rule (g1); of a rule about single rows, of rows."""
+        if self.of_rows is not None and self.rows is not None:
+            return self.rows / self.of_rows if self.of_rows else 0.0
         if self.pairs is None or self.of_pairs is None:
             return None
         return self.pairs / self.of_pairs if self.of_pairs else 0.0

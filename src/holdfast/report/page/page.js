@@ -208,7 +208,7 @@
     const plotted = entry.order && plot(table, entry.order, 560, 300);
     show(entry.sentence || entry.text,
       entry.sentence && h("div", {class: "rule"}, entry.text),
-      entry.error ? h("p", {}, `Violated by ${share(entry.error)} of the pairs of rows.`) : known && h("p", {class: "soft"}, `Holds ${held(life)}.`),
+      entry.error ? h("p", {}, `Violated by ${share(entry.error)} of the ${entry.within_a_row ? "rows" : "pairs of rows"}.`) : known && h("p", {class: "soft"}, `Holds ${held(life)}.`),
       entry.rank && h("p", {class: "soft"}, `Matters ${entry.rank.score.toFixed(2)} of 1${entry.rank.reasons.length ? `: ${entry.rank.reasons.join(", ")}` : ""}.${entry.rank.stability ? ` ${capital(entry.rank.stability)}.` : ""}`,
         entry.rank.implied_by && [" Follows from ", entry.rank.implied_by.map((text, at) => [at ? ", " : "", h("code", {}, text)]), "."]),
       plotted && h("div", {class: "plot"}, plotted, h("p", {class: "soft"}, `${number(table.points.columns[entry.order.lhs].length)} of ${plural(table.points.rows, ROWS)}.`)),
