@@ -562,7 +562,8 @@ class Profile:
     def error(self, rule: str) -> float:
         """The share of row pairs that violate a rule, as in ``"people: zip -> city"``: that agree
         on the left side and differ on the right, or for ``"people: key(id)"`` that agree on it;
-        for ``"people: not (t.born < s.born and t.id > s.id)"`` the share of ordered pairs.
+        for ``"people: not (t.born < s.born and t.id > s.id)"`` the share of ordered pairs, and for
+        a rule about single rows, such as ``"people: not (t.born > t.died)"``, the share of rows.
         """
         from holdfast import flow
 
@@ -584,11 +585,12 @@ class Profile:
         self._store.read().table(parsed.table)
         return self._read(lambda: flow.error(self._running, self._store, parsed.table, left, right))
 
-    def violations(self, rule: str, limit: int = 10) -> list[tuple[Row, Row]]:
+    def violations(self, rule: str, limit: int = 10) -> list[tuple[Row, ...]]:
         """Pairs of rows that violate a rule, at most ``limit`` of them: rows that share a key, that
         agree on a left side and differ on the right, or that satisfy all predicates of a denial
-        constraint, row t first. Rows are as JSON output shows them, and by number where the profile
-        keeps none."""
+        constraint, row t first. A denial constraint about single rows has these alone, each in a
+        tuple of one. Rows are as JSON output shows them, and by number where the profile keeps
+        none."""
         parsed = parse(rule)
         if not isinstance(parsed, Key | FunctionalDependency | DenialConstraint):
             raise InputError(

@@ -185,8 +185,9 @@ def test_the_json_page_shows_what_is_printed() -> None:
         Nearby((Key("orders", columns),)), ("city", "day"),
     )  # fmt: skip
     ids = Expectation("orders: key(id)")
-    days = zip(("Rome", "Oslo"), ("2026-11-14", "2026-11-15"), strict=True)
-    sharing = Group(tuple({"id": 1, "city": city, "day": day} for city, day in days), 2)
+    days = zip(("Oslo", "Rome"), ("2026-11-15", "2026-11-14"), strict=True)
+    clashing = tuple({"id": 1, "city": city, "day": day} for city, day in days)
+    sharing = Group(clashing, 2, (True, False))
     breaking = ExpectationChange(
         Standing(ids, Tally(0, 0, 499500)), Standing(ids, Tally(1, 1, 507528)), (sharing,)
     )

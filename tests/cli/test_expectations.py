@@ -47,6 +47,38 @@ def test_check_is_about_what_is_expected(shop: Path, run: Run, tmp_path: Path, t
     assert [row["id"] for row in rule["groups"][0]["rows"]] == [2, 2]
 
 
+def test_the_offender_is_shown_first_and_marked_as_new(
+    in_process: None, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With one row for each value on the right; the columns in which they differ come next."""
+    columns = "id,region,day,clerk,priority,comment,shipped,status"
+    same = "a rather long region,2026-01-01,the same clerk,low,no comment"
+    old = [f"{n},{same},1,O" for n in range(29)]
+    new = f"100,{same},2,F"
+    rows = write(tmp_path, "t", "\n".join([columns, *old, ""]))
+    batch = write(tmp_path, "batch", f"{columns}\n{new}\n")
+    shop = tmp_path / "p"
+    assert run("profile", rows, "--into", shop, "--kinds", "keys").code == 0
+    assert run("expect", shop, "t: day -> status").code == 0
+    monkeypatch.setenv("COLUMNS", "66")
+    checked = run("check", shop, "--table", "t", "--inserts", batch)
+    assert checked.code == 1
+    lines = checked.out.splitlines()
+    at = lines.index("      30 rows agree on the left")
+    assert [line.split() for line in lines[at + 1 : at + 4]] == [
+        ["day", "status", "id", "shipped", "region"],
+        ["new", "2026-01-01", "F", "100", "2", "a", "rather", "long", "region"],
+        ["2026-01-01", "O", "0", "1", "a", "rather", "long", "region"],
+    ]
+    assert lines[at + 4 : at + 6] == ["      … and 3 more columns", "      … and 28 more rows"]
+    form = json.loads(
+        run("check", shop, "--table", "t", "--inserts", batch, "--format", "json").out
+    )
+    [group] = form["expectations"][0]["groups"]
+    assert (group["number"], group["new"]) == (30, [True, False])
+    assert [(row["id"], row["status"]) for row in group["rows"]] == [(100, "F"), (0, "O")]
+
+
 def test_strict_applies_nothing_and_a_warning_exits_with_0(
     shop: Path, run: Run, twice: Path
 ) -> None:

@@ -69,9 +69,9 @@ def test_values_can_be_masked(broken: Path, run: Run) -> None:
         for value in ("2026-01-0", "Ann", "Ada"):
             assert value not in out
     shown = json.loads(out)["violations"]["examples"][0]["shown"]
-    assert [row["customer"] for row in shown] == ["value 1"] * 3
-    assert sorted(row["day"] for row in shown) == ["value 1", "value 2", "value 2"]
-    assert [row["note"] for row in shown].count(None) == 2
+    assert [row["customer"] for row in shown] == ["value 1"] * 2
+    assert [row["day"] for row in shown] == ["value 1", "value 2"]
+    assert [row["note"] for row in shown] == [None, "value 1"]
 
 
 def test_what_a_program_gets(broken: Path, run: Run) -> None:

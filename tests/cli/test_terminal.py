@@ -57,6 +57,46 @@ def test_the_names_of_non_keys_are_shown_whole(screen: Screen, width: int, value
     assert max(map(len, shown.splitlines())) <= 80
 
 
+def wide_rows(**cells: tuple[Any, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Two rows of twenty columns, which agree but for these cells."""
+    same = {f"some_column_{c:02}": "the same" for c in range(20)}
+    one, two = ({**same, **{name: both[k] for name, both in cells.items()}} for k in (0, 1))
+    return one, two
+
+
+def test_columns_in_which_rows_differ_come_after_those_of_the_rule(screen: Screen) -> None:
+    rows = wide_rows(some_column_19=("here", "there"), some_column_12=(None, "null"))
+    Page(screen).rows(rows, ["some_column_07"], 2, ["some_column_15"])
+    header, one, two, rest = screen.getvalue().splitlines()
+    assert header.split()[:4] == [f"some_column_{c}" for c in ("07", "15", "12", "19")]
+    assert "null" in one.split()
+    assert "'null'" in two.split()
+    assert "here" in one.split()
+    assert "there" in two.split()
+    assert rest.strip() == "… and 15 more columns"
+
+
+@pytest.mark.parametrize("cells", [(1, "1"), (True, 1), (1, 1.0)])
+def test_values_that_look_alike_do_not_differ_at_first_sight(
+    screen: Screen, cells: tuple[Any, Any]
+) -> None:
+    """A cell that is written differently comes first; 1 and true are not the same."""
+    rows = wide_rows(some_column_19=cells)
+    Page(screen).rows(rows, [], 2)
+    first = screen.getvalue().split()[0]
+    assert first == ("some_column_00" if cells == (1, "1") else "some_column_19")
+
+
+def test_rows_that_look_the_same_say_where_they_differ(screen: Screen) -> None:
+    """Where the columns of the rule leave no room for the others."""
+    rows = wide_rows(**{f"some_column_{c}": (1, 2) for c in (16, 17, 18, 19)})
+    Page(screen).rows(rows, [f"some_column_{c:02}" for c in range(10)], 2)
+    said = " ".join(screen.getvalue().split("\n")[-3:]).replace("\n", " ")
+    assert "the rows differ in some_column_16, some_column_17, some_column_18 and 1 more" in (
+        " ".join(said.split())
+    )
+
+
 def test_a_wrapped_set_is_not_taken_for_two(screen: Screen) -> None:
     columns = [f"some_column_{c}" for c in range(10)]
     two = table(columns, keys=(Key("t", tuple(columns[:9])), Key("t", tuple(columns[1:]))))

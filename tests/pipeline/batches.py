@@ -18,6 +18,12 @@ class Change:
     after: Rows
     batch: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def arrived(self) -> Rows:
+        """The rows that it brings."""
+        kinds = ("inserts", "updates", "upserts")
+        return [row for kind in kinds for row in self.batch.get(kind, [])]
+
 
 @st.composite
 def batches(draw: st.DrawFn, columns: int, rows: Rows) -> Change:

@@ -17,7 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import flow
+from holdfast.expectations.violating import ROWS
 from holdfast.model.changes import BatchChanges, Changes
+from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import (
     ConflictError,
     InputError,
@@ -25,7 +28,7 @@ from holdfast.model.errors import (
     StoreError,
     UnknownTableError,
 )
-from holdfast.model.expectations import Expectation, ExpectationChange, Quarantine
+from holdfast.model.expectations import Expectation, ExpectationChange, Group, Quarantine
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.options import Options
@@ -36,12 +39,13 @@ from holdfast.store.storage import UndecidedError
 from holdfast.tasks import quarantine as quarantine_tasks
 from holdfast.tasks.runner import InProcess
 from tests import oracle
-from tests.pipeline.batches import batches
+from tests.pipeline.batches import Change, batches
 from tests.pipeline.tables import BIGINT, KINDS, Kind, folder, picked, row_input, small_limits
 from tests.pipeline.test_law import law
 from tests.strategies import Rows, rows_of
 
 COLUMNS = 3
+Named = list[dict[str, Any]]
 
 
 class Tables:
@@ -188,6 +192,8 @@ def test_kept_counts_are_those_of_the_rows(
                     assert "says nothing" in str(refused)  # noqa: PT017
                     continue
                 assert all(each.groups for each in told if not each.after.holds)
+                for each in told if numbers and options.keep_rows else ():
+                    check_groups(each, kept, {})
             elif step == "forget":
                 flow.forget(kept.store, data.draw(st.sampled_from(sorted(kept.held))))
             else:
@@ -201,8 +207,135 @@ def test_kept_counts_are_those_of_the_rows(
                     assert each.after.holds == (now == 0)
                     assert each.breaks == (now > (was or 0))
                     assert bool(each.groups) == each.breaks
+                    if numbers and options.keep_rows:
+                        check_groups(each, kept, changes)
             assert kept.held == kept.true
         assert flow.verify(kept.runner, kept.store, no_progress).equal
+
+
+def check_groups(each: ExpectationChange, kept: Tables, changes: dict[str, Change]) -> None:
+    """The rows that are shown violate the rule, and those of the batch come first."""
+    rule = parse(each.rule)
+    rule = (isinstance(rule, DenialConstraint) and rule.plain) or rule
+    inclusion = isinstance(rule, InclusionDependency)
+    table = rule.dependent[0].table if inclusion else rule.table
+    other = rule.referenced[0].table if inclusion else table
+    new = changes[table].arrived if table in changes else []
+    rows = named(kept.rows)
+    nulls = kept.options.nulls, kept.options.inclusion_nulls
+
+    def violates(row: dict[str, Any]) -> bool:
+        others = list(rows[table])
+        others.remove(row)
+        return oracle.takes_part(rule, row, others, rows[other], *nulls)
+
+    arrived = [row for row in named({table: new})[table] if violates(row)]
+    pairs = isinstance(rule, DenialConstraint) and not rule.is_within_a_row
+    for group in each.groups:
+        shown = [{name: row[name] for name in NAMES} for row in group.rows]
+        assert 1 <= len(shown) == len(group.new) <= min(ROWS, group.number)
+        assert not counted(shown) - counted(rows[table])
+        of_batch = [row for row, is_new in zip(shown, group.new, strict=True) if is_new]
+        assert not counted(of_batch) - counted(arrived)
+        assert any(group.new) == bool(arrived)
+        assert all(map(violates, shown))
+        if pairs:
+            assert len(shown) == 2
+            assert oracle.tally(rule, {table: shown}, *nulls)[0]
+        else:
+            assert list(group.new) == sorted(group.new, reverse=True)
+        if isinstance(rule, Key | FunctionalDependency):
+            check_agreeing(rule, group, shown, rows[table], arrived, nulls[0])
+
+
+def check_agreeing(
+    rule: Key | FunctionalDependency,
+    group: Group,
+    shown: Named,
+    rows: Named,
+    new: Named,
+    nulls: str,
+) -> None:
+    """Of rows that agree on the left, one for each value on the right, a new one if there is."""
+    lhs = rule.columns if isinstance(rule, Key) else rule.lhs
+    mine = [row for row in rows if all(row[c] == shown[0][c] for c in lhs)]
+    assert group.number == len(mine)
+    if isinstance(rule, Key):
+        assert len(shown) == min(ROWS, len(mine))
+        return
+    value = rule.rhs
+    apart = [row[value] for row in mine if row[value] is None and nulls == "unequal"]
+    values = {row[value] for row in mine} - {*apart}
+    assert len(shown) == min(ROWS, len(values) + len(apart))
+    known = [row[value] for row in shown if row[value] not in apart]
+    assert len(known) == len({*known})
+    for row, is_new in zip(shown, group.new, strict=True):
+        came = [each for each in new if all(each[c] == row[c] for c in (*lhs, value))]
+        assert is_new == bool(came) or row[value] in apart
+
+
+def counted(rows: Named) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row[name] for name in NAMES) for row in rows)
+
+
+def told_of(changes: Changes) -> ExpectationChange:
+    (only,) = changes.expectations or ()
+    return only
+
+
+def test_the_row_that_breaks_a_dependency_is_shown_first(tmp_path: Path) -> None:
+    """And one row for every value on the right, however often it is there."""
+    old: Rows = [(id_, 1, 7) for id_ in range(29)]
+    kept = Tables(tmp_path / "p", {"t": old})
+    kept.expect("t: c1 -> c2")
+    for dry_run in (True, False):
+        (group,) = told_of(kept.apply("t", inserts=[(100, 1, 8)], dry_run=dry_run)).groups
+        assert (group.number, group.new) == (30, (True, False))
+        assert [(row["c0"], row["c2"]) for row in group.rows] == [(100, 8), (0, 7)]
+    stored = kept.store.read().changes
+    assert stored is not None
+    [form] = stored["expectations"]
+    assert form["groups"] == [group.to_dict()]
+    assert ExpectationChange.from_dict(form).groups == (group,)
+    (declared,) = kept.expect("t: {} -> c2")
+    (group,) = declared.groups
+    assert (group.number, group.new) == (30, (False, False))
+    assert [(row["c0"], row["c2"]) for row in group.rows] == [(0, 7), (100, 8)]
+
+
+def test_a_row_that_was_there_is_among_many_new_ones(tmp_path: Path) -> None:
+    kept = Tables(tmp_path / "p", {"t": [(1, 0, 0), (2, 0, 0)]})
+    kept.expect("t: key(c0)")
+    (group,) = told_of(kept.apply("t", inserts=[(1, 1, c) for c in range(20)])).groups
+    assert (group.number, group.new) == (21, (True,) * (ROWS - 1) + (False,))
+    assert group.rows[-1] == {"c0": 1, "c1": 0, "c2": 0}
+
+
+def test_pairs_that_a_batch_adds_are_shown_where_there_were_others(tmp_path: Path) -> None:
+    rule = "t: not (t.c0 < s.c0 and t.c1 > s.c1)"
+    old: Rows = [(n, -n, 0) for n in range(40)]
+    kept = Tables(tmp_path / "p", {"t": [*old, (100, 100, 0)]})
+    kept.expect(rule)
+    (told,) = kept.apply("t", inserts=[(101, 99, 1)]).expectations or ()
+    assert told.breaks
+    for group in told.groups:
+        t, s = group.rows
+        assert (t["c0"] < s["c0"], t["c1"] > s["c1"]) == (True, True)
+        assert (t["c2"], s["c2"], group.new) == (0, 1, (False, True))
+
+
+def test_orphans_that_a_batch_brings_come_first(tmp_path: Path) -> None:
+    """Also where it takes away some of others, whose numbers it therefore changes, too."""
+    old: Rows = [(n, 5, 0) for n in range(20)]
+    kept = Tables(tmp_path / "p", {"t": old * 2, "u": [(99, 0, 0)]})
+    kept.expect("t(c0) in u(c0)")
+    new: Rows = [(50, 6, 0), (50, 7, 0), (99, 8, 0), (60, 1, 1), (51, 1, 1), *((70, 0, 0),) * 16]
+    told = told_of(kept.apply("t", inserts=new, deletes=old[:19]))
+    assert (told.breaks, told.after.violations) == (True, 41)
+    (group,) = told.groups
+    assert (group.number, group.new) == (41, (True,) * ROWS)
+    assert {row["c0"] for row in group.rows[:4]} == {50, 51, 60, 70}
+    assert {row["c0"] for row in group.rows[4:]} == {50, 70}
 
 
 def test_one_rule_has_one_form(tmp_path: Path) -> None:
@@ -274,7 +407,8 @@ def test_a_strict_batch_that_breaks_an_expected_rule_is_not_applied(tmp_path: Pa
     key, parents = refused.expectations or ()
     assert (key.breaks, parents.breaks) == (True, True)
     (group,) = key.groups
-    assert (group.number, [row["c1"] for row in group.rows]) == (2, [1, 5])
+    assert (group.number, [row["c1"] for row in group.rows]) == (2, [5, 1])
+    assert group.new == (True, False)
     (orphans,) = parents.groups
     assert orphans.number == 3  # one was there, two come
     assert {row["c0"] for row in orphans.rows} <= {2, 3}

@@ -19,7 +19,8 @@ from holdfast.families.denial_constraints.predicates import denial_of
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.errors import InputError, SchemaError
-from holdfast.model.explanation import Explanation
+from holdfast.model.expectations import Expectation
+from holdfast.model.explanation import EXAMPLE_ROWS, Explanation, Removal
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.options import Options
@@ -83,8 +84,22 @@ def satisfied(t: Any, s: Any, denied: DenialConstraint, nulls: str) -> bool:
     return all(map(holds, denied.predicates))
 
 
+def is_of_rows(rule: Any) -> bool:
+    """Whether a rule is about single rows."""
+    predicates = rule.predicates if isinstance(rule, DenialConstraint) else ()
+    return len({row for each in predicates for row, _ in (each.left, each.right)}) == 1
+
+
 def violating(rows: Rows, rule: Any, nulls: str) -> list[tuple[int, int]]:
-    """Ordered pairs of rows that violate a rule, by position."""
+    """Ordered pairs of rows that violate a rule, by position; of a rule about single rows each of
+    them, twice."""
+    if is_of_rows(rule):
+        return [(n, n) for n, row in enumerate(rows) if satisfied(row, row, rule, nulls)]
+    return violating_pairs(rows, rule, nulls)
+
+
+def violating_pairs(rows: Rows, rule: Any, nulls: str) -> list[tuple[int, int]]:
+    """Ordered pairs of different rows that satisfy what a rule denies."""
     denied = denial_of(rule)
     numbers = range(len(rows))
     return [p for p in permutations(numbers, 2) if satisfied(rows[p[0]], rows[p[1]], denied, nulls)]
@@ -112,6 +127,9 @@ def check_violations(shop: Shop, rows: Rows, rule: Any, told: Explanation) -> No
     found = told.violations
     assert told.holds == (not pairs)
     assert told.rows == len(rows)
+    if is_of_rows(rule):
+        check_single_rows(shop, rows, told, [row for row, _ in pairs])
+        return
     assert found.pairs == len(pairs) * orders // 2
     assert found.of_pairs == len(rows) * (len(rows) - 1) * orders // 2
     expected = len(pairs) / (len(rows) * (len(rows) - 1)) if len(rows) > 1 else 0.0
@@ -119,7 +137,6 @@ def check_violations(shop: Shop, rows: Rows, rule: Any, told: Explanation) -> No
     least = fewest(rows, pairs)
     assert found.removal is not None
     assert found.removal.at_least <= least <= found.removal.at_most
-    named = {row for each in denial_of(rule).predicates for row, _ in (each.left, each.right)}
     if not isinstance(rule, DenialConstraint):
         assert found.removal.exact
         lhs = rule.columns if isinstance(rule, Key) else rule.lhs
@@ -127,20 +144,32 @@ def check_violations(shop: Shop, rows: Rows, rule: Any, told: Explanation) -> No
         assert found.groups == len(groups)
     if isinstance(rule, DenialConstraint) and rule.order_rule is not None:
         assert found.removal.exact
-    if len(named) == 1:
-        place = 0 if named == {"t"} else 1
-        assert found.rows == len({pair[place] for pair in pairs})
-        assert found.removal.exact
-    else:
-        assert found.rows == len({row for pair in pairs for row in pair})
+    assert found.rows == len({row for pair in pairs for row in pair})
     assert bool(found.examples) == bool(pairs)
     for example in found.examples:
         shown = [shop.row(row) for row in example.shown]
         assert not Counter(shown) - Counter(rows)
-        if len(named) == 2 or not named:
-            denied = denial_of(rule)
-            one, two = shown[:2]
-            assert satisfied(one, two, denied, nulls) or satisfied(two, one, denied, nulls)
+        if isinstance(rule, FunctionalDependency):
+            mine = [row for row in rows if all(cell(row, c) == cell(shown[0], c) for c in rule.lhs)]
+            values, all_values = ({cell(row, rule.rhs) for row in some} for some in (shown, mine))
+            if nulls == "equal":
+                assert len(shown) == len(values) == min(EXAMPLE_ROWS, len(all_values))
+        denied = denial_of(rule)
+        one, two = shown[:2]
+        assert satisfied(one, two, denied, nulls) or satisfied(two, one, denied, nulls)
+
+
+def check_single_rows(shop: Shop, rows: Rows, told: Explanation, bad: list[int]) -> None:
+    """A rule about single rows counts rows, and all that violate it would have to go."""
+    found = told.violations
+    assert (found.rows, found.groups, found.pairs, found.of_pairs) == (len(bad), None, None, None)
+    assert found.error == (len(bad) / len(rows) if rows else 0.0)
+    assert found.removal == Removal(len(bad), len(bad))
+    assert [each.rows for each in found.examples] == ([len(bad)] if bad else [])
+    shown = [shop.row(row) for each in found.examples for row in each.shown]
+    assert len(shown) == min(EXAMPLE_ROWS, len(bad))
+    assert not Counter(shown) - Counter(rows[n] for n in bad)
+    assert not told.named_rows
 
 
 OPTIONS = st.builds(
@@ -199,10 +228,9 @@ def check_tested(rows: Rows, rule: Any, told: Explanation, nulls: str) -> None:
     denied = denial_of(rule)
     if not denied.predicates:
         return
-    if isinstance(rule, DenialConstraint):
-        named = {row for each in denied.predicates for row, _ in (each.left, each.right)}
-        if len(named) == 1 or rule.plain is not None or len(rows) < 2:
-            return
+    said_of_few = is_of_rows(rule) or len(rows) < 2
+    if isinstance(rule, DenialConstraint) and (said_of_few or rule.plain is not None):
+        return
     some = [*combinations(denied.predicates, len(denied.predicates) - 1)]
     if isinstance(rule, FunctionalDependency):
         some = [denied.predicates[:-1]]
@@ -253,8 +281,8 @@ def check_nearby(shop: Shop, rows: Rows, rule: Any, told: Explanation) -> None:
             assert isinstance(each, DenialConstraint)
             # What it denies is part of what the rule denies.
             for t, s in permutations(range(len(rows)), 2):
-                both = {*violating([rows[t], rows[s]], rule, nulls)}
-                assert {*violating([rows[t], rows[s]], each, nulls)} <= both
+                both = {*violating_pairs([rows[t], rows[s]], rule, nulls)}
+                assert {*violating_pairs([rows[t], rows[s]], each, nulls)} <= both
         return
     if shop.options.max_columns is not None or near.notes:
         return
@@ -278,6 +306,67 @@ def check_nearby(shop: Shop, rows: Rows, rule: Any, told: Explanation) -> None:
         assert {*near.instead} == {made(some) for some in more if len(some) == shortest}
 
 
+SINGLE = st.builds(
+    lambda some, row: DenialConstraint("t", tuple(some)) if row == "t" else mirrored(some),
+    st.lists(
+        PREDICATES.filter(lambda each: each.left[0] == "t" == each.right[0]),
+        min_size=1, max_size=2, unique=True,
+    ),
+    st.sampled_from("ts"),
+)  # fmt: skip
+
+
+def mirrored(predicates: list[Predicate]) -> DenialConstraint:
+    """The same said of row s."""
+    turned = (Predicate(("s", e.left[1]), e.op, ("s", e.right[1])) for e in predicates)
+    return DenialConstraint("t", tuple(turned))
+
+
+@given(rows_of(3, 4), SINGLE, NULLS, st.sampled_from([("keys",), ("dcs",)]), st.booleans())
+@law(60)
+def test_a_rule_about_single_rows_counts_rows_everywhere(
+    rows: Rows, rule: DenialConstraint, nulls: str, kinds: tuple[str, ...], counted: bool
+) -> None:
+    evidence = "counted" if counted else "witnessed"
+    options = Options(kinds=kinds, nulls=nulls, evidence=evidence, cross_columns=0.0)
+    bad = [row for row, _ in violating(rows, rule, nulls)]
+    with folder() as path:
+        shop = Shop(Path(path) / "p", 3, rows, options)
+        profile = profile_of(shop)
+        told = profile.explain(str(rule))
+        assert told.holds == (not bad)
+        check_single_rows(shop, rows, told, bad)
+        share = len(bad) / len(rows) if rows else 0.0
+        assert profile.error(str(rule)) == pytest.approx(share)
+        shown = profile.violations(str(rule), limit=len(rows) + 1)
+        assert Counter(shop.row(row) for (row,) in shown) == Counter(rows[n] for n in bad)
+        assert len(profile.violations(str(rule), limit=1)) == min(1, len(bad))
+        try:
+            wanted = [Expectation(str(rule))]
+            [expected] = flow.expect(shop.runner, shop.store, wanted, no_progress)
+        except InputError as error:
+            assert "no cells satisfy" in str(error)  # noqa: PT017  the others are expected
+            assert not bad
+            return
+        assert expected.after.holds == told.holds
+        assert expected.after.violations == told.violations.rows
+        assert expected.after.error == told.violations.error
+
+
+def test_one_row_says_nothing_of_rules_near_one_about_single_rows(tmp_path: Path) -> None:
+    """That there are no two rows holds, and does not imply it."""
+    for number, (rows, holds) in enumerate([([(1, 2)], False), ([(1, 1)], True)]):
+        shop = Shop(tmp_path / str(number), 2, rows, Options(kinds=("dcs",), cross_columns=0.0))
+        assert [str(each) for each in profile_of(shop).denial_constraints("t")] == ["t: not ()"]
+        told = profile_of(shop).explain("t: not (t.c0 != t.c1)")
+        assert told.holds == holds
+        assert (told.nearby.instead, told.nearby.enough, told.nearby.minimal) == ((), (), None)
+        assert [each.holds for each in told.past.stretches] == [None]
+        shop.apply(inserts=[(3, 3)])
+        told = profile_of(shop).explain("t: not (t.c0 != t.c1)")
+        assert [each.holds for each in told.past.stretches] == [None, holds]
+
+
 @given(rows_of(3, 8), NULLS, st.sampled_from(COLUMNS), PARTED)
 @law(15)
 def test_a_column_that_is_to_have_values(
@@ -289,6 +378,7 @@ def test_a_column_that_is_to_have_values(
     empty = [row for row in rows if cell(row, column) is None]
     assert told.holds == (not empty)
     assert told.violations.rows == len(empty)
+    assert told.violations.error == (len(empty) / len(rows) if rows else 0.0)
     assert [each.holds for each in told.past.stretches] == [told.holds]
     shown = [row for each in told.violations.examples for row in each.shown]
     assert len(shown) == min(4, len(empty))

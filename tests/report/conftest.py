@@ -48,12 +48,15 @@ def profiled(path: Path, tables: dict[str, pa.Table], **options: Any) -> Profile
     return Profile.open(path)
 
 
-def applied(profile: Profile, table: str, batch_id: str, **changes: Any) -> None:
+def applied(
+    profile: Profile, table: str, batch_id: str, quarantine: str | None = None, **changes: Any
+) -> None:
     """One version more."""
     row_key = changes.pop("row_key", ())
     inputs = {kind: row_input(kind, rows) for kind, rows in changes.items()}
     batch = flow.Batch(**inputs, row_key=row_key, batch_id=batch_id)
-    flow.apply(InProcess(), Store.open(profile.path), table, batch, no_progress)
+    store = Store.open(profile.path)
+    flow.apply(InProcess(), store, table, batch, no_progress, quarantine=quarantine)
 
 
 def row_input(label: str, table: pa.Table) -> RowInput:
@@ -100,6 +103,20 @@ def expecting(tmp_path_factory: pytest.TempPathFactory) -> Profile:
         Expectation("orders: note not null", max_error=0.5),
     ]
     flow.expect(InProcess(), Store.open(profile.path), rules, no_progress)
+    return profile
+
+
+@pytest.fixture(scope="session")
+def sifted(tmp_path_factory: pytest.TempPathFactory) -> Profile:
+    """A table of which a batch was applied without three of its rows; not to be changed."""
+    rows = pa.table({"id": [1, 2], "customer": [7, 8]})
+    folder = tmp_path_factory.mktemp("sifted")
+    profile = profiled(folder / "shop", {"orders": rows})
+    rules = [Expectation("orders: key(id)"), Expectation("orders: customer not null")]
+    flow.expect(InProcess(), Store.open(profile.path), rules, no_progress)
+    more = pa.table({"id": [3, 2, 4, 4], "customer": pa.array([9, 8, None, 9], pa.int64())})
+    applied(profile, "orders", "monday", quarantine=str(folder / "aside"), inserts=more)
+    applied(profile, "orders", "tuesday", inserts=rows.slice(0, 0))
     return profile
 
 

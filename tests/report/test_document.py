@@ -157,6 +157,19 @@ def test_a_batch_of_several_tables_is_one_version(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_rows_that_were_left_out_of_a_batch_are_told(sifted: Profile) -> None:
+    """As history tells them, and without values too: they are numbers, rules and names of files."""
+    for values in (True, False):
+        *_, monday, tuesday = sifted.document(values=values)["versions"]
+        left = monday["batches"][0]["quarantined"]
+        assert (left["rows"], left["kinds"]) == (3, {"inserts": 3})
+        assert left["rules"] == {"orders: key(id)": 3}
+        assert left["files"]
+        assert tuesday["batches"][0]["quarantined"] is None
+    [entry] = [each for each in sifted.history() if each.version == monday["version"]]
+    assert entry.by_table["orders"].to_dict()["quarantined"] == left
+
+
 def test_long_lists_are_cut_and_counted(shop: Profile) -> None:
     found = list_of(table_of(shop.document(limit=3), "order_items"), "dcs")
     assert len(found["entries"]) == 3

@@ -149,6 +149,22 @@ def test_a_click_shows_the_rows_behind_a_change(chromium: Browser, url: str) -> 
     assert chromium.problems == []
 
 
+def test_a_batch_tells_which_rows_were_left_out(
+    chromium: Browser, sifted: Profile, tmp_path: Path
+) -> None:
+    sifted.report(tmp_path / "sifted.html")
+    chromium.open((tmp_path / "sifted.html").as_uri())
+    rows = "section[aria-label=Batches] .row"
+    assert chromium.texts(f"{rows} .left-out") == ["3 rows quarantined"]
+    chromium.click(f"{rows}:nth-child(2)")
+    assert "3 quarantined" in chromium.texts("dialog .body p")[0]
+    assert "3 rows quarantined, not applied" in chromium.texts("dialog h3")
+    assert "3 by orders: key(id)" in chromium.texts("dialog .change li")
+    assert chromium.texts("dialog .change li")[1].endswith(".parquet")
+    chromium.press("Escape")
+    assert chromium.problems == []
+
+
 def test_the_keyboard_is_enough(chromium: Browser, url: str) -> None:
     chromium.open(f"{url}#/table/order_items")
     chromium.press("/")

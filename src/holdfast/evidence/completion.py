@@ -145,36 +145,28 @@ class Examined:
     groups: int | None
     matched: int | None  # pairs of rows that have no row in common, as many as could be found
     covering: int | None  # rows without which nothing violates them, as few as could be found
-    fitting: tuple[int, int]  # rows that can be t, and s, by what they are themselves
     shown: I64  # pairs of row ids, t first
 
 
-def examined(
-    scope: Scope, planes: Planes, atoms: tuple[int, ...], most: int, count: bool = True
-) -> Examined:
-    """What violates a set of atoms, in numbers and a few pairs; without ``count`` only the pairs,
-    and the rows that fit by themselves."""
+def examined(scope: Scope, planes: Planes, atoms: tuple[int, ...], most: int) -> Examined:
+    """What violates a set of atoms, in numbers and a few pairs."""
     calls: list[Call] = [
         (tasks.shown, tasks.Violating(planes, (atoms,), most)),
-        (examine.matched, examine.Matched(planes, atoms, count)),
+        (examine.matched, examine.Matched(planes, atoms)),
+        *((examine.opposed_rows, each) for each in _parted(scope, planes, atoms)),
     ]
-    if count:
-        calls += [(examine.opposed_rows, each) for each in _parted(scope, planes, atoms)]
     scope.progress("search")
     shown, [paired], *opposed = scope.runner.run(calls)
     none = np.empty((0, 2), np.int64)
     pairs = np.concatenate([none, *(each.arrays["pairs"] for each in shown)])[:most]
     counts = [each.facts for some in opposed for each in some]
-    known = count and not any("too_many" in facts for facts in counts)
+    known = not any("too_many" in facts for facts in counts)
 
     def total(what: str) -> int | None:
         return sum(facts[what] for facts in counts) if known else None
 
-    fitting = paired.facts["t"], paired.facts["s"]
     matched, covering = paired.facts["matched"], paired.facts["covering"]
-    return Examined(
-        total("pairs"), total("rows"), total("groups"), matched, covering, fitting, pairs
-    )
+    return Examined(total("pairs"), total("rows"), total("groups"), matched, covering, pairs)
 
 
 def looked_up(scope: Scope, batch: Iterable[Segment], lookups: tuple[LookUp, ...]) -> Evidence:

@@ -14,12 +14,18 @@ from numpy.typing import NDArray
 
 from holdfast.evidence import completion, counting, devices, strategy, tiles
 from holdfast.expectations.rules import OfPairs
+from holdfast.kernels import violations
 from holdfast.model.errors import InputError
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange
+from holdfast.table.placement import shares
 from holdfast.table.state import Table
+from holdfast.tasks import quarantine as tasks
+from holdfast.tasks.runner import Call
+from holdfast.tasks.segments import Segment
 
 I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 Counts = list[int | None]
 """Violating pairs of each rule; None: some, and nobody knows how many."""
@@ -78,6 +84,29 @@ def some(run: Run, table: Table, rule: OfPairs, most: int) -> I64:
     schema, prefix = table.columns.schema, run.destination.prefix
     scope = completion.Scope(run.runner, view, schema, rule.space, prefix, run.progress)
     return completion.violating(scope, rule.atoms, most)
+
+
+def beside(
+    run: Run, table: Table, rule: OfPairs, added: tuple[Segment, ...]
+) -> tuple[I64, I64, Flags]:
+    """The ids of new rows that violate a rule with another one; of those the one with the least id;
+    and whether the new row is row t. All of them are compared with all rows."""
+    asked = violations.terms(rule.space, rule.atoms)
+    assert asked is not None
+    view = table.view(run.store.path, run.options)
+    calls: list[Call] = [
+        (tasks.beside, tasks.Beside(share, added, table.columns.schema, tuple(asked)))
+        for share in shares(view, run.runner.tasks)
+    ]
+    results = [each for result in run.runner.run(calls) for each in result]
+    ids, clashes, is_t = (
+        np.concatenate([each.arrays[name] for each in results])
+        for name in ("ids", "clashes", "is_t")
+    )
+    order = np.lexsort((clashes, ids))
+    ids, clashes, is_t = ids[order], clashes[order], is_t[order]
+    _, first = np.unique(ids, return_index=True)
+    return ids[first], clashes[first], is_t[first]
 
 
 def _all_rows(table: Table) -> RowChange:

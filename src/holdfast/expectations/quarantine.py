@@ -19,13 +19,13 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.expectations import state
+from holdfast.expectations import pairs, state
 from holdfast.expectations.rules import Agreeing, Contained, Measure, OfPairs, OfRows
 from holdfast.expectations.state import Expected
 from holdfast.expectations.tuples import cells_of
-from holdfast.expectations.violating import cells_in, sides_of, taking_part
+from holdfast.expectations.violating import orphans, sides_of, taking_part, with_codes
+from holdfast.families.single_rows import violating
 from holdfast.input.row_input import Columns, RowInput
-from holdfast.kernels import violations
 from holdfast.model.commits import SideRecord
 from holdfast.model.errors import InputError
 from holdfast.model.expectations import ExpectationChange, Quarantine
@@ -38,7 +38,6 @@ from holdfast.table.change import RowChange, Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import quarantine as tasks
-from holdfast.tasks import tuples as tuple_tasks
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
@@ -192,53 +191,15 @@ def _violating(run: Run, after: Expected, rule: Measure, change: RowChange) -> t
     """Rows that violate a rule, and what they clash with."""
     new = change.arrived
     if isinstance(rule, OfRows):
-        view = change.after.view(run.store.path, run.options, change.added)
-        most, schema = change.after.rows, change.after.columns.schema
-        rules = (rule.rule,)
-        calls: list[Call] = [
-            (tuple_tasks.check_rows, tuple_tasks.Tested(share, schema, rules, most))
-            for share in shares(view, run.runner.tasks)
-        ]
-        ids = _together(run, calls, "ids")
+        _, ids = violating(run, new, rule.rule, new.count)
         return ids, np.full(len(ids), -1)
     if isinstance(rule, OfPairs):
-        return _pairs(run, rule, change)
+        ids, clashes, _ = pairs.beside(run, change.after, rule, change.added)
+        return ids, clashes
     if isinstance(rule, Contained):
-        left, right = (after.tuples.side(side) for side in rule.sides)
-        referring = tasks.Referring(cells_of(run, new, [left]), right.number)
-        calls = [
-            (tasks.involved, tasks.Involved(run.store.path, after.tuples.record.runs, each))
-            for each in _shared(run, referring)
-        ]
-        ids = _together(run, calls, "ids")
+        ids, _ = orphans(run, after, rule, new)
         return ids, np.full(len(ids), -1)
     return _agreeing(run, after, rule, change)
-
-
-def _shared(run: Run, rule: tasks.Referring) -> list[tasks.Referring]:
-    views = shares(rule.left.view, run.runner.tasks)
-    return [replace(rule, left=replace(rule.left, view=view)) for view in views]
-
-
-def _pairs(run: Run, rule: OfPairs, change: RowChange) -> tuple[I64, I64]:
-    """Rows that violate a rule with another one; of those the one with the least id."""
-    asked = violations.terms(rule.space, rule.atoms)
-    assert asked is not None
-    table = change.after
-    view = table.view(run.store.path, run.options)
-    calls: list[Call] = [
-        (tasks.beside, tasks.Beside(share, change.added, table.columns.schema, tuple(asked)))
-        for share in shares(view, run.runner.tasks)
-    ]
-    results = [each for result in run.runner.run(calls) for each in result]
-    ids, clashes = (
-        np.concatenate([_NOBODY, *(each.arrays[name] for each in results)])
-        for name in ("ids", "clashes")
-    )
-    order = np.lexsort((clashes, ids))
-    ids, clashes = ids[order], clashes[order]
-    _, first = np.unique(ids, return_index=True)
-    return ids[first], clashes[first]
 
 
 def _agreeing(run: Run, after: Expected, rule: Agreeing, change: RowChange) -> tuple[I64, I64]:
@@ -247,29 +208,16 @@ def _agreeing(run: Run, after: Expected, rule: Agreeing, change: RowChange) -> t
     ids, codes, others = taking_part(run, after, rule, table, change.added)
     if not len(ids):
         return _NOBODY, _NOBODY
-    lhs, both = sides_of(after, rule)
     wanted, at = np.unique(codes, axis=0, return_inverse=True)
-    everybody = Rows.living(table)
-    calls = []
-    for view in shares(table.view(run.store.path, run.options), run.runner.tasks):
-        one, two = (cells_in(run, everybody, each, view) for each in (lhs, both))
-        calls.append((tasks.clashing, tasks.Clashing(view, one, two, wanted)))
-    candidates: list[list[tuple[int, tuple[int, int]]]] = [[] for _ in wanted]
-    for result in run.runner.run(calls):
-        for each in result:
-            for code, id_, other in zip(
-                each.arrays["codes"].tolist(), each.arrays["ids"].tolist(),
-                each.arrays["others"].tolist(), strict=True,
-            ):  # fmt: skip
-                candidates[code].append((id_, tuple(other)))
-    for some in candidates:
-        some.sort()
+    sides = sides_of(after, rule)
+    # Of rows that differ, two are enough: one of them differs from any row.
+    candidates = [rows for _, rows in with_codes(run, table, sides, wanted, 2)]
     clashes = [
         next(
             (
                 id_
                 for id_, other in candidates[code]
-                if id_ != mine and (both is None or other != tuple(own))
+                if id_ != mine and (rule.both is None or other != tuple(own))
             ),
             -1,
         )
@@ -278,11 +226,6 @@ def _agreeing(run: Run, after: Expected, rule: Agreeing, change: RowChange) -> t
         )
     ]
     return ids, np.array(clashes, np.int64)
-
-
-def _together(run: Run, calls: Sequence[Call], name: str) -> I64:
-    blocks = [each.arrays[name] for result in run.runner.run(calls) for each in result]
-    return np.concatenate([_NOBODY, *blocks])
 
 
 # Rows that take something away
@@ -321,15 +264,8 @@ def _taken_away(
     if not len(taken):
         return none
     wanted, at = np.unique(codes, axis=0, return_inverse=True)
-    children = cells_of(run, Rows.living(tables[left.table]), [left])
-    calls = [
-        (tuple_tasks.gather, tuple_tasks.Gather(replace(children, view=view), wanted, 1))
-        for view in shares(children.view, run.runner.tasks)
-    ]
-    child = np.full(len(wanted), np.iinfo(np.int64).max)
-    for result in run.runner.run(calls):
-        for each in result:
-            np.minimum.at(child, each.arrays["codes"], each.arrays["ids"])
+    children = with_codes(run, tables[left.table], (left, None), wanted, 1)
+    child = np.array([rows[0][0] for _, rows in children], np.int64)
     ids, of = _asking(run, intakes[name], change, taken)
     return _Found(name, place, ids, child[at.reshape(-1)][of])
 

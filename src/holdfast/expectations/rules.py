@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from holdfast.families.denial_constraints.predicates import (
     atoms_of,
     constraints,
+    row_rule,
     space_of,
 )
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets, violations
 from holdfast.model.commits import unknown_table
-from holdfast.model.comparisons import FIRST, Space
+from holdfast.model.comparisons import Space
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.errors import InputError
@@ -203,10 +204,10 @@ def _measure_of_denial(rule: DenialConstraint, columns: Columns, options: Option
             else Key(rule.table, equal)
         )
         return replace(_agreeing(same, columns, options), ordered=True)
+    if rule.is_within_a_row:
+        alone = row_rule(rule, columns)
+        assert alone is not None
+        return OfRows(rule.table, alone)
     space = space_of(rule, columns)
     atoms = atoms_of(rule, space, columns.names)
-    if rule.is_within_a_row:
-        asked = violations.terms(space, atoms)
-        assert asked is not None
-        return OfRows(rule.table, RowRule(None, tuple(t for t in asked if t[0].rows == FIRST)))
     return OfPairs(rule.table, space, atoms)

@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from holdfast.expectations import pairs, tuples
 from holdfast.expectations.rules import Contained, Measure, OfPairs, OfRows, measure
 from holdfast.expectations.tuples import Tuples
+from holdfast.families.single_rows import tested
 from holdfast.model.commits import Commit, TuplesRecord
 from holdfast.model.expectations import Expectation, Standing, Tally
 from holdfast.model.lazily import Lazily
 from holdfast.model.options import Options
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange, Rows
-from holdfast.table.placement import shares
 from holdfast.table.state import Table
-from holdfast.tasks import tuples as tasks
 from holdfast.tasks.runner import Call
 
 I64 = NDArray[np.int64]
@@ -160,17 +159,6 @@ def _of_rows(
             for place, more in zip(places_of, task_result.arrays["number"], strict=True):
                 numbers[place] += int(more)
     return numbers
-
-
-def tested(run: Run, rows: Rows, rules: tuple[tasks.RowRule, ...], most: int) -> list[Call]:
-    """Calls that test single rows."""
-    table = rows.table
-    view = table.view(run.store.path, run.options, rows.segments)
-    schema = table.columns.schema
-    return [
-        (tasks.check_rows, tasks.Tested(share, schema, rules, most, rows.later, rows.weight))
-        for share in shares(view, run.runner.tasks)
-    ]
 
 
 def _about_pairs(

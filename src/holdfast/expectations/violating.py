@@ -1,4 +1,8 @@
-"""Rows that violate a rule, some of them, to be shown: looked for only where it breaks."""
+"""Rows that violate a rule, some of them, to be shown: looked for only where it breaks.
+
+Where a batch brought rows that take part in violations, these come first. Of rows that agree on the
+left side of a dependency one is shown for each value on the right, so that what differs is seen.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +15,10 @@ from numpy.typing import NDArray
 
 from holdfast.expectations import pairs
 from holdfast.expectations.rules import Agreeing, Contained, OfPairs, OfRows
-from holdfast.expectations.state import SHOWN, Expected, tested
+from holdfast.expectations.state import SHOWN, Expected
 from holdfast.expectations.tuples import cells_of
 from holdfast.families.denial_constraints.predicates import atoms_of, denial_of, space_of
+from holdfast.families.single_rows import violating
 from holdfast.model.commits import SideRecord
 from holdfast.model.comparisons import agreements
 from holdfast.model.constraints import FunctionalDependency, Key, Row
@@ -24,7 +29,6 @@ from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks import quarantine as parts
-from holdfast.tasks import tuples as tasks
 from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.values import Cells, Missing, cut, missing
@@ -32,6 +36,7 @@ from holdfast.tasks.view import View
 
 I64 = NDArray[np.int64]
 U64 = NDArray[np.uint64]
+Flags = NDArray[np.bool_]
 
 ROWS = 10
 """Rows of a group that are shown; their number is given beside."""
@@ -43,30 +48,84 @@ _NOBODY = np.empty(0, np.int64)
 New = Mapping[str, tuple[Segment, ...]]
 """The segments that a batch brought, by table."""
 
+Sides = tuple[SideRecord | None, SideRecord | None]
+"""The two sides of a rule, as they are counted; None: no columns, or no such side."""
+
+Candidate = tuple[int, tuple[int, int]]
+"""The id of a row that may be shown, and a code that other rows like it have, too."""
+
 
 def groups(
     run: Run, expected: Expected, place: int, tables: Mapping[str, Table], new: New | None = None
 ) -> list[Group]:
-    """Some rows that violate an expectation, of those that are ``new`` where a batch brought some:
-    for a key all rows that share it, as far as :data:`ROWS` go; for a dependency those that agree
-    on its left side; pairs for other rules about two rows; and orphans, or other rows that violate
-    it by themselves, in one group."""
+    """Some rows that violate an expectation: for a key all rows that share it, as far as
+    :data:`ROWS` go; for a dependency those that agree on its left side, one for each value on the
+    right; pairs for other rules about two rows, row t first; and orphans, or other rows that
+    violate it by themselves, in one group. Where rows that a batch brought take part, their groups
+    or pairs, and in a group they come first."""
     rule = expected.measures[place]
-    number = expected.standings[place].violations or 0
+    number = expected.standings[place].violations
+    table = tables[rule.left.table if isinstance(rule, Contained) else rule.table]
+    added = (new or {}).get(table.name, ())
     if isinstance(rule, OfRows):
-        table = tables[rule.table]
-        segments = table.segments if new is None else new[rule.table]
-        return _single(run, Rows(table, segments), rule, number)
-    if isinstance(rule, Contained):
-        left, right = (expected.tuples.side(side) for side in rule.sides)
+        shown = [(number or 0, _alone(run, rule, table, added))]
+    elif isinstance(rule, Contained):
+        shown = [(number or 0, _orphans(run, expected, rule, table, added))]
+    elif isinstance(rule, OfPairs):
+        some = _pairs(run, rule, table, added, is_counted=number is not None)
+        shown = [(2, pair) for pair in some]
+    else:
+        shown = _sharing(run, expected, rule, table, added)
+    return _shown(run, table, added, shown)
+
+
+def _alone(run: Run, rule: OfRows, table: Table, added: tuple[Segment, ...]) -> I64:
+    """Rows that violate a rule by themselves: new ones, if there are any."""
+    for rows in (Rows(table, added), Rows.living(table)):
+        _, ids = violating(run, rows, rule.rule, ROWS)
+        if len(ids):
+            return ids
+    return _NOBODY
+
+
+def _orphans(
+    run: Run, expected: Expected, rule: Contained, table: Table, added: tuple[Segment, ...]
+) -> I64:
+    """Rows whose tuples the right side lacks: new ones first, then one of each tuple."""
+    left, right = (expected.tuples.side(side) for side in rule.sides)
+    _, codes = orphans(run, expected, rule, Rows(table, added))
+    if not len(codes):
         codes = _lacking(run, expected, (left.number, right.number))
-        orphans = _gathered(run, tables[left.table], left, codes)
-        ids = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in orphans)])[:ROWS]
-        return _shown(run, tables[left.table], [(number, ids)])
-    table = tables[rule.table]
-    if isinstance(rule, OfPairs):
-        return _shown(run, table, [(2, pair) for pair in pairs.some(run, table, rule, SHOWN)])
-    return _sharing(run, expected, rule, table, None if new is None else new[rule.table])
+    candidates: list[tuple[bool, int, int]] = []
+    for _, rows in with_codes(run, table, (left, None), np.unique(codes, axis=0)[:SHOWN], ROWS):
+        ids = _new_first([id_ for id_, _ in rows], added)
+        is_new = _are_new(np.array(ids, np.int64), added).tolist()
+        candidates += [(not flag, turn, ids[turn]) for turn, flag in enumerate(is_new)]
+    return np.array([id_ for *_, id_ in sorted(candidates)[:ROWS]], np.int64)
+
+
+def orphans(run: Run, expected: Expected, rule: Contained, rows: Rows) -> tuple[I64, U64]:
+    """The ids of rows of the left side whose tuples the right side lacks, and their codes: by its
+    counts, at the cost of these rows."""
+    if not rows.count:
+        return _NOBODY, _NO_CODES
+    left, right = (expected.tuples.side(side) for side in rule.sides)
+    cells = cells_of(run, rows, [left])
+    runs = expected.tuples.record.runs
+    calls: list[Call] = [
+        (
+            parts.involved,
+            parts.Involved(
+                run.store.path, runs, parts.Referring(replace(cells, view=view), right.number)
+            ),
+        )
+        for view in shares(cells.view, run.runner.tasks)
+    ]
+    results = [each.arrays for result in run.runner.run(calls) for each in result]
+    return (
+        np.concatenate([_NOBODY, *(each["ids"] for each in results)]),
+        np.concatenate([_NO_CODES, *(each["codes"] for each in results)]),
+    )
 
 
 def _lacking(run: Run, expected: Expected, reference: tuple[int, int]) -> U64:
@@ -87,29 +146,52 @@ def _lacking(run: Run, expected: Expected, reference: tuple[int, int]) -> U64:
     return np.concatenate(blocks)[:SHOWN]
 
 
-def _single(run: Run, rows: Rows, rule: OfRows, number: int) -> list[Group]:
-    calls = tested(run, rows, (rule.rule,), ROWS) if rows.count else []
-    ids = [each.arrays["ids"] for result in run.runner.run(calls) for each in result]
-    return _shown(run, rows.table, [(number, np.concatenate([_NOBODY, *ids])[:ROWS])])
+def _pairs(
+    run: Run, rule: OfPairs, table: Table, added: tuple[Segment, ...], *, is_counted: bool
+) -> I64:
+    """A few pairs of rows, t first: with new rows, if there are any. A search may find others
+    alone; then the new rows are compared with all, unless that is too much to count, too."""
+    found = pairs.some(run, table, rule, SHOWN)
+    with_new = found[_are_new(found, added).any(axis=1)]
+    if not len(with_new) and added and is_counted:
+        ids, clashes, is_t = pairs.beside(run, table, rule, added)
+        with_new = np.where(is_t[:, None], np.stack([ids, clashes], 1), np.stack([clashes, ids], 1))
+    return with_new[:SHOWN] if len(with_new) else found
 
 
 def _sharing(
-    run: Run, expected: Expected, rule: Agreeing, table: Table, new: tuple[Segment, ...] | None
-) -> list[Group]:
+    run: Run, expected: Expected, rule: Agreeing, table: Table, added: tuple[Segment, ...]
+) -> list[tuple[int, I64]]:
     """Rows that share a key, or agree on the left side of a dependency and not on the right."""
+    sides = sides_of(expected, rule)
+    _, codes, _ = taking_part(run, expected, rule, table, added)
+    if not len(codes):
+        codes = _shared(run, expected, rule, table)
+    codes = np.unique(codes, axis=0)[:SHOWN]
+    found = with_codes(run, table, sides, codes, ROWS)
+    return [(number, _one_of_each(rows, added)) for number, rows in found if number]
+
+
+def _shared(run: Run, expected: Expected, rule: Agreeing, table: Table) -> U64:
+    """Codes of tuples of the left side that rows share which do not agree on the right."""
     if not rule.lhs.columns:
-        return _shown(run, table, [(2, pair) for pair in _pairs(run, rule, table)])
+        return np.zeros((1, 2), np.uint64)  # that all rows have
     side = expected.tuples.side(rule.lhs)
     codes = expected.tuples.shared.get(side.number, _NO_CODES)
-    if rule.both is not None and new:
-        _, codes, _ = taking_part(run, expected, rule, table, new)
-        codes = np.unique(codes, axis=0)[:SHOWN]
-    elif rule.both is not None or not len(codes):
-        # Not every tuple that rows share has different right sides; and those of a side that was
-        # counted before are not at hand.
-        seen = _pairs(run, rule, table)
-        codes = _codes(run, table, side, seen[:, 0]) if len(seen) else _NO_CODES
-    return _shown(run, table, _gathered(run, table, side, codes))
+    if rule.both is None and len(codes):
+        return codes
+    # Not every tuple that rows share has different right sides; and those of a side that was
+    # counted before are not at hand.
+    names, lhs = table.columns.names, rule.lhs.columns
+    differing = () if rule.both is None else [c for c in rule.both.columns if c not in lhs]
+    denied = denial_of(
+        FunctionalDependency(table.name, lhs, differing[0]) if differing else Key(table.name, lhs)
+    )
+    space = space_of(denied, table.columns) if denied.predicates else agreements(len(names))
+    seen = pairs.some(run, table, OfPairs(table.name, space, atoms_of(denied, space, names)), SHOWN)
+    rows = Rows.at(table, seen[:, 0])
+    blocks = [codes for _, _, codes in cells_of(run, rows, [side]).codes(0)] if len(seen) else []
+    return np.concatenate([_NO_CODES, *blocks])
 
 
 def taking_part(
@@ -118,9 +200,11 @@ def taking_part(
     """The ids of new rows that agree with others on one side and not on the other, and their codes
     in both: by their counts, at the cost of the batch."""
     rows = Rows(table, new)
+    if not rows.count:
+        return _NOBODY, _NO_CODES, _NO_CODES
     calls: list[Call] = []
     for view in shares(table.view(run.store.path, run.options, new), run.runner.tasks):
-        lhs, both = (cells_in(run, rows, each, view) for each in sides_of(expected, rule))
+        lhs, both = (_cells_in(run, rows, each, view) for each in sides_of(expected, rule))
         asked = parts.Agreeing(view, lhs, both, table.rows)
         item = parts.Involved(run.store.path, expected.tuples.record.runs, asked)
         calls.append((parts.involved, item))
@@ -132,64 +216,71 @@ def taking_part(
     )
 
 
-def sides_of(expected: Expected, rule: Agreeing) -> tuple[SideRecord | None, SideRecord | None]:
-    """The two sides of a rule, as they are counted; None: no columns, or no such side."""
+def sides_of(expected: Expected, rule: Agreeing) -> Sides:
+    """The two sides of a rule."""
     lhs = expected.tuples.side(rule.lhs) if rule.lhs.columns else None
     return lhs, None if rule.both is None else expected.tuples.side(rule.both)
 
 
-def cells_in(run: Run, rows: Rows, side: SideRecord | None, view: View) -> Cells | None:
+def _cells_in(run: Run, rows: Rows, side: SideRecord | None, view: View) -> Cells | None:
     """Some of the rows as tuples of a side."""
     return None if side is None else replace(cells_of(run, rows, [side]), view=view)
 
 
-def _pairs(run: Run, rule: Agreeing, table: Table) -> I64:
-    """A few pairs of rows that agree on one side and not on the other."""
-    names = table.columns.names
-    lhs = rule.lhs.columns
-    differing = () if rule.both is None else [c for c in rule.both.columns if c not in lhs]
-    denied = denial_of(
-        FunctionalDependency(table.name, lhs, differing[0]) if differing else Key(table.name, lhs)
-    )
-    space = space_of(denied, table.columns) if denied.predicates else agreements(len(names))
-    asked = OfPairs(table.name, space, atoms_of(denied, space, names))
-    return pairs.some(run, table, asked, SHOWN)
-
-
-def _codes(run: Run, table: Table, side: SideRecord, ids: I64) -> U64:
-    """The codes that rows have in a side."""
-    segments = tuple(s for s in table.segments if s.number in set((ids >> 32).tolist()))
-    cells = cells_of(run, Rows(table, segments, ids), [side])
-    blocks = [codes for _, _, codes in cells.codes(0)]
-    return np.concatenate([_NO_CODES, *blocks])
-
-
-def _gathered(run: Run, table: Table, side: SideRecord, codes: U64) -> list[tuple[int, I64]]:
-    """For each code how many rows have it, and the ids of the first of them."""
-    if not len(codes):
-        return []
-    codes = np.unique(codes, axis=0)
-    cells = cells_of(run, Rows.living(table), [side])
-    calls: list[Call] = [
-        (tasks.gather, tasks.Gather(replace(cells, view=share), codes, ROWS))
-        for share in shares(cells.view, run.runner.tasks)
-    ]
+def with_codes(
+    run: Run, table: Table, sides: Sides, codes: U64, most: int
+) -> list[tuple[int, list[Candidate]]]:
+    """For each code of the first side how many rows have it, and, by id, the first row for each
+    code that they have in the other side; of one that there is not, any rows. At least ``most`` of
+    them, if there are so many."""
+    everybody = Rows.living(table)
+    calls: list[Call] = []
+    for view in shares(table.view(run.store.path, run.options), run.runner.tasks):
+        lhs, both = (_cells_in(run, everybody, each, view) for each in sides)
+        calls.append((parts.clashing, parts.Clashing(view, lhs, both, codes, most)))
     numbers = np.zeros(len(codes), np.int64)
-    ids: list[list[int]] = [[] for _ in codes]
-    for result in run.runner.run(calls):
+    candidates: list[list[Candidate]] = [[] for _ in codes]
+    for result in run.runner.run(calls) if len(codes) else ():
         for each in result:
             numbers += each.arrays["number"]
-            for at, id_ in zip(each.arrays["codes"], each.arrays["ids"], strict=True):
-                ids[at].append(int(id_))
+            for code, id_, (one, two) in zip(
+                each.arrays["codes"].tolist(), each.arrays["ids"].tolist(),
+                each.arrays["others"].tolist(), strict=True,
+            ):  # fmt: skip
+                candidates[code].append((id_, (one, two)))
     return [
-        (int(number), np.array(sorted(mine)[:ROWS], np.int64))
-        for number, mine in zip(numbers, ids, strict=True)
-        if number
+        (number, sorted(rows)) for number, rows in zip(numbers.tolist(), candidates, strict=True)
     ]
 
 
-def _shown(run: Run, table: Table, numbered: Sequence[tuple[int, I64]]) -> list[Group]:
-    every = np.concatenate([np.empty(0, np.int64), *(ids for _, ids in numbered)])
+def _one_of_each(rows: Sequence[Candidate], added: tuple[Segment, ...]) -> I64:
+    """One row of each kind that differs from the others, new ones first; and of those that were
+    there at least one, if they have their own."""
+    kind_of = dict(rows)
+    firsts: dict[tuple[int, int], int] = {}
+    for id_ in _new_first([id_ for id_, _ in rows], added):
+        firsts.setdefault(kind_of[id_], id_)
+    ids = np.array([*firsts.values()], np.int64)
+    number_new = int(_are_new(ids, added).sum())
+    if number_new >= ROWS:
+        ids = np.concatenate([ids[: ROWS - 1], ids[number_new:], ids[ROWS - 1 :]])
+    return ids[:ROWS]
+
+
+def _new_first(ids: Sequence[int], added: tuple[Segment, ...]) -> list[int]:
+    numbers = {segment.number for segment in added}
+    return sorted(ids, key=lambda id_: (id_ >> 32 not in numbers, id_))
+
+
+def _are_new(ids: I64, added: tuple[Segment, ...]) -> Flags:
+    flags: Flags = np.isin(ids >> 32, [segment.number for segment in added])
+    return flags
+
+
+def _shown(
+    run: Run, table: Table, added: tuple[Segment, ...], numbered: Sequence[tuple[int, I64]]
+) -> list[Group]:
+    every = np.concatenate([_NOBODY, *(ids for _, ids in numbered)])
     text = rows_as_text(run.store.path, table.segments, table.columns.names, every)
 
     def row(id_: int) -> Row:
@@ -197,5 +288,7 @@ def _shown(run: Run, table: Table, numbered: Sequence[tuple[int, I64]]) -> list[
         return shown
 
     return [
-        Group(tuple(row(int(id_)) for id_ in ids), number) for number, ids in numbered if len(ids)
+        Group(tuple(map(row, ids.tolist())), number, tuple(_are_new(ids, added).tolist()))
+        for number, ids in numbered
+        if len(ids)
     ]

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 from holdfast.families.examine import Examiner, Version
 from holdfast.input.row_input import Columns
 from holdfast.model.constraints import NotNull
-from holdfast.model.explanation import Example, Removal, Violations
+from holdfast.model.explanation import Violations
 
 if TYPE_CHECKING:
     from holdfast.families.question import Question
-    from holdfast.tasks.runner import Call
 
 
 class NotNullExaminer(Examiner[NotNull]):
@@ -50,22 +49,8 @@ class NotNullExaminer(Examiner[NotNull]):
 
     def violations(self, question: Question, rule: NotNull) -> Violations:
         """The rows that have a null there: all of them would have to go."""
-        import numpy as np
+        from holdfast.families import single_rows
+        from holdfast.tasks.tuples import RowRule
 
-        from holdfast.table.placement import shares
-        from holdfast.tasks import examine as tasks
-
-        table, run = question.table(rule.table), question.run
-        column = table.columns.position(rule.column, rule.table)
-        view = table.view(run.store.path, run.options)
-        calls: list[Call] = [
-            (tasks.nulls, tasks.Nulls(share, column, question.shown))
-            for share in shares(view, run.runner.tasks)
-        ]
-        results = question.asked(calls)
-        rows = sum(each.facts["rows"] for each in results)
-        none = np.empty(0, np.int64)
-        ids = np.sort(np.concatenate([none, *(each.arrays["ids"] for each in results)]))
-        [shown] = question.rows(table, [ids[: question.shown.rows]])
-        examples = (Example(rows, shown),) if rows else ()
-        return Violations(rows, None, removal=Removal(rows, rows), examples=examples)
+        column = question.table(rule.table).columns.position(rule.column, rule.table)
+        return single_rows.violations(question, rule.table, RowRule(column))

@@ -16,12 +16,19 @@ from holdfast.evidence import completion, counting, devices, strategy
 from holdfast.evidence.storage import sets_table
 from holdfast.families import REGISTRY
 from holdfast.families.denial_constraints.chosen import Predicates
-from holdfast.families.denial_constraints.predicates import atoms_of, denial_of, is_said, space_of
+from holdfast.families.denial_constraints.predicates import (
+    atoms_of,
+    denial_of,
+    is_said,
+    row_rule,
+    space_of,
+)
 from holdfast.families.denial_constraints.show import SPACE
 from holdfast.families.denial_constraints.space import chosen
 from holdfast.families.inclusion_dependencies import storage
 from holdfast.families.inclusion_dependencies.missing import missing
 from holdfast.families.known import Known, bounded
+from holdfast.families.single_rows import violating
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import FunctionalDependency, Key, Row
 from holdfast.model.denial_constraints import DenialConstraint
@@ -31,6 +38,7 @@ from holdfast.model.progress import Progress
 from holdfast.report.document import Points
 from holdfast.store import Store
 from holdfast.store.run import Destination, Run
+from holdfast.table.change import Rows
 from holdfast.table.state import Table
 from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks import points as tasks
@@ -62,25 +70,32 @@ def error(
 def denial_error(
     running: Callable[[], Runner], store: Store, rule: DenialConstraint, progress: Progress
 ) -> float:
-    """The share of ordered row pairs that satisfy all predicates of a denial constraint: from
-    counts where the profile has them, else counted now."""
+    """The share of ordered row pairs that satisfy all predicates of a denial constraint, of one
+    about single rows the share of rows: from counts where the profile has them, else counted
+    now."""
     with store.reading() as lease:
         version = store.read(lease.version)
         known = Known.load(store, version, rule.table)
         table, names = known.table, known.table.columns.names
         held = known.evidence.get(SPACE)
-        if held is not None and held.counts is not None and is_said(rule, held.space, names):
+        alone = rule.is_within_a_row
+        # A row that violates a rule by itself does so in all its pairs, if there are any.
+        counted = held is not None and held.counts is not None and not (alone and table.rows == 1)
+        if held is not None and counted and is_said(rule, held.space, names):
             atoms = atoms_of(rule, held.space, names)
             view = table.view(store.path, version.options)
             return held.error(running, view, table.rows, atoms, KEY, lease.pattern)
-        space = space_of(rule, table.columns)
         run = Run(running(), store, version.options, lease, progress)
+        if alone:
+            number, _ = _violating_alone(run, table, rule, 0)
+            return number / table.rows if table.rows else 0.0
+        space = space_of(rule, table.columns)
         comparisons, tasks = len(space.comparisons), run.runner.tasks
         gpu_rate = devices.gpu_rate(run)
         strategy.expect_countable(table.name, table.rows, comparisons, tasks, gpu_rate)
         counts = counting.count_all(run, table, [space])[space.name].sets
-        violating = counts.satisfying(atoms_of(rule, space, names))
-        return violating / counts.pairs if counts.pairs else 0.0
+        satisfying = counts.satisfying(atoms_of(rule, space, names))
+        return satisfying / counts.pairs if counts.pairs else 0.0
 
 
 def violations(
@@ -89,25 +104,46 @@ def violations(
     rule: Key | FunctionalDependency | DenialConstraint,
     limit: int,
     progress: Progress,
-) -> list[tuple[Row, Row]]:
-    """Pairs of rows that violate a rule, at most so many; row t first."""
+) -> list[tuple[Row, ...]]:
+    """Pairs of rows that violate a rule, row t first, or rows that do so by themselves; at most so
+    many."""
     denied = denial_of(rule)
     with store.asking() as lease:
         version = store.read(lease.version)
         table = Known.load(store, version, rule.table).table
         names = table.columns.names
-        if table.rows < 2 or limit < 1:
+        run = Run(runner, store, version.options, lease, progress)
+        if limit < 1:
+            return []
+        if denied.is_within_a_row:
+            _, ids = _violating_alone(run, table, denied, limit)
+            return _rows_of(store, table, ids[:, None])
+        if table.rows < 2:
             return []
         # A set of no atoms is satisfied by every pair, whatever is compared.
         space = space_of(denied, table.columns) if denied.predicates else agreements(len(names))
-        run = Run(runner, store, version.options, lease, progress)
         view = table.view(store.path, version.options)
         scope = completion.Scope(
             runner, view, table.columns.schema, space, run.destination.prefix, progress
         )
         pairs = completion.violating(scope, atoms_of(denied, space, names), limit)
-        text = rows_as_text(store.path, table.segments, names, np.unique(pairs))
-        return [(json.loads(text[t]), json.loads(text[s])) for t, s in pairs.tolist()]
+        return _rows_of(store, table, pairs)
+
+
+def _violating_alone(
+    run: Run, table: Table, rule: DenialConstraint, most: int
+) -> tuple[int, NDArray[np.int64]]:
+    """How many rows violate a rule by themselves, and the ids of the first."""
+    asked = row_rule(rule, table.columns)
+    if asked is None:
+        return 0, np.empty(0, np.int64)
+    return violating(run, Rows.living(table), asked, most)
+
+
+def _rows_of(store: Store, table: Table, ids: NDArray[np.int64]) -> list[tuple[Row, ...]]:
+    """Rows as they are shown, together as their ids are."""
+    text = rows_as_text(store.path, table.segments, table.columns.names, np.unique(ids))
+    return [tuple(json.loads(text[id_]) for id_ in some) for some in ids.tolist()]
 
 
 def predicates(

@@ -19,20 +19,23 @@ from holdfast.model.comparisons import BOTH, FIRST
 from holdfast.model.denial_constraints import OPERATORS
 
 I64 = NDArray[np.int64]
+Flags = NDArray[np.bool_]
 
 _BOTH, _FIRST = BOTH, FIRST
 
 
-def partners(codes: Codes, ids: I64, size: int, asked: Sequence[Term], nulls_equal: bool) -> I64:
+def partners(
+    codes: Codes, ids: I64, size: int, asked: Sequence[Term], nulls_equal: bool
+) -> tuple[I64, Flags]:
     """For each of the first ``size`` rows the first one, of those behind them, that together with
-    it satisfies all terms, as row t or as row s; -1: there is none. A row may be on both sides, by
-    its id; ``codes`` are ``(columns, rows)``."""
+    it satisfies all terms, as row t or as row s; -1: there is none. And whether it is t itself. A
+    row may be on both sides, by its id; ``codes`` are ``(columns, rows)``."""
     terms = np.array(
         [[each.left, each.right, each.rows, OPERATORS.index(op)] for each, op in asked], np.int64
     ).reshape(-1, 4)
-    found = np.full(size, -1, np.int64)
-    _partners(np.ascontiguousarray(codes), ids, terms, nulls_equal, found)
-    return found
+    found, is_t = np.full(size, -1, np.int64), np.zeros(size, np.bool_)
+    _partners(np.ascontiguousarray(codes), ids, terms, nulls_equal, found, is_t)
+    return found, is_t
 
 
 @kernel
@@ -66,12 +69,12 @@ def _satisfied(codes: Any, terms: Any, nulls_equal: bool, t: int, s: int) -> boo
 
 
 @kernel
-def _partners(codes: Any, ids: Any, terms: Any, nulls_equal: bool, out: Any) -> None:
+def _partners(codes: Any, ids: Any, terms: Any, nulls_equal: bool, out: Any, is_t: Any) -> None:
     for row in range(out.size):
         for other in range(out.size, codes.shape[1]):
-            if ids[other] != ids[row] and (
-                _satisfied(codes, terms, nulls_equal, row, other)
-                or _satisfied(codes, terms, nulls_equal, other, row)
-            ):
+            if ids[other] == ids[row]:
+                continue
+            is_t[row] = _satisfied(codes, terms, nulls_equal, row, other)
+            if is_t[row] or _satisfied(codes, terms, nulls_equal, other, row):
                 out[row] = other
                 break

@@ -133,7 +133,7 @@ class DenialConstraint(Written):
 
     table: str
     predicates: tuple[Predicate, ...]
-    error: float = 0.0  # the share of ordered row pairs that violate it
+    error: float = 0.0  # the share of ordered row pairs, or of rows within which it compares cells
 
     def __str__(self) -> str:
         return f"{quoted(self.table)}: {self.body}"

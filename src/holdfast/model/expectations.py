@@ -170,14 +170,21 @@ class Standing:
 @dataclass(frozen=True)
 class Group:
     """Rows that violate a rule together, some of them, and how many there are: those that share a
-    key, or agree on a left side; a pair; or rows each of which does so by itself."""
+    key, or agree on a left side, of which one is shown for each value on the right; a pair; or rows
+    each of which does so by itself."""
 
     rows: tuple[Row, ...]
     number: int
+    new: tuple[bool, ...] = ()  # of each row, whether the batch brought it; these come first
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {"number": self.number, "rows": list(self.rows)}
+        return {"number": self.number, "rows": list(self.rows), "new": list(self.new)}
+
+    @staticmethod
+    def from_dict(form: dict[str, Any]) -> Group:
+        """The value of a JSON form; of an older version it does not tell which rows were new."""
+        return Group(tuple(form["rows"]), form["number"], tuple(form.get("new", ())))
 
 
 @dataclass(frozen=True)
@@ -228,7 +235,7 @@ class ExpectationChange:
         return ExpectationChange(
             None if before is None else Standing(kept, _tally(before)),
             Standing(kept, _tally(form)),
-            tuple(Group(tuple(each["rows"]), each["number"]) for each in form["groups"]),
+            tuple(map(Group.from_dict, form["groups"])),
         )
 
 

@@ -58,15 +58,18 @@ class Violations:
     rows: int | None  # that take part in a violation
     groups: int | None = None  # of rows that agree on the left side; for an inclusion, values
     pairs: int | None = None  # of rows; those of a denial constraint have an order
-    of_pairs: int | None = None  # all there are
+    of_pairs: int | None = None  # all there are; None: single rows violate it
     removal: Removal | None = None
     examples: tuple[Example, ...] = ()
     tested: int | None = None  # of a rule that holds: pairs (of an inclusion, rows) that try it
     coverage: float | None = None  # of an inclusion
+    of_rows: int | None = None  # of a rule about single rows, all there are
 
     @property
     def error(self) -> float | None:
-        """The share of pairs that violate the rule (g1)."""
+        """The share of pairs that violate the rule (g1); of a rule about single rows, of rows."""
+        if self.of_rows is not None and self.rows is not None:
+            return self.rows / self.of_rows if self.of_rows else 0.0
         if self.pairs is None or self.of_pairs is None:
             return None
         return self.pairs / self.of_pairs if self.of_pairs else 0.0
@@ -212,16 +215,29 @@ def masked(examples: Iterable[Example]) -> tuple[Example, ...]:
 
 
 def _plain(value: Any) -> str:
-    return json.dumps(value, sort_keys=True)
+    """The same text for equal values."""
+    return json.dumps(_unsigned(value), sort_keys=True)
 
 
-def _order(text: str) -> tuple[int, Any]:
-    """Numbers by their size, decimals that are text too; everything else as text."""
-    value = json.loads(text)
+def _unsigned(value: Any) -> Any:
+    """A value in which no zero has a sign: -0.0 equals 0.0."""
+    if isinstance(value, float):
+        return value + 0.0
+    if isinstance(value, list):
+        return [_unsigned(each) for each in value]
+    if isinstance(value, dict):
+        return {name: _unsigned(each) for name, each in value.items()}
+    return value
+
+
+def _order(text: str) -> tuple[int, Decimal, str]:
+    """Numbers by their size, also decimals, which are text; then NaN, then everything else, as
+    text."""
     try:
-        return 0, Decimal(str(value)) + 0
+        number = Decimal(str(json.loads(text)))
     except InvalidOperation:
-        return 1, text
+        return 2, Decimal(0), text
+    return (1, Decimal(0), text) if number.is_nan() else (0, number, text)
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,9 @@ _WIDTH_WITHOUT_TERMINAL = 100
 WIDEST_CELL = 32
 """Longer values are cut."""
 
+_NAMED = 3
+"""So many columns that are not shown are named, where rows differ in them alone."""
+
 
 class _Console(Console):
     def on_broken_pipe(self) -> None:
@@ -102,13 +105,22 @@ class Page:
             self.line(f"… and {total - self.limit:,} more (--all shows them)", "dim", indent)
 
     def rows(
-        self, rows: Sequence[Row], first: Sequence[str], indent: int, marked: Sequence[str] = ()
+        self,
+        rows: Sequence[Row],
+        first: Sequence[str],
+        indent: int,
+        marked: Sequence[str] = (),
+        labels: Sequence[str] = (),
     ) -> None:
-        """Rows side by side, the given columns first, then those whose cells are marked; what does
-        not fit is counted."""
-        names = list(dict.fromkeys([*first, *marked, *(name for row in rows for name in row)]))
+        """Rows side by side: the given columns first, then those whose cells are marked, then those
+        in which the rows differ; what does not fit is counted. ``labels`` stand before the rows."""
+        own = dict.fromkeys([*first, *marked])
+        names = list(dict.fromkeys([*own, *(name for row in rows for name in row)]))
         names = [name for name in names if any(name in row for row in rows)]
-        room = self.console.width - indent
+        differing = [name for name in names if len({value_text(row.get(name)) for row in rows}) > 1]
+        names.sort(key=lambda name: 0 if name in own else 1 if name in differing else 2)
+        before = max(map(cell_len, labels), default=0)
+        room = self.console.width - indent - (before + GAP if before else 0)
         fitting: list[str] = []
         for name in names:
             cells = [plain(name), *(cell(row.get(name)).plain for row in rows)]
@@ -117,20 +129,33 @@ class Page:
                 break
             fitting.append(name)
         grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+        if before:
+            grid.add_column(no_wrap=True, style="bold")
         for name in fitting:
-            style = "bold underline" if name in first or name in marked else "bold"
+            style = "bold underline" if name in own else "bold"
             header = Text(plain(name), style)
             grid.add_column(header, header_style="", no_wrap=True, max_width=WIDEST_CELL)
-        for row in rows:
+        for place, row in enumerate(rows):
             shown = {name: cell(row.get(name)) for name in fitting}
             for name in shown.keys() & {*marked}:
                 shown[name].stylize("bold red")
-            grid.add_row(*shown.values())
+            grid.add_row(*([labels[place]] if before else []), *shown.values())
         self.table(grid, indent)
         if hidden := names[len(fitting) :]:
-            of_these = sum(name in first for name in hidden)
-            note = f", {of_these:,} of them of this set" if of_these else ""
-            self.line(f"… and {count(len(hidden), 'more column')}{note}", "dim", indent)
+            self.line(_hidden(hidden, first, differing), "dim", indent)
+
+
+def _hidden(hidden: Sequence[str], first: Sequence[str], differing: Sequence[str]) -> str:
+    """How many columns of some rows are not shown. Where the rows look the same without them, that
+    says which of them differ."""
+    of_these = sum(name in first for name in hidden)
+    said = f"… and {count(len(hidden), 'more column')}"
+    said += f", {of_these:,} of them of this set" if of_these else ""
+    if not differing or any(name not in hidden for name in differing):
+        return said
+    named = ", ".join(plain(name) for name in differing[:_NAMED])
+    more = f" and {len(differing) - _NAMED:,} more" if len(differing) > _NAMED else ""
+    return f"{said}; the rows differ in {named}{more}"
 
 
 def _without_filling(line: list[Segment]) -> list[tuple[str, Any]]:

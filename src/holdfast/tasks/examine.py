@@ -1,4 +1,4 @@
-"""What violates one rule: rows in groups, values that are missing elsewhere, pairs, nulls.
+"""What violates one rule: rows in groups, values that are missing elsewhere, pairs.
 
 Every task looks at one part of the rows and sends back numbers, and the ids of a few rows to show.
 """
@@ -101,15 +101,6 @@ class OrphansIn:
 
 
 @dataclass(frozen=True)
-class Nulls:
-    """Look for nulls in a column."""
-
-    view: View
-    column: int
-    shown: Shown
-
-
-@dataclass(frozen=True)
 class Opposed:
     """Count the pairs of rows that satisfy a set of atoms, and the rows in them: for one part of
     the rows."""
@@ -126,7 +117,6 @@ class Matched:
 
     planes: Planes
     atoms: tuple[int, ...]
-    match: bool = True  # without it, only the rows that fit by themselves are counted
 
 
 def grouped(item: Grouped) -> Iterator[TaskResult]:
@@ -167,9 +157,12 @@ def _grouped(codes: U64, rhs: int | None, shown: Shown) -> TaskResult:
         "pairs": agreeing - same,
         "removed": int((sizes - kept)[violating].sum()),
     }
-    # One row of every value on the right first, so that what differs is seen.
-    turn = np.arange(len(ids)) - np.repeat(inner_starts, inner_sizes)
-    return TaskResult(facts, _examples(starts, sizes, violating, ids, turn, shown))
+    # Of a dependency one row of every value on the right, so that what differs is seen.
+    first = np.ones(len(ids), np.bool_)
+    if rhs is not None:
+        first[:] = False
+        first[inner_starts] = True
+    return TaskResult(facts, _examples(starts, sizes, violating, ids, first, shown))
 
 
 def _codes(item: Grouped) -> U64:
@@ -222,17 +215,18 @@ def _pairs(sizes: I64) -> I64:
 
 
 def _examples(
-    starts: I64, sizes: I64, violating: Flags, ids: I64, turn: I64, shown: Shown
+    starts: I64, sizes: I64, violating: Flags, ids: I64, fit: Flags, shown: Shown
 ) -> dict[str, NDArray[Any]]:
-    """The largest of some groups: their sizes, and a few ids of each; -1 where there are fewer."""
+    """The largest of some groups: their sizes, and the first ids of each that are fit to be shown;
+    -1 where there are fewer."""
     some = np.flatnonzero(violating)
     firsts = np.minimum.reduceat(ids, starts) if len(starts) else ids
     some = some[np.lexsort((firsts[some], -sizes[some]))[: shown.groups]]
     chosen = np.full((len(some), shown.rows), -1, np.int64)
     for place, group in enumerate(some.tolist()):
         inside = slice(starts[group], starts[group] + sizes[group])
-        order = np.lexsort((ids[inside], turn[inside]))[: shown.rows]
-        chosen[place, : len(order)] = ids[inside][order]
+        some_ids = np.sort(ids[inside][fit[inside]])[: shown.rows]
+        chosen[place, : len(some_ids)] = some_ids
     return {"sizes": sizes[some], "ids": chosen}
 
 
@@ -271,8 +265,8 @@ def _orphans(dependent: U64, referenced: U64, shown: Shown) -> TaskResult:
         "missing": int(lacking.sum()),
         "rows": int(sizes[lacking].sum()),
     }
-    turn = np.arange(len(ids)) - np.repeat(starts, sizes)
-    return TaskResult(facts, _examples(starts, sizes, lacking, ids, turn, shown))
+    every = np.ones(len(ids), np.bool_)
+    return TaskResult(facts, _examples(starts, sizes, lacking, ids, every, shown))
 
 
 def _values(cells: Cells) -> U64:
@@ -293,18 +287,6 @@ def _among(codes: U64, known: U64) -> Flags:
     is_among = np.zeros(both.shape[1], np.bool_)
     is_among[order] = ~fresh
     return is_among[known.shape[1] :]
-
-
-def nulls(item: Nulls) -> Iterator[TaskResult]:
-    """How many rows have a null in a column, and a few of them."""
-    view = item.view
-    count, ids = 0, [np.empty(0, np.int64)]
-    for segment in view.segments:
-        places = live_positions(view.path, segment)
-        places = places[_is_null(map_words(view.path, segment).whole(), view, item.column)[places]]
-        count += len(places)
-        ids.append(places[: item.shown.rows] + segment.base)
-    yield TaskResult({"rows": count}, {"ids": np.concatenate(ids)[: item.shown.rows]})
 
 
 def opposed_rows(item: Opposed) -> Iterator[TaskResult]:
@@ -364,28 +346,26 @@ def opposed_pairs(item: Opposed) -> Iterator[TaskResult]:
 
 
 def matched(item: Matched) -> Iterator[TaskResult]:
-    """How many rows can be t, and s, by what they are themselves; and how many would have to go, at
-    least and at most: of an order rule, all but the most that go together. Otherwise, rows are
-    paired off: as many have to go at least as there are pairs. Every violating pair has a row among
-    them, and of these rows, those that are needed for that are counted: as many have to go at most.
-    None, where too many pairs would have to be compared."""
+    """How many rows would have to go, at least and at most: of an order rule, all but the most that
+    go together. Otherwise, rows are paired off: as many have to go at least as there are pairs.
+    Every violating pair has a row among them, and of these rows, those that are needed for that are
+    counted: as many have to go at most. None, where too many pairs would have to be compared."""
     sides = _sides(item.planes, item.atoms)
     if sides is None:
-        yield TaskResult({"matched": 0, "covering": 0, "t": 0, "s": 0})
+        yield TaskResult({"matched": 0, "covering": 0})
         return
-    fitting = {"t": len(sides.t), "s": len(sides.s)}
-    most = dominance.most_compatible(sides) if item.match else None
+    most = dominance.most_compatible(sides)
     if most is not None:
         fewest = len(sides.t) - most
-        yield TaskResult({"matched": fewest, "covering": fewest, **fitting})
+        yield TaskResult({"matched": fewest, "covering": fewest})
         return
     form = opposed.form(sides)
-    if not item.match or form.work > thresholds.current.examined_pairs:
-        yield TaskResult({"matched": None, "covering": None, **fitting})
+    if form.work > thresholds.current.examined_pairs:
+        yield TaskResult({"matched": None, "covering": None})
         return
     free = np.ones(item.planes.rows, np.bool_)
     matched_pairs = int(opposed.match(form.t_side, form.s_side, free))
-    yield TaskResult({"matched": matched_pairs, "covering": opposed.pruned(form, ~free), **fitting})
+    yield TaskResult({"matched": matched_pairs, "covering": opposed.pruned(form, ~free)})
 
 
 def _sides(planes: Planes, atoms: tuple[int, ...]) -> Sides | None:

@@ -87,13 +87,14 @@ class Asking:
 
 @dataclass(frozen=True)
 class Clashing:
-    """Rows that have some tuples of a side: of each the first, and the first that differs from it
-    in the other side."""
+    """Rows that have some tuples of a side: how many, and of each a few that differ in the other
+    side, or any where there is none."""
 
     view: View
     lhs: Cells | None
     both: Cells | None
     codes: U64
+    most: int
 
 
 @dataclass(frozen=True)
@@ -234,34 +235,50 @@ def _counts(root: Path, runs: tuple[ValueRun, ...], number: int, codes: U64) -> 
 
 
 def clashing(item: Clashing) -> Iterator[TaskResult]:
-    """Of each code the rows, with their codes of the other side."""
+    """Of each code the number of rows, and the first row for each of the first codes of the other
+    side."""
     for segment, positions, lhs, both in _both(item.view, item.lhs, item.both):
         ids = positions + segment.base
         at = found_at(lhs[0], item.codes)
         at[~lhs[1]] = -1
-        every = np.ones(len(ids), np.bool_)
-        others = _other(both, ids, every)
+        others = _other(both, ids, np.ones(len(ids), np.bool_))
         if item.both is None:  # any other row
             others[:, 0], others[:, 1] = ids.astype(np.uint64), 0
-        having = np.flatnonzero(at >= 0)
-        found, firsts = np.unique(at[having], return_index=True)
-        first = np.full(len(item.codes), -1, np.int64)
-        first[found] = having[firsts]
-        having = having[(others[having] != others[first[at[having]]]).any(axis=1)]
-        _, seconds = np.unique(at[having], return_index=True)
-        rows = np.concatenate([first[found], having[seconds]])
-        yield TaskResult({}, {"codes": at[rows], "ids": ids[rows], "others": others[rows]})
+        rows = _differing(at, others, item.most)
+        yield TaskResult(
+            {},
+            {
+                "number": np.bincount(at[at >= 0], minlength=len(item.codes)),
+                "codes": at[rows],
+                "ids": ids[rows],
+                "others": others[rows],
+            },
+        )
+
+
+def _differing(at: I64, others: U64, most: int) -> I64:
+    """Of the rows at each place, which -1 is not, the first ``most`` that differ from all before
+    them."""
+    having = np.flatnonzero(at >= 0)
+    order = having[np.lexsort((others[having, 1], others[having, 0], at[having]))]
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = (at[order[1:]] != at[order[:-1]]) | (others[order[1:]] != others[order[:-1]]).any(1)
+    rows = np.sort(order[fresh])
+    rows = rows[np.argsort(at[rows], kind="stable")]
+    turn = np.arange(len(rows)) - np.searchsorted(at[rows], at[rows])
+    chosen: I64 = rows[turn < most]
+    return chosen
 
 
 def beside(item: Beside) -> Iterator[TaskResult]:
-    """The ids of the rows of the batch, and of one row each that they clash with."""
+    """The ids of the rows of the batch, of one row each that they clash with, and which are t."""
     view = item.view
     coding = Coding.of(item.schema, [each for each, _ in item.terms])
     blocks = [(view.rows(s, live), live + s.base) for s in item.batch
               for live in [live_positions(view.path, s)]]  # fmt: skip
     words = np.concatenate([rows for rows, _ in blocks])
     ids = np.concatenate([mine for _, mine in blocks])
-    clash = np.full(len(ids), -1, np.int64)
+    clash, is_t = np.full(len(ids), -1, np.int64), np.zeros(len(ids), np.bool_)
     for segment in sorted(view.segments, key=lambda each: each.number):
         living = live_positions(view.path, segment)
         for start in range(0, len(living), _CHUNK):
@@ -270,10 +287,11 @@ def beside(item: Beside) -> Iterator[TaskResult]:
             both = np.concatenate([words[left], view.rows(segment, chunk)])
             every = np.concatenate([ids[left], chunk + segment.base])
             codes = coding.codes(both, view.shape.first)
-            found = clashes.partners(codes, every, len(left), item.terms, view.nulls_equal)
+            found, first = clashes.partners(codes, every, len(left), item.terms, view.nulls_equal)
             clash[left[found >= 0]] = every[found[found >= 0]]
+            is_t[left] = first
     wrong = clash >= 0
-    yield TaskResult({}, {"ids": ids[wrong], "clashes": clash[wrong]})
+    yield TaskResult({}, {"ids": ids[wrong], "clashes": clash[wrong], "is_t": is_t[wrong]})
 
 
 def write(item: Write) -> Iterator[TaskResult]:

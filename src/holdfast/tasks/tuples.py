@@ -21,7 +21,7 @@ from holdfast.kernels.violations import Term
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.values import Cells, Changed, found_at, positions_of, written
+from holdfast.tasks.values import Changed, positions_of, written
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -39,15 +39,6 @@ class Recount(Changed):
     sides: int  # their numbers are below
     references: tuple[tuple[int, int], ...]
     shown: int  # codes of each side and reference that are shown, of tuples that violate something
-
-
-@dataclass(frozen=True)
-class Gather:
-    """Rows that have some tuples of the first attribute: how many, and a few of them."""
-
-    cells: Cells
-    codes: U64
-    most: int
 
 
 @dataclass(frozen=True)
@@ -127,19 +118,6 @@ def _is_member(entries: U64, among: U64) -> Flags:
     out = np.ones(len(entries), np.bool_)
     out[values.arrivals(entries, among)] = False
     return out
-
-
-def gather(item: Gather) -> Iterator[TaskResult]:
-    """How many rows of each segment have which code, and the ids of a few of them."""
-    for segment, positions, codes in item.cells.codes(0):
-        at = found_at(codes, item.codes)
-        number = np.bincount(at[at >= 0], minlength=len(item.codes))
-        order = np.argsort(at, kind="stable")
-        order = order[at[order] >= 0]
-        rank = np.arange(len(order)) - np.searchsorted(at[order], at[order])
-        kept = order[rank < item.most]
-        ids = positions[kept] + segment.base
-        yield TaskResult({}, {"number": number, "codes": at[kept], "ids": ids})
 
 
 def check_rows(item: Tested) -> Iterator[TaskResult]:

@@ -15,12 +15,14 @@ from holdfast.families.denial_constraints.predicates import (
     atoms_of,
     constraints,
     is_said,
+    row_rule,
     space_of,
 )
 from holdfast.families.denial_constraints.reported import closed, is_trivial, mirrored
 from holdfast.families.denial_constraints.show import SPACE
 from holdfast.families.examine import Examiner, Version
 from holdfast.families.question import Question, agreeing
+from holdfast.families.single_rows import violations
 from holdfast.families.stored import KEY_RHS
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
@@ -55,12 +57,12 @@ class DenialExaminer(Examiner[DenialConstraint]):
         return tuple(dict.fromkeys(same)), tuple(c for c in dict.fromkeys(every) if c not in same)
 
     def names_rows(self, rule: DenialConstraint) -> bool:
-        """Unless it is a key or a dependency, whose rows come in groups."""
-        return rule.plain is None
+        """Unless it is a key or a dependency, whose rows come in groups, or about single rows."""
+        return rule.plain is None and not rule.is_within_a_row
 
     def violations(self, question: Question, rule: DenialConstraint) -> Violations:
-        """Pairs of rows that satisfy all predicates. Which rows would have to go is a vertex cover,
-        so that bounds are given unless it is a key, a dependency or about single rows."""
+        """Rows, or pairs of them, that satisfy all predicates. Which rows of pairs would have to go
+        is a vertex cover, so that bounds are given unless it is a key or a dependency."""
         plain = rule.plain
         if plain is not None:
             lhs, rhs = (
@@ -70,26 +72,19 @@ class DenialExaminer(Examiner[DenialConstraint]):
             )
             return agreeing(question, rule.table, lhs, rhs, orders=2)
         table = question.table(rule.table)
+        if rule.is_within_a_row:
+            alone = row_rule(rule, table.columns)
+            none = Violations(0, of_rows=table.rows, removal=Removal(0, 0))
+            return none if alone is None else violations(question, rule.table, alone)
         every = table.rows * (table.rows - 1)
         if table.rows < 2:
             return Violations(0, None, 0, every, Removal(0, 0))
         space = space_of(rule, table.columns)
         scope = _scope(question, rule, space)
         atoms = atoms_of(rule, space, table.columns.names)
-        alone = _single_rows(rule)
-        examined = completion.examined(
-            scope, question.coded(scope), atoms, question.shown.groups, count=not alone
-        )
+        examined = completion.examined(scope, question.coded(scope), atoms, question.shown.groups)
         rows = question.rows(table, list(examined.shown))
         examples = tuple(Example(2, each) for each in rows)
-        if alone:
-            bad = examined.fitting[0 if alone == "t" else 1]
-            fewest = min(bad, table.rows - 1)
-            pairs = bad * (table.rows - 1)
-            # The other row of a pair has nothing to do with it.
-            place = 0 if alone == "t" else 1
-            examples = tuple(Example(1, each[place : place + 1]) for each in rows)
-            return Violations(bad, None, pairs, every, Removal(fewest, fewest), examples)
         removal = None
         if examined.matched is not None and examined.covering is not None:
             removal = Removal(examined.matched, examined.covering)
@@ -102,7 +97,7 @@ class DenialExaminer(Examiner[DenialConstraint]):
     ) -> int | None:
         """The ordered pairs that satisfy all predicates but one; of single rows nothing is said."""
         table = question.table(rule.table)
-        if rule.plain is not None or _single_rows(rule) or table.rows < 2:
+        if rule.plain is not None or rule.is_within_a_row or table.rows < 2:
             return violations.tested
         space = space_of(rule, table.columns)
         names = table.columns.names
@@ -111,6 +106,8 @@ class DenialExaminer(Examiner[DenialConstraint]):
 
     def nearby(self, question: Question, rule: DenialConstraint, holds: bool) -> Nearby:
         """Constraints with more predicates, or with fewer or weaker ones."""
+        if _is_unseen(question.version, rule):
+            return Nearby(notes=("the table has one row, so no rules near it are known",))
         known = _Stored.of(question.version, rule)
         if known is not None:
             return known.nearby(holds)
@@ -136,11 +133,13 @@ class DenialExaminer(Examiner[DenialConstraint]):
         return Nearby((), tuple(parts[:NEAREST]), not len(held))
 
     def source(self, version: Version, rule: DenialConstraint) -> Any:
-        """Minimal sets of predicates."""
-        return sides.source(version, rule.table, SPACE)
+        """Minimal sets of predicates, where they tell."""
+        return None if _is_unseen(version, rule) else sides.source(version, rule.table, SPACE)
 
     def held(self, version: Version, rule: DenialConstraint) -> bool | None:
         """Whether it contained a minimal set of predicates."""
+        if _is_unseen(version, rule):
+            return None
         known = _Stored.of(version, rule)
         return None if known is None else known.says
 
@@ -247,10 +246,10 @@ def _contains_other(masks: Masks, at: int) -> bool:
     return bool(inside.sum() > 1)
 
 
-def _single_rows(rule: DenialConstraint) -> str:
-    """The row that a rule about single rows names, t or s; empty: it is about two."""
-    rows = {row for e in rule.predicates for row, _ in (e.left, e.right)}
-    return rows.pop() if len(rows) == 1 else ""
+def _is_unseen(version: Version, rule: DenialConstraint) -> bool:
+    """Whether a rule is about single rows in a version whose table has one: its minimal sets are
+    about pairs of rows, of which there are none."""
+    return rule.is_within_a_row and version.commit.table(rule.table).rows == 1
 
 
 def _scope(question: Question, rule: DenialConstraint, space: Space) -> completion.Scope:

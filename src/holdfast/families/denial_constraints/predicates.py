@@ -8,13 +8,14 @@ from typing import NoReturn
 from holdfast.families.denial_constraints.chosen import WITH_ORDER
 from holdfast.families.denial_constraints.shown import column_order
 from holdfast.input.row_input import Columns
-from holdfast.kernels import bitsets
+from holdfast.kernels import bitsets, violations
 from holdfast.kernels.bitsets import Masks
 from holdfast.model.comparisons import BOTH, EQUALITY, FIRST, ORDER, SECOND, Comparison, Space
 from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.denial_constraints import STRONG, WEAK, Cell, DenialConstraint, Predicate
 from holdfast.model.errors import InputError
 from holdfast.model.names import listed, quoted
+from holdfast.tasks.tuples import RowRule
 
 _ROWS = {BOTH: ("t", "s"), FIRST: ("t", "t"), SECOND: ("s", "s")}
 
@@ -88,6 +89,13 @@ def denial_of(rule: Key | FunctionalDependency | DenialConstraint) -> DenialCons
     if isinstance(rule, FunctionalDependency):
         predicates.append(Predicate(("t", rule.rhs), "!=", ("s", rule.rhs)))
     return DenialConstraint(rule.table, tuple(predicates))
+
+
+def row_rule(constraint: DenialConstraint, columns: Columns) -> RowRule | None:
+    """What a constraint about single rows denies of each; None: no cells satisfy all of that."""
+    space = space_of(constraint, columns)
+    asked = violations.terms(space, atoms_of(constraint, space, columns.names))
+    return None if asked is None else RowRule(None, tuple(asked))
 
 
 def is_said(constraint: DenialConstraint, space: Space, columns: Sequence[str]) -> bool:

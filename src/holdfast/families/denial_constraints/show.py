@@ -45,6 +45,8 @@ class DenialList(TablePart):
         columns = list(dict.fromkeys(column for _, column in cells))
         whole = super().described(constraint)
         form = {name: whole[name] for name in whole if name != "predicates"} | {"columns": columns}
+        if constraint.is_within_a_row:
+            form["within_a_row"] = True
         rule = constraint.order_rule
         if rule is None:
             return form
@@ -86,7 +88,8 @@ class DenialList(TablePart):
         style = "" if each.error else "green"
         body = plain(each.body)
         if each.error:
-            body += f"  (violated by {each.error:.3g} of the ordered row pairs)"
+            what = "rows" if each.is_within_a_row else "ordered row pairs"
+            body += f"  (violated by {each.error:.3g} of the {what})"
         words = each.sentence if each.predicates else "there are no two rows"
         if words is None:
             page.line(body + note, style, 4, breaks=BREAKS)

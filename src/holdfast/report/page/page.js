@@ -190,12 +190,13 @@
   dialog.addEventListener("close", () => { if (before && before.isConnected) before.focus(); });
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
 
-  // The columns that decide come first, in their own order, and the others as the table has them.
+  // The columns that decide come first, in their own order, then those in which the rows differ, and the others as the table has them.
   function rowsTable(rows, marked, table) {
     const known = (table ? table.columns : []).map((column) => column.name);
     const names = [...new Set([...known, ...rows.flatMap((row) => Object.keys(row))])].filter((name) => rows.some((row) => name in row));
-    const first = [...new Set(marked)].filter((name) => names.includes(name)), order = [...first, ...names.filter((name) => !first.includes(name))];
     const differ = (name) => rows.length > 1 && rows.some((row) => JSON.stringify(row[name]) !== JSON.stringify(rows[0][name]));
+    const first = [...new Set(marked)].filter((name) => names.includes(name));
+    const order = [...new Set([...first, ...names.filter(differ), ...names])];
     const mark = (name) => first.includes(name) ? (differ(name) ? "mark differ" : "mark") : null;
     return h("div", {class: "witness", tabindex: "0", role: "region", "aria-label": "Rows"}, h("table", {},
       h("thead", {}, h("tr", {}, order.map((name) => h("th", {class: mark(name), scope: "col"}, name)))),
@@ -207,7 +208,7 @@
     const plotted = entry.order && plot(table, entry.order, 560, 300);
     show(entry.sentence || entry.text,
       entry.sentence && h("div", {class: "rule"}, entry.text),
-      entry.error ? h("p", {}, `Violated by ${share(entry.error)} of the pairs of rows.`) : known && h("p", {class: "soft"}, `Holds ${held(life)}.`),
+      entry.error ? h("p", {}, `Violated by ${share(entry.error)} of the ${entry.within_a_row ? "rows" : "pairs of rows"}.`) : known && h("p", {class: "soft"}, `Holds ${held(life)}.`),
       entry.rank && h("p", {class: "soft"}, `Matters ${entry.rank.score.toFixed(2)} of 1${entry.rank.reasons.length ? `: ${entry.rank.reasons.join(", ")}` : ""}.${entry.rank.stability ? ` ${capital(entry.rank.stability)}.` : ""}`,
         entry.rank.implied_by && [" Follows from ", entry.rank.implied_by.map((text, at) => [at ? ", " : "", h("code", {}, text)]), "."]),
       plotted && h("div", {class: "plot"}, plotted, h("p", {class: "soft"}, `${number(table.points.columns[entry.order.lhs].length)} of ${plural(table.points.rows, ROWS)}.`)),
@@ -626,12 +627,15 @@
       row.append(h("span", {class: "v"}, version.version), h("span", {class: "when"}, moment(version.created)));
       if (!batch) { row.append(h("span", {class: "text soft"}, version.what)); return; }
       const broken = changed(batch, "broken"), gained = changed(batch, "gained");
-      row.append(h("span", {class: "text"}, table ? null : `${batch.table} `, h("span", {class: "soft"}, batch.batch_id || "")), h("span", {class: "n"}, rowsChanged(batch)),
+      row.append(h("span", {class: "text"}, table ? null : `${batch.table} `, h("span", {class: "soft"}, batch.batch_id || ""), batch.quarantined && [" ", h("span", {class: "warn left-out"}, `${plural(batch.quarantined.rows, ROWS)} quarantined`)]), h("span", {class: "n"}, rowsChanged(batch)),
         h("span", {class: `n ${broken ? "bad" : "soft"}`}, broken ? `${number(broken)} broken` : "–"), h("span", {class: `n hide ${gained ? "good" : "soft"}`}, gained ? `${number(gained)} gained` : "–"),
         h("span", {class: "n soft"}, seconds(total(version))));
     }}, () => events, () => events.length, ["batch", "batches"]);
     return made.element;
   }
+  // Rows of a batch that were not applied: how many, by which rules, and where they are.
+  const leftOut = (left) => left && h("div", {class: "change"}, h("h3", {class: "warn"}, `${plural(left.rows, ROWS)} quarantined, not applied`),
+    h("ul", {}, Object.entries(left.rules).map(([rule, count]) => h("li", {}, `${number(count)} by `, h("code", {}, rule))), left.files.map((file) => h("li", {class: "soft"}, file))));
   function batchDetail({version, batch}) {
     if (!batch) {
       show(`Version ${version.version}: ${version.what}`, h("p", {class: "soft"}, `${moment(version.created)} UTC`),
@@ -650,8 +654,9 @@
         block("gained", "gained", "good", (some) => h("ul", {}, some.map((one) => h("li", {}, h("code", {}, one.text))), more(some, "gained")))];
     }).filter(Boolean);
     show(`${batch.table}, version ${version.version}${batch.batch_id ? `: ${batch.batch_id}` : ""}`,
-      h("p", {class: "soft"}, `${moment(version.created)} UTC · ${number(batch.inserted)} inserted, ${number(batch.deleted)} deleted, ${number(batch.updated)} updated · ${plural(batch.rows, ROWS)} then · ${seconds(spent)}${version.batches.length > 1 ? ` for ${version.batches.length} tables together` : ""}`),
+      h("p", {class: "soft"}, `${moment(version.created)} UTC · ${number(batch.inserted)} inserted, ${number(batch.deleted)} deleted, ${number(batch.updated)} updated${batch.quarantined ? `, ${number(batch.quarantined.rows)} quarantined` : ""} · ${plural(batch.rows, ROWS)} then · ${seconds(spent)}${version.batches.length > 1 ? ` for ${version.batches.length} tables together` : ""}`),
       spent > 0 && h("div", {}, h("div", {class: "stages", role: "img", "aria-label": "Time by stage"}, stages.map(([name, each]) => h("i", {title: `${name} ${seconds(each)}`, style: {width: `${each / spent * 100}%`}}))), h("p", {class: "soft"}, stages.map(([name, each]) => `${name} ${seconds(each)}`).join(", "))),
+      leftOut(batch.quarantined),
       batch.duplicated.length ? [h("h3", {class: "bad"}, "A row that is there twice"), rowsTable(batch.duplicated, [], tableOf(batch.table))] : null,
       parts.length ? parts : h("p", {}, "Nothing gained, nothing broken."));
   }

@@ -87,9 +87,11 @@ def _violated(page: Page, each: ExpectationChange, indent: int) -> None:
     for group in each.groups[: None if page.limit is None else _GROUPS]:
         if together:
             page.line(_shared(rule, group.number), "dim", indent + 2)
-        page.rows(group.rows, involved(rule), indent + 2)
+        labels = ["new" if each else "" for each in group.new]
+        page.rows(group.rows, involved(rule), indent + 2, labels=labels)
         if group.number > len(group.rows):
-            page.line(f"… and {group.number - len(group.rows):,} more", "dim", indent + 2)
+            others = count(group.number - len(group.rows), "more row")
+            page.line(f"… and {others}", "dim", indent + 2)
 
 
 def _called(kept: Expectation) -> str:

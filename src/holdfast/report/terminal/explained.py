@@ -97,14 +97,15 @@ def _numbers(explained: Explanation) -> Iterator[str]:
         f", in {count(violations.groups, explained.unit)}" if violations.groups is not None else ""
     )
     verb = "violates" if violations.rows == 1 else "violate"
-    yield f"{violations.rows:,} of {rows} {verb} it{groups}"
+    error = f" (error {violations.error:.3g})" if violations.of_rows is not None else ""
+    yield f"{violations.rows:,} of {rows} {verb} it{groups}{error}"
     if violations.removal is not None:
         least, most = violations.removal.at_least, violations.removal.at_most
         number = count(least, "row") if least == most else f"{least:,} to {count(most, 'row')}"
         share_ = share(least / explained.rows)
         bound = "" if violations.removal.exact else "; the exact number is too hard to find"
         yield f"{number} would have to go ({'' if least == most else 'at least '}{share_}{bound})"
-    if violations.error is not None:
+    if violations.of_pairs is not None:
         of = f"{violations.pairs:,} of {violations.of_pairs:,} row pairs"
         yield f"{of} violate it (error {violations.error:.3g})"
     if violations.coverage is not None:
