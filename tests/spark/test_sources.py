@@ -372,6 +372,16 @@ def test_names_in_json_are_case_sensitive(profile: Make, write: Callable[..., Pa
     assert types(flat) == {"A": "string", "a": "bigint", "in.B": "bigint", "in.b": "bigint"}
 
 
+def test_a_format_that_spark_lacks_names_its_package(profile: Make, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    with pytest.raises(
+        SourceError, match=r"there: .*'delta'; the package io\.delta:delta-spark.*--conf"
+    ):
+        profile(Source(str(tmp_path / "there"), format="delta"))
+    with pytest.raises(SourceError, match=r"'dleta'; check the name .*delta.*parquet"):
+        profile(Source(str(tmp_path / "there"), format="dleta"))
+
+
 @pytest.mark.parametrize("form", ["parquet", "orc"])
 def test_columnar_files(spark: SparkSession, profile: Make, tmp_path: Path, form: str) -> None:
     rows = spark.sql("select id, id % 3 as third, cast(id as decimal(20,2)) d from range(10)")

@@ -99,6 +99,16 @@ def test_the_file_of_a_folder_is_named(
         profile(source)
 
 
+def test_a_line_break_in_a_header_needs_multi_line(
+    profile: Make, write: Callable[..., Path]
+) -> None:
+    path = write('"a\nb",c\n1,x\n')
+    with pytest.raises(SourceError, match=r"t\.csv: the header is malformed.*needs --multi-line\)"):
+        profile(path)
+    kept = profile(Source(str(path), multi_line=True))
+    assert kept.snapshot().tables["t"].columns == ("a\nb", "c")
+
+
 def test_the_json_file_of_a_folder_is_named(profile: Make, write: Callable[..., Path]) -> None:
     write('{"id":1}\n', "parts/a.json")
     write('{"id":2}\n\n{"id":\n', "parts/b.json")

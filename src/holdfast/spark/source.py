@@ -28,7 +28,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from holdfast.input.reading import bad_data
 from holdfast.input.row_input import Columns, RowInput
-from holdfast.input.sources import Source, is_local, local_file
+from holdfast.input.sources import FORMATS, Source, is_local, local_file
 from holdfast.model import thresholds
 from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import SchemaError, SourceError
@@ -55,6 +55,17 @@ _LEARNED = {
     "string": t.StringType(),
 }
 """Types of values in JSON, by their names."""
+
+_PACKAGES = {
+    "avro": ("org.apache.spark:spark-avro_2.13:VERSION",),
+    "delta": (
+        "io.delta:delta-spark_2.13:VERSION",
+        "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    ),
+    "iceberg": ("org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:VERSION",),
+}
+"""Packages of formats that Spark comes without, and the settings that go with them."""
 
 log = logging.getLogger("holdfast")
 
@@ -254,8 +265,11 @@ def _header(source: Source, lines: list[tuple[str, str]]) -> list[str]:
         names = text.header(line, source.dialect)
         if isinstance(names, text.Trouble):
             if source.header:
+                open_quote = names.expected.startswith("a closing quote")
+                hint = " (a name with a line break in it needs --multi-line)"
                 raise SourceError(
-                    f"{label}: the header is malformed, expected {names.expected}: {line!r}"
+                    f"{label}: the header is malformed, expected {names.expected}"
+                    f"{hint if open_quote and not source.multi_line else ''}: {line!r}"
                 )
             names = [f"_{i}" for i in range(line.count(source.separator) + 1)]
         if not source.header:
@@ -428,9 +442,31 @@ def _readable(source: Source, read: Callable[[], DataFrame]) -> DataFrame:
     try:
         return read()
     except Exception as failure:
+        if "Failed to find" in str(failure) and "data source" in str(failure):
+            raise SourceError(
+                f"{source.path}: Spark has no reader of the format {source.kind!r}; "
+                f"{_remedy(source.kind)}"
+            ) from failure
         raise SourceError(
             f"{source.path}: Spark cannot read it as {source.kind}: {jobs.cause(failure)}"
         ) from failure
+
+
+def _remedy(kind: str) -> str:
+    """What to do where Spark lacks a format."""
+    if kind not in _PACKAGES:
+        known = ", ".join(sorted({*FORMATS.values(), "table", *_PACKAGES}))
+        return (
+            f"check the name (well-known ones are {known}), or start Spark with the package that "
+            "has it: --conf spark.jars.packages=GROUP:NAME:VERSION"
+        )
+    package, *settings = _PACKAGES[kind]
+    needed = " ".join(f"--conf {each}" for each in (f"spark.jars.packages={package}", *settings))
+    return (
+        f"the package {package.rpartition(':')[0]} has it. Start Spark with it: {needed} (with the "
+        "version of the package that is made for your Spark; a session of your own or a Connect "
+        "server needs the same settings when it is started)"
+    )
 
 
 def _flattened(frame: DataFrame) -> DataFrame:
