@@ -212,6 +212,21 @@ def walk_through_files(session: SparkSession, folder: Path) -> None:
     with pytest.raises(SchemaError, match="'seat' is string"):
         walk.profile.apply("t", inserts=walk.frame(((1, "x", "y", "z"),), RETYPED))
     assert walk.profile.verify().equal
+    read_json(session, folder)
+
+
+def read_json(session: SparkSession, folder: Path) -> None:
+    """JSON: fields told apart by case, no digit lost, an error for a number that does not fit."""
+    path = folder / "records.json"
+    path.write_text(
+        '{"a": 0.12345678901234567890, "A": 1}\n{"a": 0.12345678901234567891, "A": 1}\n'
+    )
+    kept = Profile.create(folder / "records", {"t": path}, session=session)
+    assert [key.columns for key in kept.keys("t")] == [("a",)]
+    assert kept.snapshot().tables["t"].types == ("bigint", "string")
+    path.write_text('{"a": 0.5, "A": 123456789012345678901234567890123456789}\n')
+    with pytest.raises(SourceError, match=r"line 1, column 'A': unfit value, expected bigint"):
+        kept.apply("t", inserts=path)
 
 
 def interrupt_a_batch(session: SparkSession, folder: Path) -> None:

@@ -18,13 +18,21 @@ from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.store import Store
 from holdfast.tasks.dialect import Dialect
+from holdfast.tasks.ingest import Ingest, learn
 from holdfast.tasks.runner import InProcess
 
 
 def main() -> None:
     """Profile a few rows of every kind of column both ways, and change some."""
     runner = InProcess(2)
-    tables = {"rows": _rows(0, 60), "wide": _digits(20, 30), "narrow": _digits(8, 600)}
+    for _ in learn(iter(_records().rows.to_batches()), Ingest("", "", pa.schema([]), ())):
+        pass
+    tables = {
+        "rows": _rows(0, 60),
+        "records": _records(),
+        "wide": _digits(20, 30),
+        "narrow": _digits(8, 600),
+    }
     for evidence, bound in (("counted", 0.01), ("witnessed", None)):
         with tempfile.TemporaryDirectory() as folder:
             store = Store.create(Path(folder) / "profile")
@@ -68,6 +76,13 @@ def _rows(start: int, end: int) -> RowInput:
     ]
     columns = Columns.of(list(types), [str(each) for each in types.values()], list(types.values()))
     return RowInput("rows", columns, _lines(lines), lines=Dialect(escape="\\", nulls=("NA",)))
+
+
+def _records() -> RowInput:
+    """Records, as from a file of JSON."""
+    columns = Columns.of(["id", "x"], ["bigint", "double"], [pa.int64(), pa.float64()])
+    lines = [f'{{"id": {i}, "x": {i % 7}.5}}\n' for i in range(60)]
+    return RowInput("records", columns, _lines(lines), json=(("id",), ("x",)))
 
 
 def _digits(columns: int, end: int, start: int = 0) -> RowInput:

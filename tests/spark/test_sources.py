@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Callable
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -114,7 +115,7 @@ def test_nested_records(profile: Make, write: Callable[..., Path]) -> None:
     told = kept.apply("t", inserts=write('{"id": 3, "at": {"city": "Oslo"}}', "more.json"))
     assert told.rows == 3
     assert kept.apply("t", inserts=write('{"id": 4, "at": null}', "null.json")).rows == 4
-    with pytest.raises(SchemaError, match=r"has the column 'at\.zip', which the table does not"):
+    with pytest.raises(SchemaError, match=r"has the column 'at\.zip' \(line 1\), which the table"):
         kept.apply("t", inserts=write('{"id": 5, "at": {"zip": 9}}', "other.json"))
     with pytest.raises(SourceError, match="malformed"):
         kept.apply("t", inserts=write('{"id": 5, "at": {"city"', "broken.json"))
@@ -286,9 +287,99 @@ def test_json(profile: Make, write: Callable[..., Path]) -> None:
         kept.apply("t", inserts=write('{"id":4,"new":1}\n', "added.json"))
     with pytest.raises(SourceError, match=r"broken\.json.*malformed.*'\{\"id\":5'"):
         kept.apply("t", inserts=write('{"id":4}\n{"id":5\n', "broken.json"))
-    with pytest.raises(SourceError, match=r"retyped\.json.*malformed.*x"):
+    with pytest.raises(
+        SourceError,
+        match=r"retyped\.json, line 1, column 'id': unfit value",
+    ):
         kept.apply("t", inserts=write('{"id":"x"}\n', "retyped.json"))
     assert kept._store.read() == before
+
+
+def test_no_digit_of_json_is_lost(
+    spark: SparkSession, tmp_path: Path, write: Callable[..., Path]
+) -> None:
+    """In columns of every width two numbers differ in their last digits only."""
+    pairs = {}
+    for width in range(1, 42):
+        last = "1" * (width - 1)
+        pairs |= {
+            f"whole {width}": (f"{last}1", f"{last}2"),
+            f"part {width}": (f"0.{last}1", f"0.{last}2"),
+            f"small {width}": (f"-1.{last}1e-9", f"-1.{last}2e-9"),
+        }
+    pairs |= {"huge": ("1e400", "2e400"), "zero": ("0.0", "-0"), "one": ("1", "1.0")}
+    fields = [
+        ", ".join(
+            f'"{name}": {pair[row]}, "in {name}": [{{"x": {pair[row]}}}]'
+            for name, pair in pairs.items()
+        )
+        for row in (0, 1)
+    ]
+    distinct = [name for name, pair in pairs.items() if Decimal(pair[0]) != Decimal(pair[1])]
+    expected = sorted([*distinct, *(f"in {name}" for name in distinct)])
+    lines = write("".join(f"{{{each}}}\n" for each in fields), "lines/t.json").parent
+    second = fields[1].replace(", ", ",\n")
+    whole = write(f"[{{{fields[0]}}},\n{{{second}}}]", "t.json.gz")
+    as_csv = (
+        ",".join(pairs)
+        + "\n"
+        + "".join(",".join(pair[row] for pair in pairs.values()) + "\n" for row in (0, 1))
+    )
+    tables = {
+        "lines": Source(str(lines), format="json"),
+        "whole": Source(str(whole), multi_line=True),
+        "csv": write(as_csv),
+    }
+    before = dict(spark.conf.getAll)
+    kept = Profile.create(tmp_path / "digits", tables, options=KEYS, session=spark)
+    assert dict(spark.conf.getAll) == before
+    now = kept.snapshot().tables
+    assert now["whole"].types == now["lines"].types
+    for name in ("lines", "whole"):
+        assert sorted(column for key in kept.keys(name) for column in key.columns) == expected
+    types = dict(zip(now["lines"].columns, now["lines"].types, strict=True))
+    assert types["part 20"] == "string"
+    assert types["in part 20"] == "array<struct<x:string>>"
+    in_csv = dict(zip(now["csv"].columns, now["csv"].types, strict=True))
+    assert in_csv == {name: types[name] for name in in_csv}
+
+
+def test_a_number_that_the_type_does_not_hold_is_refused(
+    profile: Make, write: Callable[..., Path]
+) -> None:
+    kept = profile(write('{"n":1,"x":0.5,"in":{"y":[0.5]}}\n{"n":2,"x":0.1}\n', "t.json"))
+    before = kept._store.read()
+    for record, words in {
+        '{"n":123456789012345678901234567890123456789}': "column 'n': unfit value, expected bigint",
+        '{"x":0.12345678901234567890}': "column 'x': unfit value, expected a number",
+        '{"x":1e400}': "column 'x': unfit value, expected a number that a double holds",
+        '{"in":{"y":[1,1e400]}}': "column 'in': unfit value, .* losing a digit at in.y",
+    }.items():
+        path = write('{"n":3}\n' + record + "\n", "more.json")
+        with pytest.raises(SourceError, match=rf"more\.json, line 2, {words}.*--schema"):
+            kept.apply("t", inserts=path)
+    assert kept._store.read() == before
+    kept.apply("t", inserts=write('{"n":3,"x":0.30000000000000004}\n', "more.json"))
+
+
+def test_names_in_json_are_case_sensitive(profile: Make, write: Callable[..., Path]) -> None:
+    path = write('{"a":1,"A":"x","in":{"b":1,"B":2}}\n{"a":2,"A":"x","in":{"b":1}}\n', "t.json")
+    kept = profile(path)
+    assert types(kept) == {"A": "string", "a": "bigint", "in": "struct<B:bigint,b:bigint>"}
+    kept.apply("t", inserts=write('{"A":"y","a":3}\n', "more.json"))
+    assert columns(kept) == ["a", "`in`"]
+    flat = profile(Source(str(path), flatten=True))
+    assert types(flat) == {"A": "string", "a": "bigint", "in.B": "bigint", "in.b": "bigint"}
+
+
+def test_a_format_that_spark_lacks_names_its_package(profile: Make, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    with pytest.raises(
+        SourceError, match=r"there: .*'delta'; the package io\.delta:delta-spark.*--conf"
+    ):
+        profile(Source(str(tmp_path / "there"), format="delta"))
+    with pytest.raises(SourceError, match=r"'dleta'; check the name .*delta.*parquet"):
+        profile(Source(str(tmp_path / "there"), format="dleta"))
 
 
 @pytest.mark.parametrize("form", ["parquet", "orc"])

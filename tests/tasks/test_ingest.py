@@ -13,7 +13,8 @@ import pytest
 from holdfast.tasks import text
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.encode import encode, layout
-from holdfast.tasks.ingest import Ingest, infer, ingest
+from holdfast.tasks.ingest import Ingest, infer, ingest, learn
+from holdfast.tasks.json_types import Form
 from holdfast.tasks.result import TaskResult, unpack
 from holdfast.tasks.segments import (
     ROWS,
@@ -239,12 +240,25 @@ def test_a_bad_line_is_reported_and_nothing_else_is_written(
     assert next(batches, None) is None  # the rest was read
 
 
-def test_a_corrupt_record_is_reported(tmp_path: Path) -> None:
-    rows = table(2).append_column("_corrupt", pa.array([None, "{oops"]))
-    rows = rows.append_column("_origin", pa.array([8, 6]))
-    (task_result,) = ingested(iter(rows.to_batches()), spec(tmp_path, corrupt=True))
-    assert task_result.facts["trouble"]["line"] == "{oops"
-    assert task_result.facts["trouble"]["origin"] == 6
+def test_records_of_json_are_written_or_reported(tmp_path: Path) -> None:
+    paths = (("id",), ("in", "name"), ("x",))
+    texts = ['{"id": 1, "in": {"name": "a"}, "x": 0.5}', "", '[{"id": 2}, {"id": 3}]']
+    for whole in (False, True):
+        told = spec(tmp_path, json=paths, whole=whole)
+        (task_result,) = ingested(iter([lines(texts, [4, 4, 6])]), told)
+        assert task_result.facts["rows"] == 3
+        (report,) = ingested(iter([lines([*texts, '{"id": "x"}'], [4, 4, 6, 8])]), told)
+        trouble = report.facts["trouble"]
+        assert (trouble["column"], trouble["expected"], trouble["origin"]) == ("c0", "bigint", 8)
+
+
+def test_records_of_json_tell_their_types_or_what_is_malformed(tmp_path: Path) -> None:
+    batches = [lines(['{"a": 1}', '{"b": [true]}']), lines(['{"a": 0.5}'])]
+    (task_result,) = learn(iter(batches), spec(tmp_path))
+    form = Form.unpacked(task_result.facts["form"])
+    assert {name: each.kind for name, each in form.fields.items()} == {"a": "double", "b": "array"}
+    (report,) = learn(iter([*batches, lines(["{oops"], [6])]), spec(tmp_path))
+    assert (report.facts["trouble"]["line"], report.facts["trouble"]["origin"]) == ("{oops", 6)
 
 
 def test_types_are_guessed_from_all_lines(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from holdfast.model import thresholds
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.model.progress import Progress
 from holdfast.store.run import Destination
-from holdfast.tasks import text
+from holdfast.tasks import json_values, text
 from holdfast.tasks.concealing import Concealing
 from holdfast.tasks.encode import UnsupportedType, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest
@@ -76,7 +76,7 @@ def read(
                 task_results = runner.read(ingest, row_input.rows, spec)
     for task_result in task_results:
         if trouble := task_result.facts.get("trouble") or task_result.facts.get("misfit"):
-            raise _error(row_input, trouble)
+            raise bad_data(row_input, trouble)
     written = [task_result for task_result in task_results if "words" in task_result.facts]
     segments = tuple(_segment(first_number + i, each.facts) for i, each in enumerate(written))
     total = np.zeros(2, np.uint64)
@@ -149,7 +149,7 @@ def _spec(
         lines=row_input.lines,
         header=row_input.header,
         whole=row_input.whole,
-        corrupt=row_input.corrupt,
+        json=row_input.json,
         order=row_input.order,
         guessed=row_input.guessed,
         concealing=concealing,
@@ -164,7 +164,7 @@ def _guess(runner: Runner, row_input: RowInput, destination: Destination) -> Col
     count = 1 if row_input.whole else thresholds.current.guess_rows
     for task_result in runner.head(infer, row_input.rows, spec, count):
         if "trouble" in task_result.facts:
-            raise _error(row_input, task_result.facts["trouble"])
+            raise bad_data(row_input, task_result.facts["trouble"])
         votes.append(task_result.facts["votes"])
     return _voted(row_input, votes)
 
@@ -185,6 +185,9 @@ def _check_types(row_input: RowInput, columns: Columns) -> None:
         if row_input.lines is not None:
             verb = "read from text"
             text.check_types(columns.given)
+        elif row_input.json:
+            verb = "read from JSON"
+            json_values.check_types(columns.given)
     except UnsupportedType as wrong:
         destination = int(wrong.column.removeprefix("c"))
         raise SchemaError(
@@ -216,20 +219,34 @@ def _lost(where: str, records: int, rows: int) -> SourceError:
     )
 
 
-def _error(row_input: RowInput, trouble: dict[str, Any]) -> SourceError:
+def bad_data(row_input: RowInput, trouble: dict[str, Any]) -> SourceError | SchemaError:
     """A sentence that names the file, the line and the column, and says what was expected."""
     where = row_input.file(trouble["origin"]) or row_input.label
     number = trouble["number"] or _line_number(row_input, where, trouble["line"])
+    if trouble["kind"] == "field":
+        line = f" (line {number})" if number else ""
+        return SchemaError(
+            f"{where} has the column {trouble['expected']!r}{line}, which the table does not; it "
+            f"has {', '.join(row_input.columns.names)}"
+        )
     if number:
         where += f", line {number}"
     column = f", column {trouble['column']!r}" if trouble["column"] else ""
-    what = "malformed line" if trouble["kind"] == "line" else "unfit cell"
+    fit = "unfit value" if row_input.is_json else "unfit cell"
+    what = "malformed line" if trouble["kind"] == "line" else fit
     expected = f"{trouble['expected']}{_hint(row_input, trouble)}"
     return SourceError(f"{where}{column}: {what}, expected {expected}: {trouble['line']!r}")
 
 
 def _hint(row_input: RowInput, trouble: dict[str, Any]) -> str:
     """The option that may help, if the trouble looks like one that it is for."""
+    if row_input.is_json and trouble["kind"] == "cell":
+        return (
+            " (columns keep the types of the first profile: for another, profile the table again "
+            "with --schema or --all-text)"
+        )
+    if row_input.is_json and trouble["kind"] == "line" and not row_input.whole:
+        return " in each line (records over several lines need --multi-line)"
     if row_input.lines is None:
         return ""
     if trouble["expected"].startswith("text in"):

@@ -89,10 +89,15 @@ class RowInput:
     lines: Dialect | None = None  # how the rows' lines are written, if they come as lines
     header: bool = False
     whole: bool = False
-    corrupt: bool = False
+    json: tuple[tuple[str, ...], ...] = ()  # where in a record each column is, if rows are JSON
     guessed: bool = False
     order: tuple[int, ...] = ()  # the table's column for each of the row_input's, if they differ
     file: Callable[[int], str | None] = lambda _: None  # the name of the file with an origin
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the rows are records of JSON, whose columns may not be known yet."""
+        return self.source.format == "json"
 
     def typed(self, columns: Columns) -> RowInput:
         """The same rows, read as these columns."""
@@ -102,7 +107,7 @@ class RowInput:
 def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
     """A batch's row input, read in the order of the table's columns; anything else is an error.
 
-    Text has no types of its own, so lines are read as the table's types.
+    Text has no types of its own, so lines and JSON are read as the table's types.
     """
     missing = [name for name in expected.names if name not in row_input.columns.names]
     added = [name for name in row_input.columns.names if name not in expected.names]
@@ -114,6 +119,11 @@ def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
             f"table {table!r} has {', '.join(expected.names)}"
         )
     order = tuple(expected.names.index(name) for name in row_input.columns.names)
+    if row_input.json:
+        paths = dict(zip(row_input.columns.names, row_input.json, strict=True))
+        return replace(
+            row_input, columns=expected, json=tuple(paths[name] for name in expected.names)
+        )
     if row_input.lines is None:
         for place, column in enumerate(order):
             given, stored = row_input.columns.types[place], expected.types[column]

@@ -23,6 +23,13 @@ FORMATS = {
 }
 """Formats that a file's name tells."""
 
+_OPTIONS = {
+    "csv": "--delimiter, --escape, --encoding, --null-value, --schema, --all-text, --multi-line or "
+    "--no-header",
+    "json": "--schema, --all-text, --multi-line or --flatten",
+}
+"""What says how files are read, of formats that Holdfast itself reads."""
+
 _COMPRESSED = {".gz", ".bz2", ".zst", ".snappy", ".lz4", ".deflate"}
 
 
@@ -120,11 +127,11 @@ class Source:
         as_before = stored.format if stored else None
         if as_before in (None, "dataframe"):
             _ = self.kind  # later batches may leave it to the stored one
-        for name in self.options if self._is_csv(as_before) else ():
+        kind = self.format or self._named_kind or as_before or ""
+        for name in self.options if kind in _OPTIONS else ():
             raise InputError(
-                f"{self.path}: CSV takes no Spark option ({name!r} was given); "
-                "use --delimiter, --escape, --encoding, --null-value, --schema, --all-text, "
-                "--multi-line or --no-header"
+                f"{self.path}: {kind.upper()} takes no Spark option ({name!r} was given); "
+                f"use {_OPTIONS[kind]}"
             )
         if "table" in (self.format, as_before) or not is_local(self.path):
             return

@@ -456,7 +456,7 @@ def _timed(data: Data, at: int, end: int, movable: bool) -> int:
 
 
 @kernel
-def _kind(data: Data, begin: int, end: int) -> int:
+def kind(data: Data, begin: int, end: int) -> int:
     """What a cell without its quotes looks like."""
     if begin >= end:
         return NULL
@@ -505,7 +505,7 @@ def check(
                     return line, CELL, column
             if column < votes.size and votes[column] != STRING:
                 first, last = _bare(data, begin, at)
-                votes[column] = table[votes[column], _kind(data, first, last)]
+                votes[column] = table[votes[column], kind(data, first, last)]
             column += 1
             if at == end:
                 break
@@ -520,8 +520,8 @@ def vote(data: Data, offsets: NDArray[Any], table: NDArray[np.int8]) -> int:
     """What the cells of one column look like, given the text between their quotes."""
     joined = NULL
     for row in range(offsets.size - 1):
-        kind = _kind(data, np.int64(offsets[row]), np.int64(offsets[row + 1]))
-        joined = np.int64(table[joined, kind])
+        looks = kind(data, np.int64(offsets[row]), np.int64(offsets[row + 1]))
+        joined = np.int64(table[joined, looks])
         if joined == STRING:
             break
     return joined

@@ -1,7 +1,8 @@
 """Anything that Spark reads, as a row_input.
 
-CSV is read as lines of text and parsed by our own tasks, so that it means the same whatever the
-session's settings. Columns go by position everywhere: names are ours, Spark sees c0, c1, …
+CSV and JSON are read as lines of text and parsed by our own tasks, so that they mean the same
+whatever the session's settings. Columns go by position everywhere: names are ours, Spark sees c0,
+c1, …
 """
 
 from __future__ import annotations
@@ -25,18 +26,20 @@ from pyspark.sql import functions as f
 from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from holdfast.input.reading import bad_data
 from holdfast.input.row_input import Columns, RowInput
-from holdfast.input.sources import Source, is_local, local_file
+from holdfast.input.sources import FORMATS, Source, is_local, local_file
 from holdfast.model import thresholds
 from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.spark import jobs
+from holdfast.spark.runner import SparkRunner
 from holdfast.spark.types import arrow_type, carried
 from holdfast.tasks import text
 from holdfast.tasks.dialect import UTF_8
+from holdfast.tasks.ingest import Ingest, learn
+from holdfast.tasks.json_types import Form
 
-_CORRUPT = "__holdfast_corrupt_record"
-_ORIGIN = "__holdfast_origin"
 _DELIMITERS = (",", ";", "\t", "|")
 _LONGEST_HEADER = 1 << 20
 _OPENED: dict[str, Callable[[Path, str], Any]] = {
@@ -45,6 +48,24 @@ _OPENED: dict[str, Callable[[Path, str], Any]] = {
     ".zst": lambda path, _: pa.CompressedInputStream(str(path), "zstd"),
 }
 """How compressed files are opened here, for their headers."""
+_LEARNED = {
+    "boolean": t.BooleanType(),
+    "bigint": t.LongType(),
+    "double": t.DoubleType(),
+    "string": t.StringType(),
+}
+"""Types of values in JSON, by their names."""
+
+_PACKAGES = {
+    "avro": ("org.apache.spark:spark-avro_2.13:VERSION",),
+    "delta": (
+        "io.delta:delta-spark_2.13:VERSION",
+        "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    ),
+    "iceberg": ("org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:VERSION",),
+}
+"""Packages of formats that Spark comes without, and the settings that go with them."""
 
 log = logging.getLogger("holdfast")
 
@@ -79,7 +100,9 @@ def from_source(
     source.expect(stored)
     if source.kind == "csv":
         return _csv(session, source)
-    return _other(session, source, first=stored is None)
+    if source.kind == "json":
+        return _json(session, source, first=stored is None)
+    return _other(session, source)
 
 
 def _columns(names: list[str], kinds: list[t.DataType]) -> Columns:
@@ -140,6 +163,21 @@ def _csv(session: SparkSession, source: Source) -> RowInput:
     whole = source.multi_line or not dialect.by_lines
     names = _header(source, lines)
     columns, guessed = _csv_columns(session, source, names)
+    return RowInput(
+        source.path,
+        columns,
+        _lines(session, source, whole),
+        source.stored(),
+        lines=dialect,
+        header=source.header,
+        whole=whole,
+        guessed=guessed,
+        file=lambda origin: _file(session, source, origin),
+    )
+
+
+def _lines(session: SparkSession, source: Source, whole: bool) -> DataFrame:
+    """The lines of text files, or whole files, and where each comes from."""
     # Folders are looked through and lines end as where headers are looked for.
     reader = session.read.option("recursiveFileLookup", "true").option("lineSep", "\n")
     read = reader.text(_for_spark(source.path), wholetext=whole)
@@ -149,17 +187,7 @@ def _csv(session: SparkSession, source: Source) -> RowInput:
     # What ``_origin`` tells, plus one in the first block of a file, which begins with its header.
     first = "CASE WHEN _metadata.file_block_start = 0 THEN 1L ELSE 0L END"
     origin = f"xxhash64(_metadata.file_path) & -2L | {first}"
-    return RowInput(
-        source.path,
-        columns,
-        _joined(read.selectExpr(f"{line} AS line", f"{origin} AS origin"), _size(source)),
-        source.stored(),
-        lines=dialect,
-        header=source.header,
-        whole=whole,
-        guessed=guessed,
-        file=lambda origin: _file(session, source, origin),
-    )
+    return _joined(read.selectExpr(f"{line} AS line", f"{origin} AS origin"), _size(source))
 
 
 def _origin(path: Column) -> Column:
@@ -237,8 +265,11 @@ def _header(source: Source, lines: list[tuple[str, str]]) -> list[str]:
         names = text.header(line, source.dialect)
         if isinstance(names, text.Trouble):
             if source.header:
+                open_quote = names.expected.startswith("a closing quote")
+                hint = " (a name with a line break in it needs --multi-line)"
                 raise SourceError(
-                    f"{label}: the header is malformed, expected {names.expected}: {line!r}"
+                    f"{label}: the header is malformed, expected {names.expected}"
+                    f"{hint if open_quote and not source.multi_line else ''}: {line!r}"
                 )
             names = [f"_{i}" for i in range(line.count(source.separator) + 1)]
         if not source.header:
@@ -339,25 +370,56 @@ def _written(kind: t.DataType) -> str:
     return kind.simpleString()
 
 
-# Everything else
+# JSON
 
 
-def _no_more_than(stored: t.StructType, read: t.StructType, source: Source) -> t.StructType:
-    """The stored schema, if the records have no further fields. JSON leaves nulls out, so a
-    field that no record has is null in all of them."""
-    known, names = (
-        [".".join(path) for path, _ in _paths(each.fields, source.flatten)]
-        for each in (stored, read)
+def _json(session: SparkSession, source: Source, first: bool) -> RowInput:
+    """Records; their types are given, or those of the table's first rows, or found out here."""
+    rows = _readable(source, lambda: _lines(session, source, source.multi_line))
+    row_input = RowInput(
+        source.path,
+        Columns.of([], [], []),
+        rows,
+        source.stored(),
+        whole=source.multi_line,
+        file=lambda origin: _file(session, source, origin),
     )
-    # A struct that is null in all records looks like a column of its own.
-    known += [each.name for each in stored.fields]
-    added = [each for each in names if each not in (*known, "_corrupt_record")]
-    if added:
-        raise SchemaError(
-            f"{source.path} has the column {added[0]!r}, which the table does not; it has "
-            f"{', '.join(stored.names)}"
-        )
-    return stored
+    schema = _ddl(session, source.schema) if source.schema else None
+    if schema is None:
+        schema = _learned(session, row_input, source.all_text)
+    if first:
+        named = (f"{_quoted(each.name)} {_written(each.dataType)}" for each in schema.fields)
+        row_input = replace(row_input, source=replace(row_input.source, schema=", ".join(named)))
+    paths, kinds = zip(*_paths(schema.fields, source.flatten), strict=True)
+    columns = _columns([".".join(path) for path in paths], list(kinds))
+    return replace(row_input, columns=columns, json=paths)
+
+
+def _learned(session: SparkSession, row_input: RowInput, all_text: bool) -> t.StructType:
+    """The types that hold all records exactly, by the names of their fields."""
+    spec = Ingest("", "", pa.schema([]), (), whole=row_input.whole)
+    form = Form()
+    for task_result in SparkRunner(session).read(learn, row_input.rows, spec):
+        if trouble := task_result.facts.get("trouble"):
+            raise bad_data(row_input, trouble)
+        form = form.join(Form.unpacked(task_result.facts["form"]))
+    if not form.fields:
+        raise SourceError(f"{row_input.label}: there are no records with fields in it")
+    return _struct(form, all_text)
+
+
+def _struct(form: Form, all_text: bool) -> t.StructType:
+    return t.StructType(
+        [t.StructField(name, _type(form.fields[name], all_text)) for name in sorted(form.fields)]
+    )
+
+
+def _type(form: Form, all_text: bool) -> t.DataType:
+    if form.kind == "struct":
+        return _struct(form, all_text)
+    if form.kind == "array":
+        return t.ArrayType(_type(form.element or Form(), all_text))
+    return t.StringType() if all_text else _LEARNED[form.kind]
 
 
 def _paths(
@@ -372,66 +434,70 @@ def _paths(
             yield path, each.dataType
 
 
-def _flattened(frame: DataFrame, nested: int) -> DataFrame:
-    """With the fields of structs, whose names say where they were, in place of these, among the
-    first columns."""
-    fields = frame.schema.fields
-    flat = [
-        f.col(".".join(map(_quoted, path))).alias(".".join(path))
-        for path, _ in _paths(fields[:nested], True)
-    ]
-    return frame.select(*flat, *[f.col(_quoted(each.name)) for each in fields[nested:]])
+# Everything else
 
 
-def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
-    options = dict(source.options)
-    corrupt = source.kind == "json"
-    schema: t.StructType | None = _ddl(session, source.schema) if source.schema else None
+def _readable(source: Source, read: Callable[[], DataFrame]) -> DataFrame:
+    """What Spark reads; an error that says what it cannot."""
     try:
-        if source.kind == "table":
-            frame = session.read.table(source.path)
-        else:
-            if source.kind == "json":
-                # Timestamps without a zone are read in ours, not in the session's.
-                options.setdefault("timeZone", "UTC")
-                options.setdefault("multiLine", str(source.multi_line).lower())
-                options.setdefault("primitivesAsString", str(source.all_text).lower())
-            reader = session.read.format(source.kind).options(**options)
-            path = _for_spark(source.path)
-            if schema is None or (corrupt and not first):
-                read = jobs.run(session, lambda: reader.load(path).schema)
-                schema = _no_more_than(schema, read, source) if schema else read
-            if corrupt:
-                schema = t.StructType([x for x in schema.fields if x.name != "_corrupt_record"])
-                reader = reader.option("columnNameOfCorruptRecord", _CORRUPT)
-                schema = schema.add(_CORRUPT, t.StringType())
-            frame = reader.schema(schema).load(path)
-        fields = frame.schema.fields
-    except SchemaError:
-        raise
+        return read()
     except Exception as failure:
+        if "Failed to find" in str(failure) and "data source" in str(failure):
+            raise SourceError(
+                f"{source.path}: Spark has no reader of the format {source.kind!r}; "
+                f"{_remedy(source.kind)}"
+            ) from failure
         raise SourceError(
             f"{source.path}: Spark cannot read it as {source.kind}: {jobs.cause(failure)}"
         ) from failure
-    data = fields[:-1] if corrupt else fields
-    stored = source.stored()
-    if corrupt and first:
-        named = (f"{_quoted(each.name)} {_written(each.dataType)}" for each in data)
-        stored = replace(stored, schema=", ".join(named))
-    if corrupt:
-        file_path = frame.metadataColumn("_metadata")["file_path"]
-        frame = frame.select("*", _origin(file_path).alias(_ORIGIN))
+
+
+def _remedy(kind: str) -> str:
+    """What to do where Spark lacks a format."""
+    if kind not in _PACKAGES:
+        known = ", ".join(sorted({*FORMATS.values(), "table", *_PACKAGES}))
+        return (
+            f"check the name (well-known ones are {known}), or start Spark with the package that "
+            "has it: --conf spark.jars.packages=GROUP:NAME:VERSION"
+        )
+    package, *settings = _PACKAGES[kind]
+    needed = " ".join(f"--conf {each}" for each in (f"spark.jars.packages={package}", *settings))
+    return (
+        f"the package {package.rpartition(':')[0]} has it. Start Spark with it: {needed} (with the "
+        "version of the package that is made for your Spark; a session of your own or a Connect "
+        "server needs the same settings when it is started)"
+    )
+
+
+def _flattened(frame: DataFrame) -> DataFrame:
+    """With the fields of structs, whose names say where they were, in place of these."""
+    return frame.select(
+        *[
+            f.col(".".join(map(_quoted, path))).alias(".".join(path))
+            for path, _ in _paths(frame.schema.fields, True)
+        ]
+    )
+
+
+def _other(session: SparkSession, source: Source) -> RowInput:
+    schema = _ddl(session, source.schema) if source.schema else None
+
+    def read() -> DataFrame:
+        if source.kind == "table":
+            return session.read.table(source.path)
+        reader = session.read.format(source.kind).options(**source.options)
+        frame = (reader.schema(schema) if schema else reader).load(_for_spark(source.path))
+        jobs.run(session, lambda: frame.schema)
+        return frame
+
+    frame = _readable(source, read)
     if source.flatten:
-        frame = _flattened(frame, len(data))
-    fields = frame.schema.fields
-    data = fields[:-2] if corrupt else fields
-    columns = _columns([each.name for each in data], [each.dataType for each in data])
-    rows = _positional(frame, [each.dataType for each in fields])
+        frame = _flattened(frame)
+    kinds = [each.dataType for each in frame.schema.fields]
     return RowInput(
         source.path,
-        columns,
-        _joined(rows, _size(source)),
-        stored,
-        corrupt=corrupt,
+        _columns(list(frame.columns), kinds),
+        _joined(_positional(frame, kinds), _size(source)),
+        source.stored(),
         file=lambda origin: _file(session, source, origin),
     )

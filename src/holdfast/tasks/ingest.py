@@ -23,6 +23,9 @@ from holdfast.tasks import encode, text
 from holdfast.tasks.columns import Collected
 from holdfast.tasks.concealing import Concealing, concealed, concealed_schema
 from holdfast.tasks.dialect import Dialect
+from holdfast.tasks.json_records import Records, split
+from holdfast.tasks.json_rows import Reader
+from holdfast.tasks.json_types import Learned
 from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
@@ -58,7 +61,7 @@ class Ingest:
     lines: Dialect | None = None  # how they are written, where rows come as lines of text
     header: bool = False
     whole: bool = False  # a "line" is a whole file, whose cells may hold newlines
-    corrupt: bool = False  # two more columns: the text of unreadable records, and their origin
+    json: tuple[tuple[str, ...], ...] = ()  # where in a record each column is, where rows are JSON
     order: tuple[int, ...] = ()  # where the file's columns go, if not in the table's order
     guessed: bool = False  # the types were inferred from a sample: report what would fit instead
     concealing: Concealing | None = None  # None: cells are kept as they are
@@ -121,8 +124,7 @@ def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResu
     """Write the rows of one partition; at the end say how many came and how many were written."""
     writer = _Writer(spec)
     tally = _Tally()
-    rows = _parsed(batches, spec, tally) if spec.lines else _checked(batches, spec, tally)
-    for item in rows:
+    for item in _typed(batches, spec, tally):
         if isinstance(item, TaskResult):
             yield item
             if item.facts.get("trouble") or item.facts.get("misfit"):
@@ -131,6 +133,15 @@ def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResu
             yield from writer.add(item)
     yield from writer.close()
     yield tally.task_result(writer.written)
+
+
+def _typed(
+    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
+) -> Iterator[pa.RecordBatch | TaskResult]:
+    """Rows in the table's types, from whatever they come as."""
+    if spec.lines:
+        return _parsed(batches, spec, tally)
+    return _from_json(batches, spec, tally) if spec.json else _checked(batches, spec, tally)
 
 
 def split_header(
@@ -276,24 +287,55 @@ class _Votes:
         return TaskResult({"votes": self._votes, "misfit": trouble})
 
 
+def learn(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResult]:
+    """What the records in this share of JSON look like, or the first malformed one."""
+    learned = Learned()
+    pieces = _records(batches, spec)
+    for records, origins in pieces:
+        trouble = learned.add(records)
+        if trouble is not None:
+            yield _trouble(trouble, spec, int(origins[records.lines[trouble.row]]))
+            for _ in pieces:  # the rest is read, not used: leaving early would cost the worker
+                pass
+            return
+    yield TaskResult({"form": learned.form.packed()})
+
+
+def _from_json(
+    batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
+) -> Iterator[pa.RecordBatch | TaskResult]:
+    """Typed rows from records of JSON; after the first trouble only its report."""
+    reader = Reader(spec.schema, spec.json)
+    pieces = _records(batches, spec)
+    for records, origins in pieces:
+        tally.add(len(records), origins[records.lines])
+        parsed = reader.parse(records)
+        if isinstance(parsed, text.Trouble):
+            yield _trouble(parsed, spec, int(origins[records.lines[parsed.row]]))
+            for _ in pieces:
+                pass
+            return
+        yield parsed
+
+
+def _records(
+    batches: Iterator[pa.RecordBatch], spec: Ingest
+) -> Iterator[tuple[Records, NDArray[np.int64]]]:
+    """Records of JSON in bounded pieces, with the origins of the lines that they are in."""
+    for batch in batches:
+        origins = batch.column(1).fill_null(NOWHERE).to_numpy()
+        records = split(batch.column(0), spec.whole)
+        for piece in records.pieces(thresholds.current.piece_bytes):
+            yield piece, origins
+
+
 def _checked(
     batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
-    """Rows that came typed, in the table's types; unreadable records become a report."""
+    """Rows that came typed, in the table's types."""
     width = len(spec.names)
     for batch in batches:
-        origins = np.array([NOWHERE])
-        if spec.corrupt:
-            origins = batch.column(width + 1).fill_null(NOWHERE).to_numpy()
-        tally.add(batch.num_rows, origins)
-        if spec.corrupt and batch.column(width).null_count < batch.num_rows:
-            row = int(np.flatnonzero(batch.column(width).is_valid())[0])
-            line = batch.column(width)[row].as_buffer().to_pybytes().decode("utf-8", "replace")
-            wrong = text.Trouble("line", line[:200], None, "a record of the table's types", row)
-            yield _trouble(wrong, spec, int(origins[row]))
-            for _ in batches:
-                pass
-            return
+        tally.add(batch.num_rows, np.array([NOWHERE]))
         columns = [batch.column(position) for position in spec.order or range(width)]
         kinds = [field.type for field in spec.schema]
         columns = [c if c.type == k else c.cast(k) for c, k in zip(columns, kinds, strict=True)]

@@ -16,6 +16,7 @@ import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from decimal import Context, Decimal, Inexact, InvalidOperation
 from itertools import product
 from typing import Any, Literal
 
@@ -52,7 +53,7 @@ _TYPES = {
     "timestamp": pa.timestamp("us", "UTC"),
     "string": pa.string(),
 }
-_NAMES = {
+NAMES = {
     pa.int8(): "tinyint",
     pa.int16(): "smallint",
     pa.int32(): "int",
@@ -61,6 +62,8 @@ _NAMES = {
 }
 _NO_VOTES = np.empty(0, np.int8)
 _SHOWN = 200
+_DECIMAL_DIGITS = 38
+_EXACT = Context(prec=1000, traps=[Inexact, InvalidOperation])
 _BLOCK = 1 << 20
 _CALENDAR = tuple(
     pa.scalar(edge, pa.timestamp("us")).value for edge in (datetime.min, datetime.max)
@@ -83,7 +86,7 @@ _MALFORMED = {
 class Trouble:
     """A line, or a cell of one, that is not what the table needs."""
 
-    kind: Literal["line", "cell"]
+    kind: Literal["line", "cell", "field"]
     line: str
     column: int | None
     expected: str
@@ -164,7 +167,7 @@ def infer(columns: pa.RecordBatch | pa.Table) -> list[str]:
         vote = "null"
         for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
             cells = _lines(chunk.drop_null(), ",")
-            code = kernels.vote(cells.data, cells.starts, _JOINS) if len(cells) else kernels.NULL
+            code = kernels.vote(cells.data, cells.starts, JOINS) if len(cells) else kernels.NULL
             vote = join(vote, VOTES[code])
         votes.append(vote)
     return votes
@@ -203,7 +206,7 @@ def join(a: str, b: str) -> str:
     return wider.get(frozenset((a, b)), "string")
 
 
-_JOINS = np.array([[VOTES.index(join(a, b)) for b in VOTES] for a in VOTES], np.int8)
+JOINS = np.array([[VOTES.index(join(a, b)) for b in VOTES] for a in VOTES], np.int8)
 
 
 def type_name(vote: str) -> str:
@@ -382,12 +385,12 @@ def _form(field: pa.Field) -> int:
     raise UnsupportedType(field.name, type_)
 
 
-def _name(type_: pa.DataType) -> str:
+def type_label(type_: pa.DataType) -> str:
     if at.is_decimal(type_):
         return f"decimal({type_.precision},{type_.scale})"
     if at.is_string(type_):
         return "text in UTF-8"
-    return _NAMES.get(type_, str(type_))
+    return NAMES.get(type_, str(type_))
 
 
 def _check(
@@ -402,7 +405,7 @@ def _check(
     if len(text) == 0:
         return None
     line, what, column = kernels.check(
-        text.data, text.starts, ord(text.delimiter), forms, _JOINS, votes
+        text.data, text.starts, ord(text.delimiter), forms, JOINS, votes
     )
     if what == kernels.GOOD:
         return None
@@ -425,7 +428,7 @@ def _columns(count: int) -> str:
 
 def _bad_cell(text: _Lines, line: int, column: int, type_: pa.DataType) -> Trouble:
     cell = text.cell(line, column)
-    return Trouble("cell", text.text(line), column, _name(type_), line, cell)
+    return Trouble("cell", text.text(line), column, type_label(type_), line, cell)
 
 
 def _read(
@@ -472,15 +475,42 @@ def _read(
     )
     for name in late:
         column = pc.replace_substring_regex(table[name], r"^([+-]?\d+)\.(\d*?)0+$", r"\1.\2")
-        table = table.set_column(table.column_names.index(name), name, column.cast(types[name]))
+        table = table.set_column(
+            table.column_names.index(name), name, decimals(column, types[name])
+        )
     columns = [column.combine_chunks() for column in table.columns]
     for column in columns:
-        if at.is_timestamp(column.type) and column.type.tz and not _in_calendar(column):
+        if at.is_timestamp(column.type) and column.type.tz and not in_calendar(column):
             raise pa.ArrowInvalid("a zone moves a timestamp out of the years 1 to 9999")
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
-def _in_calendar(column: pa.Array) -> bool:
+def decimals(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Texts as decimals, or ArrowInvalid. PyArrow does not notice where its 128 bits overflow, so
+    numbers that come near that are converted one by one.
+
+    >>> decimals(pa.array(["1.50", "2e1"]), pa.decimal128(3, 1)).to_pylist()
+    [Decimal('1.5'), Decimal('20.0')]
+    """
+    most = [
+        pc.max(pc.binary_length(pc.replace_substring_regex(texts, beside, ""))).as_py() or 0
+        for beside in (r"^[+-]?0*|\..*$", r"^[+-]?0*|\.")
+    ]
+    powers = pc.any(pc.match_substring(texts, "e", ignore_case=True)).as_py()
+    if not powers and most[0] + type_.scale <= _DECIMAL_DIGITS >= most[1]:
+        return texts.cast(type_)
+    unit = Decimal(1).scaleb(-type_.scale)
+    try:
+        values = [
+            None if each is None else Decimal(each).quantize(unit, context=_EXACT)
+            for each in texts.to_pylist()
+        ]
+    except ArithmeticError:
+        raise pa.ArrowInvalid("a text that is no such decimal") from None
+    return pa.array(values, type_)
+
+
+def in_calendar(column: pa.Array) -> bool:
     """Whether all instants have a date in UTC that other programs can show."""
     edges = pc.min_max(column)
     first, last = edges["min"].value, edges["max"].value

@@ -1,0 +1,141 @@
+"""Texts of JSON as values of a type: exactly, or not at all."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import date
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as at
+from numpy.typing import NDArray
+
+from holdfast.kernels import json_records as kernels
+from holdfast.tasks import text
+from holdfast.tasks.encode import UnsupportedType
+
+_DAYS = tuple((each - date(1970, 1, 1)).days for each in (date.min, date.max))
+_ZONE = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
+_INEXACT = "a number that a {} holds without losing a digit"
+
+
+class Unfit(Exception):
+    """A value is not of its type; says what was expected."""
+
+    node = 0  # where it stands
+
+
+def check_types(schema: pa.Schema) -> None:
+    """Raise UnsupportedType for a column whose type is not read from JSON."""
+    for each in schema:
+        shape_of(each)
+
+
+def shape_of(field_: pa.Field) -> int:
+    """What a node takes whose values have this type."""
+    type_ = field_.type
+    if at.is_string(type_):
+        return kernels.TEXT
+    if at.is_struct(type_) and type_.num_fields:
+        check_types(pa.schema(list(type_)))
+        return kernels.RECORD
+    if at.is_map(type_):
+        check_types(pa.schema([type_.key_field, type_.item_field]))
+        if not at.is_nested(type_.key_type):
+            return kernels.MAP
+    if at.is_list(type_):
+        check_types(pa.schema([type_.value_field]))
+        return kernels.LIST
+    if at.is_decimal128(type_) or at.is_binary(type_) or type_ in text.NAMES:
+        return kernels.LEAF
+    raise UnsupportedType(field_.name, type_)
+
+
+def expected_name(type_: pa.DataType | None) -> str:
+    if type_ is None or at.is_struct(type_) or at.is_map(type_):
+        return "a record in braces"
+    return "a list" if at.is_list(type_) else text.type_label(type_)
+
+
+def converted(type_: pa.DataType, form: NDArray[np.int8], texts: pa.Array) -> pa.Array:
+    """Texts as values of a type. One that does not fit, or would change, is ``Unfit``."""
+    if at.is_string(type_):
+        return texts
+    if not _written_as(type_, form, texts):
+        raise Unfit(expected_name(type_))
+    try:
+        if at.is_floating(type_):
+            return _floats(type_, texts)
+        if at.is_decimal(type_):
+            return text.decimals(texts, type_)
+        if at.is_boolean(type_):
+            return pc.equal(texts, "true")
+        if at.is_binary(type_):
+            values = [each and base64.b64decode(each, validate=True) for each in texts.to_pylist()]
+            return pa.array(values, type_)
+        if at.is_timestamp(type_):
+            return _timestamps(type_, texts)
+        values = texts.cast(type_)
+    except (pa.ArrowInvalid, binascii.Error):
+        raise Unfit(expected_name(type_)) from None
+    if at.is_date32(type_) and not _in_calendar(values):
+        raise Unfit(expected_name(type_))
+    return values
+
+
+def _written_as(type_: pa.DataType, form: NDArray[np.int8], texts: pa.Array) -> bool:
+    """Whether values are written as those of a type are: numbers without quotes, times with. A
+    decimal may be text; so may what no number of JSON is, as NaN."""
+    quoted = (form == kernels.IS_TEXT) | (form == kernels.IS_ESCAPED)
+    there = form > kernels.IS_NULL
+    if at.is_boolean(type_):
+        return bool((form[there] == kernels.IS_WORD).all())
+    if at.is_integer(type_):
+        return bool((form[there] == kernels.IS_NUMBER).all())
+    if at.is_decimal(type_):
+        return bool((quoted | (form == kernels.IS_NUMBER))[there].all())
+    if at.is_floating(type_):
+        other = texts.filter(pa.array(quoted))
+        words = pc.match_substring_regex(other, r"^(?i)([+-]?(inf|infinity)|nan)$")
+        return not (form == kernels.IS_WORD).any() and pc.all(words).as_py() is not False
+    return bool(quoted[there].all())
+
+
+def _floats(type_: pa.DataType, texts: pa.Array) -> pa.Array:
+    """Texts as floating-point numbers, if each is the shortest that is read as its number, so that
+    no two different ones become equal."""
+    values = texts.cast(type_)
+    looks = text.infer(pa.table({"x": texts}))[0]
+    if at.is_float64(type_) and looks in ("null", "bigint", "double"):
+        return values  # at most 15 digits: no double is that of two such texts
+    kind = type_.to_pandas_dtype()
+    numbers = [each for each in texts.drop_null().to_pylist() if each.lstrip("+-")[:1].isdigit()]
+    with np.errstate(over="ignore"):
+        read = [Decimal(str(kind(each))) for each in numbers]
+    for each, value in zip(numbers, read, strict=True):
+        if Decimal(each) != value:
+            raise Unfit(_INEXACT.format(expected_name(type_)))
+    return values
+
+
+def _timestamps(type_: pa.DataType, texts: pa.Array) -> pa.Array:
+    """Texts as timestamps; where the type has a zone, those without one are in UTC."""
+    values = texts.cast(pa.timestamp("us")) if type_.tz is None else None
+    if values is None:
+        zoned = pc.match_substring_regex(texts, _ZONE)
+        nothing = pa.scalar(None, pa.string())
+        there = pc.if_else(zoned, texts, nothing).cast(type_)
+        rest = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us"))
+        values = pc.coalesce(there, pc.assume_timezone(rest, "UTC").cast(type_))
+    if not text.in_calendar(values):
+        raise pa.ArrowInvalid("not in the years 1 to 9999")
+    return values
+
+
+def _in_calendar(days: pa.Array) -> bool:
+    edges = pc.min_max(days.cast(pa.int32()))
+    first, last = edges["min"].as_py(), edges["max"].as_py()
+    return first is None or (_DAYS[0] <= first and last <= _DAYS[1])
