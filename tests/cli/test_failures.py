@@ -451,3 +451,43 @@ def test_a_read_only_profile(
     monkeypatch.setattr(Disk, "hold", refuse)
     assert run(command, shop, *arguments)[:2] == expected[:2]
     assert sorted((path, path.stat().st_mtime_ns) for path in shop.rglob("*")) == before
+
+
+RULE = "orders: kye(id)"
+POINTED = f"""\
+this is not a constraint; at character 9, expected 'key' or 'not' before '('; did you mean key(?
+  {RULE}
+          ^
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [["explain", RULE], ["expect", RULE], ["explain", RULE, "--mask"]]
+)
+def test_the_caret_points_at_what_is_wrong_in_a_rule(
+    run: Run, shop: Path, command: list[str]
+) -> None:
+    name, *arguments = command
+    result = run(name, shop, *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"error: {POINTED}"
+
+
+def test_a_rule_of_a_file_is_named_by_its_line(run: Run, shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rules.yml"
+    file.write_text(
+        f"version: 1\nrules:\n  - rule: 'orders: key(id)'\n  - name: a\n    rule: '{RULE}'\n"
+    )
+    result = run("expect", shop, "--from", file)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"error: {file}, line 5: rule 2: {POINTED}"
+
+
+def test_other_messages_stay_one_line(
+    run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise SetupError("Spark says\n  at Main.scala\x1b[2J")
+
+    monkeypatch.setattr("holdfast.api.Profile.open", fail)
+    assert run("show", shop).err == "error: Spark says   at Main.scala\\x1b[2J\n"

@@ -118,7 +118,7 @@ def test_a_table_that_there_is_not(run: Run, shop: Path, monday: Path) -> None:
     result = run("apply", shop, "--batch", monday)
     assert result.code == 2
     assert (
-        "the profile has no table 'line'; it has lines, orders. did you mean 'lines'?" in result.err
+        "the profile has no table 'line'; did you mean 'lines'? It has lines, orders" in result.err
     )
 
 
