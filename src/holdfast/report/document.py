@@ -264,6 +264,7 @@ def _batch(changes: Changes, detailed: bool, values: bool) -> Form:
         "inserted": changes.inserted,
         "deleted": changes.deleted,
         "updated": changes.updated,
+        "unchanged": changes.unchanged,
         "rows": changes.rows,
         "duplicates": changes.duplicates,
         "duplicated": list(changes.duplicated) if detailed and values else [],
