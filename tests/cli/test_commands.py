@@ -299,6 +299,23 @@ def test_a_file_that_is_loaded_twice_breaks_every_key(run: Run, shop: Path, tmp_
     assert "the same keys" in run("diff", shop, 1, 5).out
 
 
+def test_rows_that_come_as_they_are_are_said_to_be_unchanged(
+    run: Run, shop: Path, tmp_path: Path
+) -> None:
+    same = ("--table", "orders", "--upserts", tmp_path / "orders.csv", "--row-key", "id")
+    assert "orders, checked against version 1: 4 unchanged; 4 rows then" in (
+        run("check", shop, *same).out
+    )
+    assert "orders, version 2: 4 unchanged; 4 rows now" in run("apply", shop, *same).out
+    one = write(tmp_path, "one", ORDERS.replace("Bob", "Eve") + "5,9,2026-01-09,Zoe,new\n")
+    others = ("--table", "orders", "--upserts", one, "--row-key", "id", "--format", "json")
+    form = json.loads(run("apply", shop, *others).out)
+    assert (form["inserted"], form["updated"], form["unchanged"]) == (1, 1, 3)
+    history = run("history", shop).out
+    assert "4 unchanged " in history
+    assert "1 inserted, 1 updated, 3 unchanged " in history
+
+
 def test_upserts_and_replayed_deletes(run: Run, shop: Path, tmp_path: Path) -> None:
     rows = write(tmp_path, "new", HEADER + "4,9,2026-01-03,Eve,\n5,10,2026-01-09,Zoe,new\n")
     arguments = ("--table", "orders", "--upserts", rows, "--row-key", "id")

@@ -259,7 +259,8 @@ def test_rules_in_a_file(shop: Path, run: Run, tmp_path: Path) -> None:
     path.write_text(GOOD.replace("orders: note", "orders: nota"))
     wrong = run("expect", shop, "--from", path)
     assert wrong.code == 2
-    assert f"{path}: rule 2: table 'orders' has no column 'nota'" in wrong.err
+    there = f"{path}, line 5: rule 2: table 'orders' has no column 'nota'"
+    assert f"{there}; did you mean 'note'?" in wrong.err
 
 
 @pytest.mark.parametrize(

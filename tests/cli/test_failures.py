@@ -451,3 +451,95 @@ def test_a_read_only_profile(
     monkeypatch.setattr(Disk, "hold", refuse)
     assert run(command, shop, *arguments)[:2] == expected[:2]
     assert sorted((path, path.stat().st_mtime_ns) for path in shop.rglob("*")) == before
+
+
+RULE = "orders: kye(id)"
+POINTED = f"""\
+this is not a constraint; at character 9, expected 'key' or 'not' before '('; did you mean key(?
+  {RULE}
+          ^
+"""
+
+
+@pytest.mark.parametrize(
+    "command", [["explain", RULE], ["expect", RULE], ["explain", RULE, "--mask"]]
+)
+def test_the_caret_points_at_what_is_wrong_in_a_rule(
+    run: Run, shop: Path, command: list[str]
+) -> None:
+    name, *arguments = command
+    result = run(name, shop, *arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"error: {POINTED}"
+
+
+def test_a_rule_of_a_file_is_named_by_its_line(run: Run, shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "rules.yml"
+    file.write_text(
+        f"version: 1\nrules:\n  - rule: 'orders: key(id)'\n  - name: a\n    rule: '{RULE}'\n"
+    )
+    result = run("expect", shop, "--from", file)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"error: {file}, line 5: rule 2: {POINTED}"
+
+
+def test_other_messages_stay_one_line(
+    run: Run, shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise SetupError("Spark says\n  at Main.scala\x1b[2J")
+
+    monkeypatch.setattr("holdfast.api.Profile.open", fail)
+    assert run("show", shop).err == "error: Spark says   at Main.scala\\x1b[2J\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["shwo", "x"], "there is no command 'shwo'; did you mean 'show'? See `holdfast --help`"),
+        (["dance"], "there is no command 'dance'; see `holdfast --help`"),
+        (["--bad"], "there is no option --bad; see `holdfast --help`"),
+        (["show"], "missing argument 'DIR'; see `holdfast show --help`"),
+        (["explain", "x"], "missing argument 'RULE'; see `holdfast explain --help`"),
+        (["profile"], "missing argument 'SOURCE'; see `holdfast profile --help`"),
+        (["profile", "x.csv"], "missing option '--into'; see `holdfast profile --help`"),
+        (
+            ["show", "x", "--frmat", "json"],
+            "there is no option --frmat; did you mean --format? See `holdfast show --help`",
+        ),
+        (["history", "x", "--speed"], "there is no option --speed; see `holdfast history --help`"),
+        (["show", "x", "-z"], "there is no option -z; see `holdfast show --help`"),
+        (
+            ["show", "x", "--format", "xml"],
+            "invalid value for '--format': 'xml' is not one of 'text', 'json'; "
+            "see `holdfast show --help`",
+        ),
+        (
+            ["apply", "x", "--retries", "many"],
+            "invalid value for '--retries': Input should be a valid integer, unable to parse "
+            "string as an integer; see `holdfast apply --help`",
+        ),
+        (
+            ["apply", "x", "--table"],
+            "option '--table' requires an argument; see `holdfast apply --help`",
+        ),
+        (
+            ["apply", "x", "--strict=1"],
+            "option '--strict' does not take a value; see `holdfast apply --help`",
+        ),
+        (
+            ["show", "x", "keys", "y\nz"],
+            "got unexpected extra argument(s) (y\\x0az); see `holdfast show --help`",
+        ),
+    ],
+)
+def test_a_usage_error_is_one_line(run: Run, arguments: list[str], said: str) -> None:
+    result = run(*arguments)
+    assert (result.code, result.out) == (2, "")
+    assert result.err == f"error: {said}\n"
+
+
+def test_without_arguments_it_shows_the_help(run: Run) -> None:
+    result = run()
+    assert "Usage: holdfast" in result.out + result.err
+    assert "error" not in result.err

@@ -97,7 +97,6 @@ def test_a_yaml_file_and_row_keys(run: Run, shop: Path, tmp_path: Path) -> None:
         (("--batch", "{monday}", "--table", "orders"), "leave out --table"),
         (("--batch", "{monday}", "--inserts", "x.csv"), "leave out --table, --inserts"),
         (("--batch", "{monday}", "--if-exists"), "--if-exists is about deletes"),
-        (("--batch", "{monday}", "--row-key", "orders=id"), "table 'orders': --row-key says"),
         (("--batch", "nowhere"), "nowhere: there is no such batch"),
         (("--table", "orders", "--row-key", "a", "--row-key", "b"), "--row-key was given twice"),
     ],
@@ -113,12 +112,26 @@ def test_what_is_refused(
     assert Profile.open(shop).snapshot().version == 1
 
 
+def test_one_command_with_row_keys_fits_every_batch(
+    run: Run, shop: Path, monday: Path, tmp_path: Path
+) -> None:
+    """Row keys are used where rows are looked for: not by inserts, nor by tables without rows."""
+    keys = ("--row-key", "orders=id", "--row-key", "lines=order_id,line")
+    result = run("apply", shop, "--batch", monday, *keys)
+    assert result.code == 0, result.err
+    (tmp_path / "tuesday").mkdir()
+    write(tmp_path / "tuesday", "orders-updates", "id,day\n3,d\n")
+    assert "1 updated" in run("apply", shop, "--batch", tmp_path / "tuesday", *keys).out
+    wrong = run("apply", shop, "--batch", tmp_path / "tuesday", "--row-key", "ordres=id")
+    assert (wrong.code, "no column 'ordres=id'" in wrong.err) == (2, True)
+
+
 def test_a_table_that_there_is_not(run: Run, shop: Path, monday: Path) -> None:
     (monday / "lines").rename(monday / "line")
     result = run("apply", shop, "--batch", monday)
     assert result.code == 2
     assert (
-        "the profile has no table 'line'; it has lines, orders. did you mean 'lines'?" in result.err
+        "the profile has no table 'line'; did you mean 'lines'? It has lines, orders" in result.err
     )
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
+from holdfast.api import Profile
 from holdfast.sample import copy_to
 from tests.cli.conftest import Run
 
@@ -58,9 +62,96 @@ def expect_lines(shown: list[str], out: str) -> None:
         assert each in ("", "…") or each in lines, f"{each!r} is not printed, or not here:\n{out}"
 
 
-def test_the_nightly_job_is_a_program() -> None:
+def nightly(folder: Path) -> Path:
+    """The script, beside a load that writes down what it is called with."""
     (script,) = blocks(TUTORIAL, "bash")
-    checked = subprocess.run(
-        ["bash", "-n"], input=script, text=True, capture_output=True, check=False
-    )
-    assert checked.returncode == 0, checked.stderr
+    for name, text in (("nightly.sh", script), ("load.sh", '#!/bin/sh\necho "$1" >> loaded\n')):
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    return folder / "nightly.sh"
+
+
+def bash(folder: Path, *command: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        command, cwd=folder, text=True, capture_output=True, check=False,
+        env={**os.environ, **environment},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("check", "apply", "code", "said"),
+    [
+        (0, 0, 0, ""),
+        (1, 0, 1, "it would break something, see reports/monday.txt"),
+        (2, 0, 2, "the check itself failed with exit code 2"),
+        (70, 0, 70, "the check itself failed with exit code 70"),
+        (75, 0, 75, "another job was at work, run this again"),
+        (130, 0, 130, "the check itself failed with exit code 130"),
+        (0, 75, 75, ""),
+    ],
+)
+def test_the_nightly_job_knows_the_exit_codes(
+    tmp_path: Path, check: int, apply: int, code: int, said: str
+) -> None:
+    """With a command in place of Holdfast's that ends as it is told."""
+    command = tmp_path / "bin" / "holdfast"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\necho "$*"; [ "$1" = check ] && exit {check}; exit {apply}\n')
+    command.chmod(0o755)
+    done = bash(
+        tmp_path, str(nightly(tmp_path)), "monday",
+        PATH=f"{command.parent}{os.pathsep}{os.environ['PATH']}",
+    )  # fmt: skip
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert bool(said) == bool(done.stderr)
+    assert (tmp_path / "loaded").exists() == (check == 0)
+    assert (tmp_path / "reports" / "monday.txt").read_text().startswith("check shop/ --batch")
+    assert done.stdout.startswith("apply shop/ --batch landing/monday/") == (check == 0)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_the_nightly_job_on_all_days_of_the_sample(tmp_path: Path) -> None:
+    """The commands share a session, because most of the time that one takes is Spark's start."""
+    copy_to(tmp_path / "landing")
+    script = str(nightly(tmp_path))
+    (by_hand,) = [each for each in blocks(TUTORIAL, "") if "./nightly.sh wednesday" in each]
+    tables = [f"landing/{name}.csv" for name in ("customers", "products", "orders", "order_items")]
+    options = ("--into", "shop", "--kinds", "keys,inds", "--quiet")  # what the job looks at
+    with tempfile.TemporaryDirectory(
+        prefix="hf-", dir="/tmp"
+    ) as home:  # names of sockets are short
+        here = {
+            "XDG_RUNTIME_DIR": home,
+            "HOLDFAST_SESSION": "on",
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        }
+
+        def run(*command: str) -> subprocess.CompletedProcess[str]:
+            return bash(tmp_path, *command, **here)
+
+        started = run("holdfast", "session", "start", "--master", "local[1]")
+        assert started.returncode == 0, started.stderr
+        try:
+            assert run("holdfast", "profile", *tables, *options).returncode == 0
+            monday, tuesday, early = (
+                run(script, day) for day in ("monday", "tuesday", "wednesday")
+            )
+            mended = run("bash", "-e", "-c", by_hand)
+        finally:
+            run("holdfast", "session", "stop")
+    assert (monday.returncode, monday.stderr) == (0, "")
+    assert (tuesday.returncode, tuesday.stderr.count("\n")) == (1, 1)
+    assert "would break something, see reports/tuesday.txt" in tuesday.stderr
+    assert "1 key would break" in (tmp_path / "reports" / "tuesday.txt").read_text()
+    # It mends rows of Tuesday, which were not loaded: that is no bad batch.
+    assert early.returncode == 2
+    assert "matches no row" in early.stderr
+    assert "the check itself failed with exit code 2" in early.stderr
+    assert mended.returncode == 0, mended.stderr
+    loaded = (tmp_path / "loaded").read_text().split()
+    assert loaded == ["landing/monday", "landing/tuesday", "landing/wednesday"]
+    versions = Profile.open(tmp_path / "shop").history()
+    batches = [each.changes.batch_id for each in versions if each.changes is not None]
+    assert batches == ["monday", "tuesday", "wednesday"]

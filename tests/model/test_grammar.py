@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from holdfast.model.constraints import (
     AgreeSet,
@@ -19,7 +20,7 @@ from holdfast.model.constraints import (
     NotNull,
 )
 from holdfast.model.denial_constraints import OPERATORS, ROWS, DenialConstraint, Predicate
-from holdfast.model.errors import InputError
+from holdfast.model.errors import InputError, RuleError
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import (
     Attribute,
@@ -82,6 +83,9 @@ TOKENS = st.sampled_from(
 @example("orders: `a")
 @example("`" * 2_001)
 @example("a" * 100_000 + ":")
+@example("名前: 名 名")
+@example("名" * 200 + " 前")
+@example("e\u0301\u0302: a ~")
 @settings(max_examples=examples(1_000), deadline=None)
 def test_any_other_text_is_refused_with_its_place(text: str) -> None:
     try:
@@ -94,8 +98,11 @@ def test_any_other_text_is_refused_with_its_place(text: str) -> None:
         place = caret.index("^")
         assert caret.isprintable()
         assert shown.isprintable()
+        assert max(cell_len(shown), cell_len(caret)) <= 80
         if at <= len(text) and text[at - 1].isprintable():
-            assert shown[place] == text[at - 1]
+            # The caret is where a terminal shows the character: some take two places, some none.
+            there = [c for end, c in enumerate(shown) if cell_len(shown[:end]) == place]
+            assert text[at - 1] in there
     else:
         assert parse(str(parsed)) == parsed
 
@@ -184,6 +191,46 @@ def test_errors_say_where_and_what(text: str, place: int, expected: str) -> None
         parse(text)
     assert f"at character {place}, expected {expected}" in str(caught.value)
     assert str(caught.value).endswith(f"\n  {text}\n  {' ' * (place - 1)}^")
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "hint"),
+    [
+        ("orders: kye(id)", 9, "did you mean key(?"),
+        ("orders: Keys(id)", 9, "did you mean key(?"),
+        ("orders: unique(id)", 9, "did you mean key(?"),
+        ("orders: nto (t.a = s.a)", 9, "did you mean not (?"),
+        ("orders: a nto null", 11, "did you mean not null?"),
+        ("orders: a is not null", 11, "did you mean not null?"),
+        ("orders: a not nul", 15, "did you mean null?"),
+        ("orders: a => b", 11, "did you mean ->?"),
+        ("orders: a --> b", 11, "did you mean ->?"),
+        ("orders: not (t.a => s.a)", 18, "did you mean >=?"),
+        ("orders: not (t.a =< s.a)", 18, "did you mean <=?"),
+        ("orders: not (t.a = s.a adn t.b < s.b)", 24, "did you mean and?"),
+        ("orders: not (t.a = s.a, t.b < s.b)", 23, "did you mean and?"),
+        ("orders: not (t.a = s.a && t.b < s.b)", 24, "did you mean and?"),
+        ("orders(a) inn customers(b)", 11, "did you mean in?"),
+        ("orders(a) references customers(b)", 11, "did you mean in?"),
+        ("orders(a) <= customers(b)", 11, "did you mean in?"),
+        ("key(id)", 1, "a rule begins with its table, as in orders: key(id)"),
+        ("a -> b", 3, "a rule begins with its table, as in orders: key(id)"),
+    ],
+)
+def test_likely_slips_have_a_hint(text: str, place: int, hint: str) -> None:
+    with pytest.raises(RuleError) as caught:
+        parse(text)
+    first, shown, caret = str(caught.value).split("\n")
+    assert first.startswith(f"this is not a constraint; at character {place}, expected ")
+    assert first.endswith(f"; {hint}")
+    assert (shown, caret.index("^")) == (f"  {text}", place + 1)
+
+
+@pytest.mark.parametrize("text", ["orders: a b", "orders: `kye`(id)", "orders: total(id)"])
+def test_what_is_no_slip_has_no_hint(text: str) -> None:
+    with pytest.raises(RuleError) as caught:
+        parse(text)
+    assert "did you mean" not in str(caught.value)
 
 
 def test_the_page_about_the_grammar_shows_it() -> None:

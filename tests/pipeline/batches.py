@@ -13,10 +13,12 @@ from tests.strategies import Rows, rows_of
 
 @dataclass(frozen=True)
 class Change:
-    """What to apply, as the arguments of ``Shop.apply``, and the rows that should be there then."""
+    """What to apply, as the arguments of ``Shop.apply``, the rows that should be there then, and
+    how many should be said to change in which way."""
 
     after: Rows
     batch: dict[str, Any] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def arrived(self) -> Rows:
@@ -40,12 +42,14 @@ def _by_row(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
     after = [row for i, row in enumerate(rows) if i not in set(gone)] + inserts
     deletes = [rows[i] for i in gone]
     batch: dict[str, Any] = {"inserts": inserts, "deletes": deletes}
+    absent: Rows = []
     if draw(st.booleans()):
         # Rows that are not there, or not as often as they are deleted, among those that are.
         left = Counter(row for i, row in enumerate(rows) if i not in set(gone))
         absent = [row for row in draw(rows_of(columns, 3)) if not left[row]]
         batch |= {"deletes": absent + deletes, "if_exists": True}
-    return Change(after, batch)
+    counts = {"inserted": len(inserts), "deleted": len(deletes), "skipped": len(absent)}
+    return Change(after, batch, {**counts, "updated": 0, "unchanged": 0})
 
 
 @st.composite
@@ -69,6 +73,7 @@ def _by_key(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
         tuple(rows[i][c] if c in key else other[c] for c in range(columns))
         for i, other in zip(updated, others, strict=True)
     ]
+    changed = sum(rows[i] != row for i, row in zip(updated, updates, strict=True))
     inserts = draw(rows_of(columns, 4))
     after = [row for i, row in enumerate(rows) if i not in set(chosen)] + updates + inserts
     # What is updated could as well be upserted, together with rows whose row key is new.
@@ -88,4 +93,11 @@ def _by_key(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
         "row_key": tuple(f"c{c}" for c in key),
         "key_only": draw(st.booleans()),
     }
-    return Change(after, batch)
+    counts = {
+        "inserted": len(after) - len(rows) + len(gone),
+        "deleted": len(gone),
+        "updated": changed,
+        "unchanged": len(updated) - changed,
+        "skipped": 0,
+    }
+    return Change(after, batch, counts)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast import flow
+from holdfast import families, flow
 from holdfast.model.changes import SHOWN, Changes
 from holdfast.model.errors import BatchError, ConflictError, SchemaError, UnknownTableError
 from holdfast.model.options import Options
@@ -205,8 +205,32 @@ def test_upserts_update_and_insert(shop: Shop) -> None:
         shop.apply(**{**batch, "upserts": upserts[:1]})
     # The same rows again change nothing, and a null is a row key like any other.
     told = shop.apply(upserts=upserts, row_key=("c0",))
-    assert (told.inserted, told.updated) == (0, 3)
+    assert (told.inserted, told.updated, told.unchanged) == (0, 0, 3)
     shop.assert_exact(rows)
+
+
+@pytest.mark.parametrize("kind", ["updates", "upserts"])
+def test_rows_that_come_as_they_are_do_not_count_as_changed(shop: Shop, kind: str) -> None:
+    batch = {kind: [(1, 1, 0), (2, 1, None), (4, 2, 0)], "row_key": ("c0",), "batch_id": "x"}
+    counts = {"inserted": 0, "deleted": 0, "updated": 1, "unchanged": 2, "skipped": 0}
+    for dry_run in (True, False):
+        told = shop.apply(dry_run=dry_run, **batch)
+        assert counts.items() <= told.to_dict().items()
+        assert "updated 1, unchanged 2" in repr(told)
+        assert "1 updated, 2 unchanged" in told._repr_html_()
+    again = shop.apply(**batch)
+    assert (again.applied_before, again.updated, again.unchanged) == (True, 1, 2)
+    # A batch that changes nothing is a version and has its id.
+    same = shop.apply(**{**batch, kind: [(3, 2, 0)], "batch_id": "y"})
+    assert (same.applied, same.version, same.updated, same.unchanged) == (True, 3, 0, 1)
+    assert shop.apply(**{**batch, kind: [(3, 2, 0)], "batch_id": "y"}).applied_before
+    shop.assert_exact([(1, 1, 0), (2, 1, None), (3, 2, 0), (4, 2, 0)])
+
+
+def test_a_version_from_before_unchanged_rows_were_counted(shop: Shop) -> None:
+    form = shop.apply(inserts=[(9, 9, 9)]).to_dict()
+    del form["unchanged"]
+    assert Changes.from_dict(form, families.makers()).unchanged == 0
 
 
 def test_upserts_into_an_empty_table(tmp_path: Path) -> None:

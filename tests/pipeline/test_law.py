@@ -92,6 +92,7 @@ def keep(
             told = shop.apply(**change.batch)
             rows = change.after
             shop.assert_exact(rows)
+            assert {what: getattr(told, what) for what in change.counts} == change.counts
             now = shop.now
             old, new = set(before.keys), set(now.keys)
             if bool(now.duplicates) != bool(before.duplicates):

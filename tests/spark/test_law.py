@@ -120,5 +120,7 @@ def test_updates_by_row_key(
         assert not foretold.applied
         assert_exact(profile, width, rows, "equal")
         told = profile.apply("t", updates=updates, row_key=["c0"])
-        assert (told["keys"], told.updated) == (foretold["keys"], len(new))
+        changed = sum(rows[i] != row for i, row in new.items())
+        assert (told.updated, told.unchanged) == (changed, len(new) - changed)
+        assert (told["keys"], told.updated) == (foretold["keys"], foretold.updated)
         assert_exact(profile, width, after, "equal")

@@ -129,7 +129,7 @@ def test_tables_in_memory(profile: Make, make: Callable[[pa.Table], Any]) -> Non
     assert types(kept) == {"id": "bigint", "at": "timestamp_ntz", "note": "string"}
     assert [row["at"] for row in cells(kept)] == ["2026-01-02T03:00:00", "2026-01-04T00:00:00"]
     told = kept.apply("t", upserts=make(table.slice(1)), row_key=["id"])
-    assert (told.inserted, told.updated, told.rows) == (0, 1, 2)
+    assert (told.inserted, told.updated, told.unchanged, told.rows) == (0, 0, 1, 2)
     shown = kept.keys("t").to_spark(kept._spark())
     assert [row["columns"] for row in shown.collect()] == [
         list(key.columns) for key in kept.keys("t")

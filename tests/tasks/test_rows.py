@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from holdfast.input.reading import read
 from holdfast.model.progress import no_progress
 from holdfast.store.run import Destination
 from holdfast.table.matching import Requests, Sought, find_rows
+from holdfast.tasks import rows as tasks
 from holdfast.tasks.encode import layout
 from holdfast.tasks.rows import Duplicates, duplicates, even_ranges
 from holdfast.tasks.runner import Call, InProcess
@@ -122,3 +124,20 @@ def test_ranges_have_all_codes() -> None:
         assert ranges[-1][1] is None
         assert all(one[1] == two[0] for one, two in itertools.pairwise(ranges))
         assert all(-(2**63) < cut < 2**63 for _, cut in ranges[:-1] if cut is not None)
+
+
+WORDS = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=12)
+
+
+@given(WORDS.filter(bool), WORDS, st.booleans())
+@settings(max_examples=examples(200), deadline=None)
+def test_rows_among_others_are_counted(
+    some: list[tuple[int, int]], others: list[tuple[int, int]], colliding: bool
+) -> None:
+    """Also where different rows have one hash."""
+    with pytest.MonkeyPatch.context() as patch:
+        if colliding:
+            patch.setattr(tasks, "row_codes", lambda words: words[:, 0].copy())
+        among = tasks.Sorted.of(np.array(some, np.uint64))
+        found = among.having(np.array(others, np.uint64).reshape(-1, 2))
+    assert found == sum(each in some for each in others)

@@ -6,7 +6,7 @@ import csv
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -227,8 +227,10 @@ class Changed:
         source_format: str | None,
         options: dict[str, str],
         cells: CellOptions,
+        tables: Callable[[], Sequence[str]],
     ) -> dict[str, dict[str, Any]]:
-        """What happens to each table, with ``paths`` in place of standard input."""
+        """What happens to each table, with ``paths`` in place of standard input; ``tables`` reads
+        which ones the profile has."""
         if self.table is not None:
             if self.row_keys is not None and len(self.row_keys) > 1:
                 raise InputError("--row-key was given twice; a table has one, as in --row-key a,b")
@@ -236,7 +238,9 @@ class Changed:
             sources = batch_sources(paths, source_format, options, cells)
             return {self.table: {**sources, "row_key": key, "if_exists": self.if_exists}}
         files = table_files(self.batch or "")
-        files |= {name: replace(files[name], row_key=key) for name, key in self._keys(files)}
+        files |= {
+            name: replace(files[name], row_key=key) for name, key in self._keys(files, tables)
+        }
         files = {
             name: replace(
                 each, format=each.format or source_format, options={**options, **each.options}
@@ -254,16 +258,20 @@ class Changed:
             raise InputError(f"--if-exists is about deletes, and {self.batch} has none")
         return batch
 
-    def _keys(self, files: Mapping[str, TableFiles]) -> Iterator[tuple[str, tuple[str, ...]]]:
-        """Row keys as TABLE=COLUMNS; without a table, for all whose rows are looked for by one."""
+    def _keys(
+        self, files: Mapping[str, TableFiles], tables: Callable[[], Sequence[str]]
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Row keys, for tables whose rows are looked for by one: one table's as TABLE=COLUMNS, or
+        those of all that have none yet. So one command fits batches with and without updates."""
+        looked_for = {name for name, its in files.items() if set(its.paths) != {"inserts"}}
         for value in self.row_keys or ():
             name, equals, columns = value.partition("=")
-            if equals and name in files:
-                yield name, tuple(split_columns(columns) or ())
+            if equals and name in tables():
+                key = tuple(split_columns(columns) or ())
+                yield from [(name, key)] if name in looked_for else []
                 continue
-            for each, its in files.items():
-                if set(its.paths) != {"inserts"} and not its.row_key:
-                    yield each, tuple(split_columns(value) or ())
+            key = tuple(split_columns(value) or ())
+            yield from [(each, key) for each in looked_for if not files[each].row_key]
 
 
 def share_or_off(text: str, flag: str) -> float | None:

@@ -9,9 +9,10 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from holdfast.cli import usage
 from holdfast.cli.command import Command
 from holdfast.cli.commands import batches, expectations, looking, pages, profiles, session
-from holdfast.report.failures import hush
+from holdfast.report.failures import exit_code, hush
 
 # In the order of the help.
 COMMANDS = (
@@ -35,8 +36,9 @@ COMMANDS = (
 )
 
 
-class _PlainFlags:
-    """Help that shows no type for a flag: there is no value to give."""
+class _Plain:
+    """Help that shows no type for a flag, because there is no value to give; and mistakes that are
+    told in one line."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
@@ -45,13 +47,18 @@ class _PlainFlags:
                 each.metavar = ""
         return parameters
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        return usage.parsed(super(), ctx, args)  # type: ignore[arg-type]
 
-class _PlainCommand(_PlainFlags, typer.core.TyperCommand):
+
+class _PlainCommand(_Plain, typer.core.TyperCommand):
     pass
 
 
-class _PlainGroup(_PlainFlags, typer.core.TyperGroup):
-    pass
+class _PlainGroup(_Plain, typer.core.TyperGroup):
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
+        usage.expect_command(ctx, args[0], self.list_commands(ctx))
+        return super().resolve_command(ctx, args)
 
 
 app = typer.Typer(
@@ -97,7 +104,7 @@ def run() -> None:
     for stream in (sys.stdout, sys.stderr):
         # A terminal that lacks a character should not cost the results.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
-    parser()(prog_name="holdfast")
+    sys.exit(exit_code(lambda: parser()(prog_name="holdfast")))
 
 
 @functools.cache

@@ -319,6 +319,7 @@ def _changes(
         inserted=counts.inserted,
         deleted=counts.deleted,
         updated=counts.updated,
+        unchanged=counts.unchanged,
         skipped=counts.skipped,
         rows=after.rows,
         duplicates=after.duplicates,

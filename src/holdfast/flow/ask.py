@@ -34,6 +34,7 @@ from holdfast.model.constraints import FunctionalDependency, Key, Row
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.inclusion_dependencies import Attribute
+from holdfast.model.names import lacking
 from holdfast.model.progress import Progress
 from holdfast.report.document import Points
 from holdfast.store import Store
@@ -192,8 +193,8 @@ def missing_values(
         for each in (dependent, referenced):
             version.table(each.table)
             if each not in held.attributes:
-                mine = [str(other) for other in held.attributes if other.table == each.table]
-                raise SchemaError(f"there is no column {each}; there are {', '.join(mine)}")
+                mine = [other.column for other in held.attributes if other.table == each.table]
+                raise SchemaError(lacking(f"table {each.table!r}", "column", each.column, mine))
         families = [held.families[held.attributes.index(each)] for each in (dependent, referenced)]
         if families[0] != families[1]:
             raise SchemaError(

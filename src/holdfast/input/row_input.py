@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from holdfast.model.commits import ColumnsRecord, SourceRecord
 from holdfast.model.errors import BatchError, SchemaError
+from holdfast.model.names import lacking
 from holdfast.tasks.dialect import Dialect
 
 
@@ -60,9 +61,7 @@ class Columns:
     def position(self, name: str, table: str) -> int:
         """Where a column is; an unknown one is an error that says what there is."""
         if name not in self.names:
-            raise SchemaError(
-                f"table {table!r} has no column {name!r}; it has {', '.join(self.names)}"
-            )
+            raise SchemaError(lacking(f"table {table!r}", "column", name, self.names))
         return self.names.index(name)
 
     @property

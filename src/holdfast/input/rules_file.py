@@ -17,7 +17,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from holdfast.input.yaml_file import read_yaml
+from holdfast.input.yaml_file import Block, read_yaml
 from holdfast.model.errors import HoldfastError, InputError
 from holdfast.model.expectations import Expectation
 from holdfast.model.grammar import parse
@@ -47,7 +47,9 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
     rules = content.get("rules")
     if not isinstance(rules, list):
         raise InputError(f"{file}: rules is {_shown(rules)}, expected a list of rules")
-    entries = [_entry(f"{file}: rule {number}", each) for number, each in enumerate(rules, start=1)]
+    entries = [
+        _entry(_where(file, number, each), each) for number, each in enumerate(rules, start=1)
+    ]
     names: dict[str, str] = {}
     for where, each in entries:
         if each.name is not None and names.setdefault(each.name, where) != where:
@@ -55,6 +57,13 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
                 f"{where}: the name {each.name!r} is that of another one, {names[each.name]}"
             )
     return entries
+
+
+def _where(file: str, number: int, form: Any) -> str:
+    """Where a rule is: in the line that has it, or that begins with it."""
+    lines = form.lines if isinstance(form, Block) else {}
+    line = lines.get("rule", min(lines.values(), default=None))
+    return f"{file}{'' if line is None else f', line {line}'}: rule {number}"
 
 
 def _entry(where: str, form: Any) -> Entry:
@@ -73,7 +82,7 @@ def _entry(where: str, form: Any) -> Entry:
         parse(form["rule"])
         return where, Expectation(**form)
     except HoldfastError as error:
-        raise InputError(f"{where}: {error}") from error
+        raise type(error)(f"{where}: {error}") from error
 
 
 def _shown(value: Any) -> str:

@@ -15,6 +15,12 @@ from holdfast.model.errors import InputError
 _MOST_BYTES = 1 << 20
 
 
+class Block(dict[Any, Any]):
+    """A mapping of a file; ``lines`` has the line of each key."""
+
+    lines: dict[Any, int]
+
+
 def read_yaml(file: Path, *, aliases: bool = True) -> Any:
     """What a file says. Without aliases that is no larger than the file: a few lines of them make
     more values than could ever be shown."""
@@ -39,7 +45,8 @@ def read_yaml(file: Path, *, aliases: bool = True) -> Any:
                     raise InputError(f"{file}, line {line}: {key.value!r} is there twice")
                 seen.add(key.value)
         loader.flatten_mapping(node)
-        values: dict[Any, Any] = yaml.SafeLoader.construct_mapping(loader, node, deep=True)
+        values = Block(yaml.SafeLoader.construct_mapping(loader, node, deep=True))
+        values.lines = {key.value: key.start_mark.line + 1 for key, _ in node.value}
         return values
 
     Loader.add_constructor("tag:yaml.org,2002:map", mapping)

@@ -160,7 +160,7 @@ class Changes(Tabular):
     applied: bool  # False: a check, or a batch id that had been applied before
     inserted: int
     deleted: int
-    updated: int
+    updated: int  # rows that another one took the place of
     rows: int  # rows of the table afterwards
     duplicates: int = 0  # rows that repeat another one, afterwards
     duplicates_before: int = 0
@@ -169,6 +169,7 @@ class Changes(Tabular):
     seconds: dict[str, float] = field(default_factory=dict)  # by stage
     applied_before: bool = False  # a batch with this id was; the rest is what it did then
     skipped: int = 0  # deletes of rows that were not there
+    unchanged: int = 0  # updates and upserts that are rows of the table as they were
     refused: bool = False  # it would break what it should not, and was to be strict
     expectations: tuple[ExpectationChange, ...] | None = None
     """What happened to the rules that people rely on and the table's rows can break; None where
@@ -182,7 +183,7 @@ class Changes(Tabular):
     def __repr__(self) -> str:
         done = "applied" if self.applied else "applied before" if self.applied_before else "checked"
         sizes = {"inserted": self.inserted, "deleted": self.deleted, "updated": self.updated}
-        sizes |= {"skipped": self.skipped}
+        sizes |= {"unchanged": self.unchanged, "skipped": self.skipped}
         for kind, each in self.kinds.items():
             words = kind.replace("_", " ")
             sizes |= {f"{words} {what}": each.counts[what] for what in ("gained", "broken")}
@@ -192,6 +193,7 @@ class Changes(Tabular):
 
     def _repr_html_(self) -> str:
         counts = {"inserted": self.inserted, "deleted": self.deleted, "updated": self.updated}
+        counts |= {"unchanged": self.unchanged}
         sizes = ", ".join(f"{size:,} {what}" for what, size in counts.items() if size)
         done = "" if self.applied else " (applied before)" if self.applied_before else " (checked)"
         parts = [
@@ -259,6 +261,7 @@ class Changes(Tabular):
             "inserted": self.inserted,
             "deleted": self.deleted,
             "updated": self.updated,
+            "unchanged": self.unchanged,
             "skipped": self.skipped,
             "rows": self.rows,
             "duplicates": self.duplicates,

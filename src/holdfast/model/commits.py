@@ -16,6 +16,7 @@ from holdfast.model.errors import UnknownTableError
 from holdfast.model.expectations import Standing
 from holdfast.model.limits import Limits
 from holdfast.model.lookups import LookUp
+from holdfast.model.names import lacking
 from holdfast.model.options import Options
 from holdfast.model.records import ADDED
 
@@ -333,12 +334,7 @@ class Summary:
 
 def unknown_table(name: str, tables: Iterable[str]) -> UnknownTableError:
     """What is said where a profile has no such table."""
-    import difflib
-
-    has = list(tables)
-    near = difflib.get_close_matches(name, has, 1)
-    hint = f" did you mean {near[0]!r}?" if near else ""
-    return UnknownTableError(f"the profile has no table {name!r}; it has {', '.join(has)}.{hint}")
+    return UnknownTableError(lacking("the profile", "table", name, tables))
 
 
 def _all(files: dict[str, tuple[str, ...]]) -> list[str]:

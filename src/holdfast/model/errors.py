@@ -5,6 +5,7 @@
     │   ├── SourceError         a file or table that is missing, unreadable or malformed
     │   ├── SchemaError         a column missing, added or retyped, or of a type we cannot compare
     │   ├── BatchError          a change that does not fit the rows: no match, too many, a reused id
+    │   ├── RuleError           a rule that cannot be read; two further lines show where
     │   └── UnknownTableError   a table name that the profile does not have
     ├── StoreError              the profile directory: not one, newer than us, damaged, disk full
     │   ├── ConflictError       another writer was first, or this one was taken for dead
@@ -13,8 +14,8 @@
     └── SetupError              Java, Spark or the workers' Python are not what we need
 
 Each message names the table, column, row or file, says what was expected and what to do.
-The command line turns all of them into one line and exit code 2, or 75 for a ConflictError: the
-same command can succeed if it is run again.
+The command line turns all of them into one line (a RuleError into three) and exit code 2, or 75 for
+a ConflictError: the same command can succeed if it is run again.
 """
 
 from __future__ import annotations
@@ -38,6 +39,10 @@ class SchemaError(InputError):
 
 class BatchError(InputError):
     """A change does not fit the rows it refers to."""
+
+
+class RuleError(InputError):
+    """A rule cannot be read: below the message are the rule and a caret at the place."""
 
 
 class UnknownTableError(InputError):

@@ -21,7 +21,7 @@ from typing import NoReturn
 
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import OPERATORS, ROWS, Cell, DenialConstraint, Predicate
-from holdfast.model.errors import InputError
+from holdfast.model.errors import RuleError
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.names import is_keyword, quoted
 
@@ -35,11 +35,17 @@ _NAME, _END = "a name", "the end"
 _ALSO = {"→": "->", "⊆": "in", "==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
 """Other ways to write a symbol."""
 
-_SYMBOL = re.compile(r"->|==|!=|<>|<=|>=|[(){},:.=<>≠≤≥→⊆]")
+_SLIPS = {"-->": ("->",), "=>": ("->", ">="), "=<": ("<=",), "&&": ("and",), ",": ("and",),
+          "<=": ("in",), "references": ("in",), "is": ("not",), "unique": ("key",)}  # fmt: skip
+"""What is written by mistake, and what may be meant, as far as that is expected there."""
+
+_SYMBOL = re.compile(r"-->|->|==|!=|<>|<=|>=|=>|=<|&&|[(){},:.=<>≠≤≥→⊆]")
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`(?!`)")
 
-_SHOWN = 80
-"""So many characters of a text are shown around an error in it."""
+_SHOWN = 76
+"""So many places of a terminal's line show the text around an error in it."""
+
+_BEGINS = "; a rule begins with its table, as in orders: key(id)"
 
 
 def parse(text: str) -> Rule:
@@ -51,8 +57,8 @@ def parse(text: str) -> Rule:
     '`my orders`(a) in people(id)'
     """
     reader = _Reader(text)
-    table = reader.name("a table")
-    if reader.next(":", "(") == ":":
+    table = reader.name("a table", instead=_BEGINS)
+    if reader.next(":", "(", instead=_BEGINS) == ":":
         constraint = _of_one_table(reader, table)
     else:
         constraint = _inclusion_dependency(reader, table)
@@ -72,6 +78,7 @@ def _of_one_table(reader: _Reader, table: str) -> Rule:
         reader.next("->")
         return FunctionalDependency(table, (), reader.name("a column"))
     columns = [reader.name("a column, 'key', 'not' or '{}'")]
+    reader.expect_no_call("key(", "not (")
     while reader.skip(","):
         columns.append(reader.name("a column"))
     if len(columns) == 1 and reader.skip("not"):
@@ -144,7 +151,7 @@ class _Reader:
         """Take a token that has to be of one of these kinds, and say of which it is."""
         kind = self._ahead.kind
         if kind not in kinds:
-            self.fail(_either(kinds) + instead)
+            self.fail(_either(kinds) + (instead or self._meant(self._ahead, kinds)))
         self._take()
         return kind
 
@@ -155,11 +162,11 @@ class _Reader:
         self._take()
         return True
 
-    def name(self, what: str, only: tuple[str, ...] | None = None) -> str:
+    def name(self, what: str, only: tuple[str, ...] | None = None, instead: str = "") -> str:
         """Take a name, perhaps one of a few."""
         token = self._ahead
         if token.kind != _NAME or (only is not None and token.text not in only):
-            hint = f"; a name goes in backticks: {quoted(token.text)}"
+            hint = instead or f"; a name goes in backticks: {quoted(token.text)}"
             self.fail(what + (hint if only is None and is_keyword(token.text) else ""))
         self._take()
         return token.text
@@ -173,6 +180,25 @@ class _Reader:
             names.append(self.name("a column"))
         return tuple(names)
 
+    def expect_no_call(self, *words: str) -> None:
+        """See that the last name is not followed by a parenthesis, as these words are."""
+        if self._ahead.kind == "(" and self.last is not None:
+            names = tuple(word.rstrip(" (") for word in words)
+            self.fail(f"{_either(names)} before '('" + self._meant(self.last, words), self.last)
+
+    def _meant(self, token: _Token, kinds: tuple[str, ...]) -> str:
+        """A hint, where a token looks like a slip for one of these."""
+        if self._text[token.at : token.at + 1] == "`":
+            return ""
+        # Imported here, because most rules have no mistake in them.
+        import difflib
+
+        by_word = {re.split(r"\W", kind)[0] or kind: kind for kind in kinds}
+        slips = [word for word in _SLIPS.get(token.text.lower(), ()) if word in by_word]
+        words = [word for word in by_word if word.isalpha()] if token.kind == _NAME else []
+        near = slips or difflib.get_close_matches(token.text.lower(), words, 1)
+        return f"; did you mean {by_word[near[0]]}?" if near else ""
+
     def fail(self, expected: str, at: _Token | None = None) -> NoReturn:
         """Raise an error that shows where in the text something else was expected."""
         self._fail(expected, (at or self._ahead).at)
@@ -183,14 +209,20 @@ class _Reader:
             self._ahead = next(self._tokens)
 
     def _fail(self, expected: str, at: int) -> NoReturn:
-        # What cannot be printed is one character wide too, so that the caret stays below its place.
+        from rich.cells import cell_len
+
+        # What cannot be printed is one place wide, so that the caret stays below its character.
         shown = "".join(c if c.isprintable() else " " if c.isspace() else "�" for c in self._text)
-        start = max(0, at - _SHOWN // 2)
-        part = shown[start : start + _SHOWN]
-        raise InputError(
+        before = shown[max(0, at - _SHOWN // 2) : at]
+        while cell_len(before) > _SHOWN // 2:
+            before = before[1:]
+        after = shown[at : at + _SHOWN]
+        while cell_len(before + after) > _SHOWN:
+            after = after[:-1]
+        raise RuleError(
             f"this is not a constraint; at character {at + 1}, expected {expected}\n"
-            f"  {part}\n"
-            f"  {' ' * (at - start)}^"
+            f"  {before}{after}\n"
+            f"  {' ' * cell_len(before)}^"
         )
 
     def _split(self) -> Iterator[_Token]:

@@ -37,6 +37,34 @@ def listed(columns: Iterable[str]) -> str:
     return ", ".join(map(quoted, columns)) or "{}"
 
 
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The one of some names that may be meant by one which is none of them; case does not matter.
+
+    >>> nearest("custmer", ["id", "customer"]), nearest("ID", ["id"]), nearest("x", ["id"])
+    ('customer', 'id', None)
+    """
+    import difflib  # here, because names are mostly right
+
+    by_folded = {each.casefold(): each for each in known}
+    near = difflib.get_close_matches(name.casefold(), by_folded, 1)
+    return by_folded[near[0]] if near else None
+
+
+def lacking(owner: str, noun: str, name: str, known: Iterable[str]) -> str:
+    """What is said where there is no such name, with the one that may be meant.
+
+    >>> lacking("the profile", "table", "order", ["orders", "people"])
+    "the profile has no table 'order'; did you mean 'orders'? It has orders, people"
+    >>> lacking("table 'orders'", "column", "x", ["id"])
+    "table 'orders' has no column 'x'; it has id"
+    """
+    known = list(known)
+    near = nearest(name, known)
+    has = f"{'it' if near is None else 'It'} has {', '.join(map(quoted, known)) or 'none'}"
+    hint = "" if near is None else f"did you mean {near!r}? "
+    return f"{owner} has no {noun} {name!r}; {hint}{has}"
+
+
 def words_of(name: str) -> list[str]:
     """The words of a name, in small letters, however they are put together.
 

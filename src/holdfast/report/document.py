@@ -264,6 +264,7 @@ def _batch(changes: Changes, detailed: bool, values: bool) -> Form:
         "inserted": changes.inserted,
         "deleted": changes.deleted,
         "updated": changes.updated,
+        "unchanged": changes.unchanged,
         "quarantined": None if changes.quarantined is None else changes.quarantined.to_dict(),
         "rows": changes.rows,
         "duplicates": changes.duplicates,

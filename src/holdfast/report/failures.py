@@ -1,5 +1,7 @@
 """When something goes wrong: one line on standard error, and an exit code.
 
+A rule that cannot be read is shown below the line, with a caret at the place.
+
 Log records of Holdfast are shown in the same way, as notes.
 """
 
@@ -13,7 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from holdfast.model.errors import ConflictError, HoldfastError
+from holdfast.model.errors import ConflictError, HoldfastError, RuleError
 from holdfast.screen.text import plain
 
 # docs/cli.md lists them; 70, 75 and 141 are what sysexits.h and shells use.
@@ -35,7 +37,7 @@ def exit_code(function: Callable[[], int]) -> int:
             _say(message or "interrupted: nothing was committed")
             return INTERRUPTED
         if isinstance(error, HoldfastError):
-            _say(f"error: {error}")
+            _say(*_lines(error))
             return TRY_AGAIN if isinstance(error, ConflictError) else BAD_INPUT
         if _debugging():
             raise
@@ -96,6 +98,13 @@ def _write_traceback() -> str:
     return file.name
 
 
-def _say(message: str) -> None:
-    sys.stderr.write(plain(" ".join(message.split("\n"))) + "\n")
+def _lines(error: HoldfastError) -> list[str]:
+    """The message, in one line; but a rule that cannot be read and the caret have their own."""
+    message = f"error: {error}"
+    return message.split("\n") if isinstance(error, RuleError) else [message]
+
+
+def _say(*lines: str) -> None:
+    for line in lines:
+        sys.stderr.write(plain(" ".join(line.split("\n"))) + "\n")
     sys.stderr.flush()

@@ -64,8 +64,10 @@ class BatchIntake:
     facts: tuple[Facts, ...]  # of the columns of the added rows
     numbers: int  # of segments that it may have, whatever is left of them
 
-    def counts(self, matched: tuple[int, ...]) -> RowCounts:
-        """How many rows change in which way, when so many of each request were found."""
+    def counts(self, found: Found | None) -> RowCounts:
+        """How many rows change in which way, when these were found."""
+        matched = found.matched if found else ()
+        unchanged = sum(found.unchanged) if found else 0
         rows = dict.fromkeys(("delete", "update", "upsert"), 0)
         matched_rows = dict(rows)
         for request, number in zip(self.requests, matched, strict=True):
@@ -75,7 +77,8 @@ class BatchIntake:
         return RowCounts(
             inserted=sum(segment.rows for segment in self.added) - replaced,
             deleted=matched_rows["delete"],
-            updated=replaced,
+            updated=replaced - unchanged,
+            unchanged=unchanged,
             skipped=rows["delete"] - matched_rows["delete"],
         )
 
@@ -203,14 +206,13 @@ def _changed(
     deleted: Found | None,
     facts: tuple[ColumnRecord, ...],
 ) -> RowChange:
-    matched = deleted.matched if deleted else ()
     after = replace(
         after,
         facts=facts,
         segments=after.segments + intake.added,
         next_number=after.next_number + intake.numbers,
     )
-    return RowChange(before, after, intake.added, intake.counts(matched))
+    return RowChange(before, after, intake.added, intake.counts(deleted))
 
 
 def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> BatchIntake:

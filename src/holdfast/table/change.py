@@ -61,12 +61,14 @@ class Rows:
 
 @dataclass(frozen=True)
 class RowCounts:
-    """How many rows a batch inserts, deletes and updates, and how many it need not delete, because
-    they are not there."""
+    """How many rows a batch inserts, deletes and updates; how many of its updates and upserts are
+    rows of the table as they are, and how many rows it need not delete, because they are not
+    there."""
 
     inserted: int = 0
     deleted: int = 0
     updated: int = 0
+    unchanged: int = 0
     skipped: int = 0
 
 

@@ -101,6 +101,7 @@ class Found:
     located: tuple[Located, ...]
     fewer_duplicates: int
     matched: tuple[int, ...]
+    unchanged: tuple[int, ...]  # how many of these come as they were
     nulls: I64  # how many of the rows are null in each column
     had: dict[tuple[int, int], int]  # and have its lowest and its highest value
     rest: dict[int, Ends]  # those of the rows that stay, where the tasks gave them
@@ -163,10 +164,12 @@ def _calls(runner: Runner, view: View, request: Requests) -> list[Call]:
         between = [*pairwise([None, *cuts, None])]
     widths = layout(request.own.schema).widths
     columns, places = request.columns, request.places
-    return [
-        (locate, Locate(view, request.segments, widths, columns, places, index, *each))
+    replacing = request.what != "delete"
+    calls = [
+        Locate(view, request.segments, widths, columns, places, index, *each, replacing=replacing)
         for each in between
     ]
+    return [(locate, each) for each in calls]
 
 
 def indexed(view: View, name: str) -> bool:
@@ -177,10 +180,11 @@ def indexed(view: View, name: str) -> bool:
 def _rows_meant(sought: Sought, results: list[list[TaskResult]]) -> Found:
     """What tasks say about the requests of a table, one after the other."""
     view, table, requests = sought.view, sought.table, sought.requests
-    matched = []
+    matched, unchanged = [], []
     for request, mine in zip(requests, results, strict=True):
         _refuse(view, table, request, [each for result in mine for each in result.facts["refused"]])
         matched.append(sum(max([0, *result.facts["ends"]]) for result in mine))
+        unchanged.append(sum(result.facts["unchanged"] for result in mine))
     fewer = sum(result.facts["fewer"] for mine in results for result in mine)
     every = [result for mine in results for result in mine]
     nulls = sum((each.arrays["nulls"] for each in every), np.zeros(view.columns, np.int64))
@@ -190,6 +194,7 @@ def _rows_meant(sought: Sought, results: list[list[TaskResult]]) -> Found:
         tuple(map(_located, every)),
         fewer,
         tuple(matched),
+        tuple(unchanged),
         nulls,
         {(end.column, end.side): int(n) for end, n in zip(sought.ends, had, strict=True)},
         {column: ends_of(form) for each in every for column, *form in each.facts["rest"]},

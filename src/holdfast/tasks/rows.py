@@ -56,6 +56,7 @@ class Locate:
     schema: pa.Schema | None = None  # of the table, where this task finds all rows that go from it
     ends: tuple[EndWords, ...] = ()  # the lowest and highest values of its columns
     prefix: str = ""  # of the file that many positions go to
+    replacing: bool = False  # the requests are whole rows, which take the places of those found
 
 
 @dataclass(frozen=True)
@@ -102,19 +103,21 @@ def locate(item: Locate) -> Iterator[TaskResult]:
     they are. And for every reason to refuse requests the first that it applies to; how many
     repeated rows go; how many of those that go are null in each column, and how many have the
     lowest and highest values. Where all that have one go, and there are not too many others to look
-    at here, also what is lowest and highest in that column then.
+    at here, also what is lowest and highest in that column then. Of replaced rows, how many
+    come as they were.
 
     Memory follows the requests in the range. The positions of rows come back, or, where they are
     many, the file that has them.
     """
     view = item.view
     asked = View(view.root, item.requests, item.request_widths, True)
-    wide, numbers = _requested(item, asked)
-    wide, first, need = _grouped(wide)
+    rows_asked, numbers = _requested(item, asked)
+    wide, first, need = _grouped(_widened(rows_asked, asked.shape, view.shape, item))
+    whole = Sorted.of(rows_asked) if item.replacing and len(rows_asked) else None
     columns = np.array(item.columns, np.int64)
     counts = np.zeros(len(wide), np.int64)
     segments, ends, positions = [], [], [np.empty(0, np.uint32)]
-    taken = 0
+    taken = unchanged = 0
     nulls = np.zeros(view.columns, np.int64)
     had = np.zeros(len(item.ends), np.int64)
     gone: dict[int, I64] = {}
@@ -135,6 +138,8 @@ def locate(item: Locate) -> Iterator[TaskResult]:
                 mask = rows[:, view.shape.owner.size + column // 64]
                 nulls[column] += np.count_nonzero(null_flags(mask, column))
             had += np.array([_having(rows, view.shape, end) for end in item.ends], np.int64)
+            if whole is not None:
+                unchanged += whole.having(rows)
     # Of m equal rows m - 1 repeat another one; afterwards m - d - 1 of them, or none. Rows with a
     # null never repeat another where nulls are unequal: they are not counted there either.
     fewer = np.maximum(counts - 1, 0) - np.maximum(counts - need - 1, 0)
@@ -155,6 +160,7 @@ def locate(item: Locate) -> Iterator[TaskResult]:
         {
             "refused": refused,
             "fewer": int(fewer.sum()),
+            "unchanged": unchanged,
             "segments": segments,
             "ends": ends,
             "file": file,
@@ -184,8 +190,8 @@ def _rest(item: Locate, had: I64, gone: dict[int, I64]) -> list[list[Any]]:
 
 
 def _requested(item: Locate, asked: View) -> tuple[U64, I64]:
-    """The requests in the range as rows of the table, in the order in which they came, and their
-    numbers among all requests."""
+    """The requests in the range, in the order in which they came, and their numbers among all
+    requests."""
     blocks, numbers = [], []
     own = item.index
     if own is not None and own != ROWS:
@@ -198,8 +204,7 @@ def _requested(item: Locate, asked: View) -> tuple[U64, I64]:
         blocks.append(asked.rows(segment, positions))
         numbers.append(positions + start)
         start += segment.rows
-    wide = _widened(np.concatenate(blocks), asked.shape, item.view.shape, item)
-    return wide, np.concatenate(numbers)
+    return np.concatenate(blocks), np.concatenate(numbers)
 
 
 def _between(
@@ -221,6 +226,30 @@ def _grouped(rows: U64) -> tuple[U64, I64, I64]:
         distinct, first, need = np.unique(rows, axis=0, return_index=True, return_counts=True)
         return distinct, first, need
     return rows[first], first, need
+
+
+@dataclass(frozen=True)
+class Sorted:
+    """Rows in the order of their codes, so that others are found among them."""
+
+    rows: U64
+    codes: I64
+
+    @staticmethod
+    def of(rows: U64) -> Sorted:
+        """Some rows."""
+        codes, order = index.sort(row_codes(rows))
+        return Sorted(rows[order], codes)
+
+    def having(self, rows: U64) -> int:
+        """How many of some rows are among them."""
+        if (self.codes[1:] == self.codes[:-1]).any():  # one hash for several: compare all in full
+            _, number = np.unique(np.concatenate((self.rows, rows)), axis=0, return_inverse=True)
+            mine, theirs = np.split(number.reshape(-1), [len(self.rows)])
+            return int(np.isin(theirs, mine).sum())
+        at = np.searchsorted(self.codes, row_codes(rows).view(np.int64))
+        at[at == len(self.codes)] = 0
+        return int((rows == self.rows[at]).all(axis=1).sum())
 
 
 def _widened(wanted: U64, asked: evidence.Shape, shape: evidence.Shape, item: Locate) -> U64:

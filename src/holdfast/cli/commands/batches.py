@@ -93,7 +93,9 @@ def apply(
     output, source_format, options = reading.split()
     changed = batch.changed()
     with arguments.spooled(changed.changes) as paths, committing(directory):
-        tables = changed.batch_of(paths, source_format, options, cells.given())
+        tables = changed.batch_of(
+            paths, source_format, options, cells.given(), lambda: _tables(directory)
+        )
         with printing.progress() as progress:
             changes = spark.open(directory, progress).apply(
                 tables,
@@ -132,7 +134,9 @@ def check(
     changed = batch.changed()
     gates = arguments.kind_fields(kinds)
     with arguments.spooled(changed.changes) as paths, printing.progress() as progress:
-        tables = changed.batch_of(paths, source_format, options, cells.given())
+        tables = changed.batch_of(
+            paths, source_format, options, cells.given(), lambda: _tables(directory)
+        )
         opened = spark.open(directory, progress)
         changes = opened.check(tables, batch_id=batch.batch_id, device=device)
     outcome = batch.outcome(changes)
@@ -142,3 +146,10 @@ def check(
         lambda page: terminal.changes(page, outcome, check=True, verbose=printing.verbose),
     )
     return FOUND if families.breaks(outcome, gates) else 0
+
+
+def _tables(directory: str) -> tuple[str, ...]:
+    """Those of a profile."""
+    from holdfast.api import Profile
+
+    return Profile.open(directory).tables

@@ -14,7 +14,7 @@ from holdfast.model.comparisons import BOTH, EQUALITY, FIRST, ORDER, SECOND, Com
 from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.denial_constraints import STRONG, WEAK, Cell, DenialConstraint, Predicate
 from holdfast.model.errors import InputError
-from holdfast.model.names import listed, quoted
+from holdfast.model.names import lacking, listed, quoted
 from holdfast.tasks.tuples import RowRule
 
 _ROWS = {BOTH: ("t", "s"), FIRST: ("t", "t"), SECOND: ("s", "s")}
@@ -164,7 +164,7 @@ def _compared_columns(
     positions = []
     for _, column in (predicate.left, predicate.right):
         if column not in columns:
-            raise InputError(f"table {table!r} has no column {column!r}; it has {listed(columns)}")
+            raise InputError(lacking(f"table {table!r}", "column", column, columns))
         positions.append(columns.index(column))
     rows = (predicate.left[0], predicate.right[0])
     whose = next((each for each, both in _ROWS.items() if both == rows), None)

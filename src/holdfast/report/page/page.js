@@ -654,7 +654,7 @@
         block("gained", "gained", "good", (some) => h("ul", {}, some.map((one) => h("li", {}, h("code", {}, one.text))), more(some, "gained")))];
     }).filter(Boolean);
     show(`${batch.table}, version ${version.version}${batch.batch_id ? `: ${batch.batch_id}` : ""}`,
-      h("p", {class: "soft"}, `${moment(version.created)} UTC · ${number(batch.inserted)} inserted, ${number(batch.deleted)} deleted, ${number(batch.updated)} updated${batch.quarantined ? `, ${number(batch.quarantined.rows)} quarantined` : ""} · ${plural(batch.rows, ROWS)} then · ${seconds(spent)}${version.batches.length > 1 ? ` for ${version.batches.length} tables together` : ""}`),
+      h("p", {class: "soft"}, `${moment(version.created)} UTC · ${number(batch.inserted)} inserted, ${number(batch.deleted)} deleted, ${number(batch.updated)} updated${batch.unchanged ? `, ${number(batch.unchanged)} unchanged` : ""}${batch.quarantined ? `, ${number(batch.quarantined.rows)} quarantined` : ""} · ${plural(batch.rows, ROWS)} then · ${seconds(spent)}${version.batches.length > 1 ? ` for ${version.batches.length} tables together` : ""}`),
       spent > 0 && h("div", {}, h("div", {class: "stages", role: "img", "aria-label": "Time by stage"}, stages.map(([name, each]) => h("i", {title: `${name} ${seconds(each)}`, style: {width: `${each / spent * 100}%`}}))), h("p", {class: "soft"}, stages.map(([name, each]) => `${name} ${seconds(each)}`).join(", "))),
       leftOut(batch.quarantined),
       batch.duplicated.length ? [h("h3", {class: "bad"}, "A row that is there twice"), rowsTable(batch.duplicated, [], tableOf(batch.table))] : null,

@@ -101,6 +101,7 @@ def batch_text(outcome: Changes) -> str:
         "inserted": outcome.inserted,
         "deleted": outcome.deleted,
         "updated": outcome.updated,
+        "unchanged": outcome.unchanged,
         "skipped (not there)": outcome.skipped,
     }
     if outcome.quarantined is not None:
