@@ -286,9 +286,25 @@ def test_types_that_spark_lacks() -> None:
         assert table.column("a").to_pylist() == values[kind]
 
 
-def test_the_index_of_a_pandas_frame_is_no_column() -> None:
-    frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
-    assert as_arrow(frame, "x").column_names == ["a"]
+def test_a_named_index_of_a_pandas_frame_becomes_columns() -> None:
+    frame = pd.DataFrame({"id": [7, 8], "k": ["x", "y"], "a": [1, 2]})
+    for names in (["id"], ["id", "k"]):
+        told = as_arrow(frame.set_index(names), "x")
+        assert told.select(frame.columns).to_pydict() == frame.to_dict("list")
+    with pytest.raises(InputError, match=r"x: the index has a name.*id.*reset_index\(drop=True\)"):
+        as_arrow(frame.set_index("id", drop=False), "x")
+
+
+@pytest.mark.parametrize(
+    "index", [["x", "y"], [1, 2], [0, 2], [1.0, 2.0], [[0, 0], [0, 1]], pd.RangeIndex(0, 4, 2)]
+)
+def test_an_index_without_a_name_counts_rows_or_is_refused(index: Any) -> None:
+    frame = pd.DataFrame({"a": [1, 2]}, index=index)
+    with pytest.raises(InputError, match=r"x: the index.*has no name.*reset_index\(drop=True\)"):
+        as_arrow(frame, "x")
+    assert as_arrow(frame.reset_index(drop=True), "x").column_names == ["a"]
+    assert as_arrow(frame.iloc[:0], "x").num_rows == 0
+    assert as_arrow(pd.DataFrame({"a": [1, 2]}, index=[0, 1]), "x").column_names == ["a"]
 
 
 # Results as tables

@@ -22,10 +22,11 @@ def is_table(rows: Any) -> bool:
 
 
 def as_arrow(rows: Any, label: str) -> pa.Table:
-    """The rows as an Arrow table. The index of a pandas frame is no column, and NaN is a null, as
-    pandas means it."""
+    """The rows as an Arrow table. NaN in a pandas frame is a null, as pandas means it."""
     import pyarrow as pa
 
+    if _is_pandas(rows):
+        rows = _with_index(rows, label)
     try:
         if _is_pandas(rows):
             table = pa.Table.from_pandas(rows, preserve_index=False)
@@ -45,6 +46,34 @@ def as_arrow(rows: Any, label: str) -> pa.Table:
 def _is_pandas(rows: Any) -> bool:
     kind = type(rows)
     return kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame"
+
+
+def _with_index(frame: Any, label: str) -> Any:
+    """A pandas frame with its index as columns if that has a name. One without a name counts the
+    rows; where it does anything else, nobody knows whether it is meant."""
+    index = frame.index
+    if all(name is not None for name in index.names):
+        try:
+            return frame.reset_index()
+        except ValueError as wrong:  # there is a column of that name
+            raise InputError(
+                f"{label}: the index has a name and becomes a column, but {wrong}; rename one of "
+                "them, or leave the index out with df.reset_index(drop=True)"
+            ) from wrong
+    if _counts_rows(index):
+        return frame
+    raise InputError(
+        f"{label}: the index of this pandas frame has no name and is not 0, 1, 2, …; leave it out "
+        "with df.reset_index(drop=True), or make it a column with df.rename_axis('name')"
+    )
+
+
+def _counts_rows(index: Any) -> bool:
+    if len(index) == 0:
+        return True
+    return (
+        index.nlevels == 1 and index.dtype.kind in "iu" and bool((index == range(len(index))).all())
+    )
 
 
 def _known(table: pa.Table) -> pa.Table:
