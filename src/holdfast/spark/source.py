@@ -26,12 +26,12 @@ from pyspark.sql import types as t
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from holdfast.input.row_input import Columns, RowInput
-from holdfast.input.sources import Source, is_local, local_file
+from holdfast.input.sources import PARQUET, Source, is_local, local_file
 from holdfast.model import thresholds
 from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import SchemaError, SourceError
-from holdfast.spark import jobs
-from holdfast.spark.types import arrow_type, carried
+from holdfast.spark import footers, jobs
+from holdfast.spark.types import arrow_type, carried, exact_type, through_spark
 from holdfast.tasks import text
 from holdfast.tasks.dialect import UTF_8
 
@@ -60,14 +60,20 @@ def from_arrow(session: SparkSession, table: pa.Table, label: str) -> RowInput:
     """A table that is in memory here. Timestamps without a zone stay without one, whatever the
     session's settings."""
     try:
-        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
-        frame = session.createDataFrame(table, schema)
-    except PySparkException as failure:
+        columns = _exact_columns(table.schema)
+        rows = table.cast(through_spark(table.schema))
+        schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+        # Of no rows Arrow makes arrays that Spark refuses, if there are types inside others.
+        frame = session.createDataFrame(rows if table.num_rows else [], schema)
+    except (PySparkException, pa.ArrowException) as failure:
         raise SchemaError(
             f"{label}: Spark cannot take it over ({jobs.cause(failure)}); cast the column or leave "
             "it out"
         ) from failure
-    return from_frame(frame, label, table.nbytes)
+    except SchemaError as wrong:
+        raise SchemaError(f"{label}: {wrong}") from wrong
+    kinds = [field.dataType for field in schema.fields]
+    return RowInput(label, columns, _joined(_positional(frame, kinds), table.nbytes))
 
 
 def from_source(
@@ -83,11 +89,21 @@ def from_source(
 
 
 def _columns(names: list[str], kinds: list[t.DataType]) -> Columns:
+    _expect_names(names)
+    arrow = [arrow_type(name, kind) for name, kind in zip(names, kinds, strict=True)]
+    return Columns.of(names, [kind.simpleString() for kind in kinds], arrow)
+
+
+def _exact_columns(schema: pa.Schema) -> Columns:
+    _expect_names(schema.names)
+    exact = [exact_type(each.name, each.type) for each in schema]
+    return Columns.of(schema.names, [name for name, _ in exact], [arrow for _, arrow in exact])
+
+
+def _expect_names(names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise SchemaError(f"the column name {name!r} occurs twice; rename one of them")
-    arrow = [arrow_type(name, kind) for name, kind in zip(names, kinds, strict=True)]
-    return Columns.of(names, [kind.simpleString() for kind in kinds], arrow)
 
 
 def _positional(frame: DataFrame, kinds: list[t.DataType]) -> DataFrame:
@@ -383,9 +399,30 @@ def _flattened(frame: DataFrame, nested: int) -> DataFrame:
     return frame.select(*flat, *[f.col(_quoted(each.name)) for each in fields[nested:]])
 
 
+def _parquet_files(source: Source) -> list[Path]:
+    """The Parquet files that can be seen here."""
+    if source.kind != PARQUET or not is_local(source.path):
+        return []
+    path = local_file(source.path).absolute()
+    top = Path(path.anchor)
+    places = [path] if path.exists() else sorted(top.glob(str(path.relative_to(top))))
+    return [file for place in places for file in _files(place)]
+
+
+def _warn_of_cut_columns(source: Source) -> None:
+    for name in [name for file in _parquet_files(source)[:1] for name in footers.cut_columns(file)]:
+        log.warning(
+            "%s: Spark reads column %r, in INT96, to the microsecond; nanoseconds are kept if it "
+            "is written as TIMESTAMP(NANOS)",
+            source.path,
+            name,
+        )
+
+
 def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
     options = dict(source.options)
     corrupt = source.kind == "json"
+    refused: pa.Schema | None = None
     schema: t.StructType | None = _ddl(session, source.schema) if source.schema else None
     try:
         if source.kind == "table":
@@ -399,7 +436,13 @@ def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
             reader = session.read.format(source.kind).options(**options)
             path = _for_spark(source.path)
             if schema is None or (corrupt and not first):
-                read = jobs.run(session, lambda: reader.load(path).schema)
+                try:
+                    read = jobs.run(session, lambda: reader.load(path).schema)
+                except Exception:
+                    refused = footers.schema_of(_parquet_files(source))
+                    if refused is None:
+                        raise
+                    read = from_arrow_schema(through_spark(refused), prefer_timestamp_ntz=True)
                 schema = _no_more_than(schema, read, source) if schema else read
             if corrupt:
                 schema = t.StructType([x for x in schema.fields if x.name != "_corrupt_record"])
@@ -407,11 +450,13 @@ def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
                 schema = schema.add(_CORRUPT, t.StringType())
             frame = reader.schema(schema).load(path)
         fields = frame.schema.fields
+        _warn_of_cut_columns(source)
     except SchemaError:
         raise
     except Exception as failure:
         raise SourceError(
             f"{source.path}: Spark cannot read it as {source.kind}: {jobs.cause(failure)}"
+            f"{_setting_for(failure)}"
         ) from failure
     data = fields[:-1] if corrupt else fields
     stored = source.stored()
@@ -421,17 +466,35 @@ def _other(session: SparkSession, source: Source, first: bool) -> RowInput:
     if corrupt:
         file_path = frame.metadataColumn("_metadata")["file_path"]
         frame = frame.select("*", _origin(file_path).alias(_ORIGIN))
+    paths = [path for path, _ in _paths(data, source.flatten)]
     if source.flatten:
         frame = _flattened(frame, len(data))
     fields = frame.schema.fields
     data = fields[:-2] if corrupt else fields
     columns = _columns([each.name for each in data], [each.dataType for each in data])
     rows = _positional(frame, [each.dataType for each in fields])
+    given = None
+    if refused is not None:
+        columns, given = footers.exactly(columns, paths, refused, source.round_nanoseconds)
     return RowInput(
         source.path,
         columns,
         _joined(rows, _size(source)),
         stored,
         corrupt=corrupt,
+        given=given,
+        rounds=source.round_nanoseconds,
         file=lambda origin: _file(session, source, origin),
+    )
+
+
+def _setting_for(failure: Exception) -> str:
+    """The setting of Spark that helps where footers cannot be seen."""
+    settings = {
+        "TIMESTAMP(NANOS": "spark.sql.legacy.parquet.nanosAsLong=true makes it read nanoseconds as "
+        "integers",
+        "UNSUPPORTED_TIME_TYPE": "spark.sql.timeType.enabled=true makes it read times",
+    }
+    return "".join(
+        f"; the setting {each}" for sign, each in settings.items() if sign in str(failure)
     )

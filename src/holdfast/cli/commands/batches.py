@@ -94,6 +94,8 @@ def apply(
     changed = batch.changed()
     with arguments.spooled(changed.changes) as paths, committing(directory):
         tables = changed.batch_of(paths, source_format, options, cells.given())
+        if reading.round_nanoseconds:
+            tables = arguments.rounding(tables)
         with printing.progress() as progress:
             changes = spark.open(directory, progress).apply(
                 tables,
@@ -133,6 +135,8 @@ def check(
     gates = arguments.kind_fields(kinds)
     with arguments.spooled(changed.changes) as paths, printing.progress() as progress:
         tables = changed.batch_of(paths, source_format, options, cells.given())
+        if reading.round_nanoseconds:
+            tables = arguments.rounding(tables)
         opened = spark.open(directory, progress)
         changes = opened.check(tables, batch_id=batch.batch_id, device=device)
     outcome = batch.outcome(changes)
