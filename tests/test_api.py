@@ -278,17 +278,80 @@ def test_types_that_spark_lacks() -> None:
         pa.string_view(): pa.string(),
         pa.dictionary(pa.int8(), pa.string()): pa.string(),
         pa.large_string(): pa.large_string(),
+        pa.list_(pa.uint8()): pa.list_(pa.int16()),
+        pa.decimal256(50, 2): pa.decimal128(38, 2),
+        pa.decimal64(9, 2): pa.decimal128(9, 2),
     }
-    values = {kind: ["7"] if "str" in str(kind) else [255] for kind in kinds}
+    values: dict[pa.DataType, list[Any]] = {
+        kind: ["7"] if "str" in str(kind) else [[255], None] if "list" in str(kind) else [255]
+        for kind in kinds
+    }
     for kind, known in kinds.items():
         table = as_arrow(_Foreign(pa.table({"a": pa.array(values[kind], kind)})), "x")
         assert table.schema.types == [known]
         assert table.column("a").to_pylist() == values[kind]
 
 
-def test_the_index_of_a_pandas_frame_is_no_column() -> None:
-    frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
-    assert as_arrow(frame, "x").column_names == ["a"]
+def test_times_are_in_microseconds_or_nanoseconds() -> None:
+    kinds = {
+        pa.timestamp("s", "Europe/Rome"): pa.timestamp("us", "Europe/Rome"),
+        pa.timestamp("ns"): pa.timestamp("ns"),
+        pa.duration("ms"): pa.duration("us"),
+        pa.duration("ns"): pa.duration("ns"),
+        pa.time32("s"): pa.time64("us"),
+        pa.time64("ns"): pa.time64("ns"),
+        pa.date64(): pa.date32(),
+    }
+    for kind, known in kinds.items():
+        (array,) = as_arrow(pa.table({"a": pa.array([0, None], kind)}), "x").columns
+        assert (array.type, array.to_pylist()[1]) == (known, None)
+    late = pa.table({"day": pa.array([10**15], pa.timestamp("s"))})
+    with pytest.raises(InputError, match=r"x: column 'day' is timestamp\[s\], which"):
+        as_arrow(late, "x")
+
+
+@pytest.mark.parametrize("index", [pa.uint8(), pa.uint32(), pa.int64()])
+@pytest.mark.parametrize("text", [pa.string(), pa.large_string(), pa.string_view()])
+def test_categories_are_text(index: pa.DataType, text: pa.DataType) -> None:
+    """Polars hands out its Categorical and Enum as dictionaries of string views."""
+    indices = pa.array([1, None, 0, 1], index)
+    column = pa.DictionaryArray.from_arrays(indices, pa.array(["a", "b"], text))
+    lists = pa.LargeListArray.from_arrays(pa.array([0, 1, 1, 3, 4]), column)
+    structs = pa.StructArray.from_arrays([column], ["s"], mask=pa.array([True] + [False] * 3))
+    table = pa.table({"a": column, "b": lists, "c": structs}).slice(1)
+    told = as_arrow(_Foreign(table), "x")
+    assert told.to_pydict() == {
+        "a": [None, "a", "b"],
+        "b": [[], [None, "a"], ["b"]],
+        "c": [{"s": None}, {"s": "a"}, {"s": "b"}],
+    }
+
+
+def test_a_decimal_that_is_too_wide_names_its_column() -> None:
+    table = pa.table({"sum": pa.array([10**40], pa.decimal256(60, 2))})
+    with pytest.raises(InputError, match=r"x: column 'sum' is decimal256\(60, 2\).*cast it"):
+        as_arrow(table, "x")
+
+
+def test_a_named_index_of_a_pandas_frame_becomes_columns() -> None:
+    frame = pd.DataFrame({"id": [7, 8], "k": ["x", "y"], "a": [1, 2]})
+    for names in (["id"], ["id", "k"]):
+        told = as_arrow(frame.set_index(names), "x")
+        assert told.select(frame.columns).to_pydict() == frame.to_dict("list")
+    with pytest.raises(InputError, match=r"x: the index has a name.*id.*reset_index\(drop=True\)"):
+        as_arrow(frame.set_index("id", drop=False), "x")
+
+
+@pytest.mark.parametrize(
+    "index", [["x", "y"], [1, 2], [0, 2], [1.0, 2.0], [[0, 0], [0, 1]], pd.RangeIndex(0, 4, 2)]
+)
+def test_an_index_without_a_name_counts_rows_or_is_refused(index: Any) -> None:
+    frame = pd.DataFrame({"a": [1, 2]}, index=index)
+    with pytest.raises(InputError, match=r"x: the index.*has no name.*reset_index\(drop=True\)"):
+        as_arrow(frame, "x")
+    assert as_arrow(frame.reset_index(drop=True), "x").column_names == ["a"]
+    assert as_arrow(frame.iloc[:0], "x").num_rows == 0
+    assert as_arrow(pd.DataFrame({"a": [1, 2]}, index=[0, 1]), "x").column_names == ["a"]
 
 
 # Results as tables

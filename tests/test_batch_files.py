@@ -110,6 +110,9 @@ tables:
     row_key: [order, line]
     if_exists: true
     escape: "\\\\"
+  days:
+    inserts: days.parquet
+    round_nanoseconds: true
   people:
     updates: people
     row_key: id
@@ -129,6 +132,11 @@ tables:
             "upserts": Source("s3a://store/lines.csv", escape="\\"),
             "row_key": ("order", "line"),
             "if_exists": True,
+        },
+        "days": {
+            "inserts": Source(str(tmp_path / "days.parquet"), round_nanoseconds=True),
+            "row_key": (),
+            "if_exists": False,
         },
         "people": {
             "updates": Source(

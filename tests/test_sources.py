@@ -55,6 +55,19 @@ def test_nested_records_are_flattened_as_before() -> None:
         Source("rows.csv", flatten=True)
 
 
+def test_nanoseconds_are_rounded_as_before() -> None:
+    stored = Source("first.parquet", round_nanoseconds=True).stored()
+    assert from_form(SourceRecord, to_form(stored)) == stored
+    assert Source("second/").like(stored).round_nanoseconds
+    assert not Source("second.csv").like(stored).round_nanoseconds
+    kept = Source("first.parquet").stored()
+    assert not Source("second.parquet").like(kept).round_nanoseconds
+    assert Source("second/", round_nanoseconds=True).like(kept).round_nanoseconds
+    for name in ("rows.csv", "rows.json", "rows.orc"):
+        with pytest.raises(InputError, match=r"no nanoseconds to round.*--round-nanoseconds out"):
+            Source(name, round_nanoseconds=True)
+
+
 def test_a_record_from_before_flattening_is_read() -> None:
     form = to_form(SourceRecord("json"))
     assert "flatten" not in form

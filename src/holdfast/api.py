@@ -855,7 +855,8 @@ class Profile:
         from holdfast.spark.source import from_arrow, from_frame
 
         if not hasattr(rows, "mapInArrow"):
-            return from_arrow(self._spark(), rows, label)
+            rounds = stored is not None and stored.round_nanoseconds
+            return replace(from_arrow(self._spark(), rows, label), rounds=rounds)
         if self._session is None:
             # The caller's DataFrame knows its session, which may not be the active one.
             self._session = rows.sparkSession

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli import arguments
+from holdfast.input.sources import Source
 from holdfast.model.errors import InputError
 from holdfast.model.names import listed
 
@@ -95,3 +96,12 @@ def test_standard_input(data: bytes, name: str, monkeypatch: pytest.MonkeyPatch)
         arguments.spooled({"a": "-", "b": "-"}),
     ):
         pass
+
+
+def test_rounding_is_for_the_parquet_among_the_sources() -> None:
+    parquet, csv = Source("a.parquet"), Source("b.csv")
+    given = {"t": {"inserts": parquet, "deletes": csv, "updates": None, "row_key": ["id"]}}
+    rounded = Source("a.parquet", round_nanoseconds=True)
+    assert arguments.rounding(given) == {"t": {**given["t"], "inserts": rounded}}
+    with pytest.raises(InputError, match="csv has no nanoseconds to round"):
+        arguments.rounding({"t": {"deletes": csv}})

@@ -43,6 +43,7 @@ from holdfast.table.witnesses import plain
 from holdfast.tasks import sealed
 from holdfast.tasks.runner import InProcess, Runner
 from holdfast.tasks.segments import live_positions, map_arrays, write_arrays
+from holdfast.tasks.shown import cells
 from holdfast.tasks.view import View
 from tests import oracle
 from tests.limits import varied
@@ -71,7 +72,7 @@ class Kind:
             return shown  # type: ignore[no-any-return]
         if isinstance(shown, float) and shown == 0:
             shown = 0.0
-        stored = pa.array(self.cells, self.arrow).to_pylist()
+        stored = cells(pa.chunked_array([pa.array(self.cells, self.arrow)]))
         return [json.loads(json.dumps(plain(cell))) for cell in stored].index(shown)
 
 
@@ -91,6 +92,7 @@ KINDS = (
     Kind("decimal(10,2)", pa.decimal128(10, 2), tuple(Decimal(i) / 4 for i in range(-3, 3))),
     Kind("double", pa.float64(), (0.0, math.nan, math.inf, -math.inf, 5e-324, 0.1)),
     Kind("date", pa.date32(), tuple(date(1969, 12, 30 - i) for i in range(6))),
+    Kind("timestamp_ntz(9)", pa.timestamp("ns"), (0, 1, 999, 1_000, -1, (1 << 63) - 1)),
     Kind("binary", pa.binary(), (b"", b"\0", b"\0\0", b"a", b"\xff", b"a" * 40)),
 )
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from datetime import date
+from datetime import date, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -42,6 +43,8 @@ TYPES = {
     "string": pa.string(),
     "binary": pa.binary(),
     "date": pa.date32(),
+    "timestamp_ntz": pa.timestamp("us"),
+    "timestamp_ntz(9)": pa.timestamp("ns"),
 }
 
 
@@ -157,6 +160,8 @@ class Shops:
 
 
 def family(kind: str) -> str:
+    if kind.startswith("timestamp"):
+        return "timestamp"
     return "number" if kind in ("bigint", "double") or kind.startswith("decimal") else kind
 
 
@@ -395,6 +400,8 @@ CELLS: dict[str, list[Any]] = {
     "string": ["", "a", "b", "1"],
     "binary": [b"", b"a"],
     "date": [date(1970, 1, 1), date(1970, 1, 2)],
+    "timestamp_ntz": [datetime(1970, 1, 1), datetime(2026, 1, 1), datetime(9999, 1, 1)],
+    "timestamp_ntz(9)": [datetime(1970, 1, 1), datetime(2026, 1, 1), pd.Timestamp(1)],
 }
 
 

@@ -8,6 +8,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -201,6 +202,20 @@ UTC = dt.UTC
                 "2020-01-02 03:04:05+01:30": dt.datetime(2020, 1, 2, 1, 34, 5, tzinfo=UTC),
             },
             "2020-01-02T03:04:05 2020-01-02 9999-12-31T23:00-02 0001-01-01T00:00+00:01",
+        ),
+        (
+            pa.timestamp("ns"),
+            {
+                "2020-01-02 03:04:05.678901": pd.Timestamp("2020-01-02 03:04:05.678901"),
+                "2020-01-02T03:04:05.678901234": pd.Timestamp("2020-01-02 03:04:05.678901234"),
+                "2020-01-02": pd.Timestamp("2020-01-02"),
+            },
+            "2020-01-02T03:04Z 2020-01-02T03:04:05.6789012345 9999-12-31 1600-01-01",
+        ),
+        (
+            pa.timestamp("ns", "UTC"),
+            {"2020-01-02T03:04:05.000000001+01:00": pd.Timestamp("2020-01-02 02:04:05.000000001Z")},
+            "2020-01-02T03:04:05 9999-12-31T23:59:59Z",
         ),
         (pa.string(), {" a ": " a ", "NULL": "NULL", "\\n": "\\n", "NA": "NA"}, ""),
         (pa.binary(), {"é": "é".encode()}, ""),

@@ -198,6 +198,20 @@ def batch_sources(
     }
 
 
+def rounding(batch: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The same batch, with nanoseconds rounded in the Parquet among its sources; if there is none,
+    that is refused."""
+    sources = [each for part in batch.values() for each in part.values() if type(each) is Source]
+    maybe = [each for each in sources if each.may_be_parquet] or sources
+    return {
+        table: {
+            key: replace(each, round_nanoseconds=True) if each in maybe else each
+            for key, each in part.items()
+        }
+        for table, part in batch.items()
+    }
+
+
 @dataclass(frozen=True)
 class Changed:
     """What ``apply`` and ``check`` are asked to change: one table (``changes`` are its rows, by

@@ -49,6 +49,9 @@ class Sources:
         list[str] | None,
         source_flag("--option", "An option of Spark's reader. Repeatable.", "KEY=VALUE"),
     ] = None
+    round_nanoseconds: Annotated[
+        bool, source_flag("--round-nanoseconds", "Of Parquet: down to microseconds.")
+    ] = False
 
     def split(self) -> tuple[str, str | None, dict[str, str]]:
         """How results are printed, the format of the sources, and options of their reader."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from holdfast.export.contract import Contract, TableContract
 from holdfast.model.errors import InputError, SchemaError
+from holdfast.model.precision import in_microseconds
 from holdfast.screen.text import plain
 
 _UNCHANGED = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
@@ -73,18 +74,20 @@ class Dialect:
         ('timestamp', 'varchar(255)')
         >>> DUCKDB.type_of("decimal(12,2)"), POSTGRESQL.type_of("array<int>")
         ('decimal(12,2)', 'jsonb')
+        >>> DUCKDB.type_of("timestamp_ntz(9)"), SPARK.type_of("timestamp_ntz(9)")
+        ('timestamp_ns', 'timestamp_ntz')
         >>> POSTGRESQL.type_of("varchar(10)"), SQLITE.type_of("interval day to second")
         ('text', 'text')
         """
         if self.quote == "`" and not self.types:
-            return spark
+            return in_microseconds(spark)
         base, _, parameters = spark.partition("(")
         base = {"char": "string", "varchar": "string"}.get(base, base.partition(" ")[0])
         if in_key and self.key_text is not None and base in ("string", "binary"):
             return self.key_text if base == "string" else "varbinary(255)"
         if "<" in spark or base not in self.types:
             return self.other
-        known = self.types[base]
+        known = self.types.get(spark, self.types[base])
         return f"{known}({parameters}" if parameters and base == "decimal" else known
 
     def satisfied(self, left: str, op: str, right: str, nulls: str) -> str:
@@ -130,7 +133,8 @@ POSTGRESQL = Dialect(
 )  # fmt: skip
 DUCKDB = Dialect(
     "duckdb", "DuckDB 1.2", alters=False,
-    types={**_TYPES, "float": "real", "double": "double", "tinyint": "tinyint", "binary": "blob"},
+    types={**_TYPES, "float": "real", "double": "double", "tinyint": "tinyint", "binary": "blob",
+        "timestamp_ntz(9)": "timestamp_ns"},
     other="json",
 )  # fmt: skip
 SQLITE = Dialect(

@@ -39,6 +39,7 @@ class TableFiles:
     escape: str | None = None
     encoding: str | None = None
     null_values: tuple[str, ...] | None = None
+    round_nanoseconds: bool = False
 
     @property
     def may_be_csv(self) -> bool:
@@ -58,7 +59,11 @@ class TableFiles:
         return {
             # Where none is CSV that is refused.
             what: Source(
-                path, self.format, self.options, **(given if what in maybe or not maybe else {})
+                path,
+                self.format,
+                self.options,
+                round_nanoseconds=self.round_nanoseconds,
+                **(given if what in maybe or not maybe else {}),
             )
             for what, path in self.paths.items()
         }
@@ -178,7 +183,7 @@ def _table(file: Path, name: str, form: Any) -> TableFiles:
         at = f"{where}: {key}"
         if key in ("row_key", "null_values"):
             settings[key] = _texts(at, form[key])
-        elif key == "if_exists":
+        elif key in ("if_exists", "round_nanoseconds"):
             if not isinstance(form[key], bool):
                 raise InputError(f"{at}: expected true or false, not {_kind(form[key])}")
             settings[key] = form[key]

@@ -1,4 +1,4 @@
-"""Tables of other libraries that are in memory here, as Arrow tables with types of Spark's."""
+"""Tables of other libraries that are in memory here, as Arrow tables with types that we know."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ def is_table(rows: Any) -> bool:
 
 
 def as_arrow(rows: Any, label: str) -> pa.Table:
-    """The rows as an Arrow table. The index of a pandas frame is no column, and NaN is a null, as
-    pandas means it."""
+    """The rows as an Arrow table. NaN in a pandas frame is a null, as pandas means it."""
     import pyarrow as pa
 
+    from holdfast.input.arrow_types import known
+
+    if _is_pandas(rows):
+        rows = _with_index(rows, label)
     try:
         if _is_pandas(rows):
             table = pa.Table.from_pandas(rows, preserve_index=False)
         else:
             table = pa.table(rows)
-        # What pandas wrote beside the data says nothing about it.
-        return _known(table).replace_schema_metadata(None)
     except (pa.ArrowException, TypeError, ValueError) as wrong:
         kind = type(rows)
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
@@ -40,6 +41,7 @@ def as_arrow(rows: Any, label: str) -> pa.Table:
             f"{label}: this {name} cannot be read as a table ({wrong}); give each column one type "
             "and each a name of its own"
         ) from wrong
+    return known(table, label)
 
 
 def _is_pandas(rows: Any) -> bool:
@@ -47,24 +49,29 @@ def _is_pandas(rows: Any) -> bool:
     return kind.__module__.partition(".")[0] == "pandas" and kind.__name__ == "DataFrame"
 
 
-def _known(table: pa.Table) -> pa.Table:
-    """Types that Spark lacks become the next larger ones that hold the same values."""
-    import pyarrow as pa
+def _with_index(frame: Any, label: str) -> Any:
+    """A pandas frame with its index as columns if that has a name. One without a name counts the
+    rows; where it does anything else, nobody knows whether it is meant."""
+    index = frame.index
+    if all(name is not None for name in index.names):
+        try:
+            return frame.reset_index()
+        except ValueError as wrong:  # there is a column of that name
+            raise InputError(
+                f"{label}: the index has a name and becomes a column, but {wrong}; rename one of "
+                "them, or leave the index out with df.reset_index(drop=True)"
+            ) from wrong
+    if _counts_rows(index):
+        return frame
+    raise InputError(
+        f"{label}: the index of this pandas frame has no name and is not 0, 1, 2, …; leave it out "
+        "with df.reset_index(drop=True), or make it a column with df.rename_axis('name')"
+    )
 
-    larger = {
-        pa.uint8(): pa.int16(),
-        pa.uint16(): pa.int32(),
-        pa.uint32(): pa.int64(),
-        pa.uint64(): pa.decimal128(20, 0),
-        pa.float16(): pa.float32(),
-        pa.string_view(): pa.string(),
-        pa.binary_view(): pa.binary(),
-    }
 
-    def known(kind: pa.DataType) -> pa.DataType:
-        if pa.types.is_dictionary(kind):
-            kind = kind.value_type
-        return larger.get(kind, kind)
-
-    fields = [field.with_type(known(field.type)) for field in table.schema]
-    return table.cast(pa.schema(fields))
+def _counts_rows(index: Any) -> bool:
+    if len(index) == 0:
+        return True
+    return (
+        index.nlevels == 1 and index.dtype.kind in "iu" and bool((index == range(len(index))).all())
+    )

@@ -19,7 +19,7 @@ from holdfast.store.run import Destination
 from holdfast.tasks import json_values, text
 from holdfast.tasks.concealing import Concealing
 from holdfast.tasks.encode import UnsupportedType, layout
-from holdfast.tasks.ingest import Ingest, infer, ingest
+from holdfast.tasks.ingest import WHOLE_MICROSECONDS, Ingest, infer, ingest
 from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Runner
@@ -150,6 +150,8 @@ def _spec(
         header=row_input.header,
         whole=row_input.whole,
         json=row_input.json,
+        given=row_input.given,
+        rounds=row_input.rounds,
         order=row_input.order,
         guessed=row_input.guessed,
         concealing=concealing,
@@ -240,6 +242,8 @@ def bad_data(row_input: RowInput, trouble: dict[str, Any]) -> SourceError | Sche
 
 def _hint(row_input: RowInput, trouble: dict[str, Any]) -> str:
     """The option that may help, if the trouble looks like one that it is for."""
+    if trouble["expected"] == WHOLE_MICROSECONDS:
+        return f" ({_rounding(row_input)}, or profile the table again, which keeps nanoseconds)"
     if row_input.is_json and trouble["kind"] == "cell":
         return (
             " (columns keep the types of the first profile: for another, profile the table again "
@@ -256,6 +260,12 @@ def _hint(row_input: RowInput, trouble: dict[str, Any]) -> str:
     if trouble["kind"] == "line" and '"' in trouble["line"] and not row_input.whole:
         return " (cells with line breaks need --multi-line)"
     return ""
+
+
+def _rounding(row_input: RowInput) -> str:
+    if row_input.source.format == "dataframe":
+        return "round it first, as df['at'].dt.floor('us') does in pandas"
+    return "--round-nanoseconds rounds down"
 
 
 def _line_number(row_input: RowInput, path: str, line: str) -> int | None:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from holdfast.model.commits import ColumnsRecord, SourceRecord
 from holdfast.model.errors import BatchError, SchemaError
 from holdfast.model.names import lacking
+from holdfast.model.precision import in_microseconds
 from holdfast.tasks.dialect import Dialect
 
 
@@ -90,6 +91,8 @@ class RowInput:
     whole: bool = False
     json: tuple[tuple[str, ...], ...] = ()  # where in a record each column is, if rows are JSON
     guessed: bool = False
+    given: pa.Schema | None = None  # the types of rows as they come, if not those of the columns
+    rounds: bool = False  # whether nanoseconds become whole microseconds where those are kept
     order: tuple[int, ...] = ()  # the table's column for each of the row_input's, if they differ
     file: Callable[[int], str | None] = lambda _: None  # the name of the file with an origin
 
@@ -124,9 +127,10 @@ def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
             row_input, columns=expected, json=tuple(paths[name] for name in expected.names)
         )
     if row_input.lines is None:
+        # A column of nulls alone fits every type; times of both precisions fit, value by value.
         for place, column in enumerate(order):
             given, stored = row_input.columns.types[place], expected.types[column]
-            if given not in (stored, "void"):  # a column of nulls alone fits every type
+            if given != "void" and in_microseconds(given) != in_microseconds(stored):
                 raise SchemaError(
                     f"{row_input.label}: column {expected.names[column]!r} is {given}, but "
                     f"{stored} in table {table!r}; cast it, or profile the table again"
@@ -136,6 +140,7 @@ def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
     return replace(
         row_input,
         columns=expected,
+        given=row_input.given or row_input.columns.given,
         order=() if order == tuple(range(len(order))) else order,
         guessed=False,
     )

@@ -12,13 +12,16 @@ from holdfast.model.commits import SourceRecord
 from holdfast.model.errors import InputError, SourceError
 from holdfast.tasks.dialect import UTF_8, Dialect, canonical
 
+PARQUET = "parquet"
+"""The format of files that have nanoseconds."""
+
 FORMATS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".json": "json",
     ".jsonl": "json",
     ".ndjson": "json",
-    ".parquet": "parquet",
+    ".parquet": PARQUET,
     ".orc": "orc",
 }
 """Formats that a file's name tells."""
@@ -53,6 +56,7 @@ class Source:
     encoding: str | None = None  # UTF-8 by default
     null_values: tuple[str, ...] | None = None  # cells that mean null, besides the empty one
     flatten: bool = False  # the fields of structs become columns: "address.city"
+    round_nanoseconds: bool = False  # down to microseconds; else kept, or refused where not
 
     def __post_init__(self) -> None:
         csv_only = {
@@ -65,6 +69,11 @@ class Source:
             raise InputError(f"{self.path}: {self.kind} has no {given[0]}; that is for CSV")
         if self.flatten and self._is_csv(None):
             raise InputError(f"{self.path}: CSV has nothing nested to flatten; leave --flatten out")
+        if self.round_nanoseconds and not self.may_be_parquet:
+            raise InputError(
+                f"{self.path}: {self.kind} has no nanoseconds to round; that is for Parquet, so "
+                "leave --round-nanoseconds out"
+            )
         try:
             self.dialect  # noqa: B018  refused before anything is read
         except ValueError as wrong:
@@ -99,6 +108,11 @@ class Source:
     def may_be_csv(self) -> bool:
         """Whether the format is CSV, or not known yet."""
         return (self.format or self._named_kind or "csv") == "csv"
+
+    @property
+    def may_be_parquet(self) -> bool:
+        """Whether the format is Parquet, or not known yet."""
+        return (self.format or self._named_kind or PARQUET) == PARQUET
 
     @property
     def _named_kind(self) -> str | None:
@@ -174,6 +188,7 @@ class Source:
             header=stored.header,
             schema=stored.schema,
             flatten=stored.flatten,
+            round_nanoseconds=stored.round_nanoseconds or self.round_nanoseconds,
         )
         if kind != "csv":
             return source
@@ -200,6 +215,7 @@ class Source:
             self.dialect.encoding,
             self.dialect.nulls,
             self.flatten,
+            self.round_nanoseconds,
         )
 
 

@@ -75,6 +75,7 @@ class SourceRecord:
     encoding: str | None = None
     null_values: tuple[str, ...] = ()
     flatten: bool = field(default=False, metadata=ADDED)
+    round_nanoseconds: bool = field(default=False, metadata=ADDED)
 
 
 @dataclass(frozen=True)

@@ -28,13 +28,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from holdfast.input.reading import bad_data
 from holdfast.input.row_input import Columns, RowInput
-from holdfast.input.sources import FORMATS, Source, is_local, local_file
+from holdfast.input.sources import FORMATS, PARQUET, Source, is_local, local_file
 from holdfast.model import thresholds
 from holdfast.model.commits import SourceRecord
-from holdfast.model.errors import SchemaError, SourceError
-from holdfast.spark import jobs
+from holdfast.model.errors import HoldfastError, SchemaError, SourceError
+from holdfast.spark import footers, jobs
 from holdfast.spark.runner import SparkRunner
-from holdfast.spark.types import arrow_type, carried
+from holdfast.spark.types import arrow_type, carried, exact_type, through_spark
 from holdfast.tasks import text
 from holdfast.tasks.dialect import UTF_8
 from holdfast.tasks.ingest import Ingest, learn
@@ -81,14 +81,20 @@ def from_arrow(session: SparkSession, table: pa.Table, label: str) -> RowInput:
     """A table that is in memory here. Timestamps without a zone stay without one, whatever the
     session's settings."""
     try:
-        schema = from_arrow_schema(table.schema, prefer_timestamp_ntz=True)
-        frame = session.createDataFrame(table, schema)
-    except PySparkException as failure:
+        columns = _exact_columns(table.schema)
+        rows = table.cast(through_spark(table.schema))
+        schema = from_arrow_schema(rows.schema, prefer_timestamp_ntz=True)
+        # Of no rows Arrow makes arrays that Spark refuses, if there are types inside others.
+        frame = session.createDataFrame(rows if table.num_rows else [], schema)
+    except (PySparkException, pa.ArrowException) as failure:
         raise SchemaError(
             f"{label}: Spark cannot take it over ({jobs.cause(failure)}); cast the column or leave "
             "it out"
         ) from failure
-    return from_frame(frame, label, table.nbytes)
+    except SchemaError as wrong:
+        raise SchemaError(f"{label}: {wrong}") from wrong
+    kinds = [field.dataType for field in schema.fields]
+    return RowInput(label, columns, _joined(_positional(frame, kinds), table.nbytes))
 
 
 def from_source(
@@ -106,11 +112,21 @@ def from_source(
 
 
 def _columns(names: list[str], kinds: list[t.DataType]) -> Columns:
+    _expect_names(names)
+    arrow = [arrow_type(name, kind) for name, kind in zip(names, kinds, strict=True)]
+    return Columns.of(names, [kind.simpleString() for kind in kinds], arrow)
+
+
+def _exact_columns(schema: pa.Schema) -> Columns:
+    _expect_names(schema.names)
+    exact = [exact_type(each.name, each.type) for each in schema]
+    return Columns.of(schema.names, [name for name, _ in exact], [arrow for _, arrow in exact])
+
+
+def _expect_names(names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise SchemaError(f"the column name {name!r} occurs twice; rename one of them")
-    arrow = [arrow_type(name, kind) for name, kind in zip(names, kinds, strict=True)]
-    return Columns.of(names, [kind.simpleString() for kind in kinds], arrow)
 
 
 def _positional(frame: DataFrame, kinds: list[t.DataType]) -> DataFrame:
@@ -437,10 +453,32 @@ def _paths(
 # Everything else
 
 
+def _parquet_files(source: Source) -> list[Path]:
+    """The Parquet files that can be seen here."""
+    if source.kind != PARQUET or not is_local(source.path):
+        return []
+    path = local_file(source.path).absolute()
+    top = Path(path.anchor)
+    places = [path] if path.exists() else sorted(top.glob(str(path.relative_to(top))))
+    return [file for place in places for file in _files(place)]
+
+
+def _warn_of_cut_columns(source: Source) -> None:
+    for name in [name for file in _parquet_files(source)[:1] for name in footers.cut_columns(file)]:
+        log.warning(
+            "%s: Spark reads column %r, in INT96, to the microsecond; nanoseconds are kept if it "
+            "is written as TIMESTAMP(NANOS)",
+            source.path,
+            name,
+        )
+
+
 def _readable(source: Source, read: Callable[[], DataFrame]) -> DataFrame:
     """What Spark reads; an error that says what it cannot."""
     try:
         return read()
+    except HoldfastError:
+        raise
     except Exception as failure:
         if "Failed to find" in str(failure) and "data source" in str(failure):
             raise SourceError(
@@ -449,6 +487,7 @@ def _readable(source: Source, read: Callable[[], DataFrame]) -> DataFrame:
             ) from failure
         raise SourceError(
             f"{source.path}: Spark cannot read it as {source.kind}: {jobs.cause(failure)}"
+            f"{_setting_for(failure)}"
         ) from failure
 
 
@@ -481,23 +520,55 @@ def _flattened(frame: DataFrame) -> DataFrame:
 
 def _other(session: SparkSession, source: Source) -> RowInput:
     schema = _ddl(session, source.schema) if source.schema else None
+    refused: pa.Schema | None = None
 
     def read() -> DataFrame:
+        nonlocal refused
         if source.kind == "table":
             return session.read.table(source.path)
-        reader = session.read.format(source.kind).options(**source.options)
-        frame = (reader.schema(schema) if schema else reader).load(_for_spark(source.path))
-        jobs.run(session, lambda: frame.schema)
+        reader, path = (
+            session.read.format(source.kind).options(**source.options),
+            _for_spark(source.path),
+        )
+        frame = (reader.schema(schema) if schema else reader).load(path)
+        try:
+            jobs.run(session, lambda: frame.schema)
+        except Exception:
+            # Spark refuses nanoseconds, and takes them as integers.
+            refused = None if schema else footers.schema_of(_parquet_files(source))
+            if refused is None:
+                raise
+            integers = from_arrow_schema(through_spark(refused), prefer_timestamp_ntz=True)
+            return reader.schema(integers).load(path)
         return frame
 
     frame = _readable(source, read)
+    _warn_of_cut_columns(source)
+    paths = [path for path, _ in _paths(frame.schema.fields, source.flatten)]
     if source.flatten:
         frame = _flattened(frame)
     kinds = [each.dataType for each in frame.schema.fields]
+    columns, given = _columns(list(frame.columns), kinds), None
+    if refused is not None:
+        columns, given = footers.exactly(columns, paths, refused, source.round_nanoseconds)
     return RowInput(
         source.path,
-        _columns(list(frame.columns), kinds),
+        columns,
         _joined(_positional(frame, kinds), _size(source)),
         source.stored(),
+        given=given,
+        rounds=source.round_nanoseconds,
         file=lambda origin: _file(session, source, origin),
+    )
+
+
+def _setting_for(failure: Exception) -> str:
+    """The setting of Spark that helps where footers cannot be seen."""
+    settings = {
+        "TIMESTAMP(NANOS": "spark.sql.legacy.parquet.nanosAsLong=true makes it read nanoseconds as "
+        "integers",
+        "UNSUPPORTED_TIME_TYPE": "spark.sql.timeType.enabled=true makes it read times",
+    }
+    return "".join(
+        f"; the setting {each}" for sign, each in settings.items() if sign in str(failure)
     )

@@ -26,6 +26,7 @@ from holdfast.table.witnesses import plain
 from holdfast.tasks import columns as tasks
 from holdfast.tasks.columns import SIDES, End, Ends, EndWords, Facts
 from holdfast.tasks.encode import has_bytes
+from holdfast.tasks.nanoseconds import is_nano, text
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call
 
@@ -181,8 +182,8 @@ def shown(end: End, kind: pa.DataType) -> Any:
         if at.is_binary(kind) or at.is_large_binary(kind) or at.is_fixed_size_binary(kind):
             return plain(content)
         # A character at the end may be cut in two.
-        text = content.decode("utf-8", "ignore" if cut else "replace")
-        return text + "…" if cut else text
+        beginning = content.decode("utf-8", "ignore" if cut else "replace")
+        return beginning + "…" if cut else beginning
     number = tasks.number_of(end.key)
     if at.is_boolean(kind):
         return bool(number)
@@ -194,6 +195,8 @@ def shown(end: End, kind: pa.DataType) -> Any:
         return plain(Decimal((sign, digits, -kind.scale)))  # exact, whatever Python's context is
     if at.is_integer(kind):
         return number
+    if is_nano(kind):
+        return text(number, kind)
     words = pa.array([number], pa.int32() if kind.bit_width == 32 else pa.int64())
     try:
         return plain(words.view(kind)[0].as_py())

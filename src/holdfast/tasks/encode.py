@@ -35,6 +35,7 @@ import pyarrow.types as at
 from numpy.typing import NDArray
 
 from holdfast.kernels import encode as kernels
+from holdfast.tasks import leaves
 
 Words = NDArray[np.int64]
 Nulls = NDArray[np.bool_]
@@ -187,28 +188,17 @@ def _parts(column: str, type_: pa.DataType) -> list[pa.DataType]:
 
 def readable(batch: pa.RecordBatch) -> pa.RecordBatch:
     """Year-month intervals seen as the integers they are: PyArrow cannot wrap their arrays."""
-    schema = pa.schema([_readable_field(field) for field in batch.schema])
+    fields = [
+        field.with_type(leaves.replaced(field.type, _readable_type)) for field in batch.schema
+    ]
+    schema = pa.schema(fields)
     if schema.types == batch.schema.types:
         return batch
     return pa.RecordBatch.from_struct_array(batch.to_struct_array().view(pa.struct(list(schema))))
 
 
-def _readable_field(field: pa.Field) -> pa.Field:
-    type_ = field.type
-    if type_.id == _MONTH_INTERVAL:
-        return field.with_type(pa.int32())
-    if at.is_struct(type_):
-        return field.with_type(pa.struct([_readable_field(part) for part in type_]))
-    if at.is_map(type_):
-        key, item = _readable_field(type_.key_field), _readable_field(type_.item_field)
-        return field.with_type(pa.map_(key, item, keys_sorted=type_.keys_sorted))
-    if at.is_list(type_):
-        return field.with_type(pa.list_(_readable_field(type_.value_field)))
-    if at.is_large_list(type_):
-        return field.with_type(pa.large_list(_readable_field(type_.value_field)))
-    if at.is_fixed_size_list(type_):
-        return field.with_type(pa.list_(_readable_field(type_.value_field), type_.list_size))
-    return field
+def _readable_type(type_: pa.DataType) -> pa.DataType:
+    return pa.int32() if type_.id == _MONTH_INTERVAL else type_
 
 
 def _fill(array: pa.Array, words: Words, mask: Words, bit: int) -> None:

@@ -26,6 +26,7 @@ from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.json_records import Records, split
 from holdfast.tasks.json_rows import Reader
 from holdfast.tasks.json_types import Learned
+from holdfast.tasks.nanoseconds import BOUNDS, holds_nanos, is_nano, rounded_down
 from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
@@ -37,11 +38,16 @@ from holdfast.tasks.segments import (
     unique,
     write_words,
 )
+from holdfast.tasks.shown import cells as shown_cells
+from holdfast.tasks.shown import plain
 
 U64 = NDArray[np.uint64]
 
 _REPORT_SECONDS = 0.5
 """How often a task says how far it is, once it has been at work for longer than that."""
+
+WHOLE_MICROSECONDS = "whole microseconds"
+"""What a column of microseconds expects."""
 
 NOWHERE = 0
 """The origin of rows that come from no file, or from one that is not known."""
@@ -62,6 +68,8 @@ class Ingest:
     header: bool = False
     whole: bool = False  # a "line" is a whole file, whose cells may hold newlines
     json: tuple[tuple[str, ...], ...] = ()  # where in a record each column is, where rows are JSON
+    given: pa.Schema | None = None  # the types of typed rows as they come, if not the table's
+    rounds: bool = False  # nanoseconds become whole microseconds where those are kept
     order: tuple[int, ...] = ()  # where the file's columns go, if not in the table's order
     guessed: bool = False  # the types were inferred from a sample: report what would fit instead
     concealing: Concealing | None = None  # None: cells are kept as they are
@@ -336,10 +344,62 @@ def _checked(
     width = len(spec.names)
     for batch in batches:
         tally.add(batch.num_rows, np.array([NOWHERE]))
-        columns = [batch.column(position) for position in spec.order or range(width)]
-        kinds = [field.type for field in spec.schema]
-        columns = [c if c.type == k else c.cast(k) for c, k in zip(columns, kinds, strict=True)]
+        columns = []
+        for place, position in enumerate(spec.order or range(width)):
+            kind = spec.schema.field(place).type
+            given = spec.given.field(position).type if spec.given else kind
+            cells = _fitted(batch.column(position), given, kind, spec.rounds)
+            if isinstance(cells, text.Trouble):
+                yield _reported(cells, spec.names[place], NOWHERE)
+                for _ in batches:
+                    pass
+                return
+            columns.append(cells)
         yield pa.record_batch(columns, schema=spec.schema)
+
+
+def _fitted(
+    cells: pa.Array, given: pa.DataType, kind: pa.DataType, rounds: bool
+) -> pa.Array | text.Trouble:
+    """Cells of one type as another: the same values, or a report of the first that it lacks.
+
+    Spark carries some types as others, so they are first seen as what they are.
+    """
+    if cells.type != given:
+        cells = cells.cast(given)
+    if given == kind:
+        return cells
+    if rounds and is_nano(given) and not is_nano(kind):
+        cells = rounded_down(cells)
+    try:
+        return cells.cast(kind)
+    except pa.ArrowInvalid:
+        return _first_unfit(cells, kind)
+
+
+def _first_unfit(cells: pa.Array, kind: pa.DataType) -> text.Trouble:
+    first, last = 0, len(cells)
+    while last - first > 1:
+        middle = (first + last) // 2
+        first, last = (middle, last) if _fits(cells[first:middle], kind) else (first, middle)
+    expected = f"a value of the type {kind}"
+    if holds_nanos(cells.type) and not holds_nanos(kind):
+        expected = WHOLE_MICROSECONDS
+    elif holds_nanos(kind):
+        expected = f"a value {BOUNDS}, because the table keeps nanoseconds in 64 bits"
+    try:
+        value = plain(shown_cells(pa.chunked_array([cells[first : first + 1]]))[0])
+    except (ValueError, OverflowError):  # a date that Python cannot tell
+        value = cells[first].value
+    return text.Trouble("cell", str(value), None, expected, first)
+
+
+def _fits(cells: pa.Array, kind: pa.DataType) -> bool:
+    try:
+        cells.cast(kind)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _trouble(trouble: text.Trouble, spec: Ingest, origin: int) -> TaskResult:
@@ -347,6 +407,10 @@ def _trouble(trouble: text.Trouble, spec: Ingest, origin: int) -> TaskResult:
     if trouble.column is not None:
         position = spec.order[trouble.column] if spec.order else trouble.column
         name = spec.names[position]
+    return _reported(trouble, name, origin)
+
+
+def _reported(trouble: text.Trouble, name: str | None, origin: int) -> TaskResult:
     return TaskResult(
         {
             "trouble": {

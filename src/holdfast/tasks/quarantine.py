@@ -22,7 +22,7 @@ from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.sealed import flush
 from holdfast.tasks.segments import live_positions, read_raw
-from holdfast.tasks.shown import plain, rows_as_text
+from holdfast.tasks.shown import cells, plain, rows_as_text
 from holdfast.tasks.values import CODES, Cells, found_at, same_codes
 from holdfast.tasks.view import View
 
@@ -348,7 +348,7 @@ def _written(table: pa.Table, path: Path, layout: Layout) -> None:
 
 
 def _cells(table: pa.Table) -> Iterator[tuple[Any, ...]]:
-    columns = [[plain(cell) for cell in column.to_pylist()] for column in table.columns]
+    columns = [[plain(cell) for cell in cells(column)] for column in table.columns]
     return zip(*columns, strict=True)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.tasks import nanoseconds
 from holdfast.tasks.segments import Segment, read_raw
 
 
@@ -30,16 +31,19 @@ def rows_as_text(
             shown.update((int(id_), json.dumps({"row": int(id_)})) for id_ in mine)
             continue
         table = read_raw(Path(root), segment, mine - segment.base)
-        columns = [_cells(column) for column in table.columns]
-        for id_, cells in zip(mine.tolist(), zip(*columns, strict=True), strict=True):
-            row = {name: plain(cell) for name, cell in zip(names, cells, strict=True)}
+        columns = [cells(column) for column in table.columns]
+        for id_, values in zip(mine.tolist(), zip(*columns, strict=True), strict=True):
+            row = {name: plain(cell) for name, cell in zip(names, values, strict=True)}
             shown[id_] = json.dumps(row, ensure_ascii=False)
     return shown
 
 
-def _cells(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column. Spark's texts may hold bytes that are no UTF-8: shown as U+FFFD."""
+def cells(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column. Spark's texts may hold bytes that are no UTF-8: shown as U+FFFD.
+    Nanoseconds are texts, as Python has no value for them."""
     try:
+        if nanoseconds.holds_nanos(column.type):
+            return nanoseconds.cells(column)
         return column.to_pylist()  # type: ignore[no-any-return]
     except UnicodeDecodeError:
         return [_cell(cell) for cell in column]

@@ -59,6 +59,8 @@ NAMES = {
     pa.int32(): "int",
     pa.float32(): "float",
     **{type_: name for name, type_ in _TYPES.items()},
+    pa.timestamp("ns"): "timestamp_ntz(9)",
+    pa.timestamp("ns", "UTC"): "timestamp(9)",
 }
 _NO_VOTES = np.empty(0, np.int8)
 _SHOWN = 200
@@ -378,7 +380,7 @@ def _form(field: pa.Field) -> int:
         return kernels.DIGITS
     if at.is_float32(type_) or at.is_float64(type_) or at.is_decimal128(type_):
         return kernels.TIGHT
-    if at.is_date32(type_) or (at.is_timestamp(type_) and type_.unit == "us"):
+    if at.is_date32(type_) or (at.is_timestamp(type_) and type_.unit in ("us", "ns")):
         return kernels.DATED
     if at.is_boolean(type_) or at.is_string(type_) or at.is_binary(type_):
         return kernels.ANY
@@ -511,7 +513,10 @@ def decimals(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array 
 
 
 def in_calendar(column: pa.Array) -> bool:
-    """Whether all instants have a date in UTC that other programs can show."""
+    """Whether all instants have a date in UTC that other programs can show. Those of nanoseconds
+    do: there are no others."""
+    if column.type.unit == "ns":
+        return True
     edges = pc.min_max(column)
     first, last = edges["min"].value, edges["max"].value
     return first is None or (_CALENDAR[0] <= first and last <= _CALENDAR[1])

@@ -96,6 +96,8 @@ def apply(
         tables = changed.batch_of(
             paths, source_format, options, cells.given(), lambda: _tables(directory)
         )
+        if reading.round_nanoseconds:
+            tables = arguments.rounding(tables)
         with printing.progress() as progress:
             changes = spark.open(directory, progress).apply(
                 tables,
@@ -137,6 +139,8 @@ def check(
         tables = changed.batch_of(
             paths, source_format, options, cells.given(), lambda: _tables(directory)
         )
+        if reading.round_nanoseconds:
+            tables = arguments.rounding(tables)
         opened = spark.open(directory, progress)
         changes = opened.check(tables, batch_id=batch.batch_id, device=device)
     outcome = batch.outcome(changes)

@@ -119,6 +119,7 @@ def profile(
             multi_line=multi_line,
             header=not no_header,
             flatten=flatten,
+            round_nanoseconds=reading.round_nanoseconds,
             **arguments.for_csv(cells.given(), path, paths, source_format),
         )
 

@@ -1,0 +1,106 @@
+"""Parquet files with columns that Spark refuses: what their footers say of them.
+
+Spark has no type for nanoseconds and, in most settings, none for a time of day. It reads the
+integers that such columns are, if it is told to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.types as at
+
+from holdfast.input.arrow_types import known_type
+from holdfast.input.row_input import Columns
+from holdfast.model.errors import SchemaError
+from holdfast.spark.types import beyond_spark, exact_type
+from holdfast.tasks import leaves
+from holdfast.tasks.nanoseconds import in_microseconds, is_nano
+
+
+def schema_of(files: Sequence[Path]) -> pa.Schema | None:
+    """The columns of some files, if that helps: there are some that Spark refuses. They are as in
+    the first file, which is how Spark sees a folder, too; those that it refuses must be alike in
+    all files, because the integers do not tell what they count."""
+    schemas = {file: _schema(file) for file in files}
+    first, schema = next(iter(schemas.items()), (None, None))
+    refused = [each for each in schema or () if leaves.has(each.type, beyond_spark)]
+    for file, other in schemas.items():
+        for column in refused:
+            place = other.get_field_index(column.name) if other else -1
+            if other and place >= 0 and other.field(place).type != column.type:
+                raise SchemaError(
+                    f"{file}: column {column.name!r} is {other.field(place).type}, but "
+                    f"{column.type} in {first}; write all files with one type"
+                )
+    return schema if refused else None
+
+
+def _schema(file: Path) -> pa.Schema | None:
+    try:
+        read = pq.read_schema(file)
+    except (pa.ArrowException, OSError):
+        return None  # what is wrong with it is Spark's to say
+    for column in read:
+        if leaves.has(column.type, _too_wide):
+            raise SchemaError(
+                f"{file}: column {column.name!r} is {column.type}, and Spark's decimals have at "
+                "most 38 digits; write it as one of these, or as text"
+            )
+    return pa.schema([column.with_type(leaves.replaced(column.type, _seen)) for column in read])
+
+
+def _too_wide(leaf: pa.DataType) -> bool:
+    return bool(at.is_decimal(leaf) and leaf.precision > 38)
+
+
+def _seen(leaf: pa.DataType) -> pa.DataType:
+    """What Spark takes a type for: a duration is an integer in Parquet. Times stay as they are."""
+    if at.is_duration(leaf):
+        return pa.int64()
+    return leaf if at.is_time(leaf) else known_type(leaf)
+
+
+def cut_columns(file: Path) -> list[str]:
+    """The columns of a file of whose timestamps Spark cuts off nanoseconds, if they have any: those
+    in INT96. What Spark wrote has none."""
+    try:
+        read = pq.read_metadata(file)
+    except (pa.ArrowException, OSError):
+        return []
+    if b"org.apache.spark.version" in (read.metadata or {}):
+        return []
+    leaves_ = (read.schema.column(place) for place in range(read.num_columns))
+    return sorted({each.path for each in leaves_ if each.physical_type == "INT96"})
+
+
+def exactly(
+    columns: Columns, paths: Sequence[Sequence[str]], refused: pa.Schema, rounds: bool
+) -> tuple[Columns, pa.Schema]:
+    """The columns that Spark reads, with the types that it refuses in place of integers; and what
+    those integers are."""
+    types, kept = list(columns.types), [each.type for each in columns.given]
+    given = list(kept)
+    for place, path in enumerate(paths):
+        kind = _type_at(refused, path)
+        if kind is not None:
+            given[place] = kind
+            kind = in_microseconds(kind) if rounds and is_nano(kind) else kind
+            kind = leaves.replaced(kind, known_type)
+            types[place], kept[place] = exact_type(columns.names[place], kind)
+    seen = pa.schema(list(zip(columns.given.names, given, strict=True)))
+    return Columns.of(list(columns.names), types, kept), seen
+
+
+def _type_at(schema: pa.Schema, path: Sequence[str]) -> pa.DataType | None:
+    """The type of a column, or of a field inside it, that Spark refuses; None: it does not."""
+    kind: pa.DataType = pa.struct(list(schema))
+    for name in path:
+        place = kind.get_field_index(name)
+        if place < 0:
+            return None  # a column that is in the names of folders
+        kind = kind.field(place).type
+    return kind if leaves.has(kind, beyond_spark) else None
