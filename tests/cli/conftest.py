@@ -17,6 +17,7 @@ from holdfast.api import Profile
 from holdfast.cli import main
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import Source
+from holdfast.report import progress
 from holdfast.tasks.runner import InProcess
 
 ORDERS = """\
@@ -48,7 +49,8 @@ Run = Callable[..., Result]
 
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Runs the command line."""
+    """Runs the command line. However slow the machine is, there are no lines about progress."""
+    monkeypatch.setattr(progress, "AFTER_S", 1e6)
 
     def call(*arguments: object) -> Result:
         capsys.readouterr()

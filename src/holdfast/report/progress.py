@@ -63,12 +63,16 @@ def describe(stage: str, facts: dict[str, Any]) -> str:
     return start + ", ".join(said)
 
 
+AFTER_S = 2.0
+"""Seconds for which nothing is shown."""
+
+
 class Progress:
     """Shows the latest stage while its block runs; called as ``progress(stage, **facts)``."""
 
-    def __init__(self, stream: TextIO, *, after: float = 2.0, every: float = 5.0) -> None:
+    def __init__(self, stream: TextIO, *, after: float | None = None, every: float = 5.0) -> None:
         self._stream = stream
-        self._after = after
+        self._after = AFTER_S if after is None else after
         self._every = every
         self._latest: tuple[str, dict[str, Any]] = ("starting", {})
         self._done = threading.Event()
