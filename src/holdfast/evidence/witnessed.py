@@ -20,9 +20,9 @@ from holdfast.evidence.looks import Scope, sample_calls
 from holdfast.evidence.near_keys import Listing, NearKeys, Stored
 from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.validate import Validation, evidence_of, validate
-from holdfast.kernels.cover import Tick
+from holdfast.kernels.bitsets import Tick
 from holdfast.model.comparisons import Space
-from holdfast.model.limits import Limits
+from holdfast.model.limits import Limits, OutOfTime
 from holdfast.store.run import Run
 from holdfast.table import indexing
 from holdfast.table.change import RowChange
@@ -31,6 +31,9 @@ from holdfast.table.state import Table
 from holdfast.tasks import rows as tasks
 from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
+
+_SAMPLED = 0.25
+"""The share of its time that a search samples pairs for, at most."""
 
 U64 = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
@@ -71,7 +74,7 @@ class Witnessed:
             run.progress("sample")
             samples = sample_calls(state.scope)
             counts = _duplicate_calls(state.scope)
-            results = run.runner.run([*samples, *counts])
+            results = run.within(depth.time.first(_SAMPLED)).run([*samples, *counts])
             found = [evidence_of(p) for result in results[: len(samples)] for p in result]
             state.add_evidence(found)
             counted = [p.facts for result in results[len(samples) :] for p in result]
@@ -212,9 +215,13 @@ class Witnessed:
         return Witnessed(self.evidence.only(covers.evidence), covers)
 
     def indexed(self, run: Run, table: Table) -> Table:
-        """The table with the indexes that look-ups for the minimal sets need."""
+        """The table with the indexes that look-ups for the minimal sets need. Where there is no
+        time to build those, batches search for what they would be looked up for."""
         minimal = np.concatenate([*self.covers.minimal.values()])
-        return indexing.index(run, table, minimal, self.covers.atoms)
+        try:
+            return indexing.index(run, table, minimal, self.covers.atoms)
+        except OutOfTime:
+            return indexing.as_it_is(table)
 
 
 def _duplicate_calls(scope: Scope) -> list[Call]:
