@@ -123,7 +123,7 @@ def test_the_law_holds_at_any_depth(
 
 @pytest.mark.slow
 @law(10)
-@given(data=st.data(), evidence=st.sampled_from(["counted", "witnessed"]))
+@given(data=st.data(), evidence=st.sampled_from(["auto", "witnessed"]))
 def test_a_depth_is_kept_with_time_enough(data: st.DataObject, evidence: str) -> None:
     """Once a budget has ended somewhere, batches that it suffices for leave the depth alone."""
     rows = data.draw(rows_of(5, 14))

@@ -7,6 +7,7 @@ new rows, put in doubt.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,8 +22,9 @@ from holdfast.evidence.near_keys import Listing, NearKeys, Stored
 from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.validate import Validation, evidence_of, validate
 from holdfast.kernels.bitsets import Tick
+from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
-from holdfast.model.limits import Limits, OutOfTime
+from holdfast.model.limits import Limits, OutOfTime, Time
 from holdfast.store.run import Run
 from holdfast.table import indexing
 from holdfast.table.change import RowChange
@@ -76,7 +78,7 @@ class Witnessed:
             counts = _duplicate_calls(state.scope)
             results = run.within(depth.time.first(_SAMPLED)).run([*samples, *counts])
             found = [evidence_of(p) for result in results[: len(samples)] for p in result]
-            state.add_evidence(found)
+            state.add_evidence(_some(found, depth.time, len(rhs)))
             counted = [p.facts for result in results[len(samples) :] for p in result]
         with run.stage("search"):
             listed = validate(state)
@@ -222,6 +224,15 @@ class Witnessed:
             return indexing.index(run, table, minimal, self.covers.atoms)
         except OutOfTime:
             return indexing.as_it_is(table)
+
+
+def _some(found: list[Evidence], time: Time, covers: int) -> list[Evidence]:
+    """As much sampled evidence as there is time to take in, for so many covers."""
+    if time.end is None:
+        return found
+    most = thresholds.current.evidences_compared * max(0.0, time.left) / max(1, covers)
+    each = int(math.sqrt(most)) // max(1, len(found))
+    return [Evidence(some.masks[:each], some.witnesses[:each]) for some in found]
 
 
 def _duplicate_calls(scope: Scope) -> list[Call]:
