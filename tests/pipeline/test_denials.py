@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from itertools import permutations
+from itertools import count, permutations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -18,6 +19,9 @@ from holdfast.evidence import strategy
 from holdfast.families.denial_constraints.predicates import atoms_of, denial_of
 from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
+from holdfast.kernels import bitsets
+from holdfast.kernels import cover as kernels
+from holdfast.model import limits
 from holdfast.model.comparisons import BOTH, EQUALITY, FIRST, ORDER, SECOND, Space
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.errors import InputError
@@ -25,7 +29,7 @@ from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import snapshot
-from holdfast.store import Store, run
+from holdfast.store import Store
 from holdfast.tasks import agree
 from holdfast.tasks.runner import InProcess
 from tests import oracle
@@ -301,22 +305,38 @@ def test_too_many_evidences_are_not_counted(
     assert {*told(shop, space_of(shop))} == expected(shop, rows, space_of(shop))
 
 
-@pytest.mark.parametrize("evidence", ["counted", "witnessed"])
-def test_a_time_budget_that_ends(
-    evidence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Without any time single comparisons are looked at all the same, and a batch keeps to that."""
-    rows: Rows = [(1, 4), (2, 3), (3, 1), (4, 2)]
-    ticks = iter(range(1 << 30))
-    monkeypatch.setattr(run, "clock", lambda: float(next(ticks)))
-    options = Options(kinds=("dcs",), cross_columns=None, evidence=evidence, time_budget=0.5)
-    shop = Shop(tmp_path / "p", 2, rows, options)
-    space = space_of(shop)
-    for _ in range(2):
-        most = shop.now.evidence["denial"].limits.keys
-        assert most == 1
-        asked = as_oracle(space)
-        whole = oracle.denial_constraints(cells(shop, rows), 2, asked, "equal", most)
-        assert {*told(shop, space)} == {*whole}
-        shop.apply(inserts=[(9, 9)])
-        rows = [*rows, (9, 9)]
+@pytest.mark.slow
+def test_a_time_budget_that_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever it ends, what is listed is complete up to a number of comparisons, and batches keep
+    to that, or to less."""
+    monkeypatch.setattr(kernels, "STEPS", 3)
+    monkeypatch.setattr(bitsets, "WORK", 1)
+    table = np.random.default_rng(7).integers(0, 4, (9, 3)).tolist()
+    inserted: dict[str, Rows] = {"inserts": [(9, 9, 0)]}
+    depths = set()
+    for seconds in (0.5, 16, 48, 96, 1e6):
+        ticks = count()
+        monkeypatch.setattr(limits, "clock", ticks.__next__)
+        rows: Rows = [tuple(row) for row in table]
+        options = Options(
+            kinds=("dcs",), cross_columns=None, evidence="witnessed", time_budget=seconds
+        )
+        with small_limits(**LOOKED_UP):
+            shop = Shop(tmp_path / f"{seconds}", 3, rows, options)
+            before = shop.now.evidence["denial"].limits
+            depths.add(before.keys)
+            for batch in ({}, inserted, {"deletes": rows[:3]}, {"deletes": rows[3:]}):
+                if batch:
+                    shop.apply(**batch)
+                gone = batch.get("deletes", [])
+                rows = [*(row for row in rows if row not in gone), *batch.get("inserts", [])]
+                now = shop.now.evidence["denial"].limits
+                assert now.within(before) == now
+                before = now
+                asked = as_oracle(space_of(shop))
+                whole = oracle.denial_constraints(cells(shop, rows), 3, asked, "equal", now.keys)
+                assert {*told(shop, space_of(shop))} == {*whole}
+                monkeypatch.setattr(limits, "clock", lambda: 0.0)
+                assert not any(shop.verify().differences.values())
+                monkeypatch.setattr(limits, "clock", ticks.__next__)
+    assert {0, None} < depths

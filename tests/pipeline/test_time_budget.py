@@ -15,12 +15,17 @@ from hypothesis import strategies as st
 
 from holdfast.api import Profile
 from holdfast.cover import deepening
+from holdfast.evidence import validate as validation
+from holdfast.evidence import witnessed
+from holdfast.families.known import Known
 from holdfast.kernels import bitsets, maximal
 from holdfast.kernels import cover as kernels
-from holdfast.model.limits import Limits
+from holdfast.model import limits as model
+from holdfast.model.errors import InputError
+from holdfast.model.limits import Limits, OutOfTime
 from holdfast.model.options import Options
 from holdfast.report import forms
-from holdfast.store import run
+from holdfast.tasks import evidence as evidence_tasks
 from tests import oracle
 from tests.pipeline.batches import batches
 from tests.pipeline.tables import KINDS, Shop, folder, small_limits
@@ -32,9 +37,9 @@ from tests.strategies import Rows, rows_of
 def looks() -> Iterator[pytest.MonkeyPatch]:
     """A clock that goes on by a second whenever it is looked at, and searches that look often."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "clock", count().__next__)
+        patch.setattr(model, "clock", count().__next__)
         patch.setattr(kernels, "STEPS", 3)
-        patch.setattr(maximal, "WORK", 1)
+        patch.setattr(bitsets, "WORK", 1)
         yield patch
 
 
@@ -82,7 +87,12 @@ def test_the_law_holds_at_any_depth(
         kinds, nulls, evidence=evidence, start=start, max_columns=most, time_budget=seconds
     )
     with folder() as path, small_limits(**data.draw(LIMITS)), looks():
-        shop = Shop(Path(path) / "p", types, rows, options)
+        try:
+            shop = Shop(Path(path) / "p", types, rows, options)
+        except InputError:
+            assert evidence == "counted"  # asked for, and not to be had
+            assert seconds < 1e5
+            return
         before = assert_exact(shop, rows)
         if seconds > 1e5:
             assert before == Limits.both(most)
@@ -113,7 +123,7 @@ def test_the_law_holds_at_any_depth(
 
 @pytest.mark.slow
 @law(10)
-@given(data=st.data(), evidence=st.sampled_from(["counted", "witnessed"]))
+@given(data=st.data(), evidence=st.sampled_from(["auto", "witnessed"]))
 def test_a_depth_is_kept_with_time_enough(data: st.DataObject, evidence: str) -> None:
     """Once a budget has ended somewhere, batches that it suffices for leave the depth alone."""
     rows = data.draw(rows_of(5, 14))
@@ -123,7 +133,7 @@ def test_a_depth_is_kept_with_time_enough(data: st.DataObject, evidence: str) ->
             shop = Shop(Path(path) / "p", 5, rows, options)
         limits = shop.now.limits
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(run, "clock", lambda: 0.0)
+            patch.setattr(model, "clock", lambda: 0.0)
             for _ in range(2):
                 change = data.draw(batches(5, rows))
                 shop.apply(**change.batch)
@@ -146,7 +156,7 @@ def test_more_keys_than_can_be_held_end_a_depth(
 ) -> None:
     """2 to the power of 12 keys, of which the first half of the time meets too many."""
     monkeypatch.setattr(deepening, "WITNESSED", 10)
-    monkeypatch.setattr(run, "clock", lambda: 0.0)
+    monkeypatch.setattr(model, "clock", lambda: 0.0)
     rows = wide_rows(24)
     options = Options(("keys", "fds"), evidence=evidence, time_budget=30)
     shop = Shop(tmp_path / "p", 24, rows, options)
@@ -165,7 +175,7 @@ def test_more_agree_sets_than_there_is_time_for(
 ) -> None:
     """The table is witnessed instead, and stays so."""
     clock = iter(range(1_000_000))
-    monkeypatch.setattr(maximal, "WORK", 1)
+    monkeypatch.setattr(bitsets, "WORK", 1)
     rows = np.random.default_rng(5).integers(0, 2, (40, 8)).tolist()
     mine: Rows = [tuple(row) for row in rows]
 
@@ -177,7 +187,7 @@ def test_more_agree_sets_than_there_is_time_for(
 
     find = maximal.maximal_for
     monkeypatch.setattr(maximal, "maximal_for", late)
-    monkeypatch.setattr(run, "clock", lambda: float(next(clock)))
+    monkeypatch.setattr(model, "clock", lambda: float(next(clock)))
     options = Options(("keys", "fds"), time_budget=100_000)
     shop = Shop(tmp_path / "p", 8, mine, options)
     assert shop.now.choice.strategy == "witnessed"
@@ -191,7 +201,7 @@ def test_more_agree_sets_than_there_is_time_for(
 
 def test_the_depth_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(deepening, "WITNESSED", 10)
-    monkeypatch.setattr(run, "clock", lambda: 0.0)
+    monkeypatch.setattr(model, "clock", lambda: 0.0)
     shop = Shop(tmp_path / "p", 24, wide_rows(24), Options(("keys",), time_budget=30))
     most = shop.now.limits.keys
     told = forms.show(Profile.open(shop.store.path).snapshot(), ["keys", "non-keys"])["tables"]["t"]
@@ -208,14 +218,83 @@ def test_a_search_is_left_when_it_is_late(monkeypatch: pytest.MonkeyPatch) -> No
     def tick(found: int) -> None:
         ticks.append(found)
         if len(ticks) > 4:
-            raise deepening.OutOfTime
+            raise OutOfTime
 
     evidence = np.array([[0b1100], [0b0011]], np.uint64)
     graph = kernels.edges(bitsets.complement(evidence, 30))
-    with pytest.raises(deepening.OutOfTime):
+    with pytest.raises(OutOfTime):
         kernels.search(graph, bitsets.universe(30), 30, kernels.groups(30), tick)
     assert len(ticks) == 5
     ticks.clear()
-    with pytest.raises(deepening.OutOfTime):
+    with pytest.raises(OutOfTime):
         kernels.extend(np.zeros((1, 1), np.uint64), graph, 30, kernels.groups(30), tick)
     assert len(ticks) == 5
+
+
+@pytest.mark.parametrize("asked", [{"evidence": "counted"}, {"max_error": 0.1}])
+def test_counts_that_are_asked_for_and_take_too_long(tmp_path: Path, asked: dict[str, Any]) -> None:
+    """An error that says what to do, and no profile; a batch takes the time that it needs."""
+    rows: Rows = [tuple(row) for row in np.random.default_rng(5).integers(0, 3, (20, 4)).tolist()]
+    with looks(), pytest.raises(InputError) as error:
+        Shop(tmp_path / "late", 4, rows, Options(("keys", "fds"), time_budget=3, **asked))
+    assert "table 't'" in str(error.value)
+    assert "did not end in the time budget of 3 s; raise --time-budget" in str(error.value)
+    shop = Shop(tmp_path / "p", 4, rows, Options(("keys", "fds"), time_budget=1_000, **asked))
+    with looks() as patch:
+        patch.setattr(model, "clock", count(step=500).__next__)
+        shop.apply(inserts=[(7, 7, 7, 7)])
+    assert shop.now.choice.strategy == "counted"
+    assert_exact(shop, [*rows, (7, 7, 7, 7)])
+
+
+def test_what_later_batches_go_by_is_left_out_when_it_is_late(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batches are exact without indexes, and build them when there is time."""
+    rows: Rows = [(i, i % 3, i % 2, i // 4) for i in range(12)]
+    monkeypatch.setattr(model, "clock", lambda: 0.0)
+    options = Options(("keys", "fds"), evidence="witnessed", time_budget=10)
+    with small_limits(part_from_rows=0):
+        validated = validation.validate
+
+        def late(state: validation.Validation) -> Any:
+            """The search ends in time, and what comes after it does not."""
+            near = validated(state)
+            monkeypatch.setattr(model, "clock", lambda: 1e9)
+            return near
+
+        monkeypatch.setattr(witnessed, "validate", late)
+        shop = Shop(tmp_path / "p", 4, rows, options)
+        monkeypatch.setattr(witnessed, "validate", validated)
+        assert shop.now.limits == Limits()
+        assert not Known.load(shop.store, shop.store.read(), "t").table.indexed
+        assert_exact(shop, rows)
+        monkeypatch.setattr(model, "clock", lambda: 0.0)
+        shop.apply(deletes=rows[:2], inserts=[(20, 0, 0, 0)])
+        rows = [*rows[2:], (20, 0, 0, 0)]
+        assert assert_exact(shop, rows) == Limits()
+        assert Known.load(shop.store, shop.store.read(), "t").table.indexed
+
+
+@pytest.mark.parametrize("calls", [1, 2, 3, 5])
+def test_a_round_that_is_late_leaves_a_depth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: int
+) -> None:
+    """The time ends within a job of the search, in one of its tasks."""
+    rows: Rows = [tuple(row) for row in np.random.default_rng(3).integers(0, 3, (30, 5)).tolist()]
+    now = [0.0]
+    monkeypatch.setattr(model, "clock", lambda: now[0])
+    search, made = evidence_tasks.search, iter(range(1_000))
+
+    def late(item: evidence_tasks.Search) -> Any:
+        if next(made) == calls:
+            now[0] += 6.0  # of 10: the first half is over, and then all of it
+        return search(item)
+
+    monkeypatch.setattr(evidence_tasks, "search", late)
+    options = Options(("keys", "fds"), evidence="witnessed", time_budget=10)
+    with small_limits(sample_rows=2):
+        shop = Shop(tmp_path / "p", 5, rows, options)
+        assert assert_exact(shop, rows) == shop.now.limits
+        shop.apply(inserts=[(9, 9, 9, 9, 9)], deletes=rows[:1])
+        assert_exact(shop, [row for row in rows if row != rows[0]] + [(9, 9, 9, 9, 9)])

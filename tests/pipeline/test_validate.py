@@ -184,7 +184,7 @@ def test_a_new_batch_is_looked_up_though_nothing_is_proposed(tmp_path: Path) -> 
 
 def test_a_new_batch_is_looked_up_even_if_it_is_late(tmp_path: Path) -> None:
     """Only then are the covers made shorter."""
-    late = Time(0.0, lambda: 1.0)
+    late = Time(0.0)
     with small_limits():
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with with_batch(shop, [(6, 0, 1), (6, 1, 0)], late) as state:

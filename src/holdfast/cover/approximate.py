@@ -54,14 +54,21 @@ def allowed(pairs: int, max_error: float) -> int:
     return most + 1 if pairs and (most + 1) / pairs <= max_error else most
 
 
-def within(sets: EvidenceCounts, atoms: Atoms, most: int, max_size: int | None) -> Approximate:
+def within(
+    sets: EvidenceCounts,
+    atoms: Atoms,
+    most: int,
+    max_size: int | None,
+    stop: Callable[[], bool] = lambda: False,
+) -> Approximate:
     """The minimal sets that at most ``most`` pairs violate: they satisfy all their atoms, and not
-    the one that the sets are without, if there is one."""
+    the one that the sets are without, if there is one. ``stop`` is as in
+    :func:`minimal_within`."""
     masks, counts, right = sets.masks, sets.counts, atoms.without
     if right is not None:
         lacks = masks[:, right // 64] >> np.uint64(right % 64) & np.uint64(1) == 0
         masks, counts = masks[lacks], counts[lacks]
-    return minimal_within(masks, counts, atoms, most, max_size)
+    return minimal_within(masks, counts, atoms, most, max_size, stop=stop)
 
 
 def minimal_within(

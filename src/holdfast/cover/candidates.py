@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from holdfast.cover.dependencies import KEY
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import LISTED, Candidates
+from holdfast.model.limits import Limits
 
 U64 = NDArray[np.uint64]
 
@@ -57,6 +58,15 @@ def outside(lhs: ByRhs, by: ByRhs) -> ByRhs:
     """Those that are not :func:`implied`."""
     flags = implied(lhs, by)
     return {rhs: masks[~flags[rhs]] for rhs, masks in lhs.items()}
+
+
+def up_to(lhs: ByRhs, limits: Limits) -> ByRhs:
+    """Those that are no longer than limits say."""
+    out = {}
+    for rhs, masks in lhs.items():
+        most = limits.keys if rhs == KEY else limits.dependencies
+        out[rhs] = masks if most is None else masks[bitsets.popcount(masks) <= most]
+    return out
 
 
 def shortest(lhs: ByRhs, most: int) -> ByRhs:

@@ -13,8 +13,8 @@ import numpy as np
 
 from holdfast.kernels import bitsets
 from holdfast.kernels import cover as kernels
-from holdfast.kernels.bitsets import Indices, Masks
-from holdfast.kernels.cover import Groups, Tick
+from holdfast.kernels.bitsets import Indices, Masks, Tick
+from holdfast.kernels.cover import Groups
 
 
 @dataclass(frozen=True)
@@ -98,6 +98,11 @@ class Cover:
     ) -> Cover:
         """The cover of evidences of which none contains another; trusted."""
         cover = cls(atoms, _in_order(evidence), bitsets.empty(atoms), max_size, groups)
+        return cover.searched(tick)
+
+    def searched(self, tick: Tick | None = None) -> Cover:
+        """The cover of the same evidence, with its minimal sets found anew."""
+        cover = Cover(self.atoms, self.evidence, self.minimal, self.max_size, self.groups)
         cover.minimal, cover.whole = cover._search(cover.evidence, tick)
         return cover
 
@@ -107,7 +112,8 @@ class Cover:
         if max_size == self.max_size:
             return self
         if max_size is None or (self.max_size is not None and max_size > self.max_size):
-            return Cover.of_maximal(self.atoms, self.evidence, max_size, self.groups, tick)
+            none = bitsets.empty(self.atoms)
+            return Cover(self.atoms, self.evidence, none, max_size, self.groups).searched(tick)
         short = self.sizes <= max_size
         return Cover(self.atoms, self.evidence, self.minimal[short], max_size, self.groups)
 
@@ -116,9 +122,9 @@ class Cover:
         """The size of every minimal set: how many groups it touches."""
         return kernels.touched(self.minimal, self.groups)
 
-    def add(self, evidence: Masks) -> Change:
+    def add(self, evidence: Masks, tick: Tick | None = None) -> Change:
         """Take in new evidences, maximal or not."""
-        return self._step(bitsets.empty(self.atoms), self._checked(evidence))
+        return self._step(bitsets.empty(self.atoms), self._checked(evidence), tick)
 
     def remove(self, evidence: Masks, replacement: Masks | None = None) -> Change:
         """Drop kept evidences, and take in ``replacement``: those that came to light below them.
@@ -132,19 +138,20 @@ class Cover:
             replacement = bitsets.empty(self.atoms)
         return self._step(gone, self._checked(replacement))
 
-    def _step(self, gone: Masks, come: Masks) -> Change:
+    def _step(self, gone: Masks, come: Masks, tick: Tick | None = None) -> Change:
         rest = self.evidence[~bitsets.is_member(self.evidence, gone)]
-        fresh = bitsets.maximal(come)
-        fresh = fresh[~bitsets.any_superset(fresh, rest)]
-        after = _in_order(np.concatenate([rest[~bitsets.any_superset(rest, fresh)], fresh]))
-        return self.exchange(gone, fresh, after)
+        fresh = bitsets.maximal(come, tick)
+        fresh = fresh[~bitsets.any_superset(fresh, rest, tick)]
+        kept = rest[~bitsets.any_superset(rest, fresh, tick)]
+        after = _in_order(np.concatenate([kept, fresh]))
+        return self.exchange(gone, fresh, after, tick)
 
     def exchange(self, gone: Masks, fresh: Masks, after: Masks, tick: Tick | None = None) -> Change:
         """Drop kept evidences, and take in others that are maximal now; ``after`` are all maximal
         ones, in canonical order. Trusted."""
         before, old = self.evidence, self.minimal
-        gone = gone[~bitsets.any_superset(gone, fresh)]
-        broken = bitsets.any_superset(old, fresh)
+        gone = gone[~bitsets.any_superset(gone, fresh, tick)]
+        broken = bitsets.any_superset(old, fresh, tick)
         if len(fresh) > len(before) and 2 * np.count_nonzero(broken) > len(old):
             # Growing most sets through mostly new edges was measured at two to eight times the
             # cost of a fresh search, which may choose the best edge at every branch.
@@ -171,6 +178,10 @@ class Cover:
         return Change(_in_order(gained), _in_order(lost))
 
     def _search(self, evidence: Masks, tick: Tick | None) -> tuple[Masks, bool]:
+        if self._limit <= 1 and (self.groups.sizes <= 1).all():
+            # Not worth a graph, which takes longer.
+            edges = bitsets.complement(evidence, self.atoms)
+            return kernels.short(edges, self._limit, self.atoms)
         everywhere = bitsets.universe(self.atoms)
         graph = self._graph(evidence)
         minimal, whole = kernels.search(graph, everywhere, self._limit, self.groups, tick)

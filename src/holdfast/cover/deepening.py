@@ -13,8 +13,10 @@ from dataclasses import replace
 from holdfast.cover.candidates import ByRhs
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.kernels import bitsets
-from holdfast.kernels.cover import MOST, Tick, TooMany
-from holdfast.model.limits import Limits, Time
+from holdfast.kernels.bitsets import Tick
+from holdfast.kernels.cover import MOST, TooMany
+from holdfast.model import limits as model
+from holdfast.model.limits import Limits, OutOfTime, Time
 
 _HALF = 0.5
 
@@ -23,10 +25,6 @@ WITNESSED, COUNTED = 20_000, 200_000
 and what was counted is to be stored."""
 
 _SHORTEST = Limits(1, 1)
-
-
-class OutOfTime(Exception):
-    """A search did not end in its time."""
 
 
 class Deepening:
@@ -41,7 +39,12 @@ class Deepening:
         self._sets_per_second = sets_per_second
         self._stages = [time] if time.end is None else [time.first(_HALF), time, Time()]
         self._reached = _SHORTEST.within(wanted)  # known to be possible in any time
-        self._began = time.clock()
+        self._began = model.clock()
+
+    @property
+    def time(self) -> Time:
+        """The time that there is for what is begun now."""
+        return self._stages[0]
 
     @property
     def bounded(self) -> bool:
@@ -51,12 +54,7 @@ class Deepening:
     @property
     def late(self) -> bool:
         """Whether no further round is to be begun."""
-        return self._stages[0].left <= 0
-
-    @property
-    def tick(self) -> Tick:
-        """For work that is to end with the stage it is begun in."""
-        return self._tick()
+        return self.time.is_over
 
     def attempt(self, limits: Limits, change: Callable[[Limits, Tick], Covers]) -> Covers:
         """What a change makes of covers with these limits, or with lower ones if it takes too
@@ -91,7 +89,7 @@ class Deepening:
         self._reached = covers.limits
         time = self._stages[0]
         # The next depth is rarely the quicker one.
-        began, self._began = self._began, time.clock()
+        began, self._began = self._began, model.clock()
         if time.left <= self._began - began:
             self._next_stage()
             return None
@@ -112,7 +110,7 @@ class Deepening:
 
     def _next_stage(self) -> None:
         del self._stages[0]
-        self._began = self._stages[0].clock()
+        self._began = model.clock()
 
     def _tick(self) -> Tick:
         stage = self._stages[0]
@@ -123,8 +121,9 @@ class Deepening:
         def tick(new_sets: int) -> None:
             nonlocal room
             room -= new_sets
-            if room < 0 or stage.left <= 0:
+            if room < 0:
                 raise OutOfTime
+            stage.look()
 
         return tick
 

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from holdfast.cover.cover import Cover
 from holdfast.kernels import bitsets
 from holdfast.kernels import maximal as kernels
-from holdfast.kernels.cover import Groups, Tick
+from holdfast.kernels.bitsets import Tick
+from holdfast.kernels.cover import Groups
 from holdfast.model.limits import Limits
 
 U64 = NDArray[np.uint64]
@@ -71,7 +72,14 @@ class Covers:
         kept, maximal_for = kernels.maximal_for(masks, _bits(wanted, atoms), tick)
         masks, maximal_for = masks[kept[::-1]], maximal_for[::-1]
         maximal = _by_rhs(masks, maximal_for, atoms)
-        by_rhs = {rhs: Cover.of_maximal(atoms, maximal(rhs), 0, groups) for rhs in wanted}
+        none = bitsets.empty(atoms)
+
+        def cover(rhs: int) -> Cover:
+            if tick is not None:
+                tick(0)
+            return Cover(atoms, maximal(rhs), none, 0, groups).searched(tick)
+
+        by_rhs = {rhs: cover(rhs) for rhs in wanted}
         return Covers(atoms, by_rhs, masks, maximal_for, groups)
 
     @staticmethod
@@ -135,13 +143,15 @@ class Covers:
         gone, gone_for = self._masks[went], self._maximal_for[went]
         masks, maximal_for = self._masks[~went], self._maximal_for[~went]
         evidence = _wide(evidence, atoms) if len(gone) else appeared[:0]
-        fresh, fresh_for = self._fresh(masks, appeared, evidence, gone, gone_for)
-        maximal_for = kernels.narrowed(masks, maximal_for, appeared)
+        fresh, fresh_for = self._fresh(masks, appeared, evidence, gone, gone_for, tick)
+        maximal_for = kernels.narrowed(masks, maximal_for, appeared, tick)
         masks, maximal_for = kernels.united(masks, maximal_for, fresh, fresh_for)
         lost, gained = _by_rhs(gone, gone_for, atoms), _by_rhs(fresh, fresh_for, atoms)
         maximal = _by_rhs(masks, maximal_for, atoms)
 
         def after(rhs: int) -> Cover:
+            if tick is not None:
+                tick(0)
             if not len(lost(rhs)) and not len(gained(rhs)):
                 return self.by_rhs[rhs]
             cover = copy(self.by_rhs[rhs])
@@ -153,11 +163,17 @@ class Covers:
         return Covers(atoms, by_rhs, masks, maximal_for, self.groups)
 
     def _fresh(
-        self, masks: U64, appeared: U64, evidence: U64, gone: U64, gone_for: U64
+        self,
+        masks: U64,
+        appeared: U64,
+        evidence: U64,
+        gone: U64,
+        gone_for: U64,
+        tick: Tick | None,
     ) -> tuple[U64, U64]:
         """The evidences that have become maximal for an rhs, and for which: they appeared,
         or were hidden by a larger one that is gone."""
-        opened = kernels.opened(evidence, gone, gone_for)
+        opened = kernels.opened(evidence, gone, gone_for, tick)
         hidden = np.flatnonzero(bitsets.occupied(opened))
         hidden = hidden[~bitsets.is_member(evidence[hidden], appeared)]
         full = _bits(self.by_rhs, self.atoms)
@@ -167,7 +183,8 @@ class Covers:
         # beside older ones, and beside each other.
         largest = fresh[np.argsort(-bitsets.popcount(fresh), kind="stable")[:_NEAR]]
         for family in (largest, masks, None):
-            fresh_for = kernels.narrowed(fresh, fresh_for, fresh if family is None else family)
+            beside = fresh if family is None else family
+            fresh_for = kernels.narrowed(fresh, fresh_for, beside, tick)
             some = bitsets.occupied(fresh_for)
             fresh, fresh_for = fresh[some], fresh_for[some]
         order = bitsets.canonical_order(fresh)

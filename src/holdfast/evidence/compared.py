@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.cover import Cover
-from holdfast.cover.deepening import OutOfTime
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import completion, lookups
@@ -27,7 +26,7 @@ from holdfast.kernels import bitsets
 from holdfast.kernels.cover import TooMany
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
-from holdfast.model.limits import Limits, Time
+from holdfast.model.limits import Limits, OutOfTime, Time
 from holdfast.model.lookups import LookUp
 from holdfast.store.run import Run
 from holdfast.table import indexing
@@ -37,6 +36,9 @@ from holdfast.tasks.segments import Segment
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
+
+_HALF = 0.5
+"""The share of its time in which a search goes for everything that is wanted."""
 
 
 def discovered(
@@ -69,16 +71,20 @@ def changed(
     sampled: Sampled | None = None
     with run.stage("validate"):
         state = _Batch(run, change, space, before, covers, upkeep)
-        if change.added:
-            state.look_at_added()
-        if len(unsure := state.unsure):
-            state.look_at_recent(unsure)
-        if len(state.unsure):
-            evidence, after, sampled = _completed(
-                run, table, space, limits, state.known, state.held
-            )
+        living = state.known
+        try:
+            unsure = state.looked_at()
+        except (OutOfTime, TooMany):
+            if run.time.end is None:
+                raise
+            evidence, after, sampled = _completed(run, table, space, limits, living, None)
         else:
-            evidence, after = state.known.only(state.covers.evidence), state.covers
+            if len(unsure):
+                evidence, after, sampled = _completed(
+                    run, table, space, limits, state.known, state.held
+                )
+            else:
+                evidence, after = state.known.only(state.covers.evidence), state.covers
     past = upkeep.past.after({KEY: minimal}, change.before.next_number, after)
     upkeep = _with_pairs(run, table, space, replace(upkeep, past=past), sampled)
     upkeep, table = _indexed(run, table, space, after, upkeep, sampled)
@@ -99,6 +105,7 @@ class _Batch:
     ) -> None:
         self._run, self._change, self._space = run, change, space
         self._before, self._covers_before, self._upkeep = before, covers, upkeep
+        self._time = run.time.first(_HALF)
         self.held = covers.keys.minimal  # sets that are violated by nothing but what is known
         deleted = change.took(run.store.path, before.witnesses)
         self.known, self._vanished = before.without(deleted)
@@ -110,7 +117,7 @@ class _Batch:
         appeared = known[~bitsets.is_member(known, self._before.masks)]
         # What deleted rows showed a new row may show again.
         vanished = self._vanished[~bitsets.is_member(self._vanished, known)]
-        return self._covers_before.changed(appeared, vanished, known)
+        return self._covers_before.changed(appeared, vanished, known, self._time.look)
 
     @property
     def unsure(self) -> U64:
@@ -118,6 +125,15 @@ class _Batch:
         minimal = self.covers.keys.minimal
         unsure = minimal[~bitsets.any_subset(minimal, self.held)]
         return unsure[~bitsets.any_subset(unsure, completion.unsatisfiable(self._space))]
+
+    def looked_at(self) -> U64:
+        """Look at the rows that came; the sets that are unsure all the same. :class:`OutOfTime` if
+        that takes too long."""
+        if self._change.added:
+            self.look_at_added()
+        if len(unsure := self.unsure):
+            self.look_at_recent(unsure)
+        return self.unsure
 
     def look_at_added(self) -> None:
         """All pairs with a new row that violate what held. Where deleted rows were the last to show
@@ -130,7 +146,7 @@ class _Batch:
 
     def _look_at(self, segments: tuple[Segment, ...], used: tuple[LookUp, ...] | None) -> None:
         table = self._change.after
-        scope = _scope(self._run, table, self._space)
+        scope = _scope(self._run, table, self._space, self._time)
         if used is not None and self._seconds(used) < self._seconds(None):
             evidence = completion.looked_up(scope, segments, used)
         else:
@@ -174,22 +190,36 @@ def _with_pairs(
 ) -> Upkeep:
     """With a few random pairs of today's rows, where some were drawn on the way, or the table has
     become another size since."""
-    if sampled is None:
-        same_size = upkeep.drawn_at / 2 <= table.rows <= 2 * upkeep.drawn_at
-        if same_size or table.rows < 2:
+    if sampled is not None:
+        return replace(upkeep, drawn=sampled.drawn, drawn_at=table.rows)
+    same_size = upkeep.drawn_at / 2 <= table.rows <= 2 * upkeep.drawn_at
+    if same_size or table.rows < 2:
+        return upkeep
+    with run.stage("sample"):
+        try:
+            drawn = completion.drawn(_scope(run, table, space, run.upkeep_time))
+        except OutOfTime:
             return upkeep
-        with run.stage("sample"):
-            sampled = completion.sampled(_scope(run, table, space))
-    return replace(upkeep, drawn=sampled.drawn, drawn_at=table.rows)
+    return replace(upkeep, drawn=drawn, drawn_at=table.rows)
 
 
 def _indexed(
     run: Run, table: Table, space: Space, covers: Covers, upkeep: Upkeep, sampled: Sampled | None
 ) -> tuple[Upkeep, Table]:
     """With look-ups for all minimal sets of a long table, and their indexes. They are chosen anew
-    where the table has become another size."""
+    where the table has become another size. Without them, where there is no time to build some,
+    batches are compared with all rows."""
+    try:
+        return _look_ups(run, table, space, covers, upkeep, sampled)
+    except OutOfTime:
+        return upkeep, indexing.as_it_is(table)
+
+
+def _look_ups(
+    run: Run, table: Table, space: Space, covers: Covers, upkeep: Upkeep, sampled: Sampled | None
+) -> tuple[Upkeep, Table]:
     minimal, rows = covers.keys.minimal, table.rows
-    if rows < max(2, thresholds.current.lookup_table_rows):
+    if not len(minimal) or rows < max(2, thresholds.current.lookup_table_rows):
         return upkeep, table
     there = [each for each in upkeep.lookups if each.index in {"", *table.index_names}]
     same_size = upkeep.chosen_at / 2 <= rows <= 2 * upkeep.chosen_at
@@ -197,7 +227,7 @@ def _indexed(
         return upkeep, table
     with run.stage("index"):
         if sampled is None or not len(sampled.masks):
-            sampled = completion.sampled(_scope(run, table, space))
+            sampled = completion.sampled(_scope(run, table, space, run.upkeep_time))
         schema, distinct = table.columns.schema, table.distinct
         kept = tuple(there) if same_size else ()
         sets = np.concatenate([minimal, upkeep.past.masks])  # those may hold again
@@ -216,9 +246,8 @@ def _completed(
     """Complete evidence; where the time is bounded, complete up to a number of comparisons. With
     the pairs that were sampled."""
     if table.rows < 2:
-        none = Cover.build(space.atoms, bitsets.empty(space.atoms), limits.keys, groups_of(space))
         nothing = Evidence.none(space.atoms)
-        return nothing, _covers(space, none, limits.keys), None
+        return nothing, _covers(space, _cover(space, nothing, limits.keys), limits.keys), None
     done: tuple[Completed, int | None] | None = None
     for most, time in _depths(run.time, limits.keys, len(space.comparisons)):
         try:
@@ -226,35 +255,44 @@ def _completed(
         except (OutOfTime, TooMany):
             if time.end is None:
                 raise
-            if done is not None:
-                break
-            continue
+            if most == limits.keys:
+                continue  # everything, in the first half
+            break
         done, known = (completed, most), completed.evidence
         if most == limits.keys:
             break
-    assert done is not None
+    if done is None:
+        any_pair = _any_pair(run, table, space, known)
+        return any_pair, _covers(space, _cover(space, any_pair, 0), 0), None
     completed, most = done
     return completed.evidence, _covers(space, completed.cover, most), completed.sampled
 
 
 def _depths(time: Time, wanted: int | None, comparisons: int) -> Iterator[tuple[int | None, Time]]:
     """How many comparisons to look for, and in which time: all that is wanted in the first half of
-    it; then one more at a time, the first whatever the time."""
-    yield wanted, time.first(0.5)
-    yield 1, Time()
-    for most in range(2, min(comparisons, wanted or comparisons) + 1):
+    it, then one more at a time."""
+    yield wanted, time.first(_HALF)
+    for most in range(1, min(comparisons, wanted or comparisons) + 1):
         yield most, time
 
 
-def _scope(run: Run, table: Table, space: Space, time: Time | None = None) -> Scope:
-    def progress(stage: str, **facts: object) -> None:
-        if time is not None and time.left <= 0:
-            raise OutOfTime
-        run.progress(stage, **facts)
+def _any_pair(run: Run, table: Table, space: Space, known: Evidence | None) -> Evidence:
+    """Evidence of one pair of rows: with that, no set of no comparisons holds."""
+    if known is None or not len(known.masks):
+        anything = np.zeros((1, bitsets.words_for(space.atoms)), np.uint64)
+        known, _ = completion.validate(_scope(run, table, space), anything)
+    return Evidence(known.masks[:1], known.witnesses[:1])
 
+
+def _cover(space: Space, evidence: Evidence, most: int | None) -> Cover:
+    return Cover.build(space.atoms, evidence.masks, most, groups_of(space))
+
+
+def _scope(run: Run, table: Table, space: Space, time: Time | None = None) -> Scope:
+    time = time or Time()
     view = table.view(run.store.path, run.options)
     prefix, schema = run.destination.prefix, table.columns.schema
-    return Scope(run.runner, view, schema, space, prefix, progress)
+    return Scope(run.within(time), view, schema, space, prefix, run.progress, time)
 
 
 def _covers(space: Space, cover: Cover, most: int | None) -> Covers:

@@ -11,6 +11,7 @@ it (Hydra, PVLDB 2017, theorem 2).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -26,9 +27,11 @@ from holdfast.evidence import regions
 from holdfast.evidence.counted import groups_of
 from holdfast.evidence.lookups import short_segment
 from holdfast.evidence.regions import Region, Sampled
+from holdfast.evidence.strategy import seconds_on_cpu
 from holdfast.kernels import bitsets
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
+from holdfast.model.limits import Time
 from holdfast.model.lookups import LookUp
 from holdfast.model.progress import Progress, no_progress
 from holdfast.tasks import completion as tasks
@@ -40,11 +43,15 @@ from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.sealed import discard
 from holdfast.tasks.segments import Segment
+from holdfast.tasks.timed import Timed
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
+
+_SAMPLED = 0.25
+"""The share of its time that a search samples pairs for, at most."""
 
 _SEED = 20_131
 """What the pairs are drawn with that are kept."""
@@ -60,6 +67,7 @@ class Scope:
     space: Space
     prefix: str  # of the files that tasks write
     progress: Progress = no_progress
+    time: Time = Time()  # noqa: RUF009  # a frozen value
 
     @property
     def rows(self) -> int:
@@ -105,6 +113,13 @@ def complete(
             state.round += 1
             state.validate(candidates)
     return Completed(state.evidence, state.cover, state.round, state.sampled)
+
+
+def drawn(scope: Scope) -> EvidenceCounts:
+    """The evidence of a few random pairs, always the same ones of the same rows."""
+    with coded(scope) as planes:
+        [results] = scope.runner.run([_drawing(planes)])
+    return _drawn(results)
 
 
 def sampled(scope: Scope) -> Sampled:
@@ -261,13 +276,18 @@ class _State:
     def begin(self, sample: bool) -> None:
         """Sample pairs, or compare all where there are few; pairs of every selectivity are needed
         for the cost of groups in any case."""
-        if self.scope.pairs <= max(0, thresholds.current.all_pairs):
+        scope, left = self.scope, _SAMPLED * self.scope.time.left
+        comparisons = len(scope.space.comparisons)
+        soon = seconds_on_cpu(scope.pairs, comparisons, scope.runner.tasks) <= left
+        if scope.pairs <= max(0, thresholds.current.all_pairs) and soon:
             self.compare_all()
         else:
             self.sample(sample)
 
     def sample(self, with_neighbours: bool) -> None:
-        """Compare random pairs; with the neighbours in the order of every column many of them."""
+        """Compare random pairs; with the neighbours in the order of every column many of them, and
+        learn what they show. In a time that can end it is a smaller sample: what is done with it
+        takes longer than to draw it."""
         scope, limits = self.scope, thresholds.current
         count = scope.runner.tasks
         columns = sorted(self.planes.files) if with_neighbours else []
@@ -275,15 +295,20 @@ class _State:
         if with_neighbours:
             number = limits.sample_pairs_a_row * scope.rows
         number = min(number, scope.pairs) // count
+        time = scope.time.first(_SAMPLED)
+        how, words = (limits.sample_tile_rows, limits.windows, limits.window_rows), None
+        if time.end is not None:
+            evidences = math.sqrt(limits.evidences_compared * max(0.0, time.left))
+            how, words = limits.hurried_sample, int(evidences) // (2 * count)
         scope.progress("sample")
         calls: list[Call] = [
             (
                 tasks.sample,
-                tasks.Sample(self.planes, number, limits.windows, tuple(columns[k::count]), k),
+                tasks.Sample(self.planes, number, *how, words, tuple(columns[k::count]), k),
             )
             for k in range(count)
         ]
-        *results, drawn = scope.runner.run([*calls, self.drawing()])
+        *results, drawn = Timed(scope.runner, time).run([*calls, _drawing(self.planes)])
         random = [each.arrays for some in results for each in some]
         self.sampled = Sampled(
             np.concatenate([each["random"] for each in random]),
@@ -291,13 +316,14 @@ class _State:
             scope.rows,
             _drawn(drawn),
         )
-        self.learn(_evidence(results))
+        if with_neighbours:
+            self.learn(_evidence(results))
 
     def learn(self, evidence: list[Evidence]) -> None:
         """Take in evidence."""
         none = self.evidence.masks[:0]
         masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in evidence)]))
-        self.cover.add(masks[~bitsets.is_member(masks, self.evidence.masks)])
+        self.cover.add(masks[~bitsets.is_member(masks, self.evidence.masks)], self.scope.time.look)
         self.evidence = self.evidence.joined(evidence).only(self.cover.evidence)
 
     def candidates(self) -> U64:
@@ -333,15 +359,11 @@ class _State:
     def compare_all(self) -> None:
         """Compare all pairs of rows."""
         region = regions.everything()
-        calls = [*self.comparing([region]), self.drawing()]
+        calls = [*self.comparing([region]), _drawing(self.planes)]
         *results, drawn = self.scope.runner.run(calls)
         self.sampled = replace(self.sampled, drawn=_drawn(drawn))
         self.learn(_evidence(results))
         self.hold(bitsets.from_columns([region.atoms], self.scope.space.atoms))
-
-    def drawing(self) -> Call:
-        """A call that draws a few pairs, always the same ones of the same rows."""
-        return tasks.draw, tasks.Draw(self.planes, thresholds.current.drawn_pairs, _SEED)
 
     def hold(self, sets: U64) -> None:
         """From now on these, and all that contain them, are validated."""
@@ -379,6 +401,11 @@ def _refuted(results: list[list[TaskResult]], candidates: int) -> Flags:
     for k, [result] in enumerate(results):
         refuted[k :: len(results)] = result.arrays["refuted"]
     return refuted
+
+
+def _drawing(planes: Planes) -> Call:
+    """A call that draws a few pairs."""
+    return tasks.draw, tasks.Draw(planes, thresholds.current.drawn_pairs, _SEED)
 
 
 def _drawn(results: list[TaskResult]) -> EvidenceCounts:

@@ -19,9 +19,10 @@ from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.counting import Recounted
 from holdfast.evidence.devices import Speed
-from holdfast.kernels.cover import Groups, Tick, groups
+from holdfast.kernels.bitsets import Tick
+from holdfast.kernels.cover import Groups, groups
 from holdfast.model.comparisons import Space
-from holdfast.model.limits import Limits
+from holdfast.model.limits import Limits, Time
 from holdfast.store.run import Run
 
 U64 = NDArray[np.uint64]
@@ -50,16 +51,15 @@ class Counted:
         space: Space,
         rhs: tuple[int, ...],
         limits: Limits,
-        hurried: bool = False,
+        time: Time,
     ) -> Counted:
-        """From all pairs of the living rows. Hurried, :class:`OutOfTime` if there is no time to
-        find what is maximal among them."""
+        """From all pairs of the living rows; :class:`OutOfTime` if there is no time to find what is
+        maximal among them. How far the covers then go is a matter of the run's time."""
         with run.stage("cover"):
             run.progress("cover", evidence=len(counted.sets.masks))
-            depth = _depth(run, limits)
-            tick = depth.tick if hurried else None
-            begun = Covers.begun(space.atoms, rhs, counted.sets.masks, groups_of(space), tick)
-            covers = _searched(depth, limits, begun.to)
+            masks = counted.sets.masks
+            begun = Covers.begun(space.atoms, rhs, masks, groups_of(space), time.look)
+            covers = _searched(_depth(run, limits), limits, begun.to)
             shown = Evidence.of_pairs(counted.appeared, counted.pairs)
             return Counted(counted.sets, counted.change, covers, shown, counted.speed)
 

@@ -15,6 +15,7 @@ from holdfast.evidence.devices import Speed
 from holdfast.kernels import bitsets
 from holdfast.kernels import counts as kernels
 from holdfast.model.comparisons import Space
+from holdfast.model.limits import Time
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange
 from holdfast.table.exchange import exchanged
@@ -60,21 +61,26 @@ class Recounted:
 
 
 def count_all(
-    run: Run, table: Table, spaces: Sequence[Space], with_pairs: bool = False
+    run: Run, table: Table, spaces: Sequence[Space], time: Time, with_pairs: bool = False
 ) -> dict[str, Recounted]:
-    """All pairs of the living rows, by space; with pairs, one is given for every evidence."""
+    """All pairs of the living rows, by space; with pairs, one is given for every evidence.
+    :class:`OutOfTime` if that takes too long."""
     nobody = tiles.Line(())
     rows = tiles.living(table.segments)
     before = {space.name: EvidenceCounts.none(space.atoms) for space in spaces}
-    return _counted(run, table, spaces, before, (nobody, rows, nobody), with_pairs)
+    return _counted(run, table, spaces, before, (nobody, rows, nobody), time, with_pairs)
 
 
 def count_batch(
-    run: Run, change: RowChange, spaces: Sequence[Space], before: Mapping[str, EvidenceCounts]
+    run: Run,
+    change: RowChange,
+    spaces: Sequence[Space],
+    before: Mapping[str, EvidenceCounts],
+    time: Time,
 ) -> dict[str, Recounted]:
     """The pairs that a batch brought and took, by space. A pair is given for every evidence that
-    appeared: only new rows bring those."""
-    return _counted(run, change.after, spaces, before, lines_of(change), with_pairs=True)
+    appeared: only new rows bring those. :class:`OutOfTime` if that takes too long."""
+    return _counted(run, change.after, spaces, before, lines_of(change), time, with_pairs=True)
 
 
 def change_of(
@@ -83,7 +89,7 @@ def change_of(
     """By how much a batch changes the number of ordered pairs that satisfy all of some atoms, for
     several such sets, each in a space of its own."""
     spaces = [replace(space, name=f"{k}") for k, (space, _) in enumerate(rules)]
-    results = _results(run, change.after, spaces, lines_of(change), with_pairs=False)
+    results = _results(run, change.after, spaces, lines_of(change), Time(), with_pairs=False)
     differences = []
     for space, (_, atoms) in zip(spaces, rules, strict=True):
         mine = [each.arrays for each in results if each.facts.get("space") == space.name]
@@ -130,9 +136,10 @@ def _counted(
     spaces: Sequence[Space],
     before: Mapping[str, EvidenceCounts],
     lines: tuple[tiles.Line, tiles.Line, tiles.Line],
+    time: Time,
     with_pairs: bool,
 ) -> dict[str, Recounted]:
-    results = _results(run, table, spaces, lines, with_pairs)
+    results = _results(run, table, spaces, lines, time, with_pairs)
     speed = devices.speed(each.facts for each in results if "counted" in each.facts)
     return {
         space.name: _added(
@@ -149,6 +156,7 @@ def _results(
     table: Table,
     spaces: Sequence[Space],
     lines: tuple[tiles.Line, tiles.Line, tiles.Line],
+    time: Time,
     with_pairs: bool,
 ) -> list[TaskResult]:
     """What tasks count of rows that stay, that came and that went."""
@@ -159,7 +167,7 @@ def _results(
     device = devices.chosen(run, tiles.pairs_of(*lines), len(compared))
     what = tasks.Count(view, tuple(spaces), coding, with_pairs, device)
     calls: list[Call] = [(tasks.count, each) for each in tiles.deal(what, *lines, run.runner.tasks)]
-    results = [each for result in run.runner.run(calls) for each in result]
+    results = [each for result in run.within(time).run(calls) for each in result]
     for each in results:
         if "too_many" in each.facts:
             raise TooManyEvidences(each.facts["too_many"])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from holdfast.cover import deepening
 from holdfast.cover.approximate import Atoms, allowed, within
 from holdfast.cover.counts import EvidenceCounts
-from holdfast.cover.deepening import Deepening, OutOfTime
+from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import counting, devices, strategy
@@ -31,7 +31,7 @@ from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
 from holdfast.model.comparisons import Space
 from holdfast.model.errors import InputError
-from holdfast.model.limits import Limits
+from holdfast.model.limits import Limits, OutOfTime, Time
 from holdfast.store.run import Run
 from holdfast.table.change import RowChange
 from holdfast.table.compaction import Moves
@@ -125,8 +125,9 @@ class PairEvidence:
             pair = self.counted.shown.violating(mask, differing)
         return pair
 
-    def approximate(self, rhs: int, max_error: float) -> tuple[U64, F64]:
-        """The minimal sets that some pairs violate, but at most this share, with their errors."""
+    def approximate(self, rhs: int, max_error: float, time: Time) -> tuple[U64, F64]:
+        """The minimal sets that some pairs violate, but at most this share, with their errors;
+        :class:`OutOfTime` if they are not found in time."""
         sets = self.counts
         if sets is None:
             raise InputError("errors need all pairs of rows to be counted")
@@ -136,7 +137,10 @@ class PairEvidence:
         groups = np.array(self.space.comparison_of, np.int64)
         without = None if rhs == KEY else rhs
         atoms = Atoms(self.space.atoms, without, groups, unsatisfiable(self.space))
-        minimal = within(sets, atoms, allowed(sets.pairs, max_error), longest)
+        most = allowed(sets.pairs, max_error)
+        minimal = within(sets, atoms, most, longest, lambda: time.is_over)
+        if not minimal.complete:
+            raise OutOfTime
         some = minimal.violations > 0
         return minimal.masks[some], minimal.violations[some] / sets.pairs
 
@@ -294,7 +298,7 @@ def _discovered(
             witnessed[name], table = Witnessed.compared(
                 run, table, plan.space, plan.limits, for_batches=for_batches
             )
-    counted, failed = _counted(run, table, plans)
+    counted, failed = _counted(run, table, plans, run.time)
     return _together(run, table, plans, witnessed, counted, failed)
 
 
@@ -323,25 +327,31 @@ _Counts = tuple[dict[str, Counted], dict[str, str]]
 """Counted evidence by space, and why that of other spaces cannot be had."""
 
 
-def _counted(run: Run, table: Table, plans: Sequence[_Plan], with_pairs: bool = False) -> _Counts:
+def _counted(
+    run: Run, table: Table, plans: Sequence[_Plan], time: Time, with_pairs: bool = False
+) -> _Counts:
     """From all pairs of rows."""
     by_name: dict[str, Counted] = {}
     counts, failed = _tried(
-        plans, lambda spaces: counting.count_all(run, table, spaces, with_pairs), run
+        plans, lambda spaces: counting.count_all(run, table, spaces, time, with_pairs), run
     )
-    # Where counts are asked for it takes as long as it takes.
-    free = run.options.evidence == "auto" and run.options.max_error is None
     for plan in plans:
         name = plan.space.name
         if name in counts:
             try:
                 by_name[name] = Counted.of_pairs(
-                    run, counts[name], plan.space, plan.counted_rhs, plan.limits,
-                    hurried=free and plan.space.agreement,
-                )  # fmt: skip
+                    run, counts[name], plan.space, plan.counted_rhs, plan.limits, time.first(0.5)
+                )
             except OutOfTime:
                 failed[name] = strategy.NO_TIME
+    if strategy.NO_TIME in failed.values() and _asked_for(run):
+        raise InputError(strategy.no_time(table.name, run.options))
     return by_name, failed
+
+
+def _asked_for(run: Run) -> bool:
+    """Whether nothing but counts will do."""
+    return run.options.evidence == COUNTED or run.options.max_error is not None
 
 
 def _recounted(
@@ -351,8 +361,10 @@ def _recounted(
     held = {name: each.counted for name, each in before.items() if each.counted is not None}
     going_on = [plan for plan in plans if plan.space.name in held]
     sets = {name: each.sets for name, each in held.items()}
+    # A table whose counts are asked for keeps them, however long its batches take.
+    time = Time() if _asked_for(run) else run.time
     counts, failed = _tried(
-        going_on, lambda spaces: counting.count_batch(run, change, spaces, sets), run
+        going_on, lambda spaces: counting.count_batch(run, change, spaces, sets, time), run
     )
     changed_counts = {
         plan.space.name: held[plan.space.name].changed(run, counts[plan.space.name], plan.limits)
@@ -360,7 +372,7 @@ def _recounted(
         if plan.space.name in counts
     }
     others = [plan for plan in plans if plan.space.name not in held]
-    more, not_these = _counted(run, change.after, others, with_pairs=True)
+    more, not_these = _counted(run, change.after, others, time, with_pairs=True)
     return changed_counts | more, failed | not_these
 
 
@@ -379,4 +391,7 @@ def _tried(
         except TooManyEvidences as error:
             failed[error.space] = strategy.TOO_MANY
             spaces = [space for space in spaces if space.name != error.space]
+        except OutOfTime:
+            failed |= {space.name: strategy.NO_TIME for space in spaces}
+            spaces = []
     return {}, failed

@@ -35,6 +35,7 @@ from holdfast.cover.evidence import Evidence
 from holdfast.evidence.counted import Counted, groups_of
 from holdfast.evidence.near_keys import NearKeys
 from holdfast.evidence.pairs import PairEvidence
+from holdfast.evidence.strategy import no_time
 from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
@@ -42,6 +43,8 @@ from holdfast.kernels import counts as kernels
 from holdfast.kernels.evidence import WITNESSES
 from holdfast.model.commits import EvidenceRecord
 from holdfast.model.comparisons import Space, agreements
+from holdfast.model.errors import InputError
+from holdfast.model.limits import OutOfTime, Time
 from holdfast.store import Store
 from holdfast.store.codecs import encoded, masks_of, matrix_of, stored, stored_file, write
 from holdfast.store.differences import saved, worthwhile
@@ -259,7 +262,12 @@ def _contents(
 ) -> Iterator[tuple[str, pa.Table]]:
     old, new = before.covers if before else None, pairs.covers
     if old is None or run.options.max_error is not None or not _same_sets(old, new):
-        yield "sets", sets_table(pairs, run.options.max_error)
+        # A table that has errors keeps them, however long its batches take.
+        time = run.upkeep_time if old is None else Time()
+        try:
+            yield "sets", sets_table(pairs, run.options.max_error, time)
+        except OutOfTime:
+            raise InputError(no_time(table.name, run.options)) from None
     if pairs.space.agreement and (
         old is None or not np.array_equal(old.keys.evidence, new.keys.evidence)
     ):
@@ -278,11 +286,11 @@ def _contents(
         yield HIDDEN, pa.table(_with_witnesses(hidden))
 
 
-def sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
+def sets_table(pairs: PairEvidence, max_error: float | None, time: Time | None = None) -> pa.Table:
     """The minimal sets of every rhs, shortest first, those of keys last; with a bound also
-    the approximate ones."""
+    the approximate ones, or :class:`OutOfTime`."""
     if max_error not in pairs.cache:
-        pairs.cache[max_error] = _sets_table(pairs, max_error)
+        pairs.cache[max_error] = _sets_table(pairs, max_error, time or Time())
     return pairs.cache[max_error]
 
 
@@ -300,7 +308,7 @@ def approximate_sets(
     return dict(zip(keys, near.column("error").to_pylist(), strict=True))
 
 
-def _sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
+def _sets_table(pairs: PairEvidence, max_error: float | None, time: Time) -> pa.Table:
     covers = pairs.covers
     left, right = covers.dependencies
     keys = covers.keys.minimal
@@ -309,7 +317,7 @@ def _sets_table(pairs: PairEvidence, max_error: float | None) -> pa.Table:
         every_rhs = tuple(covers.by_rhs)
         # Right-hand sides share nothing that changes, and kernels leave the interpreter free.
         with ThreadPoolExecutor(os.cpu_count()) as pool:
-            near = pool.map(lambda rhs: pairs.approximate(rhs, max_error), every_rhs)
+            near = pool.map(lambda rhs: pairs.approximate(rhs, max_error, time), every_rhs)
             for rhs, (masks, errors) in zip(every_rhs, near, strict=True):
                 parts.append((masks, _all(rhs, masks), errors))
     left, right, error = (np.concatenate(each) for each in zip(*parts, strict=True))

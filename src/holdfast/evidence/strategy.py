@@ -89,6 +89,16 @@ def choose(
     return Choice(chosen, seconds, limit, "by the time that counting all pairs would take")
 
 
+def no_time(table: str, options: Options) -> str:
+    """What to say where counts were asked for and took too long."""
+    asked = "--max-error" if options.max_error is not None else "--evidence counted"
+    return (
+        f"table {table!r}: {asked} needs all pairs of rows to be counted and compared, which did "
+        f"not end in the time budget of {options.time_budget:g} s; raise --time-budget, or leave "
+        f"out {asked}"
+    )
+
+
 def expect_countable(
     table: str, rows: int, comparisons: int, tasks: int, gpu_rate: GpuRate = no_gpu
 ) -> None:

@@ -39,10 +39,10 @@ from holdfast.evidence.looks import Kept, Look, Probe, Repeats, Scope, Search
 from holdfast.evidence.near_keys import Listing, NearKeys
 from holdfast.evidence.upkeep import Past
 from holdfast.kernels import bitsets
-from holdfast.kernels.cover import Tick
+from holdfast.kernels.bitsets import Tick
 from holdfast.kernels.evidence import Candidates
 from holdfast.model import thresholds
-from holdfast.model.limits import Limits
+from holdfast.model.limits import Limits, OutOfTime
 from holdfast.store.run import Run
 from holdfast.table.indexing import with_indexes
 from holdfast.table.state import Table
@@ -120,7 +120,8 @@ class Validation:
     def scope(self) -> Scope:
         """All living rows, and the evidence that counts for the covers."""
         view = self.table.view(self.run.store.path, self.run.options)
-        return Scope(self.run.runner, view, every_rhs=bool(self.covers.columns))
+        runner = self.run.within(self.depth.time)
+        return Scope(runner, view, every_rhs=bool(self.covers.columns))
 
     def propose(self) -> ByRhs | None:
         """The candidates of the next round; None once all is validated that was wanted, or that
@@ -183,7 +184,9 @@ class Validation:
 
     def _probe(self, candidates: ByRhs) -> Probe:
         """For what held before a new batch, all of it; later for candidates that contain some."""
-        held = self.held if self.batch_is_new else cands.inside(candidates, self.held)
+        held = cands.up_to(self.held, self.covers.limits)
+        if not self.batch_is_new:
+            held = cands.inside(candidates, held)
         together = cands.together(held, self.covers.atoms)
         return looks.probe(together, self.table, self.batch)
 
@@ -228,8 +231,16 @@ class Validation:
 
     def _sort(self, names: list[str]) -> None:
         prefix = self.run.destination.prefix
-        view = with_indexes(self.run.runner, self.scope.view, prefix, dict.fromkeys(names))
+        scope = self.scope
+        view = with_indexes(scope.runner, scope.view, prefix, dict.fromkeys(names))
         self.table = replace(self.table, segments=view.segments)
+
+    def give_up(self) -> None:
+        """A round was late: the covers become as short as what is validated. Nothing is listed any
+        more, which takes time too."""
+        unsure = cands.outside(self.covers.minimal, self.validated)
+        self.covers = self.depth.retreat(self.covers, unsure)
+        self.listing = Listing.NONE
 
     def learn(self, candidates: ByRhs, planned: list[Look], results: Results) -> None:
         """Take in what a round brought: evidence, and what is validated by that."""
@@ -295,7 +306,11 @@ class Validation:
         near = near[~bitsets.any_subset(near, self.covers.minimal[KEY])]
         number = 1 + max(segment.number for segment in self.table.segments)
         where = self.run.store.path
-        listed = near_keys.merged(self.run.runner, where, tuple(self.lists), near, number)
+        try:
+            runner = self.run.within(self.run.upkeep_time)
+            listed = near_keys.merged(runner, where, tuple(self.lists), near, number)
+        except OutOfTime:
+            return None  # what goes by them is searched for
         shown, _ = listed.shown()
         self.evidence = self.evidence.joined([shown]).only(self.evidence.masks)
         return listed
@@ -319,8 +334,12 @@ def validate(state: Validation) -> NearKeys | None:
     try:
         while (candidates := state.propose()) is not None:
             planned = state.plan(candidates)
-            results = state.execute(candidates, planned)
-            state.learn(candidates, planned, results)
+            try:
+                results = state.execute(candidates, planned)
+            except OutOfTime:
+                state.give_up()
+            else:
+                state.learn(candidates, planned, results)
         return state.near_keys()
     finally:
         state.forget()

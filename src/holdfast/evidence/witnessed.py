@@ -7,6 +7,7 @@ new rows, put in doubt.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,10 +21,10 @@ from holdfast.evidence.looks import Scope, sample_calls
 from holdfast.evidence.near_keys import Listing, NearKeys, Stored, living
 from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.validate import Validation, evidence_of, validate
-from holdfast.kernels.cover import Tick
+from holdfast.kernels.bitsets import Tick
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
-from holdfast.model.limits import Limits
+from holdfast.model.limits import Limits, OutOfTime, Time
 from holdfast.store.run import Run
 from holdfast.table import indexing
 from holdfast.table.change import RowChange
@@ -32,6 +33,9 @@ from holdfast.table.state import Table
 from holdfast.tasks import rows as tasks
 from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
+
+_SAMPLED = 0.25
+"""The share of its time that a search samples pairs for, at most."""
 
 U64 = NDArray[np.uint64]
 Flags = NDArray[np.bool_]
@@ -72,9 +76,9 @@ class Witnessed:
             run.progress("sample")
             samples = sample_calls(state.scope)
             counts = _duplicate_calls(state.scope)
-            results = run.runner.run([*samples, *counts])
+            results = run.within(depth.time.first(_SAMPLED)).run([*samples, *counts])
             found = [evidence_of(p) for result in results[: len(samples)] for p in result]
-            state.add_evidence(found)
+            state.add_evidence(_some(found, depth.time, len(rhs)))
             counted = [p.facts for result in results[len(samples) :] for p in result]
         with run.stage("search"):
             listed = validate(state)
@@ -217,9 +221,22 @@ class Witnessed:
         return Witnessed(self.evidence.only(covers.evidence), covers)
 
     def indexed(self, run: Run, table: Table) -> Table:
-        """The table with the indexes that look-ups for the minimal sets need."""
+        """The table with the indexes that look-ups for the minimal sets need. Where there is no
+        time to build those, batches search for what they would be looked up for."""
         minimal = np.concatenate([*self.covers.minimal.values()])
-        return indexing.index(run, table, minimal, self.covers.atoms)
+        try:
+            return indexing.index(run, table, minimal, self.covers.atoms)
+        except OutOfTime:
+            return indexing.as_it_is(table)
+
+
+def _some(found: list[Evidence], time: Time, covers: int) -> list[Evidence]:
+    """As much sampled evidence as there is time to take in, for so many covers."""
+    if time.end is None:
+        return found
+    most = thresholds.current.evidences_compared * max(0.0, time.left) / max(1, covers)
+    each = int(math.sqrt(most)) // max(1, len(found))
+    return [some.first(each) for some in found]
 
 
 def _duplicate_calls(scope: Scope) -> list[Call]:

@@ -34,6 +34,7 @@ from holdfast.model.constraints import FunctionalDependency, Key, Row
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.inclusion_dependencies import Attribute
+from holdfast.model.limits import Time
 from holdfast.model.names import lacking
 from holdfast.model.progress import Progress
 from holdfast.report.document import Points
@@ -94,7 +95,7 @@ def denial_error(
         comparisons, tasks = len(space.comparisons), run.runner.tasks
         gpu_rate = devices.gpu_rate(run)
         strategy.expect_countable(table.name, table.rows, comparisons, tasks, gpu_rate)
-        counts = counting.count_all(run, table, [space])[space.name].sets
+        counts = counting.count_all(run, table, [space], Time())[space.name].sets
         satisfying = counts.satisfying(atoms_of(rule, space, names))
         return satisfying / counts.pairs if counts.pairs else 0.0
 

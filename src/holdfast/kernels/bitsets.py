@@ -8,8 +8,9 @@ affordable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,13 @@ FULL = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 SIEVE = 12
 """Columns of a query that members are sieved by, before they are compared whole."""
+
+
+WORK = 100_000_000
+"""Pairs of sets that a kernel compares before it lets Python look at the clock."""
+
+Tick = Callable[[int], None]
+"""Called now and then with the number of new sets; it ends the work by an error of its own."""
 
 
 # One word: NumPy when interpreted, one machine instruction when compiled.
@@ -219,12 +227,40 @@ def find(rows: Masks, family: Masks) -> Indices:
 # Containment.
 
 
-def any_superset(queries: Masks, family: Masks) -> Flags:
+def any_superset(queries: Masks, family: Masks, tick: Tick | None = None) -> Flags:
     """Which queries lie inside some member of ``family``."""
     if not len(queries) or not len(family):
         return np.zeros(len(queries), np.bool_)
     family = plain(family)
-    return _inside(plain(queries), family, _transpose(family), rarest_first(family))
+    queries, held, order = plain(queries), _transpose(family), rarest_first(family)
+    flags = np.empty(len(queries), np.bool_)
+    stretches = Stretches(len(queries), tick)
+    while (some := stretches.next(len(family))) is not None:
+        flags[some] = _inside(queries[some], family, held, order)
+    return flags
+
+
+class Stretches:
+    """So many queries of a family, a stretch at a time, so that the clock is looked at in between;
+    without a clock all at once."""
+
+    def __init__(self, number: int, tick: Tick | None) -> None:
+        self._number, self._tick = number, tick
+        self._start = 0
+
+    def next(self, family: int) -> slice | None:
+        """The next stretch, beside so many members, to which all of it may be added; None: that was
+        the last."""
+        start = self._start
+        if start == self._number:
+            return None
+        if self._tick is None:
+            self._start = self._number
+        else:
+            self._tick(0)
+            most = isqrt(family * family // 4 + WORK) - family // 2
+            self._start = min(self._number, start + max(1, most))
+        return slice(start, self._start)
 
 
 def any_subset(queries: Masks, family: Masks) -> Flags:
@@ -237,13 +273,19 @@ def first_subset(queries: Masks, family: Masks) -> Indices:
     return _first_subset(plain(queries), plain(family))
 
 
-def maximal(matrix: Masks) -> Masks:
+def maximal(matrix: Masks, tick: Tick | None = None) -> Masks:
     """The rows that no other row strictly contains, each once, in canonical order."""
     rows = distinct(matrix)
     if len(rows) < 2:
         return rows
     # A row's supersets are larger, so they are decided before it when the largest come first.
-    kept = _maximal(plain(rows[::-1]), rarest_first(rows))
+    ordered, order = plain(rows[::-1]), rarest_first(rows)
+    kept = np.zeros(len(rows), np.bool_)
+    family, held = np.empty_like(ordered), np.zeros((order.size, (len(rows) + 63) // 64), np.uint64)
+    members = 0
+    stretches = Stretches(len(rows), tick)
+    while (some := stretches.next(members)) is not None:
+        members = _maximal(ordered[some], order, family, held, members, kept[some])
     return rows[kept[::-1]]
 
 
@@ -466,13 +508,12 @@ def _first_subset(queries: Masks, family: Masks) -> Indices:
 
 
 @kernel
-def _maximal(rows: Masks, order: Indices) -> Flags:
-    """``rows`` are distinct, supersets before subsets."""
-    kept = np.zeros(rows.shape[0], np.bool_)
-    held = np.zeros((order.size, (rows.shape[0] + 63) // 64), np.uint64)
-    family = np.empty_like(rows)
+def _maximal(
+    rows: Masks, order: Indices, family: Masks, held: Masks, members: int, kept: Flags
+) -> int:
+    """``rows`` are distinct, supersets before subsets; ``family`` has those that were kept before
+    them, and then those that are. How many that is."""
     chosen = np.empty(SIEVE, np.int64)
-    members = 0
     for i in range(rows.shape[0]):
         size = select(rows[i], order, chosen)
         if not _held(rows[i], chosen, size, members, family, held):
@@ -480,4 +521,4 @@ def _maximal(rows: Masks, order: Indices) -> Flags:
             hold(rows[i], members, held)
             copy_row(rows[i], family[members])
             members += 1
-    return kept
+    return members

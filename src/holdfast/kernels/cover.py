@@ -32,6 +32,7 @@ from holdfast.kernels.bitsets import (
     Flags,
     Indices,
     Masks,
+    Tick,
     copy_row,
     count_ones,
     lowest,
@@ -46,10 +47,6 @@ EDGES = 256
 
 MOST = 10_000_000
 """Sets that one search may find: the number can be exponential, and memory is not."""
-
-
-Tick = Callable[[int], None]
-"""Called now and then with the number of new sets; it ends a search by an error of its own."""
 
 
 class TooMany(Exception):
@@ -130,6 +127,20 @@ def search(
         tick,
     )
     return minimal, not stack.state[3]
+
+
+def short(rows: Masks, limit: int, atoms: int) -> tuple[Masks, bool]:
+    """Minimal hitting sets of edges of at most one atom, in order, or with ``limit`` 0 of none; and
+    whether there can be none that are longer."""
+    if not len(rows):
+        return np.zeros((1, rows.shape[1]), np.uint64), True
+    if limit == 0:
+        return rows[:0], False
+    everywhere = np.bitwise_and.reduce(rows, axis=0)
+    [hitting] = bitsets.to_columns(everywhere[None])
+    # A longer set has none of these, and there is one unless an edge has no other atoms.
+    longer = (rows & ~everywhere).any(axis=1).all()
+    return bitsets.from_columns([(atom,) for atom in hitting], atoms), not longer
 
 
 def extend(

@@ -25,6 +25,9 @@ I64 = NDArray[np.int64]
 LARGE = 1_024
 """Rows from which on a group is a tile."""
 
+LARGE_AT_ONCE = 1 << 13
+"""Rows of a large group that are compared with those before them at a time."""
+
 AT_ONCE = 1 << 18
 """Rows of small groups whose codes are brought together at a time."""
 
@@ -71,22 +74,24 @@ def words_inside(
     grouped: Groups,
     part: tuple[int, int],
     nulls_equal: bool,
+    look: pairs.Look = pairs.no_look,
 ) -> tuple[U64, I64]:
     """The distinct words of the rows of a part with those before them in their groups, each with
     one such pair of rows (t, s). Memory follows the rows of the largest group, and the number of
-    distinct words."""
+    distinct words. ``look`` is called now and then."""
     begin, end = part
     table = pairs.empty_table(layout.width)
     blocks: list[tuple[U64, I64]] = []
     at = begin
     while at < end:
-        # As many groups as are small, or one that is large.
+        look()
+        # As many groups as are small, or one that is large, some of its rows at a time.
         start = int(grouped.starts[at])
         stop = int(np.searchsorted(grouped.starts, start, "right"))
         if stop - start >= LARGE:
-            stop = min(stop, end)
+            stop = min(stop, end, at + LARGE_AT_ONCE)
             blocks.append(
-                _of_large(layout, codes, grouped.rows[start:stop], at - start, nulls_equal)
+                _of_large(layout, codes, grouped.rows[start:stop], at - start, nulls_equal, look)
             )
             at = stop
             continue
@@ -126,7 +131,12 @@ def tile(layout: Layout, codes: Codes, nulls_equal: bool) -> tuple[pairs.Rows, p
 
 
 def _of_large(
-    layout: Layout, codes: Sequence[Codes], rows: I64, skip: int, nulls_equal: bool
+    layout: Layout,
+    codes: Sequence[Codes],
+    rows: I64,
+    skip: int,
+    nulls_equal: bool,
+    look: pairs.Look,
 ) -> tuple[U64, I64]:
     """A group, or its beginning; its first rows are no rows t."""
     ones, others = tile(layout, gathered(codes, rows), nulls_equal)
@@ -135,7 +145,7 @@ def _of_large(
     )
     ends = np.arange(skip, len(rows))
     none = np.empty((0, layout.width), np.uint64)
-    counted = pairs.count(layout, later, others, nulls_equal, ends, none)
+    counted = pairs.count(layout, later, others, nulls_equal, ends, none, look)
     t, s = counted.pairs[:, 0] + skip, counted.pairs[:, 1]
     return counted.words[counted.fresh], np.stack([rows[t], rows[s]], axis=1)
 

@@ -20,6 +20,8 @@ from holdfast.kernels.bitsets import (
     ZERO,
     Indices,
     Masks,
+    Stretches,
+    Tick,
     compared,
     contains,
     copy_row,
@@ -36,16 +38,11 @@ holds most columns, and a few alone let too many through."""
 _SHARE = 10_000
 """Masks that are worth a thread of their own."""
 
-WORK = 100_000_000
-"""Pairs of an evidence and a kept one after which a kernel lets Python look at the clock."""
-
 _CHUNK = 32
 """Words of members sieved at once."""
 
 
-def maximal_for(
-    masks: Masks, full: Masks, tick: Callable[[int], None] | None = None
-) -> tuple[Indices, Masks]:
+def maximal_for(masks: Masks, full: Masks, tick: Tick | None = None) -> tuple[Indices, Masks]:
     """Of distinct evidences, largest first: which are maximal for some rhs, and for which.
 
     An evidence that is maximal for none stands below one that is, so later ones need not meet it.
@@ -61,13 +58,10 @@ def maximal_for(
     kept, rhs = np.empty(len(masks), np.int64), np.empty_like(masks)
     held = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
     family = _Family(np.empty_like(masks), held, bitsets.rarest_first(masks))
-    start = count = 0
-    while start < len(masks):
-        if tick is not None:
-            tick(0)
-        stop = min(len(masks), start + max(1, WORK // (1 + count)))
-        count = _maximal_for(masks[start:stop], start, full, family, kept, rhs, count)
-        start = stop
+    count = 0
+    stretches = Stretches(len(masks), tick)
+    while (some := stretches.next(count)) is not None:
+        count = _maximal_for(masks[some], some.start, full, family, kept, rhs, count)
     return kept[:count], rhs[:count].copy()
 
 
@@ -87,23 +81,27 @@ class _Family(NamedTuple):
     order: Indices  # columns, rarest first
 
 
-def narrowed(masks: Masks, rhs: Masks, family: Masks) -> Masks:
+def narrowed(masks: Masks, rhs: Masks, family: Masks, tick: Tick | None = None) -> Masks:
     """The right-hand sides that are left of ``rhs`` beside the larger ones in ``family``."""
     out = rhs.copy()
     if len(masks) and len(family):
         index, _, larger = _index(masks, family)
         masks = bitsets.plain(masks)
-        _spread(len(masks), lambda part: _narrowed(masks[part], larger[part], index, out[part]))
+        stretches = Stretches(len(masks), tick)
+        while (some := stretches.next(len(family))) is not None:
+            _spread(some, lambda part: _narrowed(masks[part], larger[part], index, out[part]))
     return out
 
 
-def opened(masks: Masks, family: Masks, rhs: Masks) -> Masks:
+def opened(masks: Masks, family: Masks, rhs: Masks, tick: Tick | None = None) -> Masks:
     """What the larger ones in ``family`` are maximal for, together."""
     out = np.zeros_like(masks)
     if len(masks) and len(family):
         index, order, larger = _index(masks, family)
         masks, rhs = bitsets.plain(masks), bitsets.plain(rhs[order])
-        _spread(len(masks), lambda part: _opened(masks[part], larger[part], index, rhs, out[part]))
+        stretches = Stretches(len(masks), tick)
+        while (some := stretches.next(len(family))) is not None:
+            _spread(some, lambda part: _opened(masks[part], larger[part], index, rhs, out[part]))
     return out
 
 
@@ -123,10 +121,11 @@ def united(one: Masks, one_for: Masks, two: Masks, two_for: Masks) -> tuple[Mask
     return out[:size], rhs[:size]
 
 
-def _spread(count: int, work: Callable[[slice], None]) -> None:
+def _spread(some: slice, work: Callable[[slice], None]) -> None:
     """Do the work in parts, one for each core, where there is much of it."""
+    count = some.stop - some.start
     parts = min(os.cpu_count() or 1, count // _SHARE + 1)
-    bounds = [count * k // parts for k in range(parts + 1)]
+    bounds = [some.start + count * k // parts for k in range(parts + 1)]
     with ThreadPoolExecutor(parts) as pool:
         list(pool.map(work, map(slice, bounds, bounds[1:])))
 

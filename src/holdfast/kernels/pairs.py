@@ -13,7 +13,7 @@ the words of all their pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -62,6 +62,14 @@ class Rows(NamedTuple):
     own: U64 | None = None  # (rows, width): what comparisons within one row put into the words
 
 
+Look = Callable[[], None]
+"""Called now and then, so that work can be ended by an error."""
+
+
+def no_look() -> None:
+    """As long as it takes."""
+
+
 class Counted(NamedTuple):
     """Distinct words in order, with their numbers of pairs; and, where asked for, one pair of each
     word that was not known."""
@@ -79,13 +87,14 @@ def count(
     nulls_equal: bool,
     ends: I64 | None = None,
     known: U64 | None = None,
+    look: Look = no_look,
 ) -> Counted:
     """The words of pairs (t, s), t one of ``ones`` and s one of ``others``, and how many show each.
 
     ``ends`` says how many of the others each row is compared with, the first ones; without it, all.
     So the pairs of a table, each once, are those of its rows with themselves where row i ends at i.
     Of words that are not ``known`` one pair is reported; ``None`` asks for no pairs. Memory follows
-    the rows of the tile and the number of distinct words.
+    the rows of the tile and the number of distinct words. ``look`` is called now and then.
     """
     ends = checked_ends(layout, ones, others, ends)
     tile = _Tile(layout, ones, others, ends, nulls_equal)
@@ -94,9 +103,9 @@ def count(
     if groups is not None:
         words, counts, pairs = _count_agreeing(tile, groups, known is not None)
     elif digits is not None:
-        words, counts, pairs = _count_direct(tile, digits)
+        words, counts, pairs = _count_direct(tile, digits, look)
     else:
-        words, counts, pairs = _count_hashed(tile)
+        words, counts, pairs = _count_hashed(tile, look)
     order = np.lexsort(words.T[::-1])
     words, counts = words[order], counts[order]
     if known is None:
@@ -309,7 +318,7 @@ def _digits(tile: _Tile) -> _Digits | None:
     return _Digits(sizes, np.array(piece), np.array(step), words, own)
 
 
-def _count_direct(tile: _Tile, digits: _Digits) -> _WordCounts:
+def _count_direct(tile: _Tile, digits: _Digits, look: Look) -> _WordCounts:
     size = int(np.prod(digits.sizes))
     counters = _Counters(
         np.full(size, 255, np.uint8),
@@ -328,6 +337,7 @@ def _count_direct(tile: _Tile, digits: _Digits) -> _WordCounts:
             starts[0][piece] -= np.uint16(step)
     pieces = _pieces(tile, digits.piece[:-2], digits.step[:-2], *starts)
     for block in _blocks(tile, pieces):
+        look()
         _add_direct(block, digits.sizes[0], counters)
     seen = counters.seen[: int(counters.state[0])]
     counts = 256 * counters.carries[seen] + counters.bytes[seen] - 255
@@ -392,7 +402,7 @@ class Table(NamedTuple):
     state: I64  # state[0]: how many were seen
 
 
-def _count_hashed(tile: _Tile) -> _WordCounts:
+def _count_hashed(tile: _Tile, look: Look) -> _WordCounts:
     layout = tile.layout
     number = 4 * layout.width
     starts = []
@@ -407,6 +417,7 @@ def _count_hashed(tile: _Tile) -> _WordCounts:
     pieces = _pieces(tile, bit >> 4, 1 << (bit & 15), *starts)
     table = empty_table(layout.width)
     for block in _blocks(tile, pieces):
+        look()
         done = 0
         while (done := _add_hashed(block, done, table)) < len(tile.ends):
             table = grown(table)

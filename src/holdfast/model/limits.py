@@ -1,4 +1,4 @@
-"""How long the sets are that a table is searched for: keys, and left-hand sides of dependencies."""
+"""Limits of a search: how long it may take, and how long the sets are that it looks for."""
 
 from __future__ import annotations
 
@@ -7,32 +7,46 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-Clock = Callable[[], float]
+clock: Callable[[], float] = time.monotonic
+"""What time is measured by."""
+
+
+class OutOfTime(Exception):
+    """Something did not end in its time."""
 
 
 @dataclass(frozen=True)
 class Time:
-    """The time until an end, by a clock; without an end as long as it takes."""
+    """The time until an end, by this machine's clock; without an end as long as it takes."""
 
     end: float | None = None
-    clock: Clock = time.monotonic
 
     @staticmethod
-    def of(seconds: float | None, clock: Clock) -> Time:
+    def of(seconds: float | None) -> Time:
         """So many seconds from now."""
-        return Time(None if seconds is None else clock() + seconds, clock)
+        return Time(None if seconds is None else clock() + seconds)
 
     def first(self, share: float) -> Time:
         """The first part of what is left."""
         if self.end is None:
             return self
-        now = self.clock()
-        return Time(now + share * max(0.0, self.end - now), self.clock)
+        now = clock()
+        return Time(now + share * max(0.0, self.end - now))
 
     @property
     def left(self) -> float:
         """The seconds that are left, of which there may be less than none."""
-        return float("inf") if self.end is None else self.end - self.clock()
+        return float("inf") if self.end is None else self.end - clock()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether none is left."""
+        return self.left <= 0
+
+    def look(self, _new: int = 0) -> None:
+        """Raise :class:`OutOfTime` once none is left; also where something new is reported."""
+        if self.is_over:
+            raise OutOfTime
 
 
 @dataclass(frozen=True)

@@ -223,6 +223,13 @@ class Thresholds:
     window_rows: int = 1_024
     """Neighbours in the order of a column that are all compared with each other."""
 
+    hurried_sample: tuple[int, int, int] = (128, 4, 64)
+    """The same three, rows of a tile first, where time can end."""
+
+    evidences_compared: float = 3e8
+    """Pairs of evidences that are compared in a second, to find out which are maximal: a sample of
+    more of them than there is time for would be of no use."""
+
     drawn_pairs: int = 20_000
     """Random pairs whose evidence is kept, so that it is known how near rows come to breaking a
     rule: within a hundredth or so."""

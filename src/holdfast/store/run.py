@@ -21,11 +21,9 @@ from holdfast.tasks.compiling import KIND, Reporting, reported
 from holdfast.tasks.objects import is_remote
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.runner import Call, Read, Runner, Through
+from holdfast.tasks.timed import Timed
 
 _WATCH_SECONDS = 1.0
-
-clock = time.monotonic
-"""What a time budget is measured by."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,18 @@ class Run:
     @cached_property
     def time(self) -> Time:
         """The time that this run may spend on searching, from when it is first asked."""
-        return Time.of(self.options.time_budget, clock)
+        return Time.of(self.options.time_budget)
+
+    @property
+    def upkeep_time(self) -> Time:
+        """The time until which this run may prepare what makes later batches quick: beyond that of
+        the search, half as much again."""
+        end, budget = self.time.end, self.options.time_budget
+        return Time() if end is None or budget is None else Time(end + budget / 2)
+
+    def within(self, time: Time) -> Runner:
+        """What runs tasks that end when a time does."""
+        return Timed(self.runner, time)
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:

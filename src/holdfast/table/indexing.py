@@ -16,12 +16,13 @@ from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
 from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.segments import ROWS
+from holdfast.tasks.segments import ROWS, Segment
 from holdfast.tasks.view import View
 
 
 def index(run: Run, table: Table, minimal: NDArray[np.uint64], columns: int) -> Table:
-    """Sort the columns that these minimal left-hand sides need and that are not sorted yet.
+    """Sort the columns that these minimal left-hand sides need and that are not sorted yet, or
+    :class:`OutOfTime`.
 
     Inserts only make left-hand sides longer, so they stay covered. After deletes a new one may have
     no indexed column: then the choice is made again.
@@ -34,8 +35,21 @@ def index(run: Run, table: Table, minimal: NDArray[np.uint64], columns: int) -> 
     return _built(run, replace(table, indexed=chosen))
 
 
+def as_it_is(table: Table) -> Table:
+    """The table with those of its indexes that all segments have."""
+    there = {
+        name
+        for name in table.index_names
+        if all(name in segment.indexes for segment in table.segments)
+    }
+    indexed = tuple(name for name in table.indexed if name in there)
+    looked_up = tuple(name for name in table.looked_up if name in there)
+    return _only_named(replace(table, indexed=indexed, looked_up=looked_up), table.segments)
+
+
 def look_up_by(run: Run, table: Table, names: Iterable[str]) -> Table:
-    """The table with the indexes that look-ups go by, and no others of theirs."""
+    """The table with the indexes that look-ups go by, and no others of theirs; or
+    :class:`OutOfTime`."""
     return _built(run, replace(table, looked_up=tuple(dict.fromkeys(names))))
 
 
@@ -45,11 +59,15 @@ def _built(run: Run, table: Table) -> Table:
     if any(name not in segment.indexes for segment in table.segments for name in names):
         run.progress("index", columns=len(table.index_names))
     view = table.view(run.store.path, run.options)
-    view = with_indexes(run.runner, view, run.destination.prefix, names)
-    segments = tuple(
-        replace(s, indexes={name: s.indexes[name] for name in names}) for s in view.segments
-    )
-    return replace(table, segments=segments)
+    view = with_indexes(run.within(run.upkeep_time), view, run.destination.prefix, names)
+    return _only_named(table, view.segments)
+
+
+def _only_named(table: Table, segments: Iterable[Segment]) -> Table:
+    """The table with these segments, and of their indexes those that it names."""
+    names = (ROWS, *table.index_names)
+    named = (replace(s, indexes={name: s.indexes[name] for name in names}) for s in segments)
+    return replace(table, segments=tuple(named))
 
 
 def _chosen(lhs: indexes.Sets, table: Table, options: Options) -> tuple[str, ...]:

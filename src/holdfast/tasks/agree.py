@@ -30,6 +30,7 @@ from holdfast.tasks.segments import (
     live_positions,
     map_words,
 )
+from holdfast.tasks.timed import look
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -203,6 +204,7 @@ def count(item: Count) -> Iterator[TaskResult]:
     for tiles in _numbered_together(item):
         rows = _load(item, tiles, layout)
         for tile in tiles:
+            look()
             ones, others = rows[tile.ones], rows[tile.others]
             ends = None
             if tile.lead is not None:

@@ -25,6 +25,7 @@ from holdfast.tasks.segments import (
     unique,
     write_words,
 )
+from holdfast.tasks.timed import look
 from holdfast.tasks.view import View
 
 I64 = NDArray[np.int64]
@@ -69,6 +70,7 @@ def build(item: Build) -> Iterator[TaskResult]:
     """Write the missing indexes."""
     view = item.view
     for segment in view.segments:
+        look()
         words = map_words(view.path, segment).whole()
         missing = [name for name in item.indexes if name not in segment.indexes]
         built = build_indexes(view.path, item.prefix, words, view.shape, missing)

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.kernels import bitsets, comparisons, groups, pairs, ranks, violations
+from holdfast.kernels import comparisons, groups, pairs, ranks, violations
 from holdfast.kernels import counts as kernels
 from holdfast.kernels.comparisons import Layout
 from holdfast.kernels.groups import first_of_each
@@ -34,10 +34,14 @@ from holdfast.tasks.segments import (
     unique,
     write_arrays,
 )
+from holdfast.tasks.timed import is_over, look
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
+
+_UNSORTED = 1 << 16
+"""Words that are held before they are sorted."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,15 @@ class Planes:
 
 @dataclass(frozen=True)
 class Sample:
-    """Compare random pairs, and neighbours in the order of some columns."""
+    """Compare random pairs, and neighbours in the order of some columns; as many as there is time
+    for."""
 
     planes: Planes
     pairs: int  # random ones
+    tile: int  # rows of both sides of a tile of them
     windows: int  # stretches of neighbours, of each column
+    window: int  # rows of such a stretch
+    words: int | None  # how many different pairs are enough
     columns: tuple[int, ...]
     seed: int
 
@@ -163,6 +171,7 @@ def code(item: Code) -> Iterator[TaskResult]:
     """Write the planes of some columns; which file has which."""
     coding = Coding.of(item.schema, item.space.comparisons)
     for number in item.groups:
+        look()
         columns = coding.together[number]
         cells = [_cells(item.view, column, *coding.words[column]) for column in columns]
         codes = (ranks.ranks if coding.ordered[number] else ranks.numbers)(cells)
@@ -190,27 +199,43 @@ def sample(item: Sample) -> Iterator[TaskResult]:
     a pair counts for both."""
     planes, codes = item.planes, item.planes.codes()
     dice = np.random.default_rng(item.seed)
-    limits = thresholds.current
-    side, window = min(limits.sample_tile_rows, planes.rows // 2), limits.window_rows
+    side = min(item.tile, planes.rows // 2)
     words_shown = _WordsShown(planes)
     many, numbers = [], []
     tiles = -(-item.pairs // (side * side)) if side else 0
-    for _ in range(tiles):
+    drawn = 0
+
+    def is_enough() -> bool:
+        return is_over() or (item.words is not None and words_shown.number > item.words)
+
+    # A first tile, however late: it tells how many pairs satisfy any atoms.
+    while drawn < tiles and (drawn == 0 or not is_enough()):
         # No row is on both sides: none is compared with itself.
         rows = dice.choice(planes.rows, 2 * side, replace=False)
         words, counts, shown = _tile(planes, codes, rows[:side], rows[side:])
         words_shown.add(words, shown)
         many.append(words)
         numbers.append(counts)
-    for column in item.columns:
-        # Equal ones in any order.
-        order = dice.permutation(planes.rows)
-        order = order[np.argsort(codes[column][order], kind="stable")]
-        for start in dice.integers(0, max(1, planes.rows - window + 1), item.windows):
-            words_shown.add(*_triangle(planes, codes, order[start : start + window]))
+        drawn += 1
+        if drawn == 1:
+            for neighbours in _windows(item, codes, dice):
+                if is_enough():
+                    break
+                words_shown.add(*_triangle(planes, codes, neighbours))
     words, sums = kernels.total(many, numbers, planes.layout.width)
     random = {"random": words_shown.evidence(words), "counts": sums}
-    yield TaskResult({"pairs": tiles * side * side}, {**words_shown.arrays(), **random})
+    yield TaskResult({"pairs": drawn * side * side}, {**words_shown.arrays(), **random})
+
+
+def _windows(item: Sample, codes: list[Codes], dice: np.random.Generator) -> Iterator[I64]:
+    """Stretches of neighbours in the order of each column."""
+    rows, size = item.planes.rows, item.window
+    for column in item.columns:
+        # Equal ones in any order.
+        order = dice.permutation(rows)
+        order = order[np.argsort(codes[column][order], kind="stable")]
+        for start in dice.integers(0, max(1, rows - size + 1), item.windows):
+            yield order[start : start + size]
 
 
 def draw(item: Draw) -> Iterator[TaskResult]:
@@ -236,7 +261,7 @@ def inside(item: Inside) -> Iterator[TaskResult]:
     grouped = groups.groups(codes, item.columns, equal)
     part = grouped.part(item.part, item.parts)
     words_shown = _WordsShown(planes)
-    words_shown.add(*groups.words_inside(planes.layout, codes, grouped, part, equal))
+    words_shown.add(*groups.words_inside(planes.layout, codes, grouped, part, equal, look))
     yield TaskResult({"pairs": grouped.pairs}, words_shown.arrays())
 
 
@@ -249,6 +274,7 @@ def together(item: Together) -> Iterator[TaskResult]:
     form = violations.sides(codes, asked, planes.view.nulls_equal)
     words_shown = _WordsShown(planes)
     for t, s in violations.together(form, item.part, item.parts):
+        look()
         # No row is compared with itself: rows of both sides with each other, and all the rest.
         both = np.intersect1d(t, s)
         for ones, others in ((t, np.setdiff1d(s, both)), (np.setdiff1d(t, both), both)):
@@ -268,6 +294,7 @@ def violating(item: Violating) -> Iterator[TaskResult]:
     refuted = np.zeros(len(item.candidates), np.bool_)
     rows: list[I64] = []
     for number, atoms in enumerate(item.candidates):
+        look()
         asked = violations.terms(planes.space, atoms)
         if asked is None:
             continue
@@ -279,6 +306,7 @@ def violating(item: Violating) -> Iterator[TaskResult]:
     if rows:
         met, most = np.unique(np.concatenate(rows)), thresholds.current.violating_rows
         for start in range(0, len(met), most):
+            look()
             words_shown.add(*_triangle(planes, codes, met[start : start + most]))
     yield TaskResult({}, {"refuted": refuted, **words_shown.arrays()})
 
@@ -305,6 +333,7 @@ def beside(item: Beside) -> Iterator[TaskResult]:
     chunk = thresholds.current.coded_rows
     chunks = [(s, at) for s in others for at in range(0, s.live, chunk)]
     for segment, at in chunks[item.part :: item.parts]:
+        look()
         positions = live_positions(view.path, segment)[at : at + chunk]
         met.with_others(*batch, view.rows(segment, positions), positions + segment.base)
     yield TaskResult({}, met.arrays())
@@ -356,7 +385,7 @@ class Met:
         s = pairs.Rows(codes[:, first:], None if others.own is None else others.own[first:])
         ends = None if first else np.arange(size)
         none = np.empty((0, layout.width), np.uint64)
-        counted = pairs.count(layout, t, s, equal, ends, none)
+        counted = pairs.count(layout, t, s, equal, ends, none, look)
         rows = counted.pairs + np.array([0, first])
         self._blocks.append((counted.words[counted.fresh], ids[rows]))
 
@@ -383,16 +412,26 @@ class _WordsShown:
     def __init__(self, planes: Planes) -> None:
         self._planes = planes
         self._layout = planes.layout
-        self._words = np.empty((0, self._layout.width), np.uint64)
-        self._shown = np.empty((0, 2), np.int64)
+        none = np.empty((0, self._layout.width), np.uint64)
+        self._blocks = [(none, np.empty((0, 2), np.int64))]  # the first one is of distinct words
+        self._more = 0  # words in the others
 
     def add(self, words: U64, shown: I64) -> None:
         """Take in words, and a pair of row numbers of each."""
-        fresh = ~bitsets.is_member(words, self._words)
-        self._words, self._shown = first_of_each(
-            np.concatenate([self._words, words[fresh]]),
-            np.concatenate([self._shown, shown[fresh]]),
-        )
+        self._blocks.append((words, shown))
+        self._more += len(words)
+        # Each word is sorted a few times, however many are added.
+        if self._more > max(_UNSORTED, len(self._blocks[0][0])):
+            self._merge()
+
+    @property
+    def number(self) -> int:
+        """How many words there are, or a few more."""
+        return len(self._blocks[0][0]) + self._more
+
+    def _merge(self) -> None:
+        words, shown = (np.concatenate(each) for each in zip(*self._blocks, strict=True))
+        self._blocks, self._more = [first_of_each(words, shown)], 0
 
     def evidence(self, words: U64) -> U64:
         """The atoms that hold in pairs with these words."""
@@ -400,8 +439,10 @@ class _WordsShown:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Evidence of both orders of the pairs, with their row ids."""
-        shown = self._planes.ids()[self._shown]
-        masks, shown = _both_orders(self._layout, self._planes.space, self._words, shown)
+        self._merge()
+        [(words, rows)] = self._blocks
+        shown = self._planes.ids()[rows]
+        masks, shown = _both_orders(self._layout, self._planes.space, words, shown)
         return {"masks": masks, "pairs": shown}
 
 

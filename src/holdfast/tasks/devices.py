@@ -26,6 +26,7 @@ from holdfast.kernels.comparisons import Layout, equalities
 from holdfast.kernels.gpu import count as gpu_count
 from holdfast.kernels.pairs import Counted, Rows
 from holdfast.tasks.result import TaskResult
+from holdfast.tasks.timed import look
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -99,7 +100,7 @@ class Device:
                 some = np.clip(ends[mine] - second, 0, right.codes.shape[1])
                 if not some.any():
                     continue
-                count = partial(pairs.count, layout, left, right, nulls_equal, some, known)
+                count = partial(pairs.count, layout, left, right, nulls_equal, some, known, look)
                 yield Part(first, second, self._timed(CPU, int(some.sum()), count))
 
     def on_gpu(

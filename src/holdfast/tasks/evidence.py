@@ -40,6 +40,7 @@ from holdfast.tasks.segments import (
     unique,
     write_arrays,
 )
+from holdfast.tasks.timed import is_bounded, is_over, look
 from holdfast.tasks.view import Among, View
 
 U64 = NDArray[np.uint64]
@@ -49,6 +50,9 @@ _REACH = 2
 
 _REPRESENTATIVE_WORDS = 1 << 24
 """Words of representatives that are kept at once; more candidates take another pass."""
+
+_LOT = 1 << 25
+"""Rows times candidates that a kernel searches before the clock is looked at: about a second."""
 
 _FIRST = 256
 """Rows of a segment that stand for all of them where the lhs is empty."""
@@ -60,7 +64,8 @@ here and there."""
 
 @dataclass(frozen=True)
 class Sample:
-    """Compare some rows of these segments with their neighbours in every column."""
+    """Compare some rows of these segments with their neighbours in every column; of as many
+    segments as there is time for."""
 
     view: View
     every_rhs: bool
@@ -153,6 +158,8 @@ def sample(item: Sample) -> Iterator[TaskResult]:
     findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
     everything = any_pair(view.shape.full.size)
     for segment in item.view.segments:
+        if is_over():
+            break
         live = live_positions(view.path, segment)
         if live.size > item.rows:
             chosen = np.random.default_rng(segment.number).choice(live.size, item.rows, False)
@@ -177,14 +184,23 @@ def search(item: Search) -> Iterator[TaskResult]:
     most = max(evidence.WITNESSES, limits.near_key_pairs if item.lists else 0)
     findings = evidence.findings(view.shape.full.size, limits.mask_room, most)
     partial = np.zeros_like(item.candidates.rhs)
-    trie = _trie(item.candidates.lhs, item.order, item.chosen)
-    searches.search(rows, view.shape, trie, item.candidates, findings, partial)
+    for some in _at_once(item, len(rows.ids)):
+        look()
+        trie = _trie(item.candidates.lhs, item.order, some)
+        searches.search(rows, view.shape, trie, item.candidates, findings, partial)
     task_result = _task_result(findings, view.columns, item.every_rhs, partial, item.candidates)
     task_result.facts["rows"] = len(rows.ids)
     if item.lists:
         path = unique(item.lists, "listed")
         task_result.facts["listed"] = near_keys.write(view.path, path, findings)
     yield task_result
+
+
+def _at_once(item: Search, rows: int) -> list[I64]:
+    """The candidates, all together; where time is bounded in several lots, so that no kernel is
+    busy for long with many of them."""
+    lots = -(-rows * len(item.chosen) // _LOT) if is_bounded() else 1
+    return np.array_split(item.chosen, max(1, min(lots, len(item.chosen))))
 
 
 def representatives(item: Representatives) -> Iterator[TaskResult]:
@@ -198,6 +214,7 @@ def representatives(item: Representatives) -> Iterator[TaskResult]:
     for mine, pile, kept in _piles(item.candidates, item.chosen, shape):
         differing = np.zeros_like(pile.rhs)
         for segment, living in _surveyed(item):
+            look()
             stored = view.stored(segment, map_words(view.path, segment).at(living))
             searches.compare_with_representatives(
                 stored, living, shape, pile, kept, findings, differing
@@ -263,6 +280,7 @@ def merge(item: Merge) -> Iterator[TaskResult]:
     count = 0
     for mine, pile, kept in _piles(item.candidates, np.arange(len(partial)), shape):
         for k in range(len(pile.lhs)):
+            look()
             one = Candidates(pile.lhs[k : k + 1], pile.rhs[k : k + 1])
             room = kept.of(k)
             at = slice(mine[k], mine[k] + 1)
@@ -308,6 +326,7 @@ def probe(item: Probe) -> Iterator[TaskResult]:
         for segment in view.segments:
             if segment.number > arrived.number or not segment.live:
                 continue
+            look()
             for name, ranges in _ranges(item, segment, codes):
                 filters = np.array(item.filters[name], np.int64)
                 column = index_columns(name)[0]

@@ -34,6 +34,7 @@ from holdfast.tasks.segments import (
     look_up,
     map_chains,
 )
+from holdfast.tasks.timed import look
 from holdfast.tasks.view import View
 
 U64 = NDArray[np.uint64]
@@ -78,6 +79,7 @@ def looked_up(item: LookedUp) -> Iterator[TaskResult]:
     for segment in view.segments:
         if segment.number in numbers or not segment.live or not len(ids):
             continue
+        look()
         if segment.live <= item.short:
             looked_at += len(ids) * segment.live
             _compare_whole(view, segment, met, words, ids)

@@ -20,6 +20,7 @@ from holdfast.kernels.evidence import Findings
 from holdfast.tasks.reads import note
 from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import map_passing, write_arrays
+from holdfast.tasks.timed import look
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -71,6 +72,7 @@ def merge(item: Merge) -> Iterator[TaskResult]:
     parts = [nothing := Merged.none(item.sets.shape[1])]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for start in range(0, len(item.files), _AT_ONCE):
+            look()
             some = item.files[start : start + _AT_ONCE]
             parts += pool.map(lambda file: _read(item, file), some)
             note(sum(part.masks.nbytes + part.pairs.nbytes for part in parts[-len(some) :]))

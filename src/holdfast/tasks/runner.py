@@ -118,7 +118,9 @@ def log_traffic(calls: Sequence[Call], results: Sequence[Sequence[TaskResult]]) 
         return
     by_kind: dict[str, list[int]] = {}
     for (task, _), mine in zip(calls, results, strict=True):
-        name = getattr(task, "task", task).__name__
+        while hasattr(task, "task"):  # within others
+            task = task.task
+        name = task.__name__
         total = by_kind.setdefault(name, [0, 0, 0])
         total[0] += 1
         total[1] += sum(each.read for each in mine)
