@@ -331,17 +331,17 @@ def test_files_stay_open_for_a_minute(monkeypatch: pytest.MonkeyPatch, tmp_path:
     monkeypatch.setattr(session_server, "clock", lambda: seconds[0])
     server = session_server.Server(socket.socket(socket.AF_UNIX), 0.0)
     path = tmp_path / write_arrays(tmp_path, "words-1.arrow", {"codes": np.arange(5)})
-    arrays = segments.map_arrays(path)
+    file = segments.open_arrays(path)
     for later in (1000.0, 1059.0):
         seconds[0] = later
         server.rest()
-        assert segments.map_arrays(path) is arrays
+        assert segments.open_arrays(path) is file
     seconds[0] = 1061.0
     server.rest()
-    assert segments.map_arrays(path) is not arrays
-    again = segments.map_arrays(path)
+    assert segments.open_arrays(path) is not file
+    again = segments.open_arrays(path)
     server.rest()  # once is enough until the next command
-    assert segments.map_arrays(path) is again
+    assert segments.open_arrays(path) is again
 
 
 def test_nonsense_does_not_stop_it(place: Path, server: subprocess.Popen[str]) -> None:

@@ -30,7 +30,7 @@ from holdfast.model.commits import Segment as Segment
 from holdfast.tasks.checked import CheckedFile, CheckedReader
 from holdfast.tasks.maps import Maps
 from holdfast.tasks.reads import note
-from holdfast.tasks.sealed import Sink, is_here, local, stamp
+from holdfast.tasks.sealed import Sink, is_here, stamp
 
 U64 = NDArray[np.uint64]
 I64 = NDArray[np.int64]
@@ -81,7 +81,7 @@ class ArrayFile:
 
     def __init__(self, path: Path) -> None:
         self._file = CheckedFile(path)
-        self._file.check(0, min(thresholds.current.block_bytes, self._file.content.size))
+        self._file.check(0, 1)  # the block in which Arrow begins to read
         try:
             batch = pa.ipc.open_file(self._file.content).get_batch(0)
             self._arrays: dict[str, NDArray[Any]] = {
@@ -188,7 +188,6 @@ _maps: Maps[ArrayFile] = Maps(ArrayFile, is_here)
 def close_maps() -> None:
     """Let go of all files that this process has mapped; what is needed again is mapped anew."""
     _maps.clear()
-    _cuts.clear()
 
 
 def map_passing(path: Path) -> dict[str, NDArray[Any]]:
@@ -198,22 +197,8 @@ def map_passing(path: Path) -> dict[str, NDArray[Any]]:
 
 
 def index_cuts(path: Path) -> I64:
-    """The codes that an index lists about itself, from the end of its file: nothing else of it is
-    read, and nothing compared with its seal. Any codes would do to divide rows by."""
-    return _cuts.get(path, stamp(path))
-
-
-def _listed(path: Path) -> I64:
-    try:
-        with pa.memory_map(str(local(path))) as file:
-            metadata = pa.ipc.open_file(file).schema.metadata
-        return np.array(json.loads(metadata[b"holdfast"])["cuts"], np.int64)
-    except (pa.ArrowException, OSError, TypeError, ValueError, KeyError, OverflowError):
-        cuts = map_arrays(path)[1]["cuts"]  # says what is wrong with it
-        return np.array(cuts, np.int64)
-
-
-_cuts: Maps[I64] = Maps(_listed, is_here)
+    """The codes that an index lists about itself; nothing of the index itself is read for that."""
+    return np.array(open_arrays(path).facts["cuts"], np.int64)
 
 
 def write_words(root: Path, path: str, words: U64, raw_batches: list[int]) -> str:
