@@ -18,7 +18,7 @@ from holdfast.cover.cover import Cover
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import completion, lookups
-from holdfast.evidence.completion import Completed, Scope
+from holdfast.evidence.completion import Completed, Late, Scope
 from holdfast.evidence.counted import groups_of
 from holdfast.evidence.regions import Sampled
 from holdfast.evidence.upkeep import Upkeep
@@ -252,9 +252,11 @@ def _completed(
     for most, time in _depths(run.time, limits.keys, len(space.comparisons)):
         try:
             completed = completion.complete(_scope(run, table, space, time), known, held, most)
-        except (OutOfTime, TooMany):
+        except OutOfTime as late:
             if time.end is None:
                 raise
+            if isinstance(late, Late) and len(late.evidence.masks):
+                known = late.evidence  # of pairs of rows, whatever it was found for
             if most == limits.keys:
                 continue  # everything, in the first half
             break

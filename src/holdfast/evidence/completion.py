@@ -29,9 +29,10 @@ from holdfast.evidence.lookups import short_segment
 from holdfast.evidence.regions import Region, Sampled
 from holdfast.evidence.strategy import seconds_on_cpu
 from holdfast.kernels import bitsets
+from holdfast.kernels.cover import TooMany
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
-from holdfast.model.limits import Time
+from holdfast.model.limits import OutOfTime, Time
 from holdfast.model.lookups import LookUp
 from holdfast.model.progress import Progress, no_progress
 from holdfast.tasks import completion as tasks
@@ -91,6 +92,14 @@ class Completed:
     sampled: Sampled
 
 
+class Late(OutOfTime):
+    """The time is over, or there are too many sets; the evidence that was found until then."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        super().__init__()
+        self.evidence = evidence
+
+
 def complete(
     scope: Scope,
     known: Evidence | None = None,
@@ -100,18 +109,21 @@ def complete(
     """All that is minimal on all pairs of rows.
 
     ``known`` is evidence that pairs of living rows show, of which nothing is sampled then; ``held``
-    are sets that no pair satisfies.
+    are sets that no pair satisfies. When the time is over, :class:`Late` has the evidence so far.
     """
     with coded(scope) as planes:
         state = _State(scope, planes, max_comparisons)
         if held is not None:
             state.hold(held)
-        if known is not None:
-            state.learn([known])
-        state.begin(sample=known is None)
-        while len(candidates := state.candidates()):
-            state.round += 1
-            state.validate(candidates)
+        try:
+            if known is not None:
+                state.learn([known])
+            state.begin(sample=known is None)
+            while len(candidates := state.candidates()):
+                state.round += 1
+                state.validate(candidates)
+        except (OutOfTime, TooMany) as ended:
+            raise Late(state.evidence) from ended
     return Completed(state.evidence, state.cover, state.round, state.sampled)
 
 
@@ -323,8 +335,10 @@ class _State:
         """Take in evidence."""
         none = self.evidence.masks[:0]
         masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in evidence)]))
-        self.cover.add(masks[~bitsets.is_member(masks, self.evidence.masks)], self.scope.time.look)
-        self.evidence = self.evidence.joined(evidence).only(self.cover.evidence)
+        new = masks[~bitsets.is_member(masks, self.evidence.masks)]
+        self.evidence = self.evidence.joined(evidence)
+        self.cover.add(new, self.scope.time.look)
+        self.evidence = self.evidence.only(self.cover.evidence)
 
     def candidates(self) -> U64:
         """The minimal sets that may still be violated, one of two mirror images."""

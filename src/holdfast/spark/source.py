@@ -526,12 +526,10 @@ def _other(session: SparkSession, source: Source) -> RowInput:
         nonlocal refused
         if source.kind == "table":
             return session.read.table(source.path)
-        reader, path = (
-            session.read.format(source.kind).options(**source.options),
-            _for_spark(source.path),
-        )
-        frame = (reader.schema(schema) if schema else reader).load(path)
+        reader = session.read.format(source.kind).options(**source.options)
+        path = _for_spark(source.path)
         try:
+            frame = (reader.schema(schema) if schema else reader).load(path)
             jobs.run(session, lambda: frame.schema)
         except Exception:
             # Spark refuses nanoseconds, and takes them as integers.
@@ -539,7 +537,7 @@ def _other(session: SparkSession, source: Source) -> RowInput:
             if refused is None:
                 raise
             integers = from_arrow_schema(through_spark(refused), prefer_timestamp_ntz=True)
-            return reader.schema(integers).load(path)
+            frame = reader.schema(integers).load(path)
         return frame
 
     frame = _readable(source, read)
