@@ -450,6 +450,24 @@ def test_a_given_type_refuses_digits_that_it_would_lose(cell: str, type_: pa.Dat
     assert result.actual == cell
 
 
+@given(st.integers(1, 38), st.data())
+@settings(deadline=None, max_examples=examples(300))
+def test_a_decimal_has_no_more_whole_digits_than_its_type(precision: int, data: Any) -> None:
+    scale = data.draw(st.integers(0, precision))
+    type_ = pa.decimal128(precision, scale)
+    cell = data.draw(st.from_regex(r"-?(0|[1-9][0-9]{0,40})(e[0-9]{1,2})?", fullmatch=True))
+    result = one(type_, cell)
+    if abs(Decimal(cell)) < Decimal(10) ** (precision - scale):
+        assert result == [Decimal(cell)]
+    else:
+        assert isinstance(result, Trouble)
+        assert (result.expected, result.actual) == (f"decimal({precision},{scale})", cell)
+
+
+def test_a_decimal_does_not_overflow() -> None:
+    assert isinstance(one(pa.decimal128(34, 34), "34029"), Trouble)
+
+
 def test_infer_reads_chunks_slices_and_nulls() -> None:
     chunks = pa.chunked_array([["1", None], ["x", "2.5"]])
     assert infer(pa.table({"c": chunks})) == ["string"]

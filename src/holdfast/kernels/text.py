@@ -29,11 +29,12 @@ INEXACT = 9  # the cell is a number that the column's type would change
 
 # What a column's cells must look like, beyond what the conversion checks.
 ANY = 0
-TIGHT = 1  # no blank at either end
-DIGITS = 2  # digits with at most a minus sign
-DATED = 3  # tight, and not of the year 0
-FLOAT_FORM = floats.FLOAT_BITS  # tight, and no number that so many bits would change
+DIGITS = 1  # digits with at most a minus sign
+# These have no blank at either end:
+DATED = 2  # not of the year 0
+FLOAT_FORM = floats.FLOAT_BITS  # no number that so many bits would change
 DOUBLE_FORM = floats.DOUBLE_BITS
+NO_WHOLE_DIGITS = -1  # all digits behind the point; -2: at most one before it, and so on
 
 # What a cell looks like; a column's cells are joined by a table.
 NULL = 0
@@ -295,36 +296,6 @@ def _blank(byte: int) -> bool:
     return byte in (_SPACE, _TAB)
 
 
-@kernel
-def _fits(data: Data, begin: int, end: int, form: int) -> bool:
-    """Whether a cell has the form of its column; an empty one always has."""
-    if begin >= end:
-        return True
-    if form == DIGITS:
-        if data[begin] == _MINUS:
-            begin += 1
-        for at in range(begin, end):
-            if data[at] < _ZERO or data[at] > _NINE:
-                return False
-        return begin < end
-    if _blank(data[begin]) or _blank(data[end - 1]):
-        return False
-    if form == DATED and data[begin] == _ZERO and _digits(data, begin, end) == begin + 4:
-        return _number(data, begin, 4) > 0
-    return True
-
-
-@kernel
-def _boolean(data: Data, begin: int, end: int) -> int:
-    word = np.int64(0)
-    if end - begin == 4 or end - begin == 5:
-        for at in range(begin, end):
-            word = word * 256 + (np.int64(data[at]) | _LOWER)
-    if word == 0x74727565 or word == 0x66616C7365:  # "true", "false"
-        return BOOLEAN
-    return STRING
-
-
 @inlined
 def _scanned(data: Data, at: int, end: int) -> tuple[int, int, int, bool]:
     """Where the whole digits of a number without its sign end, where all its digits do, the power
@@ -362,6 +333,50 @@ def _significant(data: Data, whole: int, mantissa: int) -> tuple[int, int]:
                 first = i
             last = i
     return first, last
+
+
+@kernel
+def _whole_digits(data: Data, begin: int, end: int) -> int:
+    """How many digits a number has before the point; 0 if it is no number, or less than 1."""
+    if data[begin] == _MINUS or data[begin] == _PLUS:
+        begin += 1
+    point, mantissa, power, good = _scanned(data, begin, end)
+    first, _ = _significant(data, begin, mantissa)
+    if not good or first < 0:
+        return 0
+    return max(power + (point - first if first < point else point - first + 1), 0)
+
+
+@kernel
+def _fits(data: Data, begin: int, end: int, form: int) -> bool:
+    """Whether a cell has the form of its column; an empty one always has."""
+    if begin >= end:
+        return True
+    if form == DIGITS:
+        if data[begin] == _MINUS:
+            begin += 1
+        for at in range(begin, end):
+            if data[at] < _ZERO or data[at] > _NINE:
+                return False
+        return begin < end
+    if _blank(data[begin]) or _blank(data[end - 1]):
+        return False
+    if form <= NO_WHOLE_DIGITS:
+        return _whole_digits(data, begin, end) <= NO_WHOLE_DIGITS - form
+    if form == DATED and data[begin] == _ZERO and _digits(data, begin, end) == begin + 4:
+        return _number(data, begin, 4) > 0
+    return True
+
+
+@kernel
+def _boolean(data: Data, begin: int, end: int) -> int:
+    word = np.int64(0)
+    if end - begin == 4 or end - begin == 5:
+        for at in range(begin, end):
+            word = word * 256 + (np.int64(data[at]) | _LOWER)
+    if word == 0x74727565 or word == 0x66616C7365:  # "true", "false"
+        return BOOLEAN
+    return STRING
 
 
 @kernel

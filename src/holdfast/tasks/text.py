@@ -383,7 +383,8 @@ def _form(field: pa.Field) -> int:
     if type_ in _FLOATS:
         return _FLOATS[type_]
     if at.is_decimal128(type_):
-        return kernels.TIGHT
+        # PyArrow does not notice where more digits than these overflow its 128 bits.
+        return kernels.NO_WHOLE_DIGITS - int(type_.precision - type_.scale)
     if at.is_date32(type_) or (at.is_timestamp(type_) and type_.unit in ("us", "ns")):
         return kernels.DATED
     if at.is_boolean(type_) or at.is_string(type_) or at.is_binary(type_):
