@@ -63,7 +63,7 @@ def near_doubles(draw: st.DrawFn) -> str:
     written = draw(st.sampled_from(["r", ".15e", ".16e", ".17e"]))
     number = Decimal(repr(double) if written == "r" else format(double, written))
     digits = number.as_tuple().digits
-    other = abs(int("".join(map(str, digits))) + draw(st.integers(-2, 2)))
+    other = abs(int("".join(map(str, digits))) + draw(st.integers(-2, 2))) or 1
     exponent = int(number.as_tuple().exponent)
     shape = draw(st.sampled_from(["{}.0e{}", "{}000.0E{}", "0.{}e{}"]))
     shift = {"{}.0e{}": 0, "{}000.0E{}": -3, "0.{}e{}": len(str(other))}[shape]
