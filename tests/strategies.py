@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from decimal import Decimal
 
 from hypothesis import strategies as st
 
@@ -30,6 +32,42 @@ def families(
         return st.lists(st.just(()), max_size=max_members)
     one = st.sets(st.integers(0, atoms - 1), min_size=min_size, max_size=atoms)
     return st.lists(one.map(lambda each: tuple(sorted(each))), max_size=max_members)
+
+
+# --- numbers ---------------------------------------------------------------------------------
+
+DOUBLES = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(-2.3e-308, 2.3e-308),
+    st.floats(1e15, 1e23),
+    st.integers(-1074, 1023).map(lambda power: math.ldexp(1.0, power)),
+    st.integers(-323, 308).map(lambda power: float(f"1e{power}")),
+    st.sampled_from([0.0, -0.0, 1e22, 1e23, 5e-324, 2.0**53, 0.1 + 0.2, math.pi]),
+)
+"""Doubles of all magnitudes."""
+
+LONG_DECIMALS = st.builds(
+    lambda sign, digits, places, power: f"{sign}{digits[:-places]}.{digits[-places:]}{power}",
+    st.sampled_from(["", "-"]),
+    st.from_regex(r"[1-9][0-9]{14,18}[1-9]", fullmatch=True),
+    st.integers(1, 15),
+    st.just("") | st.integers(-345, 310).map(lambda power: f"e{power}"),
+)
+"""Decimals of 16 to 20 digits."""
+
+
+@st.composite
+def near_doubles(draw: st.DrawFn) -> str:
+    """Shortest decimals, decimals beside them, and longer ones that are read as the same double."""
+    double = draw(DOUBLES)
+    written = draw(st.sampled_from(["r", ".15e", ".16e", ".17e"]))
+    number = Decimal(repr(double) if written == "r" else format(double, written))
+    digits = number.as_tuple().digits
+    other = abs(int("".join(map(str, digits))) + draw(st.integers(-2, 2))) or 1
+    exponent = int(number.as_tuple().exponent)
+    shape = draw(st.sampled_from(["{}.0e{}", "{}000.0E{}", "0.{}e{}"]))
+    shift = {"{}.0e{}": 0, "{}000.0E{}": -3, "0.{}e{}": len(str(other))}[shape]
+    return shape.format(other, exponent + shift)
 
 
 # --- tables and changes -------------------------------------------------------------------

@@ -65,6 +65,32 @@ def test_one_byte_that_is_no_text_does_not_lose_the_file(destination: Destinatio
     )
 
 
+@pytest.mark.parametrize("tasks", [1, 3])
+@pytest.mark.parametrize("guess_rows", [1, 2_000])
+def test_types_do_not_depend_on_which_rows_are_read_together(
+    destination: Destination, guess_rows: int, tasks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    varied(monkeypatch, guess_rows=guess_rows)
+    cells = [(b"0.5", b"0.5"), (b"0.30000000000000004", b"0.30000000000000004"), (b"1", b"0.1")]
+    cells.append((b"5e-324", b"0.30000000000000005"))
+    for order in (cells, cells[::-1]):
+        intake = reading.read(InProcess(tasks), lines(order), destination, 1, no_progress)
+        assert intake.columns.types == ("double", "string")
+
+
+@pytest.mark.parametrize("cell", [b"0.30000000000000005", b"1e400", b"9007199254740993"])
+def test_a_stored_double_refuses_digits_that_it_would_lose(
+    destination: Destination, cell: bytes
+) -> None:
+    given = lines([(b"1", b"0.30000000000000004"), (b"2", cell)], guessed=False)
+    columns = Columns.of(["n0", "n1"], ["bigint", "double"], [pa.int64(), pa.float64()])
+    expected = "a number that a double holds without losing a digit .*--schema or --all-text"
+    with pytest.raises(
+        SourceError, match=rf"odd\.csv, column 'n1': unfit cell, expected {expected}"
+    ):
+        read(replace(given, columns=columns), destination)
+
+
 def rows(row_input: RowInput, destination: Destination) -> int | None:
     """How many rows were read; None if the file was refused for what a line or cell is."""
     try:

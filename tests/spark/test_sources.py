@@ -362,6 +362,20 @@ def test_a_number_that_the_type_does_not_hold_is_refused(
     kept.apply("t", inserts=write('{"n":3,"x":0.30000000000000004}\n', "more.json"))
 
 
+def test_a_cell_that_the_type_does_not_hold_is_refused(
+    profile: Make, write: Callable[..., Path]
+) -> None:
+    kept = profile(write("n,x\n1,0.30000000000000004\n2,1e22\n", "t.csv"))
+    assert types(kept) == {"n": "bigint", "x": "double"}
+    before = kept._store.read()
+    for cell in ("0.12345678901234567890", "1e400", "9007199254740993"):
+        path = write(f"n,x\n3,0.1\n4,{cell}\n", "more.csv")
+        words = "column 'x': unfit cell, expected a number that a double holds"
+        with pytest.raises(SourceError, match=rf"more\.csv, line 3, {words}.*--schema"):
+            kept.apply("t", inserts=path)
+    assert kept._store.read() == before
+
+
 def test_names_in_json_are_case_sensitive(profile: Make, write: Callable[..., Path]) -> None:
     path = write('{"a":1,"A":"x","in":{"b":1,"B":2}}\n{"a":2,"A":"x","in":{"b":1}}\n', "t.json")
     kept = profile(path)

@@ -17,7 +17,7 @@ from holdfast.tasks.json_records import split
 from holdfast.tasks.json_rows import Reader
 from holdfast.tasks.json_types import Form, Learned
 from holdfast.tasks.text import Trouble
-from tests.strategies import examples
+from tests.strategies import DOUBLES, examples, near_doubles
 
 ARROW = {
     "boolean": pa.bool_(),
@@ -80,11 +80,7 @@ NUMBERS = st.builds(
 
 
 @settings(deadline=None, max_examples=examples(100))
-@given(
-    st.lists(
-        st.one_of(NUMBERS, st.floats(allow_nan=False, allow_infinity=False).map(repr)), max_size=8
-    )
-)
+@given(st.lists(st.one_of(NUMBERS, DOUBLES.map(json.dumps), near_doubles()), max_size=8))
 def test_no_two_numbers_become_equal(numbers: list[str]) -> None:
     """And a column of numbers has the type that it has in CSV."""
     lines = [b'{"x": %s, "in": {"l": [%s]}}' % (each.encode(), each.encode()) for each in numbers]
@@ -119,6 +115,16 @@ def test_a_type_takes_a_number_exactly_or_not_at_all(numbers: list[str], type_: 
     assert len({row["x"] for row in rows}) == len(distinct)
 
 
+@settings(deadline=None, max_examples=examples(100))
+@given(st.lists(DOUBLES, min_size=1, max_size=6))
+def test_doubles_come_back_as_they_were(doubles: list[float]) -> None:
+    lines = [json.dumps({"x": each, "in": {"l": [each, -each]}}).encode() for each in doubles]
+    form = learned(lines).fields
+    assert form["x"].kind == "double"
+    rows = inferred(lines)
+    assert [json.dumps(row).encode() for row in rows] == lines
+
+
 @settings(deadline=None, max_examples=examples(60))
 @given(st.lists(NUMBERS, min_size=1, max_size=6), st.integers(1, 38), st.data())
 def test_decimals_are_exact(numbers: list[str], precision: int, data: st.DataObject) -> None:
@@ -139,6 +145,10 @@ def test_decimals_are_exact(numbers: list[str], precision: int, data: st.DataObj
     ("number", "kind"),
     [
         (b"0.1", "double"),
+        (b"0.30000000000000004", "double"),
+        (b"3.141592653589793", "double"),
+        (b"3.1415926535897932", "string"),
+        (b"5e-324", "double"),
         (b"0.12345678901234567890", "string"),
         (b"123456789012345678901234567890123456789", "string"),
         (b"9223372036854775807", "bigint"),

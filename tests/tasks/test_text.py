@@ -8,6 +8,7 @@ from decimal import Decimal
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -31,7 +32,7 @@ from holdfast.tasks.text import (
     records,
     type_name,
 )
-from tests.strategies import examples
+from tests.strategies import DOUBLES, LONG_DECIMALS, examples, near_doubles
 
 CELL = r'"(?:[^"]|"")*"|[^",\r\n]*'
 
@@ -310,6 +311,11 @@ def test_other_delimiters(delimiter: str) -> None:
     assert header(f"a{delimiter}b,c", Dialect(delimiter)) == ["a", "b,c"]
 
 
+def kept_by_double(number: str) -> bool:
+    """Whether a number is the shortest that is read as its double."""
+    return Decimal(repr(float(number))) == Decimal(number)
+
+
 def kind_of(cell: str) -> str:
     """The slow twin of a cell's vote."""
     if cell == "":
@@ -321,11 +327,8 @@ def kind_of(cell: str) -> str:
         return (
             "string" if not MIN <= int(cell) <= MAX else "wide_bigint" if digits > 15 else "bigint"
         )
-    if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,4})?", cell):
-        number = Decimal(cell)
-        digits = "".join(map(str, number.as_tuple().digits)).strip("0")
-        fits = number == 0 or (len(digits) <= 15 and abs(number.adjusted()) <= 300)
-        return "double" if fits else "string"
+    if re.fullmatch(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?", cell):
+        return "double" if kept_by_double(cell) else "string"
     time = r"[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,6})?)?"
     zone = r"(Z|[+-][0-9]{2}(:?[0-5][0-9])?)?"
     match = re.fullmatch(rf"([0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}})({time}{zone})?", cell)
@@ -351,7 +354,9 @@ CELLS = (
     | st.text("0123456789.-+eE", max_size=12)
     | st.text("0123456789-:TZ +.", min_size=9, max_size=26)
     | st.integers(MIN - 2, MAX + 2).map(str)
-    | st.floats(allow_nan=False, allow_infinity=False).map(repr)
+    | DOUBLES.map(repr)
+    | LONG_DECIMALS
+    | near_doubles()
     | st.datetimes().map(str)
     | st.sampled_from(["TRUE", "False", "truE", "tru", "", "-0", "-0.0", "007", "+1", "1.", ".5"])
     | st.sampled_from([str(MIN), str(MAX), "NaN", "Infinity", '"5"', "1" + "0" * 18, "0e99"])
@@ -386,6 +391,81 @@ def test_an_inferred_type_reads_every_cell_and_keeps_them_apart(cells: list[str]
                 assert (a == b) == (Decimal(cell_a) == Decimal(cell_b))
             elif type_name(joined) in ("bigint", "date", "string"):
                 assert (a == b) == (cell_a == cell_b)
+
+
+@given(st.lists(DOUBLES, min_size=1, max_size=8))
+@settings(deadline=None, max_examples=examples(300))
+def test_doubles_come_back_as_they_were(doubles: list[float]) -> None:
+    cells = list(map(repr, doubles))
+    lines = lines_of(*cells)
+    assert infer(pa.table({"c": cells})) == ["double"]
+    assert infer_lines(lines, 1) == ["double"]
+    assert list(map(repr, one(pa.float64(), *cells))) == cells
+
+
+@given(st.lists(DOUBLES.map(repr) | LONG_DECIMALS | near_doubles(), min_size=1, max_size=6))
+@settings(deadline=None, max_examples=examples(300))
+def test_columns_that_are_double_keep_numbers_apart(cells: list[str]) -> None:
+    kept = [cell for cell in cells if infer(pa.table({"c": [cell]})) == ["double"]]
+    assert kept == [cell for cell in cells if kept_by_double(cell)]
+    if not kept:
+        return
+    values = one(pa.float64(), *kept)
+    assert not isinstance(values, Trouble)
+    for a, cell_a in zip(values, kept, strict=True):
+        for b, cell_b in zip(values, kept, strict=True):
+            assert (a == b) == (Decimal(cell_a) == Decimal(cell_b))
+
+
+@given(st.from_regex(r"[1-9]\.[0-9]{0,14}e-?([0-9]{1,2}|[12][0-9]{2}|300)", fullmatch=True))
+@settings(deadline=None, max_examples=examples(200))
+def test_fifteen_digits_are_always_kept(cell: str) -> None:
+    cell = cell.replace(".e", "e")
+    assert infer(pa.table({"c": [cell]})) == ["double"]
+    assert kept_by_double(cell)
+
+
+SPELLED = st.one_of(
+    DOUBLES.map(repr),
+    LONG_DECIMALS,
+    near_doubles(),
+    st.from_regex(r"[+-]?[0-9]{0,3}\.?[0-9]{0,20}([eE][+-]?0{0,3}[0-9]{1,3})?", fullmatch=True),
+).filter(lambda cell: re.search(r"^[^eE]*[0-9]", cell) is not None)
+"""Numbers in every spelling that a given type takes."""
+
+
+@given(SPELLED, st.sampled_from([pa.float64(), pa.float32()]))
+@settings(deadline=None, max_examples=examples(400))
+def test_a_given_type_refuses_digits_that_it_would_lose(cell: str, type_: pa.DataType) -> None:
+    with np.errstate(over="ignore"):
+        value = type_.to_pandas_dtype()(cell)
+    result = one(type_, "0.5", cell)
+    if np.isfinite(value) and Decimal(str(value)) == Decimal(cell):
+        assert result == [0.5, value.item()]
+        return
+    assert isinstance(result, Trouble)
+    assert (result.kind, result.row, result.column) == ("cell", 1, 0)
+    name = "double" if type_ == pa.float64() else "float"
+    assert result.expected == f"a number that a {name} holds without losing a digit"
+    assert result.actual == cell
+
+
+@given(st.integers(1, 38), st.data())
+@settings(deadline=None, max_examples=examples(300))
+def test_a_decimal_has_no_more_whole_digits_than_its_type(precision: int, data: Any) -> None:
+    scale = data.draw(st.integers(0, precision))
+    type_ = pa.decimal128(precision, scale)
+    cell = data.draw(st.from_regex(r"-?(0|[1-9][0-9]{0,40})(e[0-9]{1,2})?", fullmatch=True))
+    result = one(type_, cell)
+    if abs(Decimal(cell)) < Decimal(10) ** (precision - scale):
+        assert result == [Decimal(cell)]
+    else:
+        assert isinstance(result, Trouble)
+        assert (result.expected, result.actual) == (f"decimal({precision},{scale})", cell)
+
+
+def test_a_decimal_does_not_overflow() -> None:
+    assert isinstance(one(pa.decimal128(34, 34), "34029"), Trouble)
 
 
 def test_infer_reads_chunks_slices_and_nulls() -> None:

@@ -244,7 +244,10 @@ def _hint(row_input: RowInput, trouble: dict[str, Any]) -> str:
     """The option that may help, if the trouble looks like one that it is for."""
     if trouble["expected"] == WHOLE_MICROSECONDS:
         return f" ({_rounding(row_input)}, or profile the table again, which keeps nanoseconds)"
-    if row_input.is_json and trouble["kind"] == "cell":
+    is_csv = row_input.lines is not None
+    if is_csv and trouble["expected"].startswith("text in"):
+        return " (--encoding says how the text is encoded)"
+    if (is_csv or row_input.is_json) and trouble["kind"] == "cell":
         return (
             " (columns keep the types of the first profile: for another, profile the table again "
             "with --schema or --all-text)"
@@ -253,8 +256,6 @@ def _hint(row_input: RowInput, trouble: dict[str, Any]) -> str:
         return " in each line (records over several lines need --multi-line)"
     if row_input.lines is None:
         return ""
-    if trouble["expected"].startswith("text in"):
-        return " (--encoding says how the text is encoded)"
     if trouble["kind"] == "line" and '\\"' in trouble["line"] and row_input.lines.escape is None:
         return " (quotes with a backslash before them need --escape '\\')"
     if trouble["kind"] == "line" and '"' in trouble["line"] and not row_input.whole:

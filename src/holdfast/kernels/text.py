@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.kernels.jit import kernel
+from holdfast.kernels import floats
+from holdfast.kernels.jit import inlined, kernel
 
 # What is wrong with a line.
 GOOD = 0
@@ -24,12 +25,16 @@ TOO_FEW = 5
 TOO_MANY = 6
 NO_END = 7  # the line does not end with a line break
 CELL = 8  # the cell is not of the column's form
+INEXACT = 9  # the cell is a number that the column's type would change
 
 # What a column's cells must look like, beyond what the conversion checks.
 ANY = 0
-TIGHT = 1  # no blank at either end
-DIGITS = 2  # digits with at most a minus sign
-DATED = 3  # tight, and not of the year 0
+DIGITS = 1  # digits with at most a minus sign
+# These have no blank at either end:
+DATED = 2  # not of the year 0
+FLOAT_FORM = floats.FLOAT_BITS  # no number that so many bits would change
+DOUBLE_FORM = floats.DOUBLE_BITS
+NO_WHOLE_DIGITS = -1  # all digits behind the point; -2: at most one before it, and so on
 
 # What a cell looks like; a column's cells are joined by a table.
 NULL = 0
@@ -43,6 +48,7 @@ TIMESTAMP = 7
 STRING = 8
 
 _ONE = np.uint64(1)
+_TEN = np.uint64(10)
 _LF = 10
 _CR = 13
 _TAB = 9
@@ -60,7 +66,10 @@ _LOWER = 32  # the bit that turns an upper-case letter into the lower-case one
 _E = 101
 
 _DIGITS_OF_DOUBLE = 15  # decimals of so many digits are told apart by doubles
-_LARGEST_EXPONENT = 300  # well inside the range where that is true
+_DIGITS_OF_FLOAT = 6
+_POWERS_OF_DOUBLE = 280  # with so many digits more, still inside the range where that is true
+_POWERS_OF_FLOAT = 30
+_LARGEST_POWER = 10**15  # no number is so long that it makes up for this
 _INT64_LIMIT = 922337203685477580  # the limit without its last digit
 
 Data = NDArray[np.uint8]
@@ -287,6 +296,57 @@ def _blank(byte: int) -> bool:
     return byte in (_SPACE, _TAB)
 
 
+@inlined
+def _scanned(data: Data, at: int, end: int) -> tuple[int, int, int, bool]:
+    """Where the whole digits of a number without its sign end, where all its digits do, the power
+    of ten behind them, and whether this is all there is."""
+    point = _digits(data, at, end)
+    mantissa = point
+    if point < end and data[point] == _POINT:
+        mantissa = _digits(data, point + 1, end)
+    at = mantissa
+    power = 0
+    if at < end and (np.int64(data[at]) | _LOWER) == _E:
+        at += 1
+        negative = at < end and data[at] == _MINUS
+        if at < end and (data[at] == _MINUS or data[at] == _PLUS):
+            at += 1
+        stop = _digits(data, at, end)
+        if stop == at:
+            return point, mantissa, 0, False
+        for i in range(at, stop):
+            power = min(power * 10 + np.int64(data[i]) - _ZERO, _LARGEST_POWER)
+        if negative:
+            power = -power
+        at = stop
+    return point, mantissa, power, at == end
+
+
+@kernel
+def _significant(data: Data, whole: int, mantissa: int) -> tuple[int, int]:
+    """Where the first and the last digit other than 0 are; -1 if all are 0."""
+    first = -1
+    last = -1
+    for i in range(whole, mantissa):
+        if data[i] != _POINT and data[i] != _ZERO:
+            if first < 0:
+                first = i
+            last = i
+    return first, last
+
+
+@kernel
+def _whole_digits(data: Data, begin: int, end: int) -> int:
+    """How many digits a number has before the point; 0 if it is no number, or less than 1."""
+    if data[begin] == _MINUS or data[begin] == _PLUS:
+        begin += 1
+    point, mantissa, power, good = _scanned(data, begin, end)
+    first, _ = _significant(data, begin, mantissa)
+    if not good or first < 0:
+        return 0
+    return max(power + (point - first if first < point else point - first + 1), 0)
+
+
 @kernel
 def _fits(data: Data, begin: int, end: int, form: int) -> bool:
     """Whether a cell has the form of its column; an empty one always has."""
@@ -301,6 +361,8 @@ def _fits(data: Data, begin: int, end: int, form: int) -> bool:
         return begin < end
     if _blank(data[begin]) or _blank(data[end - 1]):
         return False
+    if form <= NO_WHOLE_DIGITS:
+        return _whole_digits(data, begin, end) <= NO_WHOLE_DIGITS - form
     if form == DATED and data[begin] == _ZERO and _digits(data, begin, end) == begin + 4:
         return _number(data, begin, 4) > 0
     return True
@@ -318,56 +380,63 @@ def _boolean(data: Data, begin: int, end: int) -> int:
 
 
 @kernel
-def _numeric(data: Data, begin: int, end: int) -> int:
-    at = begin
-    if data[at] == _MINUS:
-        at += 1
-    whole = at
-    point = _digits(data, whole, end)
-    if point == whole or (data[whole] == _ZERO and point - whole > 1):
-        return STRING  # 007 and 7 are different texts, and may be different things
-    at = point
-    if at < end and data[at] == _POINT:
-        at = _digits(data, point + 1, end)
-        if at == point + 1:
-            return STRING
-    mantissa = at
-    exponent = 0
-    if at < end and (np.int64(data[at]) | _LOWER) == _E:
-        at += 1
-        negative = at < end and data[at] == _MINUS
-        if at < end and (data[at] == _MINUS or data[at] == _PLUS):
-            at += 1
-        stop = _digits(data, at, end)
-        if stop == at or stop - at > 4:
-            return STRING
-        exponent = _number(data, at, stop - at)
-        if negative:
-            exponent = -exponent
-        at = stop
-    if at != end:
-        return STRING
+def _kept(data: Data, whole: int, point: int, mantissa: int, power: int, bits: int) -> bool:
+    """Whether a number that was scanned has a floating-point number of its own."""
+    most, powers = _DIGITS_OF_FLOAT, _POWERS_OF_FLOAT
+    if bits == floats.DOUBLE_BITS:
+        most, powers = _DIGITS_OF_DOUBLE, _POWERS_OF_DOUBLE
+    if mantissa - whole <= most and abs(power) <= powers:
+        return True  # most numbers: so short that no digit needs to be looked at
+    first, last = _significant(data, whole, mantissa)
+    if first < 0:
+        return True
+    count = last - first + 1
+    if first < point < last:
+        count -= 1
+    power += point - first - 1 if first < point else point - first
+    if count <= most and abs(power) <= powers:
+        return True
+    if count > floats.MOST_DIGITS:
+        return False
+    digits = np.uint64(0)
+    for i in range(first, last + 1):
+        if data[i] != _POINT:
+            digits = digits * _TEN + np.uint64(data[i] - _ZERO)
+    return floats.fits(digits, power - count + 1, bits)
 
-    first = -1  # of the digits that are not 0
-    last = -1
-    for i in range(whole, mantissa):
-        if data[i] != _POINT and data[i] != _ZERO:
-            if first < 0:
-                first = i
-            last = i
-    if mantissa == point and point == end:
+
+@kernel
+def _inexact(data: Data, begin: int, end: int, bits: int) -> bool:
+    """Whether a cell is a number, however it is written, that so many bits would change."""
+    if begin < end and (data[begin] == _MINUS or data[begin] == _PLUS):
+        begin += 1
+    point, mantissa, power, good = _scanned(data, begin, end)
+    return good and not _kept(data, begin, point, mantissa, power, bits)
+
+
+@kernel
+def any_inexact(data: Data, offsets: NDArray[Any], bits: int) -> bool:
+    """Whether some texts have a number among them that so many bits would change."""
+    for row in range(offsets.size - 1):
+        if _inexact(data, np.int64(offsets[row]), np.int64(offsets[row + 1]), bits):
+            return True
+    return False
+
+
+@kernel
+def _numeric(data: Data, begin: int, end: int) -> int:
+    whole = begin + 1 if data[begin] == _MINUS else begin
+    point, mantissa, power, good = _scanned(data, whole, end)
+    if not good or point == whole or mantissa == point + 1:
+        return STRING
+    if data[whole] == _ZERO and point - whole > 1:
+        return STRING  # 007 and 7 are different texts, and may be different things
+    if point == end:
+        first, last = _significant(data, whole, end)
         if first < 0:
             return BIGINT if data[begin] == _ZERO else DOUBLE  # -0 is no integer of its own
         return _integer(data, whole, end, last, data[begin] == _MINUS)
-    if first < 0:
-        return DOUBLE
-    significant = last - first + 1
-    if first < point < last:
-        significant -= 1
-    leading = point - first - 1 if first < point else point - first
-    if significant > _DIGITS_OF_DOUBLE or abs(leading + exponent) > _LARGEST_EXPONENT:
-        return STRING
-    return DOUBLE
+    return DOUBLE if _kept(data, whole, point, mantissa, power, floats.DOUBLE_BITS) else STRING
 
 
 @kernel
@@ -503,6 +572,8 @@ def check(
                 first, last = _bare(data, begin, at)
                 if not _fits(data, first, last, forms[column]):
                     return line, CELL, column
+                if forms[column] >= FLOAT_FORM and _inexact(data, first, last, forms[column]):
+                    return line, INEXACT, column
             if column < votes.size and votes[column] != STRING:
                 first, last = _bare(data, begin, at)
                 votes[column] = table[votes[column], kind(data, first, last)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 from datetime import date
-from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,6 @@ from holdfast.tasks.encode import UnsupportedType
 
 _DAYS = tuple((each - date(1970, 1, 1)).days for each in (date.min, date.max))
 _ZONE = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
-_INEXACT = "a number that a {} holds without losing a digit"
 
 
 class Unfit(Exception):
@@ -105,20 +103,10 @@ def _written_as(type_: pa.DataType, form: NDArray[np.int8], texts: pa.Array) -> 
 
 
 def _floats(type_: pa.DataType, texts: pa.Array) -> pa.Array:
-    """Texts as floating-point numbers, if each is the shortest that is read as its number, so that
-    no two different ones become equal."""
-    values = texts.cast(type_)
-    looks = text.infer(pa.table({"x": texts}))[0]
-    if at.is_float64(type_) and looks in ("null", "bigint", "double"):
-        return values  # at most 15 digits: no double is that of two such texts
-    kind = type_.to_pandas_dtype()
-    numbers = [each for each in texts.drop_null().to_pylist() if each.lstrip("+-")[:1].isdigit()]
-    with np.errstate(over="ignore"):
-        read = [Decimal(str(kind(each))) for each in numbers]
-    for each, value in zip(numbers, read, strict=True):
-        if Decimal(each) != value:
-            raise Unfit(_INEXACT.format(expected_name(type_)))
-    return values
+    """Texts as floating-point numbers, if none of them is changed."""
+    if text.inexact(texts, type_):
+        raise Unfit(text.exactly(type_))
+    return texts.cast(type_)
 
 
 def _timestamps(type_: pa.DataType, texts: pa.Array) -> pa.Array:

@@ -7,7 +7,8 @@ null is therefore written as ``""``.
 
 Bad data is returned as a :class:`Trouble`, never raised. PyArrow converts the cells; a kernel
 refuses first what PyArrow would accept by guessing: lines merged by an open quote, text behind
-a closing quote, blanks around numbers, hexadecimal integers, the year 0.
+a closing quote, blanks around numbers, hexadecimal integers, the year 0; and numbers that PyArrow
+would round, or make infinite.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ NAMES = {
     pa.timestamp("ns"): "timestamp_ntz(9)",
     pa.timestamp("ns", "UTC"): "timestamp(9)",
 }
+_FLOATS = {pa.float32(): kernels.FLOAT_FORM, pa.float64(): kernels.DOUBLE_FORM}
 _NO_VOTES = np.empty(0, np.int8)
 _SHOWN = 200
 _DECIMAL_DIGITS = 38
@@ -159,7 +161,7 @@ def infer(columns: pa.RecordBatch | pa.Table) -> list[str]:
     """What the cells of columns of text look like, to be joined with other lines' votes.
 
     The votes are narrow, so that a column keeps apart what its text keeps apart: integers with
-    leading zeros or a plus sign are text, and so are decimals of more than 15 digits.
+    leading zeros or a plus sign are text, and so are decimals that a double would change.
 
     >>> infer(pa.table({"a": ["1", "2.5"], "b": ["007", "7"], "c": ["2020-01-31", None]}))
     ['double', 'string', 'date']
@@ -378,8 +380,11 @@ def _form(field: pa.Field) -> int:
     type_ = field.type
     if at.is_signed_integer(type_):
         return kernels.DIGITS
-    if at.is_float32(type_) or at.is_float64(type_) or at.is_decimal128(type_):
-        return kernels.TIGHT
+    if type_ in _FLOATS:
+        return _FLOATS[type_]
+    if at.is_decimal128(type_):
+        # PyArrow does not notice where more digits than these overflow its 128 bits.
+        return kernels.NO_WHOLE_DIGITS - int(type_.precision - type_.scale)
     if at.is_date32(type_) or (at.is_timestamp(type_) and type_.unit in ("us", "ns")):
         return kernels.DATED
     if at.is_boolean(type_) or at.is_string(type_) or at.is_binary(type_):
@@ -393,6 +398,23 @@ def type_label(type_: pa.DataType) -> str:
     if at.is_string(type_):
         return "text in UTF-8"
     return NAMES.get(type_, str(type_))
+
+
+def exactly(type_: pa.DataType) -> str:
+    """What is expected where a floating-point type would change a number."""
+    return f"a number that a {type_label(type_)} holds without losing a digit"
+
+
+def inexact(texts: pa.Array, type_: pa.DataType) -> bool:
+    """Whether there is a number among the texts that a floating-point type would change.
+
+    >>> inexact(pa.array(["0.30000000000000004", "1e22", "NaN"]), pa.float64())
+    False
+    >>> inexact(pa.array(["0.30000000000000005"]), pa.float64())
+    True
+    """
+    cells = _lines(texts.drop_null(), ",")
+    return bool(len(cells)) and bool(kernels.any_inexact(cells.data, cells.starts, _FLOATS[type_]))
 
 
 def _check(
@@ -414,7 +436,9 @@ def _check(
     if what == kernels.NO_END:
         raise ValueError(f"line {line} of the batch does not end with a line break")
     if what == kernels.CELL:
-        return _bad_cell(text, line, column, types[column])
+        return _bad_cell(text, line, column, type_label(types[column]))
+    if what == kernels.INEXACT:
+        return _bad_cell(text, line, column, exactly(types[column]))
     if what in _MALFORMED:
         return Trouble("line", text.text(line), column, _MALFORMED[what], line)
     ends = np.empty(0, np.int64)
@@ -428,9 +452,9 @@ def _columns(count: int) -> str:
     return f"{count} column" if count == 1 else f"{count} columns"
 
 
-def _bad_cell(text: _Lines, line: int, column: int, type_: pa.DataType) -> Trouble:
+def _bad_cell(text: _Lines, line: int, column: int, expected: str) -> Trouble:
     cell = text.cell(line, column)
-    return Trouble("cell", text.text(line), column, type_label(type_), line, cell)
+    return Trouble("cell", text.text(line), column, expected, line, cell)
 
 
 def _read(
@@ -544,7 +568,7 @@ def _earlier(text: _Lines, schema: pa.Schema, trouble: Trouble) -> Trouble | Non
     line = text.part(trouble.row, trouble.row + 1)
     for column in range(trouble.column or 0) if trouble.kind == "cell" else ():
         if not _converts(line, schema, column):
-            return _bad_cell(text, trouble.row, column, schema.field(column).type)
+            return _bad_cell(text, trouble.row, column, type_label(schema.field(column).type))
     return None
 
 
@@ -559,4 +583,4 @@ def _first_bad_cell(text: _Lines, schema: pa.Schema) -> Trouble:
             last = middle
     line = text.part(first, last)
     column = next(c for c in range(len(schema)) if not _converts(line, schema, c))
-    return _bad_cell(text, first, column, schema.field(column).type)
+    return _bad_cell(text, first, column, type_label(schema.field(column).type))
