@@ -467,8 +467,7 @@ def _read(
     """Convert well-formed lines; ``only`` one column, when that is all that is asked.
 
     PyArrow judges a decimal by its written digits, so that 100.00 is no decimal(4,1). Read as
-    text first, its closing zeros are cut off, which costs time: the second attempt. Nor does it
-    notice where bringing a number to the column's scale needs more than 128 bits.
+    text first, its closing zeros are cut off, which costs time: the second attempt.
     """
     begin, end = int(text.starts[0]), int(text.starts[-1])
     wanted = range(len(schema)) if only is None else [only]
@@ -476,12 +475,7 @@ def _read(
     if begin == end:
         return pa.RecordBatch.from_pylist([], pa.schema(fields))
     types = {str(c): schema.field(c).type for c in wanted}
-    late = [
-        name
-        for name, type_ in types.items()
-        if at.is_decimal(type_)
-        and (decimals_as_text or type_.precision + type_.scale > _DECIMAL_DIGITS)
-    ]
+    late = [name for name in types if decimals_as_text and at.is_decimal(types[name])]
     buffer = text.buffer.slice(begin, end - begin)
     if buffer.slice(0, min(3, buffer.size)).to_pybytes() == _BOM:
         # PyArrow drops a byte order mark at the start, which here belongs to a cell.
