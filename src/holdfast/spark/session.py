@@ -15,10 +15,12 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -143,6 +145,7 @@ def _own_session(
         # A laptop's host name may not resolve; elsewhere executors must reach the driver.
         ours |= {"spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1"}
         ours |= _sockets(folder)
+        ours["spark.python.daemon.module"] = "holdfast.imported"
     for name, value in ours.items():
         if name not in settings:
             builder = builder.config(name, value)
@@ -155,7 +158,21 @@ def _own_session(
             ) from failure
     if local:
         own_sessions.append(session)
+        threading.Thread(target=_start_workers, args=(session,), daemon=True).start()
     return session
+
+
+def _start_workers(session: SparkSession) -> None:
+    """Start Python workers, which takes seconds, while the driver prepares its first job."""
+    count = session.sparkContext.defaultParallelism
+    try:
+        session.range(0, count, 1, count).mapInArrow(_same, "id bigint").count()
+    except Exception as failure:  # noqa: BLE001  the first job says what is wrong
+        log.debug("workers could not be started ahead: %s", failure)
+
+
+def _same(batches: Iterator[Any]) -> Iterator[Any]:
+    yield from batches
 
 
 def _sockets(folder: Path) -> dict[str, str]:
