@@ -17,8 +17,9 @@ import sys
 import tempfile
 import threading
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +150,8 @@ def _own_session(
     for name, value in ours.items():
         if name not in settings:
             builder = builder.config(name, value)
+    # What the driver needs next is imported while it waits for the JVM.
+    _meanwhile(import_module, "holdfast.spark.runner")
     with _quiet(path):
         try:
             session = builder.master(master).getOrCreate()
@@ -158,8 +161,12 @@ def _own_session(
             ) from failure
     if local:
         own_sessions.append(session)
-        threading.Thread(target=_start_workers, args=(session,), daemon=True).start()
+        _meanwhile(_start_workers, session)
     return session
+
+
+def _meanwhile(work: Callable[[Any], Any], given: Any) -> None:
+    threading.Thread(target=work, args=(given,), daemon=True).start()
 
 
 def _start_workers(session: SparkSession) -> None:
