@@ -35,10 +35,12 @@ _LOW_32 = np.uint64(2**32 - 1)
 _LOW_63 = np.uint64(2**63 - 1)
 
 
-@kernel
-def _log2_of_power_of_10(exponent: int) -> int:
-    """Rounded down."""
+def _plain_log2(exponent: int) -> int:
+    """The logarithm of a power of ten to the base 2, rounded down."""
     return (exponent * 1741647) >> 19
+
+
+_log2_of_power_of_10 = kernel(_plain_log2)
 
 
 @kernel
@@ -51,7 +53,7 @@ def _powers() -> NDArray[np.uint64]:
     """Powers of ten from 10^-324 to 10^324, in 126 bits and rounded up: two words of 63 bits."""
     powers = np.empty((2 * -_LEAST + 1, 2), np.uint64)
     for exponent in range(_LEAST, -_LEAST + 1):
-        shift = 125 - _log2_of_power_of_10(exponent)
+        shift = 125 - _plain_log2(exponent)  # nothing is compiled when this is imported
         above, below = 10 ** max(exponent, 0) << max(shift, 0), 10 ** max(-exponent, 0)
         bits = (above >> max(-shift, 0)) // below + 1
         powers[exponent - _LEAST] = bits >> 63, bits & (2**63 - 1)
