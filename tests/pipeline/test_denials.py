@@ -306,6 +306,16 @@ def test_too_many_evidences_are_not_counted(
 
 
 @pytest.mark.slow
+def test_more_constraints_than_anybody_can_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("holdfast.kernels.cover.MOST", 5)
+    rows: Rows = [tuple(row) for row in np.random.default_rng(7).integers(0, 4, (9, 4)).tolist()]
+    options = Options(kinds=("dcs",), evidence="witnessed")
+    with small_limits(**LOOKED_UP), pytest.raises(InputError, match="search only for short ones"):
+        Shop(tmp_path / "p", 4, rows, options)
+
+
 def test_a_time_budget_that_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whenever it ends, what is listed is complete up to a number of comparisons, and batches keep
     to that, or to less."""

@@ -123,6 +123,8 @@ def complete(
                 state.round += 1
                 state.validate(candidates)
         except (OutOfTime, TooMany) as ended:
+            if scope.time.end is None:
+                raise
             raise Late(state.evidence) from ended
     return Completed(state.evidence, state.cover, state.round, state.sampled)
 

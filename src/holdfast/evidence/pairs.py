@@ -97,20 +97,13 @@ class PairEvidence:
     @property
     def witness_ids(self) -> I64:
         """Every row that is referred to."""
-        upkeep = None if self.witnessed is None else self.witnessed.upkeep
-        hidden = Evidence.none(self.space.atoms) if upkeep is None else upkeep.hidden
-        return np.union1d(self.evidence.ids, hidden.ids)
+        return self.evidence.ids if self.witnessed is None else self.witnessed.ids
 
     def renumbered(self, moves: Moves) -> PairEvidence:
         """The same after rows got other ids; evidence that a batch brought is shown no more."""
         witnessed, counted = self.witnessed, self.counted
         if witnessed is not None:
-            evidence = witnessed.evidence.renumbered(moves.old, moves.new)
-            upkeep = witnessed.upkeep
-            if upkeep is not None:
-                hidden = upkeep.hidden.renumbered(moves.old, moves.new)
-                upkeep = replace(upkeep, hidden=hidden)
-            witnessed = replace(witnessed, evidence=evidence, upkeep=upkeep)
+            witnessed = witnessed.renumbered(moves)
         if counted is not None:
             counted = replace(counted, shown=Evidence.none(self.space.atoms))
         return replace(self, witnessed=witnessed, counted=counted)

@@ -189,16 +189,6 @@ def _load_near(store: Store, files: tuple[str, ...], words: int) -> NearKeys:
     )
 
 
-def _past(pairs: PairEvidence) -> Past | None:
-    kept = pairs.witnessed.upkeep if pairs.witnessed else None
-    return kept.past if kept else None
-
-
-def _hidden(pairs: PairEvidence) -> Evidence | None:
-    kept = pairs.witnessed.upkeep if pairs.witnessed else None
-    return kept.hidden if kept else None
-
-
 def by_rhs(kept: pa.Table, rhs: list[int], words: int) -> dict[int, U64]:
     """The sets in a file that hold without error, by rhs."""
     left = matrix_of(kept.column("mask"), words)
@@ -277,12 +267,14 @@ def _contents(
         yield "cover", pa.table({"mask": masks_of(masks), "maximal_for": masks_of(maximal_for)})
     if pairs.witnessed is not None and (before is None or not _same_evidence(before, pairs)):
         yield "evidence", _evidence(run, table, pairs, before)
-    past = _past(pairs)
-    if past is not None and (len(past.masks) or (before and PAST in before.files)):
+    upkeep = pairs.witnessed.upkeep if pairs.witnessed else None
+    if upkeep is None:
+        return
+    past, hidden = upkeep.past, upkeep.hidden
+    if len(past.masks) or (before and PAST in before.files):
         rhs = {"rhs": past.rhs} if pairs.space.agreement else {}
         yield PAST, pa.table({"mask": masks_of(past.masks), "before": past.before, **rhs})
-    hidden = _hidden(pairs)
-    if hidden is not None and (len(hidden.masks) or (before and HIDDEN in before.files)):
+    if len(hidden.masks) or (before and HIDDEN in before.files):
         yield HIDDEN, pa.table(_with_witnesses(hidden))
 
 

@@ -28,6 +28,7 @@ from holdfast.model.limits import Limits, OutOfTime, Time
 from holdfast.store.run import Run
 from holdfast.table import indexing
 from holdfast.table.change import RowChange
+from holdfast.table.compaction import Moves
 from holdfast.table.placement import parts
 from holdfast.table.state import Table
 from holdfast.tasks import rows as tasks
@@ -38,6 +39,7 @@ _SAMPLED = 0.25
 """The share of its time that a search samples pairs for, at most."""
 
 U64 = NDArray[np.uint64]
+I64 = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 
 
@@ -214,6 +216,20 @@ class Witnessed:
         return Witnessed(state.evidence, state.covers, listed=listed), replace(
             state.table, duplicates=duplicates, repeated=repeated
         )
+
+    @property
+    def ids(self) -> I64:
+        """Every row that is a witness."""
+        hidden = self.upkeep.hidden.ids if self.upkeep else np.empty(0, np.int64)
+        return np.union1d(self.evidence.ids, hidden)
+
+    def renumbered(self, moves: Moves) -> Witnessed:
+        """The same after rows got other ids."""
+        upkeep = self.upkeep
+        if upkeep is not None:
+            upkeep = replace(upkeep, hidden=upkeep.hidden.renumbered(moves.old, moves.new))
+        evidence = self.evidence.renumbered(moves.old, moves.new)
+        return replace(self, evidence=evidence, upkeep=upkeep)
 
     def only(self, rhs: tuple[int, ...]) -> Witnessed:
         """What some right-hand sides need."""

@@ -156,13 +156,6 @@ def _word(data: Data, at: int, end: int, word: Data) -> int:
 
 
 @kernel
-def _digits(data: Data, at: int, end: int) -> int:
-    while at < end and data[at] >= _ZERO and data[at] <= _NINE:
-        at += 1
-    return at
-
-
-@kernel
 def _number(data: Data, at: int, end: int) -> int:
     """Where the number that begins at ``at`` ends; -1 if there is none."""
     if data[at] == _UPPER_N:
@@ -173,12 +166,12 @@ def _number(data: Data, at: int, end: int) -> int:
         return _BAD
     if data[at] == _UPPER_I:
         return _word(data, at, end, _INFINITY)
-    stop = _digits(data, at, end)
+    stop = text.digits(data, at, end)
     if stop == at or (data[at] == _ZERO and stop > at + 1):
         return _BAD
     at = stop
     if at < end and data[at] == _POINT:
-        stop = _digits(data, at + 1, end)
+        stop = text.digits(data, at + 1, end)
         if stop == at + 1:
             return _BAD
         at = stop
@@ -186,7 +179,7 @@ def _number(data: Data, at: int, end: int) -> int:
         at += 1
         if at < end and (data[at] == _PLUS or data[at] == _MINUS):
             at += 1
-        stop = _digits(data, at, end)
+        stop = text.digits(data, at, end)
         if stop == at:
             return _BAD
         at = stop

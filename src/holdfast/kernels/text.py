@@ -268,7 +268,7 @@ def count(data: Data, starts: NDArray[Any]) -> int:
 
 
 @kernel
-def _digits(data: Data, at: int, end: int) -> int:
+def digits(data: Data, at: int, end: int) -> int:
     """Where the digits that begin at ``at`` end."""
     while at < end and data[at] >= _ZERO and data[at] <= _NINE:
         at += 1
@@ -300,10 +300,10 @@ def _blank(byte: int) -> bool:
 def _scanned(data: Data, at: int, end: int) -> tuple[int, int, int, bool]:
     """Where the whole digits of a number without its sign end, where all its digits do, the power
     of ten behind them, and whether this is all there is."""
-    point = _digits(data, at, end)
+    point = digits(data, at, end)
     mantissa = point
     if point < end and data[point] == _POINT:
-        mantissa = _digits(data, point + 1, end)
+        mantissa = digits(data, point + 1, end)
     at = mantissa
     power = 0
     if at < end and (np.int64(data[at]) | _LOWER) == _E:
@@ -311,7 +311,7 @@ def _scanned(data: Data, at: int, end: int) -> tuple[int, int, int, bool]:
         negative = at < end and data[at] == _MINUS
         if at < end and (data[at] == _MINUS or data[at] == _PLUS):
             at += 1
-        stop = _digits(data, at, end)
+        stop = digits(data, at, end)
         if stop == at:
             return point, mantissa, 0, False
         for i in range(at, stop):
@@ -363,7 +363,7 @@ def _fits(data: Data, begin: int, end: int, form: int) -> bool:
         return False
     if form <= NO_WHOLE_DIGITS:
         return _whole_digits(data, begin, end) <= NO_WHOLE_DIGITS - form
-    if form == DATED and data[begin] == _ZERO and _digits(data, begin, end) == begin + 4:
+    if form == DATED and data[begin] == _ZERO and digits(data, begin, end) == begin + 4:
         return _number(data, begin, 4) > 0
     return True
 
@@ -458,9 +458,9 @@ def _dated(data: Data, begin: int, end: int) -> int:
     """YYYY-MM-DD, then perhaps a time, then perhaps a zone."""
     if (
         end - begin < 10
-        or _digits(data, begin, end) != begin + 4
-        or _digits(data, begin + 5, end) != begin + 7
-        or _digits(data, begin + 8, end) != begin + 10
+        or digits(data, begin, end) != begin + 4
+        or digits(data, begin + 5, end) != begin + 7
+        or digits(data, begin + 8, end) != begin + 10
         or data[begin + 7] != _MINUS
     ):
         return STRING
@@ -487,7 +487,7 @@ def _dated(data: Data, begin: int, end: int) -> int:
 @kernel
 def _two(data: Data, at: int, end: int, limit: int) -> bool:
     """Whether two digits that write a number below the limit stand at ``at``."""
-    return _digits(data, at, min(at + 2, end)) == at + 2 and _number(data, at, 2) < limit
+    return digits(data, at, min(at + 2, end)) == at + 2 and _number(data, at, 2) < limit
 
 
 @kernel
@@ -506,7 +506,7 @@ def _timed(data: Data, at: int, end: int, movable: bool) -> int:
             return STRING
         at += 3
         if at < end and data[at] == _POINT:
-            stop = _digits(data, at + 1, end)
+            stop = digits(data, at + 1, end)
             if stop == at + 1 or stop > at + 7:
                 return STRING
             at = stop

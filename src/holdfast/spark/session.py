@@ -171,7 +171,7 @@ def _meanwhile(work: Callable[[Any], Any], given: Any) -> None:
 
 def _start_workers(session: SparkSession) -> None:
     """Start Python workers, which takes seconds, while the driver prepares its first job."""
-    count = session.sparkContext.defaultParallelism
+    count = parallelism(session, 1)
     try:
         session.range(0, count, 1, count).mapInArrow(_same, "id bigint").count()
     except Exception as failure:  # noqa: BLE001  the first job says what is wrong

@@ -400,23 +400,22 @@ class Group(NamedTuple):
     file: ArrayFile
 
 
-def look_up(root: Path, segment: Segment, name: str, codes: U64) -> Ranges:
-    """For every code the range of the index that equals it, and the index's positions."""
-    file = open_arrays(root / segment.indexes[name])
-    lo, hi = file.search("codes", codes.view(np.int64))
-    # What a binary search looks at on its way is mostly the same for all codes.
-    note(file.places["codes"].size * 2 * len(codes))
-    note(file.places["positions"].size * int((hi - lo).sum()))
-    return Ranges(lo, hi, file.stretches("positions", lo, hi))
-
-
 def look_up_groups(root: Path, segment: Segment, name: str, codes: U64) -> Group:
-    """The same for a kernel that reads the first few rows of a range: they are not checked yet."""
+    """For every code the range of the index that equals it, and the index's positions, for a kernel
+    that reads the first few of a range: they are not checked yet."""
     file = open_arrays(root / segment.indexes[name])
     lo, hi = file.search("codes", codes.view(np.int64))
     places = file.places
+    # What a binary search looks at on its way is mostly the same for all codes.
     note(places["codes"].size * 2 * len(codes) + places["positions"].size * len(codes))
     return Group(Ranges(lo, hi, file.unchecked("positions")), places["positions"], file)
+
+
+def look_up(root: Path, segment: Segment, name: str, codes: U64) -> Ranges:
+    """The same, all of which may be read."""
+    (lo, hi, _), place, file = look_up_groups(root, segment, name, codes)
+    note(place.size * int(np.maximum(hi - lo - 1, 0).sum()))
+    return Ranges(lo, hi, file.stretches("positions", lo, hi))
 
 
 def map_between(path: Path, low: int | None, high: int | None) -> tuple[I64, NDArray[np.int32]]:
