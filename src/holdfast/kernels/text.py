@@ -398,11 +398,11 @@ def _kept(data: Data, whole: int, point: int, mantissa: int, power: int, bits: i
         return True
     if count > floats.MOST_DIGITS:
         return False
-    digits = np.uint64(0)
+    significand = np.uint64(0)
     for i in range(first, last + 1):
         if data[i] != _POINT:
-            digits = digits * _TEN + np.uint64(data[i] - _ZERO)
-    return floats.fits(digits, power - count + 1, bits)
+            significand = significand * _TEN + np.uint64(data[i] - _ZERO)
+    return floats.fits(significand, power - count + 1, bits)
 
 
 @kernel
