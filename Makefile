@@ -124,7 +124,7 @@ bench: $(READY)
 GPU ?= .venv/bin/python
 bench-gpu:
 	@if [ "$(GPU)" = .venv/bin/python ]; then $(MAKE) --no-print-directory $(READY); fi
-	PYTHONPATH=src $(GPU) -m pytest tests/kernels/test_gpu.py tests/kernels/test_comparisons.py tests/tasks/test_devices.py tests/pipeline/test_devices.py
+	PYTHONPATH=src $(GPU) -m pytest tests/kernels/test_gpu.py tests/kernels/test_comparisons.py tests/tasks/test_devices.py tests/flow/test_devices.py
 	PYTHONPATH=src $(GPU) -m benchmarks gpu
 
 clean:

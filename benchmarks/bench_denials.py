@@ -16,11 +16,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks import tax
 from benchmarks.batches import verdict
 from benchmarks.peers import fastadc
 from holdfast import Options, Profile, Source
 from holdfast.model import thresholds
-from holdfast.sample import tax
 from tests.data import MISSING, data_dir
 
 FIRST = {

@@ -37,13 +37,13 @@ from holdfast import Options, Profile, Source
 from holdfast.cover import candidates as cands
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence.looks import Scope, Search
-from holdfast.families.known import Known
 from holdfast.kernels import bitsets, evidence
 from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates, Rows
+from holdfast.kinds.table_state import TableState
 from holdfast.model import thresholds
+from holdfast.runtime.result import TaskResult
 from holdfast.tasks.evidence import _task_result, _trie
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import live_positions
 from holdfast.tasks.view import View
 
@@ -95,7 +95,7 @@ def _table(
     profile = Profile.create(folder, {name: Source(str(path))}, session=session, options=options)
     from holdfast.spark.runner import SparkRunner
 
-    table = Known.load(profile._store, profile._store.read(), name).table
+    table = TableState.load(profile._store, profile._store.read(), name).table
     runner = SparkRunner(session).sharing(str(folder / "data" / "token-"))
     view = table.view(profile._store.path, options)
     names = table.columns.names
@@ -175,7 +175,7 @@ def _exchange(
     schema = "code long, salt long, id long, words binary"
     rows = session.range(0, count, 1, count).mapInArrow(handed_out, schema)
     by_range = rows.repartitionByRange(parts, F.col("code"), F.col("salt"))
-    from holdfast.tasks.result import unpack
+    from holdfast.runtime.result import unpack
 
     frame = by_range.mapInArrow(searched, "facts string, arrays binary")
     return [unpack(row["facts"], bytes(row["arrays"])) for row in frame.collect()]

@@ -20,16 +20,16 @@ import pyarrow as pa
 
 from holdfast import flow
 from holdfast.evidence.pairs import PairEvidence
-from holdfast.families import completed
-from holdfast.families.known import Known
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import comparisons, gpu, pairs
 from holdfast.kernels.pairs import Counted, Rows
+from holdfast.kinds.registry import completed
+from holdfast.kinds.table_state import TableState
 from holdfast.model.comparisons import AGREEMENTS, BOTH
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
-from holdfast.tasks.runner import InProcess
 
 ADULT = [
     (73, 0.03), (9, 0.70), (21_648, 0.001), (16, 0.32), (16, 0.32), (7, 0.46), (15, 0.13),
@@ -221,7 +221,7 @@ def _profile(rows: int) -> tuple[float, dict[str, float], PairEvidence]:
         flow.profile(InProcess(1), store, row_inputs, completed(options), no_progress)
         taken = time.perf_counter() - start
         version = store.read()
-        known = Known.load(store, version, "t").evidence[AGREEMENTS]
+        known = TableState.load(store, version, "t").evidence[AGREEMENTS]
     return taken, version.seconds["t"], known
 
 

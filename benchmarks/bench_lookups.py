@@ -7,18 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from benchmarks.batches import verdict
 from holdfast.kernels import chains
+from holdfast.kernels.arrays import I64
 from holdfast.kernels.chains import HIGHEST, LOWEST, Boxes, Chains
 
 ROWS = (100_000, 1_000_000, 10_000_000)
 LOOKED_UP, SCANNED = 1_000, 5
 REPEATS = 101
 """So many that some are not disturbed: the quickest one counts."""
-
-I64 = NDArray[np.int64]
 
 
 def main() -> None:

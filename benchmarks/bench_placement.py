@@ -23,9 +23,9 @@ from pyspark.sql import DataFrame, SparkSession
 from benchmarks.batches import verdict
 from holdfast import Options, Profile
 from holdfast.model import thresholds
+from holdfast.runtime import cached
+from holdfast.runtime.result import TaskResult
 from holdfast.spark.runner import SparkRunner
-from holdfast.tasks import cached
-from holdfast.tasks.result import TaskResult
 
 WORKERS = (2, 4)
 ROWS, SEGMENTS, BATCHES = 150_000, 24, 10

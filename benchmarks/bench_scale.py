@@ -1,8 +1,8 @@
 """Work that divides: bytes that tasks read and return with 64 tasks beside 2, on the same cores;
 and the memory of a driver whose batch deletes, or repeats, many rows.
 
-Bytes are counted where tasks take rows and index entries from mapped files (tasks/reads.py), and in
-the results that come back; so they do not depend on how busy the machine is. ``python -m
+Bytes are counted where tasks take rows and index entries from mapped files (runtime/reads.py), and
+in the results that come back; so they do not depend on how busy the machine is. ``python -m
 benchmarks.bench_scale long`` has batches of 4,000,000 rows.
 """
 

@@ -23,7 +23,7 @@ from benchmarks.batches import BATCH, KEY, TABLE, timed, verdict
 from benchmarks.bench_keys import KEYS, _changed
 from benchmarks.tpch import lineitem, random_lines, write
 from holdfast import Profile, Source
-from holdfast.tasks import cached
+from holdfast.runtime import cached
 
 REPEATS = 5
 SCALE = os.environ.get("HOLDFAST_BENCH_SCALE", "1")

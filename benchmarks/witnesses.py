@@ -62,11 +62,11 @@ def as_csv(rows: list[list[str]]) -> list[str]:
 
 def _witnesses(profile: Profile, count: int, random: np.random.Generator | None) -> list[list[Any]]:
     """All rows that some random agree-sets are shown with, or the largest ones."""
-    from holdfast.families.known import Known
-    from holdfast.table.witnesses import rows_as_text
+    from holdfast.kinds.table_state import TableState
+    from holdfast.tasks.shown import rows_as_text
 
     store = profile._store
-    known = Known.load(store, store.read(), TABLE)
+    known = TableState.load(store, store.read(), TABLE)
     table, witnesses = known.table, known.evidence["agreement"].evidence.witnesses
     places = np.arange(len(witnesses))
     chosen = places[-count:] if random is None else random.choice(places, count, replace=False)

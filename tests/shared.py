@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
-from holdfast.families.inclusion_dependencies.overlaps import Moves, Overlaps
 from holdfast.kernels import bitsets
+from holdfast.values.overlaps import Moves, Overlaps
 
 
 def overlaps(matrix: list[list[int]]) -> Overlaps:

@@ -18,17 +18,17 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile, Space, TableSnapshot
-from holdfast.families.denial_constraints.predicates import atoms_of
-from holdfast.families.denial_constraints.reported import reported
 from holdfast.kernels import bitsets
+from holdfast.kinds.denial_constraints.predicates import atoms_of
+from holdfast.kinds.denial_constraints.reduction import reported
 from holdfast.model import thresholds
 from holdfast.model.changes import Changes
 from holdfast.model.comparisons import ORDER
 from holdfast.model.errors import BatchError, InputError, SchemaError, SourceError
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.runner import Call
 from holdfast.spark.places import Places, places_of
 from holdfast.spark.runner import SparkRunner
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call
 from tests import oracle
 from tests.limits import varied
 

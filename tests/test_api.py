@@ -35,9 +35,9 @@ from holdfast.input.frames import as_arrow
 from holdfast.model import errors
 from holdfast.model.progress import no_progress
 from holdfast.model.results import Tabular
+from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
-from holdfast.tasks.runner import InProcess
-from tests.pipeline.tables import text_input
+from tests.flow.tables import text_input
 
 ORDERS = [("1", "7"), ("2", "7"), ("3", "8"), ("4", "9")]
 CUSTOMERS = [("7", "Ann"), ("8", "Bob"), ("10", "Cid")]

@@ -13,13 +13,14 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from holdfast import Options, families, flow, sample
+from holdfast import Options, flow, sample
 from holdfast.input.row_input import Columns, RowInput
+from holdfast.kinds import registry
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import snapshot
+from holdfast.runtime.runner import InProcess
 from holdfast.sample import make
 from holdfast.store import Store
-from holdfast.tasks.runner import InProcess
 
 SHOP = Path(sample.__file__).with_name("shop")
 Rows = list[tuple[str, ...]]
@@ -140,7 +141,7 @@ def rules(table: str, folder: Path) -> list[str]:
     columns = Columns.of(read_in.column_names, types, read_in.schema.types)
     rows = RowInput(table, columns, read_in.rename_columns(columns.schema.names))
     store = Store.create(folder / table)
-    options = families.completed(Options(kinds="dcs", cross_columns=None))
+    options = registry.completed(Options(kinds="dcs", cross_columns=None))
     flow.profile(InProcess(), store, {table: rows}, options, no_progress)
     found = snapshot(store).tables[table].found["dcs"]
     return [each.sentence for each in found if each.sentence]

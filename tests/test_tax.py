@@ -11,9 +11,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from benchmarks import tax
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import parse
-from holdfast.sample import tax
 
 OPERATORS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 

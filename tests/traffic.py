@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.runner import Call, InProcess, Reader, Runner
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call, InProcess, Reader, Runner
 
 
 class Counting(InProcess):

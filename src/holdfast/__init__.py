@@ -15,14 +15,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from holdfast.api import Profile
     from holdfast.export.files import Exported
-    from holdfast.families.denial_constraints.chosen import Predicates
-    from holdfast.families.denial_constraints.reading import Denials
-    from holdfast.families.functional_dependencies.reading import Dependencies
-    from holdfast.families.inclusion_dependencies.foreign_keys import Facts
-    from holdfast.families.inclusion_dependencies.reading import Inclusions
-    from holdfast.families.ranking import TableRanking
     from holdfast.input.batch_files import batch_files
     from holdfast.input.sources import Source
+    from holdfast.kinds.denial_constraints.predicate_listing import Predicates
+    from holdfast.kinds.denial_constraints.reading import Denials
+    from holdfast.kinds.functional_dependencies.reading import Dependencies
+    from holdfast.kinds.inclusion_dependencies.foreign_keys import Facts
+    from holdfast.kinds.inclusion_dependencies.reading import Inclusions
+    from holdfast.kinds.ranking import TableRanking
     from holdfast.model.changes import (
         BatchChanges,
         Broken,
@@ -147,17 +147,17 @@ _PLACES = {
     "Standing": "model.expectations",
     "Suggestion": "model.expectations",
     "Tally": "model.expectations",
-    "TableRanking": "families.ranking",
+    "TableRanking": "kinds.ranking",
     "Limits": "model.limits",
     "LookUp": "model.lookups",
     "Options": "model.options",
     "Results": "model.results",
     "ConstraintChange": "model.changes",
-    "Facts": "families.inclusion_dependencies.foreign_keys",
-    "Dependencies": "families.functional_dependencies.reading",
-    "Inclusions": "families.inclusion_dependencies.reading",
-    "Denials": "families.denial_constraints.reading",
-    "Predicates": "families.denial_constraints.chosen",
+    "Facts": "kinds.inclusion_dependencies.foreign_keys",
+    "Dependencies": "kinds.functional_dependencies.reading",
+    "Inclusions": "kinds.inclusion_dependencies.reading",
+    "Denials": "kinds.denial_constraints.reading",
+    "Predicates": "kinds.denial_constraints.predicate_listing",
     "Space": "model.comparisons",
     "Comparison": "model.comparisons",
     "OrderRule": "model.denial_constraints",

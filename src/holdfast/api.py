@@ -10,22 +10,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from holdfast import families
 from holdfast.export.files import Exported
-from holdfast.families.denial_constraints.chosen import Predicates
-from holdfast.families.denial_constraints.reading import Denials
-from holdfast.families.functional_dependencies.reading import Dependencies
-from holdfast.families.inclusion_dependencies.reading import Inclusions, clusters
-from holdfast.families.keys.reading import keys_of
-from holdfast.families.ranking import TableRanking, pasts_in, ranked
-from holdfast.input.given import (
+from holdfast.input.sources import Source
+from holdfast.input.validation import (
     batch_by_table,
     checked_batch,
     readable,
     rules_with_settings,
     tables_by_name,
 )
-from holdfast.input.sources import Source
+from holdfast.kinds import registry
+from holdfast.kinds.denial_constraints.predicate_listing import Predicates
+from holdfast.kinds.denial_constraints.reading import Denials
+from holdfast.kinds.functional_dependencies.reading import Dependencies
+from holdfast.kinds.inclusion_dependencies.reading import Inclusions, clusters
+from holdfast.kinds.keys.reading import keys_of
+from holdfast.kinds.ranking import TableRanking, pasts_in, ranked
 from holdfast.model import concealment, markup
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.columns import ColumnFacts
@@ -69,10 +69,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from holdfast.input.given import Batch, Readable, Rows
     from holdfast.input.row_input import RowInput
+    from holdfast.input.validation import Batch, Readable, Rows
     from holdfast.report.serve import Server
-    from holdfast.tasks.runner import Runner
+    from holdfast.runtime.runner import Runner
 
     Session = SparkSession | Callable[[], SparkSession]
 
@@ -135,7 +135,7 @@ class Profile:
         """
         # What needs no Spark is checked first: a session takes its seconds to start.
         _expect_parallelism(parallelism)
-        options = families.completed(options or Options())
+        options = registry.completed(options or Options())
         key = None if options.keep_values else concealment.expected(concealment.given(secret))
         given = {
             name: readable(rows, f"table {name!r}") for name, rows in tables_by_name(tables).items()
@@ -328,10 +328,10 @@ class Profile:
         from now on; ``options`` are those that concern these kinds alone."""
         names = kinds.split(",") if isinstance(kinds, str) else kinds
         names = [name.strip() for name in names]
-        families.expect(names)
+        registry.expect(names)
         now = self._store.read().options
         new = [name for name in names if name not in now.kinds]
-        known = {option for kind in families.named(new) for option in kind.options}
+        known = {option for kind in registry.named(new) for option in kind.options}
         if new and (others := [name for name in options if name not in known]):
             raise InputError(
                 f"{others[0]} does not concern {', '.join(new)}; what does: "
@@ -339,7 +339,7 @@ class Profile:
             )
         if not new:
             return
-        families.completed(replace(now, kinds=(*now.kinds, *new), **options))
+        registry.completed(replace(now, kinds=(*now.kinds, *new), **options))
         from holdfast import flow
 
         runner = self._running()
@@ -501,7 +501,7 @@ class Profile:
         now = self._table(table)
         dependencies = now.functional_dependencies
         if dependencies is None:
-            kind, kinds = families.REGISTRY["fds"], self._store.read().options.kinds
+            kind, kinds = registry.REGISTRY["fds"], self._store.read().options.kinds
             raise kind.missing(kinds, table, kind.left_out(now) if kind.name in kinds else "")
         bound = now.max_error
         if max_error == (bound or 0.0):
@@ -518,13 +518,13 @@ class Profile:
         With ``max_error`` also those that at most this share of ordered row pairs violates; pairs
         of rows have to be counted for that.
         """
-        from holdfast.families.denial_constraints.show import SPACE
+        from holdfast.kinds.denial_constraints.show import SPACE
         from holdfast.model.comparisons import Space
 
         now = self._table(table)
         denials: Denials | None = now.found.get("dcs")
         if denials is None:
-            raise families.REGISTRY["dcs"].missing(self._store.read().options.kinds, table)
+            raise registry.REGISTRY["dcs"].missing(self._store.read().options.kinds, table)
         if max_error == (now.max_error or 0.0):
             return denials
         if not max_error:
@@ -686,7 +686,7 @@ class Profile:
         if min_coverage is not None:
             now = now.asked_with({"min_coverage": min_coverage})
         if now.inclusions is None:
-            raise families.REGISTRY["inds"].missing(now.options["kinds"])
+            raise registry.REGISTRY["inds"].missing(now.options["kinds"])
         return now.inclusions
 
     def export(
@@ -747,7 +747,7 @@ class Profile:
         points = {}
         if columns:
             from holdfast import flow
-            from holdfast.tasks.runner import InProcess
+            from holdfast.runtime.runner import InProcess
 
             # A few rows of files that the driver sees: that is no work for a cluster.
             points = flow.points(InProcess(), self._store, columns, now.version)

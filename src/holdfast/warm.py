@@ -16,10 +16,10 @@ from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.expectations import Expectation
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.ingest import Ingest, learn
-from holdfast.tasks.runner import InProcess
 
 
 def main() -> None:

@@ -14,11 +14,10 @@ import pyarrow.csv
 import pytest
 
 from holdfast.api import Profile
-from holdfast.cli import main
+from holdfast.cli import main, progress
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.input.sources import Source
-from holdfast.report import progress
-from holdfast.tasks.runner import InProcess
+from holdfast.runtime.runner import InProcess
 
 ORDERS = """\
 id,customer,day,first name,note

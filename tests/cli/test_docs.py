@@ -11,11 +11,11 @@ from typing import Any
 import typer
 
 from holdfast.cli import app
-from holdfast.families.denial_constraints.chosen import Predicates
-from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
-from holdfast.families.inclusion_dependencies.reading import Inclusions
-from holdfast.families.keys.reading import FoundKeys
-from holdfast.families.ranking import TableRanking
+from holdfast.kinds.denial_constraints.predicate_listing import Predicates
+from holdfast.kinds.inclusion_dependencies.foreign_keys import Facts
+from holdfast.kinds.inclusion_dependencies.reading import Inclusions
+from holdfast.kinds.keys.reading import FoundKeys
+from holdfast.kinds.ranking import TableRanking
 from holdfast.model.changes import BatchChanges, Broken, Changes, KindChanges, Superseded
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord
@@ -48,6 +48,7 @@ from holdfast.model.ranking import Grain, Ranked, Stability
 from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
 from holdfast.report import forms
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
+from holdfast.values.shared import Shared
 from tests.shared import overlaps
 
 DOCS = Path(__file__).parent.parent.parent / "docs"

@@ -15,15 +15,15 @@ import pytest
 from rich.cells import cell_len
 
 import holdfast
-from holdfast import families
-from holdfast.families.keys.reading import FoundKeys
+from holdfast.cli.progress import Progress, describe
+from holdfast.kinds import registry
+from holdfast.kinds.keys.reading import FoundKeys
 from holdfast.model.changes import Broken, Changes, KindChanges, Superseded
 from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
 from holdfast.model.limits import Limits
 from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
 from holdfast.report import forms, terminal
-from holdfast.report.progress import Progress, describe
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
 from holdfast.screen.page import Page
 
@@ -268,8 +268,8 @@ def test_json_is_printed_as_the_library_does() -> None:
     ],
 )
 def test_what_breaks_a_key(facts: dict[str, Any], breaks: bool) -> None:
-    assert families.breaks(changes(**facts)) is breaks
-    assert not families.breaks(changes(**facts), ["inclusion_dependencies"])
+    assert registry.breaks(changes(**facts)) is breaks
+    assert not registry.breaks(changes(**facts), ["inclusion_dependencies"])
 
 
 def test_shorter_keys_are_not_broken(screen: Screen) -> None:

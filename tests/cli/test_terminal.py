@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
-from holdfast.families.inclusion_dependencies.reading import Inclusions
+from holdfast.kinds.inclusion_dependencies.foreign_keys import Facts
+from holdfast.kinds.inclusion_dependencies.reading import Inclusions
 from holdfast.model.constraints import FunctionalDependency, Key, NonKey
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.versions import Entry
 from holdfast.report import terminal
 from holdfast.report.snapshot import Snapshot
 from holdfast.screen.page import Page
+from holdfast.values.shared import Shared
 from tests.cli.conftest import Run, write
 from tests.cli.test_report import OPTIONS, Screen, changes, row, snapshot, table
 from tests.shared import overlaps

@@ -11,9 +11,9 @@ from pyspark.sql import SparkSession
 
 from holdfast import Profile
 from holdfast.model.errors import SetupError
+from holdfast.runtime.result import TaskResult
 from holdfast.spark.runner import SparkRunner
 from holdfast.tasks import devices
-from holdfast.tasks.result import TaskResult
 from tests import suites
 from tests.cluster.conftest import GPU
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from holdfast.export import contract_of
-from holdfast.families.inclusion_dependencies.foreign_keys import Facts, Shared
-from holdfast.families.inclusion_dependencies.reading import Inclusions
-from holdfast.families.keys.reading import FoundKeys
+from holdfast.kinds.inclusion_dependencies.foreign_keys import Facts
+from holdfast.kinds.inclusion_dependencies.reading import Inclusions
+from holdfast.kinds.keys.reading import FoundKeys
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.denial_constraints import DenialConstraint
@@ -18,6 +18,7 @@ from holdfast.model.errors import UnknownTableError
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.values.shared import Shared
 from tests.shared import overlaps
 
 COLUMNS = ("id", "customer_id", "zip", "city", "planet", "paid")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from holdfast.model.options import Options
 from holdfast.store.directory import CONCEALED, FORMAT
-from tests.pipeline.tables import KINDS, Shop
+from tests.flow.tables import KINDS, Shop
 from tests.strategies import Rows
 
 HERE = Path(__file__).parent

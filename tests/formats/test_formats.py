@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.model.errors import StoreError
+from holdfast.runtime.runner import InProcess
 from holdfast.store import CONCEALED, Store
-from holdfast.tasks.runner import InProcess
 from tests import oracle
+from tests.flow.tables import SECRET, Shop
 from tests.formats.make import BEFORE, DELETES, HERE, INSERTS, KINDS_OF, OPTIONS, ROWS
-from tests.pipeline.tables import SECRET, Shop
 from tests.strategies import Rows
 
 SAMPLES = sorted(HERE.glob("format-*.zip"))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from holdfast.kernels import evidence
+from holdfast.kernels.arrays import U64
 from holdfast.kernels.evidence import Candidates
 
-U64 = NDArray[np.uint64]
 Cells = list[tuple[int | None, ...]]
 
 WIDE = 1 << 64

@@ -18,13 +18,13 @@ ROOT = Path(__file__).parents[2]
 MODES = ["NUMBA_DISABLE_JIT", "HOLDFAST_BOUNDS"]
 
 TESTS = (
-    "tests/kernels", "tests/cover/test_approximate.py", "tests/families/test_denial_reported.py",
-    "tests/tasks/test_compaction.py", "tests/pipeline/test_law.py",
+    "tests/kernels", "tests/cover/test_approximate.py", "tests/kinds/test_denial_reported.py",
+    "tests/tasks/test_compaction.py", "tests/flow/test_law.py",
 )  # fmt: skip
 SLOW = (
     "tests/kernels/test_cover.py::test_containment_over_many_members",
     "tests/cover/test_approximate.py::test_many_atoms",
-    "tests/pipeline/test_law.py::test_more_columns_than_a_word_has_bits",
+    "tests/flow/test_law.py::test_more_columns_than_a_word_has_bits",
 )
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.runtime import objects
 from holdfast.store import Store
-from holdfast.tasks import objects
 from tests.objects.server import BUCKET, Proxy, environment, program, serving
 
 pytest.importorskip("obstore", reason="obstore is not installed")

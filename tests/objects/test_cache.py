@@ -15,9 +15,10 @@ import numpy as np
 import pytest
 
 from holdfast.model.errors import MissingFileError, StoreError
-from holdfast.tasks import cached, maps, objects, sealed, segments
-from holdfast.tasks.maps import Maps
-from holdfast.tasks.sealed import Seal, Sink, sealed_name
+from holdfast.runtime import cached, maps, objects, sealed
+from holdfast.runtime.maps import Maps
+from holdfast.runtime.sealed import Seal, Sink, sealed_name
+from holdfast.tasks import segments
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ def test_a_cache_of_somebody_else_is_refused(
 KILLED = """
 import os, sys
 from pathlib import Path
-from holdfast.tasks import cached, objects
+from holdfast.runtime import cached, objects
 
 def half(path, descriptor, size, pool):
     os.pwrite(descriptor, b"half", 0)

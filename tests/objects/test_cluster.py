@@ -20,10 +20,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Options, Profile
 from holdfast.model.errors import StoreError
+from holdfast.runtime import cached, objects, sealed
+from holdfast.runtime.result import TaskResult
 from holdfast.spark.places import may_place, places_of
 from holdfast.spark.runner import SparkRunner
-from holdfast.tasks import cached, objects, sealed
-from holdfast.tasks.result import TaskResult
 from tests import suites
 from tests.cluster.conftest import SETTINGS
 from tests.limits import varied

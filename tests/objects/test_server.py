@@ -19,12 +19,12 @@ from holdfast.model.errors import ConflictError, StoreError
 from holdfast.model.options import Options
 from holdfast.store import Store
 from holdfast.store.files import is_kept
+from tests.flow.batches import batches
+from tests.flow.tables import KINDS, Shop, small_limits
+from tests.flow.test_kill import COLUMNS, batch, opened, rows_at, start
+from tests.flow.test_law import LIMITS, OPTIONS, law
 from tests.objects.server import BUCKET, SECRET, USER, Proxy, environment
 from tests.objects.test_store import check_exact, names
-from tests.pipeline.batches import batches
-from tests.pipeline.tables import KINDS, Shop, small_limits
-from tests.pipeline.test_kill import COLUMNS, batch, opened, rows_at, start
-from tests.pipeline.test_law import LIMITS, OPTIONS, law
 from tests.store.versions import commit, fill
 from tests.strategies import rows_of
 
@@ -61,7 +61,7 @@ def test_killed_while_it_applies(real: str, cache: Path) -> None:
     Shop(real, COLUMNS, start())  # type: ignore[arg-type]
     for attempt in range(3):
         with subprocess.Popen(
-            [sys.executable, "-m", "tests.pipeline.test_kill", real], stdout=subprocess.PIPE
+            [sys.executable, "-m", "tests.flow.test_kill", real], stdout=subprocess.PIPE
         ) as worker:
             assert worker.stdout is not None
             worker.stdout.readline()

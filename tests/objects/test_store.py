@@ -14,9 +14,9 @@ import pytest
 
 from holdfast.model.commits import Commit
 from holdfast.model.errors import ConflictError, SetupError, StoreError
+from holdfast.runtime import objects
 from holdfast.store import Lease, Store, batches, leases
 from holdfast.store.objects import Objects
-from holdfast.tasks import objects
 from tests.limits import varied
 from tests.store.versions import commit, content, fill, says
 

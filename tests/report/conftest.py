@@ -10,15 +10,16 @@ import pyarrow as pa
 import pyarrow.csv
 import pytest
 
-from holdfast import Options, Profile, families, flow, sample
+from holdfast import Options, Profile, flow, sample
 from holdfast.input.row_input import Columns, RowInput
+from holdfast.kinds import registry
 from holdfast.model.expectations import Expectation
 from holdfast.model.progress import no_progress
+from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
-from holdfast.tasks.runner import InProcess
 from tests.browser import Browser, executable
 from tests.cli.conftest import _any_width, run
-from tests.families.toy import toy
+from tests.kinds.toy import toy
 
 __all__ = ["_any_width", "run", "toy"]
 
@@ -41,7 +42,7 @@ BATCHES = (
 
 def profiled(path: Path, tables: dict[str, pa.Table], **options: Any) -> Profile:
     """A profile of Arrow tables, without Spark."""
-    asked = families.completed(Options(**options))
+    asked = registry.completed(Options(**options))
     store = Store.create(path)
     inputs = {name: row_input(name, table) for name, table in tables.items()}
     flow.profile(InProcess(), store, inputs, asked, no_progress)

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from holdfast import Profile, flow
-from holdfast.families.base import Kind
+from holdfast.kinds.base import Kind
 from holdfast.model.changes import Broken, Changes, KindChanges, Superseded
 from holdfast.model.constraints import Key
 from holdfast.model.errors import InputError
@@ -22,8 +22,8 @@ from holdfast.model.progress import no_progress
 from holdfast.model.versions import Entry
 from holdfast.report.lives import lives
 from holdfast.report.page import is_report, page, policy
+from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
-from holdfast.tasks.runner import InProcess
 from tests.report.conftest import applied, profiled, row_input
 
 HOSTILE = (

@@ -16,8 +16,8 @@ from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.inclusion_dependencies import Attribute, ForeignKey, InclusionDependency
 from holdfast.model.progress import no_progress
 from holdfast.model.results import Results
+from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
-from holdfast.tasks.runner import InProcess
 from tests.report.conftest import profiled, row_input
 from tests.report.test_document import HOSTILE
 

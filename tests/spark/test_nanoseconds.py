@@ -18,7 +18,7 @@ from holdfast import Profile, Source
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.spark import source
 from tests import oracle
-from tests.pipeline.tables import folder
+from tests.flow.tables import folder
 from tests.spark.conftest import KEYS, columns, refused
 from tests.spark.test_sources import cells, types
 

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 from holdfast import Options, Profile, sample
 from holdfast.model import concealment
 from holdfast.model.errors import InputError
-from tests.pipeline.test_no_rows import contents
+from tests.flow.test_no_rows import contents
 
 pytestmark = pytest.mark.spark
 

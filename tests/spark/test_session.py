@@ -19,10 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from holdfast import Profile
 from holdfast.model.errors import SetupError
+from holdfast.runtime.result import TaskResult
 from holdfast.spark import session as sessions
 from holdfast.spark import workers
 from holdfast.spark.runner import SparkRunner
-from holdfast.tasks.result import TaskResult
 from tests import suites
 from tests.spark.conftest import KEYS
 

@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from holdfast import Profile, Source
+from holdfast.runtime.result import TaskResult
 from holdfast.spark.runner import SparkRunner
 from holdfast.spark.source import from_arrow, from_source
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import TaskResult
 from tests.limits import varied
 
 pytestmark = pytest.mark.spark

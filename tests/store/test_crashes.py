@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from holdfast.model.errors import ConflictError, StoreError
-from holdfast.store import Store, batches, disk_errors, files
+from holdfast.model.errors import ConflictError, StoreError, disk_errors
+from holdfast.store import Store, batches, files
 from tests.store.versions import check_exact, commit, fill, hints
 
 STEPS = (

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from holdfast.kernels import bitsets
 from holdfast.model import thresholds
 from holdfast.model.errors import StoreError
+from holdfast.runtime.sealed import seal_of
 from holdfast.store import Store
 from holdfast.store.codecs import _changed, encoded, masks_of, stored
 from holdfast.store.differences import difference, saved
-from holdfast.tasks.sealed import seal_of
 
 Rows = list[tuple[int, int, str | None]]
 

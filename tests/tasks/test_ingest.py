@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from holdfast.runtime.result import TaskResult, unpack
 from holdfast.tasks import text
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest, learn
 from holdfast.tasks.json_types import Form
-from holdfast.tasks.result import TaskResult, unpack
 from holdfast.tasks.segments import (
     ROWS,
     Segment,

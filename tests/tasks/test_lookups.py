@@ -15,9 +15,9 @@ from holdfast.tasks import lookups as tasks
 from holdfast.tasks.segments import build_indexes, chain_name, index_name, map_words
 from holdfast.tasks.view import View
 from tests import oracle
-from tests.families.spaces import told
-from tests.pipeline.tables import folder
-from tests.pipeline.test_completion import PREFIX, written
+from tests.evidence.test_completion import PREFIX, written
+from tests.flow.tables import folder
+from tests.kinds.spaces import told
 from tests.strategies import examples
 
 LEAST, MOST = -(1 << 63), (1 << 63) - 1

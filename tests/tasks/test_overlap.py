@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.families.known import Known
+from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import ValueRun
 from holdfast.tasks.overlap import Overlap, overlap
 from holdfast.tasks.values import Attribute, Cells, Count, count, cut, family
-from tests.pipeline.tables import Shop
+from tests.flow.tables import Shop
 
 
 @pytest.mark.parametrize("parts", [1, 3])
@@ -19,7 +19,7 @@ def test_common_values(tmp_path: Path, parts: int) -> None:
     rows = [(i % 5, i % 7, None if i % 3 else i) for i in range(40)]
     shop = Shop(tmp_path / "p", 3, rows)
     shop.apply(deletes=rows[:3])
-    table = Known.load(shop.store, shop.store.read(), "t").table
+    table = TableState.load(shop.store, shop.store.read(), "t").table
     types = [
         family(n, f.type) for n, f in zip(table.columns.types, table.columns.schema, strict=True)
     ]

@@ -14,15 +14,15 @@ from hypothesis import strategies as st
 
 from holdfast.input.reading import read
 from holdfast.model.progress import no_progress
-from holdfast.store.run import Destination
+from holdfast.runtime.run import Destination
+from holdfast.runtime.runner import Call, InProcess
 from holdfast.table.matching import Requests, Sought, find_rows
 from holdfast.tasks import rows as tasks
 from holdfast.tasks.encode import layout
 from holdfast.tasks.rows import Duplicates, duplicates, even_ranges
-from holdfast.tasks.runner import Call, InProcess
 from holdfast.tasks.segments import ROWS
 from holdfast.tasks.view import View
-from tests.pipeline.tables import folder, row_input, small_limits
+from tests.flow.tables import folder, row_input, small_limits
 from tests.strategies import Rows, examples
 from tests.traffic import Counting
 

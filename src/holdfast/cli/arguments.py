@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-from holdfast import families
 from holdfast.input.batch_files import TableFiles, table_files
 from holdfast.input.sources import Source
+from holdfast.kinds import registry
 from holdfast.model.errors import InputError
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
@@ -348,8 +348,8 @@ def kind_fields(kinds: str | None) -> list[str] | None:
     if kinds is None:
         return None
     names = [name.strip() for name in kinds.split(",")]
-    families.expect(names)
-    return [kind.field for kind in families.named(names)]
+    registry.expect(names)
+    return [kind.field for kind in registry.named(names)]
 
 
 def kinds_help(purpose: str, by_default: Sequence[str]) -> str:
@@ -358,7 +358,7 @@ def kinds_help(purpose: str, by_default: Sequence[str]) -> str:
     >>> kinds_help("What to look for", ["keys", "inds"])
     'What to look for: keys, fds, inds, dcs, with commas; by default keys, inds.'
     """
-    known = list(families.REGISTRY)
+    known = list(registry.REGISTRY)
     default = "all" if list(by_default) == known else ", ".join(by_default)
     return f"{purpose}: {', '.join(known)}, with commas; by default {default}."
 
@@ -376,6 +376,6 @@ def part_names() -> list[str]:
     >>> part_names()
     ['columns', 'keys', 'non-keys', 'fds', 'dcs', 'agree-sets', 'inds', 'foreign-keys']
     """
-    of_tables = [part.name for parts in families.table_parts().values() for part in parts]
-    of_profile = [part.name for parts in families.profile_parts().values() for part in parts]
+    of_tables = [part.name for parts in registry.table_parts().values() for part in parts]
+    of_profile = [part.name for parts in registry.profile_parts().values() for part in parts]
     return [COLUMNS, *of_tables, AGREE_SETS, *of_profile]

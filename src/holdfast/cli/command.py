@@ -14,7 +14,7 @@ from typing import Any, get_type_hints
 
 import typer
 
-from holdfast.report.failures import exit_code, notes
+from holdfast.cli.failures import exit_code, notes
 
 
 def flag(names: str, text: str, metavar: str | None = None, panel: str | None = None) -> Any:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from holdfast.cli import arguments
 from holdfast.cli.command import flag
+from holdfast.cli.failures import interrupted
 from holdfast.model.errors import StoreError
-from holdfast.report.failures import interrupted
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
-    from holdfast.report.progress import Progress
+    from holdfast.cli.progress import Progress
 
 
 def _spark_flag(name: str, text: str, metavar: str) -> Any:

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast import families
 from holdfast.cli import arguments
 from holdfast.cli.command import flag
+from holdfast.kinds import registry
 
 if TYPE_CHECKING:
-    from holdfast.families.base import Kind
+    from holdfast.kinds.base import Kind
 
 Directory = Annotated[str, typer.Argument(metavar="DIR", help="The profile directory.")]
 OneTable = Annotated[str | None, flag("--table", "Only this table.", "NAME")]
@@ -22,7 +22,7 @@ At = Annotated[int | None, flag("--at", "An earlier version.", "VERSION")]
 
 def kinds_flag(purpose: str, default: Callable[[Kind], bool]) -> Any:
     """``--kinds``, with the kinds that there are."""
-    chosen = [name for name, kind in families.REGISTRY.items() if default(kind)]
+    chosen = [name for name, kind in registry.REGISTRY.items() if default(kind)]
     return flag("--kinds", arguments.kinds_help(purpose, chosen), "KINDS")
 
 

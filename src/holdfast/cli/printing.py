@@ -15,7 +15,7 @@ from holdfast.cli.command import flag
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
-    from holdfast.report.progress import Progress
+    from holdfast.cli.progress import Progress
     from holdfast.report.snapshot import Snapshot
     from holdfast.screen.page import Page
 
@@ -89,7 +89,7 @@ class Printing:
         if self.quiet:
             yield None
             return
-        from holdfast.report.progress import Progress
+        from holdfast.cli.progress import Progress
 
         try:
             # A copy, because a starting JVM is given another standard error for a while.
@@ -112,7 +112,7 @@ def print_json(form: dict[str, Any]) -> None:
 
 def shown_path(directory: str) -> str:
     """A profile directory as results name it."""
+    from holdfast.runtime.objects import is_remote, shown
     from holdfast.store import local_path
-    from holdfast.tasks.objects import is_remote, shown
 
     return shown(directory) if is_remote(directory) else str(Path(local_path(directory)))

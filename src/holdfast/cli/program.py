@@ -12,7 +12,7 @@ import typer.core
 from holdfast.cli import usage
 from holdfast.cli.command import Command
 from holdfast.cli.commands import batches, expectations, looking, pages, profiles, session
-from holdfast.report.failures import exit_code, hush
+from holdfast.cli.failures import exit_code, hush
 
 # In the order of the help.
 COMMANDS = (

@@ -12,15 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.kernels import approximate as kernels
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.cover import MOST, TooMany
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from holdfast.cover.dependencies import KEY
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import U64
 from holdfast.kernels.evidence import LISTED, Candidates
 from holdfast.model.limits import Limits
-
-U64 = NDArray[np.uint64]
 
 NEAR = -2
 """The rhs of a near key: no two rows agree in it, as in that of a key."""

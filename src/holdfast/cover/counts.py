@@ -6,13 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
 from holdfast.kernels import counts as kernels
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
+from holdfast.kernels.arrays import I64, U64
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,10 @@ from numpy.typing import NDArray
 from holdfast.cover.cover import Cover
 from holdfast.kernels import bitsets
 from holdfast.kernels import maximal as kernels
+from holdfast.kernels.arrays import U64
 from holdfast.kernels.bitsets import Tick
 from holdfast.kernels.cover import Groups
 from holdfast.model.limits import Limits
-
-U64 = NDArray[np.uint64]
 
 KEY = -1
 """The rhs that no two rows agree in."""

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.evidence import WITNESSES
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

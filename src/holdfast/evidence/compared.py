@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.cover.cover import Cover
 from holdfast.cover.dependencies import KEY, Covers
@@ -23,19 +22,17 @@ from holdfast.evidence.counted import groups_of
 from holdfast.evidence.regions import Sampled
 from holdfast.evidence.upkeep import Upkeep
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import U64
 from holdfast.kernels.cover import TooMany
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits, OutOfTime, Time
 from holdfast.model.lookups import LookUp
-from holdfast.store.run import Run
+from holdfast.runtime.run import Run
 from holdfast.table import indexing
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
 from holdfast.tasks.segments import Segment
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 _HALF = 0.5
 """The share of its time in which a search goes for everything that is wanted."""

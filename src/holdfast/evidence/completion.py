@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.cover import Cover
@@ -29,27 +28,24 @@ from holdfast.evidence.lookups import short_segment
 from holdfast.evidence.regions import Region, Sampled
 from holdfast.evidence.strategy import seconds_on_cpu
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.cover import TooMany
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import OutOfTime, Time
 from holdfast.model.lookups import LookUp
 from holdfast.model.progress import Progress, no_progress
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.runner import Call, Runner
+from holdfast.runtime.sealed import discard
+from holdfast.runtime.timed import Timed
 from holdfast.tasks import completion as tasks
 from holdfast.tasks import examine
 from holdfast.tasks import lookups as lookup_tasks
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.completion import Planes
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.sealed import discard
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.timed import Timed
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _SAMPLED = 0.25
 """The share of its time that a search samples pairs for, at most."""

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.cover import deepening
 from holdfast.cover.counts import EvidenceCounts
@@ -19,14 +18,12 @@ from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.counting import Recounted
 from holdfast.evidence.devices import Speed
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.bitsets import Tick
 from holdfast.kernels.cover import Groups, groups
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits, Time
-from holdfast.store.run import Run
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
+from holdfast.runtime.run import Run
 
 
 @dataclass(frozen=True)

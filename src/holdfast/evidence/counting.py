@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover.counts import EvidenceCounts
@@ -14,21 +13,19 @@ from holdfast.evidence import devices, tiles
 from holdfast.evidence.devices import Speed
 from holdfast.kernels import bitsets
 from holdfast.kernels import counts as kernels
+from holdfast.kernels.arrays import I64, U64
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Time
-from holdfast.store.run import Run
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call, Runner
 from holdfast.table.change import RowChange
 from holdfast.table.exchange import exchanged
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
 from holdfast.tasks import agree as tasks
 from holdfast.tasks.coding import Coding, comparisons_of
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 
 class TooManyEvidences(Exception):

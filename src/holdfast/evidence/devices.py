@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 from holdfast.evidence import strategy
 from holdfast.evidence.strategy import GpuRate
-from holdfast.store.run import Run
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Runner
 from holdfast.tasks import devices as tasks
 from holdfast.tasks.devices import CPU, GPU, Measure
-from holdfast.tasks.runner import Runner
 
 log = logging.getLogger("holdfast")
 

@@ -25,18 +25,17 @@ from numpy.typing import NDArray
 
 from holdfast.cover import candidates as cands
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import Flags
 from holdfast.kernels.evidence import Candidates
 from holdfast.model import thresholds
+from holdfast.runtime.runner import Call, Runner
 from holdfast.table import indexes
 from holdfast.table.placement import living, parts, ranges, shares
 from holdfast.table.state import Table
 from holdfast.tasks import evidence as tasks
 from holdfast.tasks import rows as row_tasks
-from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import Segment, index_columns, index_name
 from holdfast.tasks.view import Among, Division, View, divided
-
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

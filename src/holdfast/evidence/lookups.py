@@ -21,20 +21,16 @@ from itertools import combinations
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.evidence.regions import Sampled
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.values import FLOAT, INTEGER
 from holdfast.model import thresholds
 from holdfast.model.comparisons import BOTH, FIRST, SECOND, Space
 from holdfast.model.lookups import LookUp
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.segments import chain_columns, chain_name, index_name, is_chained
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _FEW_GROUPS = 64
 """Values of a column up to which all groups but one are looked at."""

@@ -26,21 +26,17 @@ from enum import Enum
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.upkeep import Past
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.evidence import WITNESSES
 from holdfast.model import thresholds
+from holdfast.runtime.runner import Runner
 from holdfast.table.state import Table
 from holdfast.tasks import near_keys as tasks
-from holdfast.tasks.runner import Runner
 from holdfast.tasks.segments import are_dead
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class Listing(Enum):

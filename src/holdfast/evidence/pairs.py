@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.cover import deepening
 from holdfast.cover.approximate import Atoms, allowed, within
@@ -29,19 +28,16 @@ from holdfast.evidence.counting import Recounted, TooManyEvidences
 from holdfast.evidence.strategy import COUNTED, WITNESSED, Choice
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import F64, I64, U64
 from holdfast.model.comparisons import Space
 from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits, OutOfTime, Time
-from holdfast.store.run import Run
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Runner
 from holdfast.table.change import RowChange
 from holdfast.table.compaction import Moves
 from holdfast.table.state import Table
-from holdfast.tasks.runner import Runner
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

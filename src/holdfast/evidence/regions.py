@@ -11,16 +11,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.model.comparisons import BOTH, Space
 from holdfast.model.thresholds import Costs
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -40,20 +40,18 @@ from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
 from holdfast.kernels import counts as kernels
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.evidence import WITNESSES
 from holdfast.model.commits import EvidenceRecord
 from holdfast.model.comparisons import Space, agreements
 from holdfast.model.errors import InputError
 from holdfast.model.limits import OutOfTime, Time
+from holdfast.runtime.run import Run
 from holdfast.store import Store
 from holdfast.store.codecs import encoded, masks_of, matrix_of, stored, stored_file, write
 from holdfast.store.differences import saved, worthwhile
-from holdfast.store.run import Run
 from holdfast.table.state import Table
-from holdfast.table.witnesses import rows_as_text
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
+from holdfast.tasks.shown import rows_as_text
 
 AGREE = "agree"
 """The role of counted agree-sets."""

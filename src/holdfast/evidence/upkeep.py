@@ -5,18 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.cover.candidates import ByRhs
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64
 from holdfast.model import thresholds
 from holdfast.model.lookups import LookUp
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

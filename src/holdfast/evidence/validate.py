@@ -27,7 +27,6 @@ from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.cover import candidates as cands
 from holdfast.cover.candidates import ByRhs
@@ -39,18 +38,17 @@ from holdfast.evidence.looks import Kept, Look, Probe, Repeats, Scope, Search
 from holdfast.evidence.near_keys import Listing, NearKeys
 from holdfast.evidence.upkeep import Past
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import U64
 from holdfast.kernels.bitsets import Tick
 from holdfast.kernels.evidence import Candidates
 from holdfast.model import thresholds
 from holdfast.model.limits import Limits, OutOfTime
-from holdfast.store.run import Run
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.run import Run
+from holdfast.runtime.sealed import discard
 from holdfast.table.indexing import with_indexes
 from holdfast.table.state import Table
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.sealed import discard
 from holdfast.tasks.segments import Segment
-
-U64 = NDArray[np.uint64]
 
 _NEVER = 1 << 62
 

@@ -11,7 +11,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
@@ -21,26 +20,23 @@ from holdfast.evidence.looks import Scope, sample_calls
 from holdfast.evidence.near_keys import Listing, NearKeys, Stored, living
 from holdfast.evidence.upkeep import Past, Upkeep
 from holdfast.evidence.validate import Validation, evidence_of, validate
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.bitsets import Tick
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits, OutOfTime, Time
-from holdfast.store.run import Run
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call
 from holdfast.table import indexing
 from holdfast.table.change import RowChange
 from holdfast.table.compaction import Moves
 from holdfast.table.placement import parts
 from holdfast.table.state import Table
 from holdfast.tasks import rows as tasks
-from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
 
 _SAMPLED = 0.25
 """The share of its time that a search samples pairs for, at most."""
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

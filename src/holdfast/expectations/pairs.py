@@ -10,22 +10,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.evidence import completion, counting, devices, strategy, tiles
 from holdfast.expectations.rules import OfPairs
 from holdfast.kernels import violations
+from holdfast.kernels.arrays import I64, Flags
 from holdfast.model.errors import InputError
-from holdfast.store.run import Run
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call
 from holdfast.table.change import RowChange
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import quarantine as tasks
-from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
-
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 Counts = list[int | None]
 """Violating pairs of each rule; None: some, and nobody knows how many."""

@@ -17,33 +17,30 @@ from pathlib import Path
 from urllib.parse import quote
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.expectations import pairs, state
 from holdfast.expectations.rules import Agreeing, Contained, Measure, OfPairs, OfRows
 from holdfast.expectations.state import Expected
 from holdfast.expectations.tuples import cells_of
 from holdfast.expectations.violating import orphans, sides_of, taking_part, with_codes
-from holdfast.families.single_rows import violating
 from holdfast.input.row_input import Columns, RowInput
+from holdfast.kernels.arrays import I64
+from holdfast.kinds.single_rows import violating
 from holdfast.model.commits import SideRecord
 from holdfast.model.errors import InputError
 from holdfast.model.expectations import ExpectationChange, Quarantine
 from holdfast.model.lazily import Lazily
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call
 from holdfast.store.files import sync_directory
 from holdfast.store.quarantine import pending_name, reveal, withdraw
-from holdfast.store.run import Run
 from holdfast.table.batch import Batch, BatchIntake, change_rows, without
 from holdfast.table.change import RowChange, Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import quarantine as tasks
 from holdfast.tasks.dialect import Dialect
-from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
-
-I64 = NDArray[np.int64]
-U64 = NDArray[np.uint64]
 
 _NOBODY = np.empty(0, np.int64)
 

@@ -11,14 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from holdfast.families.denial_constraints.predicates import (
-    atoms_of,
-    constraints,
-    row_rule,
-    space_of,
-)
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets, violations
+from holdfast.kinds.denial_constraints.predicates import atoms_of, constraints, row_rule, space_of
 from holdfast.model.commits import unknown_table
 from holdfast.model.comparisons import Space
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull

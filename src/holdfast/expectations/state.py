@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from holdfast.expectations import pairs, tuples
 from holdfast.expectations.rules import Contained, Measure, OfPairs, OfRows, measure
 from holdfast.expectations.tuples import Tuples
-from holdfast.families.single_rows import tested
+from holdfast.kinds.single_rows import tested
 from holdfast.model.commits import Commit, TuplesRecord
 from holdfast.model.expectations import Expectation, Standing, Tally
 from holdfast.model.lazily import Lazily
 from holdfast.model.options import Options
-from holdfast.store.run import Run
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call
 from holdfast.table.change import RowChange, Rows
 from holdfast.table.state import Table
-from holdfast.tasks.runner import Call
-
-I64 = NDArray[np.int64]
 
 SHOWN = tuples.SHOWN
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from holdfast.expectations.rules import canonical
-from holdfast.families.ranking import TableRanking
 from holdfast.input.row_input import Columns
+from holdfast.kinds.ranking import TableRanking
 from holdfast.model.commits import Commit
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint

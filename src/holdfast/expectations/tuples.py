@@ -6,26 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.expectations.rules import Agreeing, Contained, Measure, Side
-from holdfast.families.inclusion_dependencies.changes import run_of
-from holdfast.families.inclusion_dependencies.compaction import merged_runs
+from holdfast.kernels.arrays import U64
 from holdfast.model import thresholds
 from holdfast.model.commits import ReferenceRecord, SideRecord, TuplesRecord, ValueRun
 from holdfast.model.errors import StoreError
-from holdfast.store.run import Run
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call
 from holdfast.table.change import Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import tuples as tasks
 from holdfast.tasks import values
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call
 from holdfast.tasks.values import Attribute, Cells, cut
-
-I64 = NDArray[np.int64]
-U64 = NDArray[np.uint64]
+from holdfast.values.changes import run_of
+from holdfast.values.compaction import merged_runs
 
 SHOWN = 8
 """Tuples that violate a rule and are remembered, to show their rows."""

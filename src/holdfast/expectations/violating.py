@@ -11,32 +11,28 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.expectations import pairs
 from holdfast.expectations.rules import Agreeing, Contained, OfPairs, OfRows
 from holdfast.expectations.state import SHOWN, Expected
 from holdfast.expectations.tuples import cells_of
-from holdfast.families.denial_constraints.predicates import atoms_of, denial_of, space_of
-from holdfast.families.single_rows import violating
+from holdfast.kernels.arrays import I64, U64, Flags
+from holdfast.kinds.denial_constraints.predicates import atoms_of, denial_of, space_of
+from holdfast.kinds.single_rows import violating
 from holdfast.model.commits import SideRecord
 from holdfast.model.comparisons import agreements
 from holdfast.model.constraints import FunctionalDependency, Key, Row
 from holdfast.model.expectations import Group
-from holdfast.store.run import Run
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call
 from holdfast.table.change import Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
-from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks import quarantine as parts
-from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import Segment
+from holdfast.tasks.shown import rows_as_text
 from holdfast.tasks.values import Cells, Missing, cut, missing
 from holdfast.tasks.view import View
-
-I64 = NDArray[np.int64]
-U64 = NDArray[np.uint64]
-Flags = NDArray[np.bool_]
 
 ROWS = 10
 """Rows of a group that are shown; their number is given beside."""

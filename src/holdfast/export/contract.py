@@ -1,7 +1,7 @@
 """What is exported of a version: for each table its columns and the constraints that hold.
 
 What is expected comes first, then by default the few that matter most by their scores
-(``families/ranking.py``): keys, likely foreign keys, functional dependencies that do not follow
+(``kinds/ranking.py``): keys, likely foreign keys, functional dependencies that do not follow
 from others, and rules. What only nearly holds is never exported.
 """
 
@@ -208,7 +208,7 @@ def _table(
     everything: bool,
     expected: Sequence[Rule],
 ) -> TableContract:
-    from holdfast.families.ranking import ranked
+    from holdfast.kinds.ranking import ranked
 
     mine = [
         each

@@ -9,16 +9,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from holdfast import families
 from holdfast.expectations import state
 from holdfast.expectations.quarantine import Sifted, expect_possible, sifted, written
 from holdfast.expectations.state import Expected
 from holdfast.expectations.violating import groups
-from holdfast.families.inclusion_dependencies import storage, values
-from holdfast.families.inclusion_dependencies.clusters import Inclusion
-from holdfast.families.known import Known, Step
 from holdfast.flow.commits import commit
 from holdfast.input.row_input import Columns, expect_batch
+from holdfast.kinds import registry
+from holdfast.kinds.table_state import Step, TableState
 from holdfast.model import concealment
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.commits import BatchRecord, Commit, Header
@@ -26,14 +24,17 @@ from holdfast.model.errors import OvertakenError
 from holdfast.model.expectations import ExpectationChange
 from holdfast.model.lazily import Lazily
 from holdfast.model.progress import Progress
+from holdfast.runtime.run import Run, about, watched
+from holdfast.runtime.runner import Runner
 from holdfast.store import Store
 from holdfast.store.quarantine import finish
-from holdfast.store.run import Run, about, watched
 from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
 from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.state import Table
-from holdfast.table.witnesses import rows_as_text
-from holdfast.tasks.runner import Runner
+from holdfast.tasks.shown import rows_as_text
+from holdfast.values import state as values
+from holdfast.values import storage
+from holdfast.values.clusters import ValueState
 
 
 def apply(
@@ -97,7 +98,7 @@ def apply_together(
         if len(runs) > 1:
             run = Run(runner, store, options, lease, progress, seconds, device, key)
         with run.stage("open"):
-            before = {name: Known.load(store, version, name) for name in batches}
+            before = {name: TableState.load(store, version, name) for name in batches}
             base = _Base.of(store, version)
         if quarantine is not None:
             expect_possible(base.expected, [base.tables[name] for name in batches], quarantine)
@@ -113,15 +114,15 @@ def apply_together(
             done = store.find_batch(name, batch_id or "", digest)
             if done is not None and done.changes is not None:
                 # A check says the same as the batch itself: there is nothing left to be done.
-                return _applied_before(BatchChanges.from_stored(done.changes, families.makers()))
+                return _applied_before(BatchChanges.from_stored(done.changes, registry.makers()))
 
         left = _sifted(run, base, intakes, quarantine)
         after, changed = _changed(runs, before, left.changes)
-        saved: dict[str, Known] = {}
+        saved: dict[str, TableState] = {}
         while True:
             steps = _steps(run, before, after, base, changed)
             by_table = _told(run, runs, steps, base, left, batch_id, dry_run)
-            if strict and families.breaks(BatchChanges(by_table)):
+            if strict and registry.breaks(BatchChanges(by_table)):
                 by_table = {
                     n: replace(each, applied=False, refused=True) for n, each in by_table.items()
                 }
@@ -175,7 +176,7 @@ class _Base:
 
     version: Commit
     tables: Lazily[Table]
-    values: Inclusion | None
+    values: ValueState | None
     expected: Expected
 
     @staticmethod
@@ -193,10 +194,10 @@ def _apart(others: Sequence[Header], batches: Mapping[str, Batch]) -> bool:
 
 
 def _changed(
-    runs: Mapping[str, Run], before: Mapping[str, Known], changes: Sequence[RowChange]
-) -> tuple[dict[str, Known], list[RowChange]]:
+    runs: Mapping[str, Run], before: Mapping[str, TableState], changes: Sequence[RowChange]
+) -> tuple[dict[str, TableState], list[RowChange]]:
     """What is known of the changed tables afterwards, from pairs of their rows."""
-    after: dict[str, Known] = {}
+    after: dict[str, TableState] = {}
     changed = []
     for change in changes:
         name = change.before.name
@@ -207,8 +208,8 @@ def _changed(
 
 def _steps(
     run: Run,
-    before: Mapping[str, Known],
-    after: Mapping[str, Known],
+    before: Mapping[str, TableState],
+    after: Mapping[str, TableState],
     base: _Base,
     changed: Sequence[RowChange],
 ) -> dict[str, Step]:
@@ -269,7 +270,7 @@ def _told(
 
 
 def _expectations(
-    run: Run, base: _Base, left: Sifted, after: Mapping[str, Known]
+    run: Run, base: _Base, left: Sifted, after: Mapping[str, TableState]
 ) -> dict[str, tuple[ExpectationChange, ...]]:
     """What becomes of the expectations that changed tables can break, with rows that do: each is
     reported once, with the first of its tables that changed."""
@@ -307,7 +308,7 @@ def _changes(
 ) -> Changes:
     """What the batch did to a table, kind by kind."""
     before, after = step.before.table, step.after.table
-    changes = {kind.field: kind.changes(run, step) for kind in families.named(run.options.kinds)}
+    changes = {kind.field: kind.changes(run, step) for kind in registry.named(run.options.kinds)}
     twice = after.repeated[0][:1] if after.duplicates > before.duplicates else []
     names = after.columns.names
     text = rows_as_text(run.store.path, after.segments, names, np.array(twice, np.int64))

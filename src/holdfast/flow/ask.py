@@ -14,21 +14,20 @@ from numpy.typing import NDArray
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import completion, counting, devices, strategy
 from holdfast.evidence.storage import sets_table
-from holdfast.families import REGISTRY
-from holdfast.families.denial_constraints.chosen import Predicates
-from holdfast.families.denial_constraints.predicates import (
+from holdfast.kinds.denial_constraints.predicate_listing import Predicates
+from holdfast.kinds.denial_constraints.predicates import (
     atoms_of,
     denial_of,
     is_said,
     row_rule,
     space_of,
 )
-from holdfast.families.denial_constraints.show import SPACE
-from holdfast.families.denial_constraints.space import chosen
-from holdfast.families.inclusion_dependencies import storage
-from holdfast.families.inclusion_dependencies.missing import missing
-from holdfast.families.known import Known, bounded
-from holdfast.families.single_rows import violating
+from holdfast.kinds.denial_constraints.show import SPACE
+from holdfast.kinds.denial_constraints.space import chosen
+from holdfast.kinds.inclusion_dependencies.missing import missing
+from holdfast.kinds.registry import REGISTRY
+from holdfast.kinds.single_rows import violating
+from holdfast.kinds.table_state import TableState, bounded
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import FunctionalDependency, Key, Row
 from holdfast.model.denial_constraints import DenialConstraint
@@ -38,13 +37,14 @@ from holdfast.model.limits import Time
 from holdfast.model.names import lacking
 from holdfast.model.progress import Progress
 from holdfast.report.document import Points
+from holdfast.runtime.run import Destination, Run
+from holdfast.runtime.runner import Runner
 from holdfast.store import Store
-from holdfast.store.run import Destination, Run
 from holdfast.table.change import Rows
 from holdfast.table.state import Table
-from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks import points as tasks
-from holdfast.tasks.runner import Runner
+from holdfast.tasks.shown import rows_as_text
+from holdfast.values import storage
 
 _POINTS = 240
 """So many rows are drawn of a table."""
@@ -56,7 +56,7 @@ def error(
     """The share of row pairs that agree on the left and differ on the right, or agree at all."""
     with store.asking() as lease:
         version = store.read(lease.version)
-        known = Known.load(store, version, name)
+        known = TableState.load(store, version, name)
         columns = known.table.columns
         lhs = tuple(columns.position(each, name) for each in left)
         rhs = KEY if right is None else columns.position(right, name)
@@ -77,7 +77,7 @@ def denial_error(
     now."""
     with store.reading() as lease:
         version = store.read(lease.version)
-        known = Known.load(store, version, rule.table)
+        known = TableState.load(store, version, rule.table)
         table, names = known.table, known.table.columns.names
         held = known.evidence.get(SPACE)
         alone = rule.is_within_a_row
@@ -112,7 +112,7 @@ def violations(
     denied = denial_of(rule)
     with store.asking() as lease:
         version = store.read(lease.version)
-        table = Known.load(store, version, rule.table).table
+        table = TableState.load(store, version, rule.table).table
         names = table.columns.names
         run = Run(runner, store, version.options, lease, progress)
         if limit < 1:
@@ -156,7 +156,7 @@ def predicates(
         version = store.read(lease.version)
         by_table = {}
         for name in tables:
-            known = Known.load(store, version, name)
+            known = TableState.load(store, version, name)
             if SPACE not in known.evidence:
                 raise REGISTRY["dcs"].missing(version.options.kinds, name)
             today = None
@@ -171,7 +171,7 @@ def predicates(
 def within(store: Store, name: str, max_error: float, space: str = AGREEMENTS) -> pa.Table:
     """All minimal sets of a counted table within a bound on the error, as a file holds them."""
     with store.reading() as lease:
-        known = Known.load(store, store.read(lease.version), name)
+        known = TableState.load(store, store.read(lease.version), name)
         with bounded(name):
             return sets_table(known.evidence[space], max_error)
 

@@ -8,19 +8,22 @@ from dataclasses import replace
 
 import numpy as np
 
-from holdfast import families
-from holdfast.families.inclusion_dependencies import storage
-from holdfast.families.inclusion_dependencies.clusters import Inclusion
-from holdfast.families.known import Known
+from holdfast.kinds import registry
+from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import Commit, TableRecord
+from holdfast.runtime.run import Run
 from holdfast.store import Lease, Store
 from holdfast.store.files import is_kept
-from holdfast.store.run import Run
-from holdfast.table.witnesses import rows_as_text
+from holdfast.tasks.shown import rows_as_text
+from holdfast.values import storage
+from holdfast.values.clusters import ValueState
 
 
 def commit(
-    run: Run, known: Mapping[str, Known], values: Inclusion | None, version: Commit | None = None
+    run: Run,
+    known: Mapping[str, TableState],
+    values: ValueState | None,
+    version: Commit | None = None,
 ) -> int:
     """Commit a version: the tables that changed, and the others as ``version`` has them, together
     with what else it says."""
@@ -39,11 +42,11 @@ def publish(store: Store, lease: Lease, version: Commit) -> int:
     return store.publish(replace(version, files=tuple(files), keep=keep), lease)
 
 
-def _record(run: Run, known: Known) -> TableRecord:
+def _record(run: Run, known: TableState) -> TableRecord:
     table = known.table
     twice = np.array(table.repeated[0][:1] if table.repeated else [], np.int64)
     shown = rows_as_text(run.store.path, table.segments, table.columns.names, twice)
-    counts = {kind.name: kind.count(known) for kind in families.REGISTRY.values()}
+    counts = {kind.name: kind.count(known) for kind in registry.REGISTRY.values()}
     return replace(
         known.record,
         duplicated=tuple(json.loads(text) for text in shown.values()),

@@ -15,11 +15,11 @@ from holdfast.model.commits import Commit
 from holdfast.model.errors import HoldfastError, InputError
 from holdfast.model.expectations import Expectation, ExpectationChange, Standing, named
 from holdfast.model.progress import Progress
+from holdfast.runtime.run import Run, watched
+from holdfast.runtime.runner import Runner
 from holdfast.screen.text import count
 from holdfast.store import Lease, Store
-from holdfast.store.run import Run, watched
 from holdfast.table.state import Table
-from holdfast.tasks.runner import Runner
 
 
 def canonicals(

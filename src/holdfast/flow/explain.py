@@ -6,17 +6,17 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
-from holdfast import families
-from holdfast.families.examine import Version
-from holdfast.families.past import pasts
-from holdfast.families.question import Question
+from holdfast.kinds import registry
+from holdfast.kinds.examine import Version
+from holdfast.kinds.past import pasts
+from holdfast.kinds.question import Question
 from holdfast.model.explanation import EXAMPLE_ROWS, Explanation, masked
 from holdfast.model.grammar import Rule
 from holdfast.model.progress import Progress
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Runner
 from holdfast.store import Store
-from holdfast.store.run import Run
 from holdfast.tasks.examine import Shown
-from holdfast.tasks.runner import Runner
 
 
 def explain(
@@ -28,7 +28,7 @@ def explain(
     mask: bool = False,
 ) -> Explanation:
     """Everything about a rule, in the current version; with ``mask``, without values."""
-    examiner = families.examiner(rule)
+    examiner = registry.examiner(rule)
     with store.asking() as lease, ExitStack() as held:
         commit = store.read(lease.version)
         rule = examiner.expected(Version(store, commit), rule)

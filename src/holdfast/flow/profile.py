@@ -7,26 +7,27 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from holdfast import families
 from holdfast.evidence import pairs
-from holdfast.families.inclusion_dependencies import storage, values
-from holdfast.families.inclusion_dependencies.clusters import Inclusion
-from holdfast.families.known import Known, bounded
 from holdfast.flow.commits import commit
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput
+from holdfast.kinds import registry
+from holdfast.kinds.table_state import TableState, bounded
 from holdfast.model import concealment, thresholds
 from holdfast.model.commits import Commit
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
+from holdfast.runtime.run import Run, about, watched
+from holdfast.runtime.runner import Runner
+from holdfast.runtime.together import Work, side_by_side
 from holdfast.store import CONCEALED, Store
-from holdfast.store.run import Run, about, watched
 from holdfast.table import columns, compaction
 from holdfast.table.batch import estimated
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
-from holdfast.tasks.runner import Runner
-from holdfast.tasks.together import Work, side_by_side
+from holdfast.values import state as values
+from holdfast.values import storage
+from holdfast.values.clusters import ValueState
 
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ def profile(
 ) -> int:
     """Profile tables from nothing and commit them as the first version; the secret is what cells
     are hashed with where values are not kept."""
-    options = families.completed(options)
+    options = registry.completed(options)
     record, key = (None, None) if options.keep_values else concealment.made(secret)
     with (
         store.writing() as lease,
@@ -51,10 +52,10 @@ def profile(
             store.require(CONCEALED)
         seconds: dict[str, dict[str, float]] = {}
 
-        def first(runner: Runner, name: str) -> Known:
+        def first(runner: Runner, name: str) -> TableState:
             run = Run(runner, store, options, lease, about(progress, name), key=key)
             with bounded(name):
-                of_table = _discovered(run, Known(_read(run, name, row_inputs[name])))
+                of_table = _discovered(run, TableState(_read(run, name, row_inputs[name])))
                 of_table = of_table.saved(run, None)
             seconds[name] = run.seconds
             return of_table
@@ -85,12 +86,12 @@ def extend(
         before = store.read(lease.version)
         if set(kinds) <= set(before.options.kinds):
             return before.version
-        names = [kind.name for kind in families.named({*before.options.kinds, *kinds})]
+        names = [kind.name for kind in registry.named({*before.options.kinds, *kinds})]
         options = replace(before.options, kinds=names, **asked)
-        loaded = {name: Known.load(store, before, name) for name in before.tables}
+        loaded = {name: TableState.load(store, before, name) for name in before.tables}
         _expect(options, loaded)
 
-        def further(runner: Runner, name: str) -> Known:
+        def further(runner: Runner, name: str) -> TableState:
             run = Run(runner, store, options, lease, about(progress, name))
             with bounded(name):
                 return _discovered(run, loaded[name]).saved(run, loaded[name])
@@ -127,16 +128,16 @@ def by_table(
     return dict(zip(names, side_by_side(runner, works, at_once), strict=True))
 
 
-def _expect(options: Options, known: Mapping[str, Known]) -> None:
+def _expect(options: Options, known: Mapping[str, TableState]) -> None:
     """See that there is what the options name."""
     tables = {name: each.table.columns.names for name, each in known.items()}
-    for kind in families.named(options.kinds):
+    for kind in registry.named(options.kinds):
         kind.expect(options, tables)
 
 
-def _with_values(run: Run, known: Mapping[str, Known]) -> Inclusion | None:
+def _with_values(run: Run, known: Mapping[str, TableState]) -> ValueState | None:
     """The values of all tables, where a kind needs them."""
-    if not any(kind.values for kind in families.named(run.options.kinds)):
+    if not any(kind.values for kind in registry.named(run.options.kinds)):
         return None
     inclusion = values.discover(run, {name: each.table for name, each in known.items()})
     return values.saved(run, inclusion, None)
@@ -145,7 +146,7 @@ def _with_values(run: Run, known: Mapping[str, Known]) -> Inclusion | None:
 def _read(run: Run, name: str, row_input: RowInput) -> Table:
     with run.stage("read"):
         run.progress("read")
-        sketches = families.compare_pairs(run.options.kinds)
+        sketches = registry.compare_pairs(run.options.kinds)
         intake = read(run.runner, row_input, run.destination, 1, run.progress, sketches=sketches)
         run.progress("read", rows=intake.rows)
     known = tasks.estimates(intake.task_results, len(intake.columns.names))
@@ -163,10 +164,10 @@ def _read(run: Run, name: str, row_input: RowInput) -> Table:
         return compaction.joined(run, table)
 
 
-def _discovered(run: Run, known: Known) -> Known:
+def _discovered(run: Run, known: TableState) -> TableState:
     """With what the kinds that are looked for need of pairs of rows, each space once."""
     needs: dict[str, pairs.Need] = {}
-    for kind in families.named(run.options.kinds):
+    for kind in registry.named(run.options.kinds):
         need = kind.needs(run, known.table)
         if need is not None:
             other = needs.get(need.space.name, need)
@@ -176,9 +177,9 @@ def _discovered(run: Run, known: Known) -> Known:
         return known
     table = estimated(run, known.table)
     evidence, table = pairs.discover(run, table, missing)
-    return Known(table, {**known.evidence, **evidence})
+    return TableState(table, {**known.evidence, **evidence})
 
 
-def _has(known: Known, space: str, need: pairs.Need) -> bool:
+def _has(known: TableState, space: str, need: pairs.Need) -> bool:
     held = known.evidence.get(space)
     return held is not None and set(need.rhs) <= set(held.covers.by_rhs)

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY
@@ -14,27 +13,27 @@ from holdfast.evidence import pairs
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.expectations import state as expectations
 from holdfast.expectations.state import Expected
-from holdfast.families.inclusion_dependencies import storage, values
-from holdfast.families.known import Known
 from holdfast.flow.profile import by_table
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import U64
+from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import Header
 from holdfast.model.comparisons import Space
 from holdfast.model.names import listed
 from holdfast.model.progress import Progress
 from holdfast.model.versions import Verification
+from holdfast.runtime.result import error_of
+from holdfast.runtime.run import Run, about, watched
+from holdfast.runtime.runner import Runner
+from holdfast.runtime.sealed import seal_of, together
 from holdfast.store import Store
 from holdfast.store.files import is_kept
-from holdfast.store.run import Run, about, watched
 from holdfast.table import columns
 from holdfast.table.placement import shares
 from holdfast.tasks import check as check_tasks
-from holdfast.tasks.result import error_of
-from holdfast.tasks.runner import Runner
-from holdfast.tasks.sealed import seal_of, together
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
+from holdfast.values import state as values
+from holdfast.values import storage
 
 
 def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
@@ -47,7 +46,7 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
         _verify_files(runner, store, version)
         # However long the search takes: it goes as far as what it is compared with.
         options = replace(version.options, time_budget=None)
-        kept = {name: Known.load(store, version, name) for name in version.tables}
+        kept = {name: TableState.load(store, version, name) for name in version.tables}
 
         def anew(runner: Runner, name: str) -> list[str]:
             run = Run(runner, store, options, lease, about(progress, name))
@@ -95,7 +94,7 @@ def _size(name: str) -> int:
     return seal.size if seal else 0
 
 
-def _verify_table(run: Run, kept: Known) -> Iterator[str]:
+def _verify_table(run: Run, kept: TableState) -> Iterator[str]:
     table = kept.table
     view = table.view(run.store.path, run.options)
     run.progress("verify", rows=table.rows)

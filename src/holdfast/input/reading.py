@@ -15,14 +15,14 @@ from holdfast.input.row_input import Columns, RowInput
 from holdfast.model import thresholds
 from holdfast.model.errors import SchemaError, SourceError
 from holdfast.model.progress import Progress
-from holdfast.store.run import Destination
+from holdfast.runtime.objects import is_remote
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.run import Destination
+from holdfast.runtime.runner import Runner
 from holdfast.tasks import json_values, text
 from holdfast.tasks.concealing import Concealing
 from holdfast.tasks.encode import UnsupportedType, layout
 from holdfast.tasks.ingest import WHOLE_MICROSECONDS, Ingest, infer, ingest
-from holdfast.tasks.objects import is_remote
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Runner
 from holdfast.tasks.segments import ROWS, Segment
 
 _WATCH_SECONDS = 1.0

@@ -10,12 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I32, I64
 from holdfast.kernels.jit import kernel
-
-I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
 
 
 class Boxes(NamedTuple):

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import U64
 from holdfast.kernels.jit import inlined, kernel
-
-U64 = NDArray[np.uint64]
 
 _ONES = np.uint64(0xFFFFFFFF)
 _BYTE = np.uint64(255)

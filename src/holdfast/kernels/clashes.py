@@ -10,16 +10,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I64, Flags
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.kernels.violations import Term
 from holdfast.model.comparisons import BOTH, FIRST
 from holdfast.model.denial_constraints import OPERATORS
-
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _BOTH, _FIRST = BOTH, FIRST
 

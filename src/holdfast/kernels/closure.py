@@ -17,13 +17,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64
 from holdfast.kernels.bitsets import ONE, ZERO, Flags, Masks
 from holdfast.kernels.jit import kernel
-
-I64 = NDArray[np.int64]
 
 LESS, MORE, SAME, DIFFER = range(4)
 """What an atom says of its two cells: at most, at least, equal, not equal."""

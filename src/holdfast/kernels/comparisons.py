@@ -12,15 +12,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH, FIRST, ORDER, SECOND, Comparison, Space
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 class Layout(NamedTuple):

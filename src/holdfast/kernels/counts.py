@@ -8,14 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.bitsets import copy_row
 from holdfast.kernels.jit import kernel
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 
 def total(masks: list[U64], counts: list[I64], words: int) -> tuple[U64, I64]:

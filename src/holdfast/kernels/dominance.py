@@ -17,13 +17,10 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I32, I64
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.violations import Sides
-
-I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
 
 INEQUALITIES = 2
 DIFFERENCES = 2

@@ -19,12 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.bitsets import contains, copy_row
 from holdfast.kernels.hashing import mix, row_hash, slot
 from holdfast.kernels.jit import inlined, kernel
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 WITNESSES = 4
 """Pairs kept per distinct mask: enough that a random delete seldom takes them all."""

@@ -14,13 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import pairs, violations
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.comparisons import Layout, own_words
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 LARGE = 1_024
 """Rows from which on a group is a tile."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.bitsets import contains
 from holdfast.kernels.checksums import check
 from holdfast.kernels.evidence import (
@@ -25,9 +26,6 @@ from holdfast.kernels.evidence import (
 )
 from holdfast.kernels.hashing import mix, slot
 from holdfast.kernels.jit import inlined, kernel
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 SKETCH = 512
 """Smallest hashes kept per column to estimate its number of distinct values (about 4 % off)."""

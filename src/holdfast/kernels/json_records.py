@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import text
+from holdfast.kernels.arrays import I8, I64
 from holdfast.kernels.jit import kernel
 
 # What a walk ends with.
@@ -92,8 +93,6 @@ _VALUE = 2
 _AFTER = 3
 
 Data = NDArray[np.uint8]
-I64 = NDArray[np.int64]
-I8 = NDArray[np.int8]
 
 
 class Tree(NamedTuple):

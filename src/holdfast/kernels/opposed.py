@@ -9,14 +9,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I32, I64, Flags
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.violations import Sides
-
-I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 
 
 class Side(NamedTuple):

@@ -20,15 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U16, U32, U64
 from holdfast.kernels.comparisons import Layout, equalities
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH
-
-U64 = NDArray[np.uint64]
-U32 = NDArray[np.uint32]
-U16 = NDArray[np.uint16]
-I64 = NDArray[np.int64]
 
 BLOCK = 4_096
 """Rows compared at once: their codes and words stay in a near cache."""

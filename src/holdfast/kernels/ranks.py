@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.values import FLOAT, HASHED, WIDE
 
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 Codes = NDArray[np.int32]
 
 NULL = -1

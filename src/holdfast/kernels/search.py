@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.bitsets import contains, copy_row
 from holdfast.kernels.evidence import (
     Candidates,
@@ -25,9 +26,6 @@ from holdfast.kernels.evidence import (
 )
 from holdfast.kernels.hashing import mix, row_hash, slot
 from holdfast.kernels.jit import kernel
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 _SMALL = 32
 """Groups up to this size have all their pairs compared; larger ones are split further."""

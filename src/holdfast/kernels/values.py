@@ -15,14 +15,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import U64
 from holdfast.kernels.bitsets import copy_row, lowest
 from holdfast.kernels.hashing import mix, slot
 from holdfast.kernels.jit import kernel
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 HASHED, INTEGER, WIDE, FLOAT = range(4)
 """How a column's words hold its values: two words of a hash; a signed integer; one of 128 bits; a

@@ -25,12 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import boxes
+from holdfast.kernels.arrays import I32, I64
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH, FIRST, Comparison, Space
-
-I64 = NDArray[np.int64]
-I32 = NDArray[np.int32]
 
 LEAF = 16
 """Rows of a box that is not cut any more, where single pairs are looked for."""

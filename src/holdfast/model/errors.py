@@ -20,6 +20,11 @@ a ConflictError: the same command can succeed if it is run again.
 
 from __future__ import annotations
 
+import errno
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class HoldfastError(Exception):
     """Base of every error that Holdfast raises on purpose."""
@@ -67,3 +72,35 @@ class MissingFileError(StoreError):
 
 class SetupError(HoldfastError):
     """Java, Spark or the workers' Python are not what Holdfast needs."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+@contextmanager
+def disk_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn an OSError while writing below ``path`` into a StoreError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        where = error.filename or os.fspath(path)
+        if error.errno in _FULL:
+            raise StoreError(
+                f"{where}: the disk is full or the quota is used up; nothing was committed, the "
+                "last version is unchanged. Free some space and run again."
+            ) from error
+        if isinstance(error, ConnectionError):
+            raise StoreError(
+                f"{where}: the object store does not answer ({error.strerror or error}); nothing "
+                "was committed, the last version is unchanged. Run again."
+            ) from error
+        raise StoreError(
+            f"{where}: cannot be written ({error.strerror or error}); nothing was committed, the "
+            "last version is unchanged."
+        ) from error
+
+
+def is_refused(error: StoreError) -> bool:
+    """Whether something could not be written because we may not write there."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _REFUSED

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast import families
-from holdfast.families.parts import Form, Part, TablePart
-from holdfast.families.ranking import TableRanking, ranked
+from holdfast.kinds import registry
+from holdfast.kinds.parts import Form, Part, TablePart
+from holdfast.kinds.ranking import TableRanking, ranked
 from holdfast.model.changes import Changes, KindChanges
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import Row
@@ -80,7 +80,7 @@ def document(
     ]
     across = [
         _list(part, part.listed(snapshot), limit, values)
-        for kind, parts in families.profile_parts().items()
+        for kind, parts in registry.profile_parts().items()
         if kind.name in snapshot.found
         for part in parts
     ]
@@ -97,7 +97,7 @@ def document(
         "nulls": snapshot.options["nulls"],
         "kinds": [
             {"field": kind.field, "nouns": list(kind.nouns)}
-            for kind in families.named(snapshot.options["kinds"])
+            for kind in registry.named(snapshot.options["kinds"])
         ],
         "values": values,
         "expectations": [_expectation(each) for each in expectations],
@@ -127,7 +127,7 @@ def ordered_columns(snapshot: Snapshot, limit: int | None = LIMIT) -> dict[str, 
 def _parts(table: TableSnapshot) -> list[TablePart]:
     return [
         part
-        for kind, parts in families.table_parts().items()
+        for kind, parts in registry.table_parts().items()
         if kind.name in table.found
         for part in parts
     ]
@@ -151,7 +151,7 @@ def _table(
     ]
     left_out = {
         kind.nouns[1]: kind.left_out(table)
-        for kind in families.named(options["kinds"])
+        for kind in registry.named(options["kinds"])
         if kind.name not in table.found
     }
     return {
@@ -271,7 +271,7 @@ def _batch(changes: Changes, detailed: bool, values: bool) -> Form:
         "duplicated": list(changes.duplicated) if detailed and values else [],
         "changes": {
             kind.field: _changed(changes.kinds[kind.field], detailed, values)
-            for kind in families.named_in(changes.kinds)
+            for kind in registry.named_in(changes.kinds)
         },
     }
 

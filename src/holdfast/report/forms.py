@@ -12,10 +12,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from holdfast import families
-from holdfast.families.denial_constraints.chosen import Predicates
-from holdfast.families.parts import Form, Forms, complete_up_to
-from holdfast.families.ranking import TableRanking
+from holdfast.kinds import registry
+from holdfast.kinds.denial_constraints.predicate_listing import Predicates
+from holdfast.kinds.parts import Form, Forms, complete_up_to
+from holdfast.kinds.ranking import TableRanking
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.expectations import Expectation, ExpectationChange, Standing, Suggestion
@@ -50,7 +50,7 @@ def show(
         },
     }
     lists: Form = {}
-    for kind, asked in families.profile_parts(parts).items():
+    for kind, asked in registry.profile_parts(parts).items():
         for part in asked if kind.name in snapshot.found else ():
             lists |= part.form(snapshot)
     form |= _cut(lists, limit)
@@ -63,7 +63,7 @@ def show(
 
 def check(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> Form:
     """What a batch would do, and whether that breaks something."""
-    return {**outcome.to_dict(), "breaks": families.breaks(outcome, kinds)}
+    return {**outcome.to_dict(), "breaks": registry.breaks(outcome, kinds)}
 
 
 def expected(changes: Iterable[ExpectationChange]) -> Form:
@@ -140,17 +140,17 @@ def _table(
     form: Form = {"rows": table.rows, "columns": list(table.columns)}
     if parts is None and table.facts:
         form["column_facts"] = Forms(table.facts)
-    asked = families.table_parts(parts)
+    asked = registry.table_parts(parts)
     known = [part for kind in asked if kind.name in table.found for part in asked[kind]]
     lists: Form = {}
     for part in known:
         lists |= part.form(table, options)
     form |= _cut(lists, limit)
-    if families.compare_pairs(options["kinds"]):
+    if registry.compare_pairs(options["kinds"]):
         form["duplicates"] = table.duplicates
     if table.duplicates:
         form["duplicated"] = list(table.duplicated)
-    sought = families.named(options["kinds"])
+    sought = registry.named(options["kinds"])
     if left_out := [kind.field for kind in sought if kind in asked and kind.left_out(table)]:
         form["not_searched"] = left_out
     if lacking := [part.field for part in known if part.longest(table, options) is not None]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast import families
-from holdfast.families.ranking import ranked
+from holdfast.kinds import registry
+from holdfast.kinds.ranking import ranked
 from holdfast.model import markup
 from holdfast.model.names import listed
 from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -12,7 +12,7 @@ from holdfast.screen.text import moment
 
 def overview(name: str, snapshot: Snapshot) -> str:
     """Its tables, what tells their rows apart, and how many constraints they have."""
-    parts = [part for some in families.table_parts().values() for part in some if part.brief]
+    parts = [part for some in registry.table_parts().values() for part in some if part.brief]
     shown = [
         part
         for part in parts
@@ -32,7 +32,7 @@ def overview(name: str, snapshot: Snapshot) -> str:
         )
     across = [
         f"{len(part.listed(snapshot)):,} {part.nouns[1]}"
-        for kind, some in families.profile_parts().items()
+        for kind, some in registry.profile_parts().items()
         if kind.name in snapshot.found
         for part in some
     ]
@@ -44,7 +44,7 @@ def overview(name: str, snapshot: Snapshot) -> str:
 def _numbers(table: TableSnapshot) -> dict[str, int]:
     return {
         part.field: len(part.listed(table))
-        for kind, parts in families.table_parts().items()
+        for kind, parts in registry.table_parts().items()
         if kind.name in table.found
         for part in parts
     }

@@ -26,7 +26,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from holdfast.families.parts import Form
+from holdfast.kinds.parts import Form
 from holdfast.model.errors import HoldfastError, InputError
 from holdfast.report import forms
 from holdfast.report.page import page, policy

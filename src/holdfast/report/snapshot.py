@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from holdfast import families
-from holdfast.families.base import Kind
-from holdfast.families.functional_dependencies.reading import Dependencies
-from holdfast.families.inclusion_dependencies.reading import Inclusions
-from holdfast.families.keys.reading import FoundKeys
-from holdfast.families.stored import StoredProfile, StoredTable, columns_of
+from holdfast.kinds import registry
+from holdfast.kinds.base import Kind
+from holdfast.kinds.functional_dependencies.reading import Dependencies
+from holdfast.kinds.inclusion_dependencies.reading import Inclusions
+from holdfast.kinds.keys.reading import FoundKeys
+from holdfast.kinds.stored import StoredProfile, StoredTable, columns_of
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
@@ -89,7 +89,7 @@ class TableSnapshot:
 
     def __repr__(self) -> str:
         sizes = {"rows": self.rows, "columns": len(self.columns)}
-        for kind, parts in families.table_parts().items():
+        for kind, parts in registry.table_parts().items():
             if kind.name in self.found:
                 sizes |= {part.nouns[1]: len(part.listed(self)) for part in parts}
         sizes |= {"repeated rows": self.duplicates} if self.duplicates else {}
@@ -120,7 +120,7 @@ class Snapshot:
 
     def asked_with(self, options: Mapping[str, Any]) -> Snapshot:
         """The same, with other values of options than the profile's."""
-        kinds = families.REGISTRY.values()
+        kinds = registry.REGISTRY.values()
         concerned = {kind.name: kind for kind in kinds if {*options} & {*kind.options}}
         for kind in concerned.values():
             self.expect(kind)
@@ -151,7 +151,7 @@ def _snapshot(store: Store, version: int, last: bool) -> Snapshot:
         for name, record in commit.tables.items()
     }
     whole = StoredProfile(store, commit, options, tables)
-    readings = _looked_for({k.name: k.of_profile(whole) for k in families.REGISTRY.values()})
+    readings = _looked_for({k.name: k.of_profile(whole) for k in registry.REGISTRY.values()})
     counted = readings["inds"].distinct if "inds" in readings else {}
     nulls = options["inclusion_nulls"] == "values"
     for name, table in tables.items():
@@ -162,7 +162,7 @@ def _snapshot(store: Store, version: int, last: bool) -> Snapshot:
 
 def _table(table: StoredTable) -> TableSnapshot:
     record, names = table.record, table.columns
-    readings = {kind.name: kind.of_table(table) for kind in families.REGISTRY.values()}
+    readings = {kind.name: kind.of_table(table) for kind in registry.REGISTRY.values()}
     return TableSnapshot(
         table.name,
         record.rows,

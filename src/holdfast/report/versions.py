@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from holdfast import families
+from holdfast.kinds import registry
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.snapshot import Snapshot
@@ -31,7 +31,7 @@ def entries(store: Store) -> list[Entry]:
 def differences(before: Snapshot, after: Snapshot) -> dict[str, TableDiff]:
     """What was gained and lost between two versions, per table that both have."""
     old, new = before.tables, after.tables
-    kinds = families.named(after.options["kinds"])
+    kinds = registry.named(after.options["kinds"])
     by_table = {}
     for name in new:
         if name in old:
@@ -46,11 +46,11 @@ def differences(before: Snapshot, after: Snapshot) -> dict[str, TableDiff]:
 
 def _stored_changes(form: dict[str, Any]) -> Changes | BatchChanges:
     """What a batch did: to one table, or to several."""
-    changes = BatchChanges.from_stored(form, families.makers())
+    changes = BatchChanges.from_stored(form, registry.makers())
     return changes if len(changes.tables) > 1 else next(iter(changes.tables.values()))
 
 
 def _numbers(counts: Mapping[str, int]) -> dict[str, int]:
     """How many constraints a table has of each kind, by their JSON names."""
-    known = families.REGISTRY.items()
+    known = registry.REGISTRY.items()
     return {kind.field: counts[name] for name, kind in known if name in counts}

@@ -13,17 +13,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import types as t
 
+from holdfast.model.errors import disk_errors
+from holdfast.runtime import objects, shared
+from holdfast.runtime.homes import deal, files_of, machine
+from holdfast.runtime.result import TaskResult, checked, guarded, unpack
+from holdfast.runtime.runner import Call, Read, Reader, log_traffic, piles
+from holdfast.runtime.sealed import uploaded
 from holdfast.spark.jobs import collect, is_remote
 from holdfast.spark.places import Places, may_place, places_of
 from holdfast.spark.session import is_own, parallelism
 from holdfast.spark.workers import freeze, prepare
-from holdfast.store import disk_errors
-from holdfast.tasks import devices, objects, shared
-from holdfast.tasks.homes import deal, files_of, machine
+from holdfast.tasks import devices
 from holdfast.tasks.ingest import Ingest
-from holdfast.tasks.result import TaskResult, checked, guarded, unpack
-from holdfast.tasks.runner import Call, Read, Reader, log_traffic, piles
-from holdfast.tasks.sealed import uploaded
 
 Batches = Iterator[pa.RecordBatch]
 

@@ -13,13 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import U64
+from holdfast.runtime import sealed
 from holdfast.store.directory import Store
 from holdfast.store.leases import Lease
-from holdfast.tasks import sealed
-
-U64 = NDArray[np.uint64]
 
 ADDED, PLACE = "added", "place"
 """The columns of a difference besides those of its rows: whether a row came, and its position

@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.types as kinds
 from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import U64
 from holdfast.model import thresholds
-from holdfast.store.codecs import ADDED, FACTS, PLACE, U64, encoded, matrix_of, stored
+from holdfast.runtime.sealed import seal_of
+from holdfast.store.codecs import ADDED, FACTS, PLACE, encoded, matrix_of, stored
 from holdfast.store.directory import Store
 from holdfast.store.leases import Lease
-from holdfast.tasks.sealed import seal_of
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -31,17 +31,19 @@ from holdfast.model.errors import (
     MissingFileError,
     OvertakenError,
     StoreError,
+    disk_errors,
+    is_refused,
 )
 from holdfast.model.records import to_form
+from holdfast.runtime import sealed
+from holdfast.runtime.objects import is_remote, shown
+from holdfast.runtime.sealed import Seal, seal_of, sealed_name
 from holdfast.store import batches, clean, files
 from holdfast.store.disk import MARKER, Disk
 from holdfast.store.leases import Lease
 from holdfast.store.log import LOG, Log, canonical, encode
 from holdfast.store.objects import Objects
 from holdfast.store.storage import Storage, UndecidedError
-from holdfast.tasks import sealed
-from holdfast.tasks.objects import is_remote, shown
-from holdfast.tasks.sealed import Seal, seal_of, sealed_name
 
 T = TypeVar("T")
 
@@ -103,7 +105,7 @@ class Store:
         """Make a profile directory, or finish one whose first run was cut short."""
         storage = storage_at(path)
         root = storage.path
-        with files.disk_errors(root):
+        with disk_errors(root):
             names = storage.names()
         if MARKER in names:
             _check_format(storage)
@@ -117,7 +119,7 @@ class Store:
                 f"{root}: this directory is not empty and not a profile (it holds "
                 f"{sorted(names)[0]!r}). Choose a new or empty directory."
             )
-        with files.disk_errors(root):
+        with disk_errors(root):
             # The marker is first: a folder called "data" alone could be anyone's.
             if MARKER not in names:
                 _write_marker(storage)
@@ -142,7 +144,7 @@ class Store:
     def require(self, number: int) -> None:
         """Let nobody read this profile who does not know a format; before its first version."""
         if _check_format(self.storage) < number:
-            with files.disk_errors(self.path):
+            with disk_errors(self.path):
                 _write_marker(self.storage, number)
 
     @classmethod
@@ -211,13 +213,13 @@ class Store:
     def writing(self) -> Iterator[Lease]:
         """Be a writer on top of the last version; what is not published is removed at the end."""
         lease = Lease(self.storage, "write")
-        with files.disk_errors(self.path):
+        with disk_errors(self.path):
             self.storage.make_folders(first=False)
         try:
             lease.take(self.head)
             if not lease.version and not self.storage.exists(MARKER):
                 # Another first run failed, and took it away before it could see our lease.
-                with files.disk_errors(self.path):
+                with disk_errors(self.path):
                     _write_marker(self.storage)
             yield lease
         finally:
@@ -248,7 +250,7 @@ class Store:
             try:
                 lease = stack.enter_context(self.writing())
             except StoreError as error:
-                if not files.is_refused(error):
+                if not is_refused(error):
                     raise
                 folder = tempfile.TemporaryDirectory(prefix="holdfast-")
                 lease = stack.enter_context(self.reading())
@@ -325,7 +327,7 @@ class Store:
         self.file(relative)
         content = memoryview(data).cast("B")
         relative = sealed_name(relative, Seal(len(content), zlib.crc32(content)))
-        with files.disk_errors(self.file(relative)):
+        with disk_errors(self.file(relative)):
             self.storage.write(relative, content)
         return relative
 
@@ -361,7 +363,7 @@ class Store:
         names = {*commit.files, *commit.keep, *new}
         mine = [name for name in names if files.run_of(name) == lease.run]
         content = encode(commit)
-        with files.disk_errors(self.path):
+        with disk_errors(self.path):
             self.storage.settle(names, mine)
             try:
                 self.storage.create(self._commits.name(version), content, lease.run)

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from holdfast.model.errors import StoreError
+from holdfast.runtime import sealed
 from holdfast.store import files
 from holdfast.store.storage import Claim
-from holdfast.tasks import sealed
 
 FOLDERS = ("log", "data", "leases")
 MARKER = "holdfast.json"

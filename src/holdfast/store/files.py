@@ -11,8 +11,6 @@ import errno
 import fcntl
 import os
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
 
 from holdfast.model.errors import StoreError
@@ -31,8 +29,6 @@ _RUN = r"[0-9a-f]{12}"
 _DATA = re.compile(rf"({_KIND})-({_RUN})-.+", re.DOTALL)
 _TEMPORARY = re.compile(rf"\.tmp-({_RUN})")
 _LEASE = re.compile(rf"({_RUN})\.(?:json|dead)")
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS)
 _NO_DIRECTORY_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EBADF)
 
@@ -96,34 +92,6 @@ def lease_run(name: str) -> str | None:
     """The run that a lease file belongs to, or None when the name is not that of a lease."""
     match = _LEASE.fullmatch(name)
     return match[1] if match else None
-
-
-@contextmanager
-def disk_errors(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn an OSError while writing below ``path`` into a StoreError that says what to do."""
-    try:
-        yield
-    except OSError as error:
-        where = error.filename or os.fspath(path)
-        if error.errno in _FULL:
-            raise StoreError(
-                f"{where}: the disk is full or the quota is used up; nothing was committed, the "
-                "last version is unchanged. Free some space and run again."
-            ) from error
-        if isinstance(error, ConnectionError):
-            raise StoreError(
-                f"{where}: the object store does not answer ({error.strerror or error}); nothing "
-                "was committed, the last version is unchanged. Run again."
-            ) from error
-        raise StoreError(
-            f"{where}: cannot be written ({error.strerror or error}); nothing was committed, the "
-            "last version is unchanged."
-        ) from error
-
-
-def is_refused(error: StoreError) -> bool:
-    """Whether something could not be written because we may not write there."""
-    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _REFUSED
 
 
 def write_new(path: str, data: bytes | bytearray | memoryview) -> None:

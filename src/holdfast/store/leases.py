@@ -18,8 +18,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from holdfast.model.errors import ConflictError, StoreError
-from holdfast.store.files import DATA, data_prefix, disk_errors, lease_run
+from holdfast.model.errors import ConflictError, StoreError, disk_errors
+from holdfast.store.files import DATA, data_prefix, lease_run
 from holdfast.store.storage import Claim, Storage
 
 HEARTBEAT_S = 20.0

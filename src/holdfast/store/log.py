@@ -23,8 +23,8 @@ from typing import TypeVar
 from holdfast.model.commits import Commit, Header, Summary, TableRecord
 from holdfast.model.errors import StoreError
 from holdfast.model.records import FormError, from_form, to_form
+from holdfast.runtime import sealed
 from holdfast.store.storage import Storage
-from holdfast.tasks import sealed
 
 Said = TypeVar("Said", Commit, Header, Summary)
 """How much of a commit is read."""

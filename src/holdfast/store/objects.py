@@ -24,10 +24,10 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.model.errors import StoreError
+from holdfast.runtime import objects, sealed
 from holdfast.store.disk import MARKER
 from holdfast.store.files import lease_run
 from holdfast.store.storage import Claim, UndecidedError
-from holdfast.tasks import objects, sealed
 
 _CLOCK = ".clock"
 _COMMITS = "log/"

@@ -15,7 +15,9 @@ from holdfast.input.row_input import Columns, RowInput, fitted
 from holdfast.model import thresholds
 from holdfast.model.commits import ColumnRecord
 from holdfast.model.records import from_form
-from holdfast.store.run import Run
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call
 from holdfast.table import columns
 from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.indexing import with_indexes
@@ -26,8 +28,6 @@ from holdfast.tasks import compaction as tasks
 from holdfast.tasks.columns import Facts, Whole
 from holdfast.tasks.columns import facts as column_facts
 from holdfast.tasks.encode import layout
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import ROWS, Segment, moved_index, with_dead
 from holdfast.tasks.view import View
 

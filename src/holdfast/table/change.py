@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I64, Flags
 from holdfast.table.state import Table
 from holdfast.tasks.segments import Segment, are_dead
-
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

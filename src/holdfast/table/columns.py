@@ -18,17 +18,17 @@ import pyarrow.types as at
 from holdfast.input.row_input import Columns
 from holdfast.model import thresholds
 from holdfast.model.commits import ColumnRecord, Extreme
-from holdfast.store.run import Run
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call
 from holdfast.table.matching import Found
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
-from holdfast.table.witnesses import plain
 from holdfast.tasks import columns as tasks
 from holdfast.tasks.columns import SIDES, End, Ends, EndWords, Facts
 from holdfast.tasks.encode import has_bytes
 from holdfast.tasks.nanoseconds import is_nano, text
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.runner import Call
+from holdfast.tasks.shown import plain
 
 _LOW63 = 0x7FFFFFFFFFFFFFFF
 

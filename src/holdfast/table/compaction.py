@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I64
 from holdfast.model import thresholds
 from holdfast.model.records import from_form
-from holdfast.store.run import Run
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
-from holdfast.tasks.runner import Call
 from holdfast.tasks.segments import ROWS, Segment, most_rows
-
-I64 = NDArray[np.int64]
 
 _SMALLEST = 4_096
 """Live rows below which all segments are of the lowest tier."""

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.sealed import discard
+from holdfast.runtime.runner import Call, Runner
+from holdfast.runtime.sealed import discard
 
 
 @contextmanager

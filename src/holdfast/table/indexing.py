@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
 from holdfast.model.options import Options
-from holdfast.store.run import Run
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call, Runner
 from holdfast.table import indexes
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
-from holdfast.tasks.runner import Call, Runner
 from holdfast.tasks.segments import ROWS, Segment
 from holdfast.tasks.view import View
 

@@ -9,18 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.input.row_input import Columns
+from holdfast.kernels.arrays import I64
 from holdfast.model.errors import BatchError
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.runner import Call, Runner
+from holdfast.runtime.sealed import discard
 from holdfast.store import Lease, Store
 from holdfast.table.change import RowChange
 from holdfast.table.placement import ranges
 from holdfast.table.state import Table
-from holdfast.table.witnesses import rows_as_text
 from holdfast.tasks.columns import Ends, EndWords, ends_of
 from holdfast.tasks.encode import layout
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.rows import (
     AMBIGUOUS,
     MISSING,
@@ -30,12 +31,9 @@ from holdfast.tasks.rows import (
     even_ranges,
     locate,
 )
-from holdfast.tasks.runner import Call, Runner
-from holdfast.tasks.sealed import discard
 from holdfast.tasks.segments import ROWS, Segment, map_passing, moved_index, with_dead
+from holdfast.tasks.shown import rows_as_text
 from holdfast.tasks.view import View, bounds
-
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from holdfast.model import thresholds
-from holdfast.tasks.runner import Runner
+from holdfast.runtime.runner import Runner
 from holdfast.tasks.segments import Segment, most_rows
 from holdfast.tasks.view import View
 

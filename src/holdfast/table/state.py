@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from holdfast.input.row_input import Columns
+from holdfast.kernels.arrays import I64
 from holdfast.model.commits import ColumnRecord, SourceRecord, TableRecord
 from holdfast.model.options import Options
 from holdfast.tasks.encode import is_wide, layout
 from holdfast.tasks.segments import Segment, column_index
 from holdfast.tasks.view import View
-
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -14,15 +14,17 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
 from holdfast.kernels import counts as tables
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.comparisons import Layout, evidence, layout_of, mirror, own_words
 from holdfast.kernels.pairs import Rows
 from holdfast.kernels.ranks import Codes
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Comparison, Space
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.timed import look
 from holdfast.tasks import exchange
 from holdfast.tasks.coding import Coding, comparisons_of
 from holdfast.tasks.devices import CPU, GPU, Device
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
     combined,
@@ -30,11 +32,7 @@ from holdfast.tasks.segments import (
     live_positions,
     map_words,
 )
-from holdfast.tasks.timed import look
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 
 def tile_rows(device: str) -> int:

@@ -12,10 +12,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels.evidence import pair_mask
+from holdfast.runtime.result import TaskResult, facts_of
+from holdfast.runtime.sealed import damage
 from holdfast.tasks.columns import column_facts
 from holdfast.tasks.encode import encode, layout
-from holdfast.tasks.result import TaskResult, facts_of
-from holdfast.tasks.sealed import damage
 from holdfast.tasks.segments import (
     Segment,
     chain_numbers,

@@ -12,16 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
-from numpy.typing import NDArray
 
 from holdfast.kernels import ranks
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.ranks import Codes
 from holdfast.kernels.values import FLOAT, HASHED, INTEGER, WIDE
 from holdfast.model.comparisons import ORDER, Comparison
 from holdfast.tasks.encode import layout
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 UNITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Decimal places of the units of time."""

@@ -17,10 +17,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import columns as kernels
+from holdfast.kernels.arrays import I64, U64
 from holdfast.model import thresholds
+from holdfast.runtime.reads import note
+from holdfast.runtime.result import TaskResult
 from holdfast.tasks.encode import Layout, encode, has_bytes, layout, orders
-from holdfast.tasks.reads import note
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
     live_positions,
@@ -30,9 +31,6 @@ from holdfast.tasks.segments import (
     open_raw,
 )
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 LOWEST, HIGHEST = 0, 1
 SIDES = (LOWEST, HIGHEST)

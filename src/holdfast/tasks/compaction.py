@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.kernels import index
+from holdfast.kernels.arrays import I64
 from holdfast.model.records import to_form
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.sealed import unique
+from holdfast.runtime.timed import look
 from holdfast.tasks.ingest import Sketches
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     RawRows,
     Segment,
@@ -22,13 +24,9 @@ from holdfast.tasks.segments import (
     map_words,
     open_arrays,
     open_raw,
-    unique,
     write_words,
 )
-from holdfast.tasks.timed import look
 from holdfast.tasks.view import View
-
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

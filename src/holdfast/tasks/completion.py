@@ -18,27 +18,19 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import comparisons, groups, pairs, ranks, violations
 from holdfast.kernels import counts as kernels
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.comparisons import Layout
 from holdfast.kernels.groups import first_of_each
 from holdfast.kernels.ranks import Cells, Codes
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
+from holdfast.runtime.reads import note
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.sealed import unique
+from holdfast.runtime.timed import is_over, look
 from holdfast.tasks.coding import Coding
-from holdfast.tasks.reads import note
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.segments import (
-    Segment,
-    live_positions,
-    map_arrays,
-    map_words,
-    unique,
-    write_arrays,
-)
-from holdfast.tasks.timed import is_over, look
+from holdfast.tasks.segments import Segment, live_positions, map_arrays, map_words, write_arrays
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 _UNSORTED = 1 << 16
 """Words that are held before they are sorted."""

@@ -14,13 +14,11 @@ from functools import partial
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
-from numpy.typing import NDArray
 
 from holdfast.kernels import siphash, values
+from holdfast.kernels.arrays import U64
 from holdfast.tasks.coding import held
 from holdfast.tasks.encode import has_bytes, hash_bytes, nulls_of, readable, words_of
-
-U64 = NDArray[np.uint64]
 
 _HASH = pa.binary(16)
 

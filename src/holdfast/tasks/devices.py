@@ -19,17 +19,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import gpu, pairs
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.comparisons import Layout, equalities
 from holdfast.kernels.gpu import count as gpu_count
 from holdfast.kernels.pairs import Counted, Rows
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.timed import look
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.timed import look
 
 CPU, GPU = "cpu", "gpu"
 

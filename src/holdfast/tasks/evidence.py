@@ -20,13 +20,16 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets, evidence, index, maximal
 from holdfast.kernels import search as searches
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.checksums import in_memory
 from holdfast.kernels.evidence import Candidates, Rows
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
+from holdfast.runtime.reads import note
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.sealed import unique
+from holdfast.runtime.timed import is_bounded, is_over, look
 from holdfast.tasks import near_keys
-from holdfast.tasks.reads import note
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
     are_dead,
@@ -37,14 +40,9 @@ from holdfast.tasks.segments import (
     look_up_groups,
     map_passing,
     map_words,
-    unique,
     write_arrays,
 )
-from holdfast.tasks.timed import is_bounded, is_over, look
 from holdfast.tasks.view import Among, View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 _REACH = 2
 

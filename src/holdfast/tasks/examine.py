@@ -14,18 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets, dominance, opposed, violations
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.violations import Sides
 from holdfast.model import thresholds
+from holdfast.runtime.result import TaskResult
 from holdfast.tasks import exchange
 from holdfast.tasks.completion import Planes
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import combined, live_positions, map_words
 from holdfast.tasks.values import Cells
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.tasks.reads import note
-from holdfast.tasks.segments import map_passing, unique, write_arrays
-
-U64 = NDArray[np.uint64]
+from holdfast.kernels.arrays import U64
+from holdfast.runtime.reads import note
+from holdfast.runtime.sealed import unique
+from holdfast.tasks.segments import map_passing, write_arrays
 
 HASHES = 1 << 64
 """Hashes are below this."""

@@ -18,7 +18,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.kernels.arrays import U64
 from holdfast.model import thresholds
+from holdfast.runtime.objects import is_remote
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.sealed import unique
 from holdfast.tasks import encode, text
 from holdfast.tasks.columns import Collected
 from holdfast.tasks.concealing import Concealing, concealed, concealed_schema
@@ -27,21 +31,9 @@ from holdfast.tasks.json_records import Records, split
 from holdfast.tasks.json_rows import Reader
 from holdfast.tasks.json_types import Learned
 from holdfast.tasks.nanoseconds import BOUNDS, holds_nanos, is_nano, rounded_down
-from holdfast.tasks.objects import is_remote
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.segments import (
-    ROWS,
-    RawRows,
-    build_indexes,
-    most_rows,
-    row_codes,
-    unique,
-    write_words,
-)
+from holdfast.tasks.segments import ROWS, RawRows, build_indexes, most_rows, row_codes, write_words
 from holdfast.tasks.shown import cells as shown_cells
 from holdfast.tasks.shown import plain
-
-U64 = NDArray[np.uint64]
 
 _REPORT_SECONDS = 0.5
 """How often a task says how far it is, once it has been at work for longer than that."""

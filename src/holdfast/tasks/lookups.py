@@ -17,13 +17,15 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets, chains, violations
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.chains import HIGHEST, LOWEST, Boxes
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.model.lookups import LookUp
+from holdfast.runtime.reads import note
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.timed import look
 from holdfast.tasks.completion import Met, rows_of
-from holdfast.tasks.reads import note
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     Segment,
     chain_columns,
@@ -34,12 +36,7 @@ from holdfast.tasks.segments import (
     look_up,
     map_chains,
 )
-from holdfast.tasks.timed import look
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)

@@ -16,14 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.evidence import Findings
-from holdfast.tasks.reads import note
-from holdfast.tasks.result import TaskResult
+from holdfast.runtime.reads import note
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.timed import look
 from holdfast.tasks.segments import map_passing, write_arrays
-from holdfast.tasks.timed import look
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 _AT_ONCE = 16
 """Lists that are fetched at once."""

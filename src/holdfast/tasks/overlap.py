@@ -10,7 +10,7 @@ import numpy as np
 
 from holdfast.kernels import values
 from holdfast.model.commits import ValueRun
-from holdfast.tasks.result import TaskResult
+from holdfast.runtime.result import TaskResult
 from holdfast.tasks.values import CODES, Cells, slices
 
 

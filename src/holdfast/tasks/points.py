@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from holdfast.tasks.result import TaskResult
+from holdfast.runtime.result import TaskResult
 from holdfast.tasks.segments import Segment, live_positions, read_raw
 from holdfast.tasks.view import View
 

@@ -11,24 +11,20 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.kernels import clashes
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.violations import Term
 from holdfast.model.commits import Segment, ValueRun
 from holdfast.model.errors import InputError
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.sealed import flush
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.dialect import Dialect
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.sealed import flush
 from holdfast.tasks.segments import live_positions, read_raw
 from holdfast.tasks.shown import cells, plain, rows_as_text
 from holdfast.tasks.values import CODES, Cells, found_at, same_codes
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 RULE, CLASH = "_holdfast_rule", "_holdfast_clash"
 """The columns of a file of quarantined rows besides those of the rows."""

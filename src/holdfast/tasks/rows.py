@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.kernels.arrays import I64, U64
 from holdfast.model import thresholds
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.sealed import unique
 from holdfast.tasks.columns import EndWords, column_ends, null_flags
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
@@ -26,13 +27,9 @@ from holdfast.tasks.segments import (
     most_rows,
     moved_index,
     row_codes,
-    unique,
     write_arrays,
 )
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ read whole.
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -21,19 +20,18 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import chains, checksums, encode
 from holdfast.kernels import index as kernels
+from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.chains import Chains
 from holdfast.kernels.checksums import Place
 from holdfast.kernels.evidence import Shape
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
 from holdfast.model.commits import Segment as Segment
-from holdfast.tasks.checked import CheckedFile, CheckedReader
-from holdfast.tasks.maps import Maps
-from holdfast.tasks.reads import note
-from holdfast.tasks.sealed import Sink, is_here, stamp
+from holdfast.runtime.checked import CheckedFile, CheckedReader
+from holdfast.runtime.maps import Maps
+from holdfast.runtime.reads import note
+from holdfast.runtime.sealed import Sink, is_here, stamp, unique
 
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 Arrays = tuple[dict[str, NDArray[Any]], dict[str, Any]]
 
 ROWS = "rows"
@@ -43,14 +41,6 @@ _CUTS = 256
 """Codes at even distances that an index stores about itself."""
 
 _NO_ROWS = np.empty(0, np.uint8)
-
-
-def unique(prefix: str, kind: str) -> str:
-    """A file name that no other task, retry or run will use; ``prefix`` comes from the lease.
-
-    It is sealed in the end (:mod:`holdfast.tasks.sealed`).
-    """
-    return f"{prefix.replace('*', kind)}{uuid.uuid4().hex[:12]}.arrow"
 
 
 def most_rows(words: int) -> int:

@@ -14,19 +14,15 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.kernels import values, violations
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.violations import Term
+from holdfast.runtime.result import TaskResult
 from holdfast.tasks.coding import Coding
-from holdfast.tasks.result import TaskResult
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.values import Changed, positions_of, written
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 _CHUNK = 1 << 16
 """Rows whose cells are compared at a time."""

@@ -22,26 +22,23 @@ import pyarrow.types as at
 from numpy.typing import NDArray
 
 from holdfast.kernels import values
+from holdfast.kernels.arrays import I64, U64
 from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
+from holdfast.runtime.reads import note
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.sealed import seal_of, unique
 from holdfast.tasks.coding import held
 from holdfast.tasks.encode import layout
-from holdfast.tasks.reads import note
-from holdfast.tasks.result import TaskResult
-from holdfast.tasks.sealed import seal_of
 from holdfast.tasks.segments import (
     Segment,
     deleted_since,
     live_positions,
     map_words,
     open_arrays,
-    unique,
     write_arrays,
 )
 from holdfast.tasks.view import View
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 CODES = 1 << 64
 """First words of codes are below this."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
+from holdfast.kernels.arrays import I64, U64
 from holdfast.tasks.segments import (
     Segment,
     are_dead,
@@ -22,9 +23,6 @@ from holdfast.tasks.segments import (
     map_dead,
     map_words,
 )
-
-U64 = NDArray[np.uint64]
-I64 = NDArray[np.int64]
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 """The ends of all codes."""

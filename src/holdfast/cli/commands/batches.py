@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from holdfast import families
 from holdfast.cli import arguments
 from holdfast.cli.command import flag
+from holdfast.cli.failures import FOUND
 from holdfast.cli.opening import Spark, committing
 from holdfast.cli.options import Cells, Directory, Sources, kinds_flag
 from holdfast.cli.printing import Printing
-from holdfast.report.failures import FOUND
+from holdfast.kinds import registry
 
 if TYPE_CHECKING:
     from holdfast.model.changes import BatchChanges, Changes
@@ -149,7 +149,7 @@ def check(
         lambda: forms.check(outcome, gates),
         lambda page: terminal.changes(page, outcome, check=True, verbose=printing.verbose),
     )
-    return FOUND if families.breaks(outcome, gates) else 0
+    return FOUND if registry.breaks(outcome, gates) else 0
 
 
 def _tables(directory: str) -> tuple[str, ...]:

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast import families
 from holdfast.cli import arguments
 from holdfast.cli.command import flag
 from holdfast.cli.opening import Spark
 from holdfast.cli.options import At, Directory, OneTable
 from holdfast.cli.printing import Output, OutputFormat, Printing
+from holdfast.kinds import registry
 
 if TYPE_CHECKING:
     from holdfast.model.constraints import AgreeSet
@@ -79,7 +79,7 @@ def show(
             limit,
         )
         return 0
-    for kind in families.REGISTRY.values():
+    for kind in registry.REGISTRY.values():
         if part in [each.name for each in kind.parts]:
             snapshot.expect(kind)
     if min_coverage is not None:

@@ -7,13 +7,13 @@ from typing import Annotated
 
 import typer
 
-from holdfast import families
 from holdfast.cli import arguments
 from holdfast.cli.command import flag
+from holdfast.cli.failures import FOUND
 from holdfast.cli.opening import Spark, committing
 from holdfast.cli.options import Cells, Compared, Directory, Sources, kinds_flag, source_flag
 from holdfast.cli.printing import Output, OutputFormat, Printing, shown_path
-from holdfast.report.failures import FOUND
+from holdfast.kinds import registry
 
 _SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TABLE=DDL'."
 _DEVICE = "What counts pairs of rows; auto: a GPU where it is quicker."
@@ -137,7 +137,7 @@ def profile(
                 progress=progress,
                 parallelism=spark.parallelism,
             )
-        brief = _brief_parts(list(families.REGISTRY))
+        brief = _brief_parts(list(registry.REGISTRY))
         printing.profile(output, new_profile, into, new_profile.snapshot(), brief)
     return 0
 
@@ -184,4 +184,4 @@ def verify(
 
 def _brief_parts(kinds: Sequence[str]) -> list[str]:
     """What is shown of these kinds once they are found."""
-    return [part.name for kind in families.named(kinds) for part in kind.parts if part.brief]
+    return [part.name for kind in registry.named(kinds) for part in kind.parts if part.brief]

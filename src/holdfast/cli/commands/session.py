@@ -10,9 +10,9 @@ import typer
 
 from holdfast.cli import arguments
 from holdfast.cli.command import flag
+from holdfast.cli.failures import FOUND
 from holdfast.cli.opening import Conf, Master
 from holdfast.cli.printing import Output, OutputFormat, Printing, print_json
-from holdfast.report.failures import FOUND
 
 
 class SessionAction(StrEnum):

@@ -21,7 +21,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from holdfast.families.parts import Form
+from holdfast.kinds.parts import Form
 from holdfast.model.errors import InputError
 from holdfast.report import forms
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from holdfast import families
+from holdfast.kinds import registry
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.expectations import Quarantine
 from holdfast.report.terminal.expectation import expectation_changes
@@ -51,7 +51,7 @@ def _table_changes(page: Page, outcome: Changes, *, check: bool, verbose: bool) 
             _briefly(page, outcome, check=check)
             return
     _duplicates_changed(page, outcome, check)
-    for kind in families.named_in(outcome.kinds):
+    for kind in registry.named_in(outcome.kinds):
         kind_changes(page, kind, outcome.kinds[kind.field], check=check, verbose=verbose)
     if not outcome.duplicates and not any(each.any for each in outcome.kinds.values()):
         page.line("Nothing would change." if check else "Nothing gained, nothing broken.", "", 2)
@@ -70,7 +70,7 @@ def _quarantined(page: Page, left: Quarantine) -> None:
 def _briefly(page: Page, outcome: Changes, *, check: bool) -> None:
     """What else happens, in a line for each kind: with expectations it is information."""
     said = []
-    for kind in families.named_in(outcome.kinds):
+    for kind in registry.named_in(outcome.kinds):
         counts = outcome.kinds[kind.field].counts
         verbs = {"broken": "would break", "gained": "would be gained"} if check else {}
         numbers = [f"{counts[w]:,} {verbs.get(w, w)}" for w in ("broken", "gained") if counts[w]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.families.base import Kind
+from holdfast.kinds.base import Kind
 from holdfast.model.changes import KindChanges
 from holdfast.model.constraints import Constraint
 from holdfast.model.expectations import involved

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast import families
+from holdfast.kinds import registry
 from holdfast.model.constraints import Row
 from holdfast.screen.page import Page
 from holdfast.screen.text import count
@@ -33,13 +33,13 @@ def none_repeats(before: int, *, would: bool = False) -> str:
 
 def none_holds() -> str:
     """What a table with repeated rows has none of."""
-    kinds = families.REGISTRY.values()
+    kinds = registry.REGISTRY.values()
     nouns = [kind.nouns[0] for kind in kinds if kind.needs_distinct_rows]
     return f"no {' or '.join(nouns)}"
 
 
 def hold_again() -> str:
     """What a table without repeated rows has again."""
-    kinds = families.REGISTRY.values()
+    kinds = registry.REGISTRY.values()
     nouns = [kind.nouns[1] for kind in kinds if kind.needs_distinct_rows]
     return f"{' and '.join(nouns)} hold again"

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from holdfast import families
-from holdfast.families.base import Kind
+from holdfast.kinds import registry
+from holdfast.kinds.base import Kind
 from holdfast.model.changes import Changes
 from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.terminal.batch import batch_text
@@ -20,7 +20,7 @@ from holdfast.screen.text import count, moment, plain
 def history(page: Page, entries: Sequence[Entry]) -> None:
     """The versions, oldest first; the latest ones when there are many."""
     tables = [counts for entry in entries for counts in entry.counts.values()]
-    kinds = families.named_in(field for counts in tables for field in counts)
+    kinds = registry.named_in(field for counts in tables for field in counts)
     latest = entries if page.limit is None else entries[-page.limit :]
     if len(latest) < len(entries):
         hidden = len(entries) - len(latest)
@@ -134,5 +134,5 @@ def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
             page.line(f"{none_holds()} any more: {repeating(after)}", "red", 2)
         elif before:
             page.line(f"{none_repeats(before)}: {hold_again()}", indent=2)
-        for kind in families.named_in(table.kinds):
+        for kind in registry.named_in(table.kinds):
             kind_diff(page, kind, table.kinds[kind.field])

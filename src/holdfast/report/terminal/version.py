@@ -8,10 +8,10 @@ from typing import Any
 from rich.cells import cell_len
 from rich.table import Table
 
-from holdfast import families
-from holdfast.families.base import Kind
-from holdfast.families.denial_constraints.chosen import Predicates
-from holdfast.families.ranking import TableRanking, sentence
+from holdfast.kinds import registry
+from holdfast.kinds.base import Kind
+from holdfast.kinds.denial_constraints.predicate_listing import Predicates
+from holdfast.kinds.ranking import TableRanking, sentence
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.names import listed
@@ -41,7 +41,7 @@ def show(
 ) -> None:
     """A version of a profile: the asked-for parts (None: all)."""
     options = snapshot.options
-    of_tables = families.table_parts(parts)
+    of_tables = registry.table_parts(parts)
     _title(page, path, snapshot, nulls=bool(of_tables))
     for table in snapshot.tables.values() if of_tables or verbose else ():
         _table_heading(page, table)
@@ -53,7 +53,7 @@ def show(
                 _left_out(page, kind, table)
         if verbose:
             _inside(page, table)
-    for kind, of_profile in families.profile_parts(parts).items():
+    for kind, of_profile in registry.profile_parts(parts).items():
         for each in of_profile if kind.name in snapshot.found else ():
             each.show(page, snapshot, asked=parts is not None and len(parts) == 1)
     if verbose:
@@ -64,8 +64,8 @@ def overview(
     page: Page, path: str, snapshot: Snapshot, ranking: Mapping[str, TableRanking]
 ) -> None:
     """What matters first in each table of a version."""
-    kinds = families.named(snapshot.options["kinds"])
-    _title(page, path, snapshot, nulls=families.compare_pairs(snapshot.options["kinds"]))
+    kinds = registry.named(snapshot.options["kinds"])
+    _title(page, path, snapshot, nulls=registry.compare_pairs(snapshot.options["kinds"]))
     for name, table in snapshot.tables.items():
         _table_heading(page, table)
         if not table.duplicates and ranking[name].grain.key is not None:
@@ -178,7 +178,7 @@ def _inside(page: Page, table: TableSnapshot) -> None:
             share = f"{index.selectivity:.4g}"
             grid.add_row(plain(listed(index.columns)), f"{index.distinct:,}", share)
         page.table(grid, 4)
-    for kind in families.REGISTRY.values():
+    for kind in registry.REGISTRY.values():
         kind.explain(page, table)
 
 

@@ -1,0 +1,180 @@
+"""What a kind of constraint is: one type that the rest of Holdfast goes round, and never names.
+
+A kind says what it is called, what it reads of a version's files, which lists can be shown of that
+(its *parts*, ``parts.py``), what a batch did to its constraints, and how two versions differ in
+them. A kind belongs to tables (:meth:`Kind.of_table`), or to the profile as a whole
+(:meth:`Kind.of_profile`), or to both; what it found is in ``TableSnapshot.found`` and
+``Snapshot.found``, by its name.
+
+Kinds are imported wherever a profile is looked at, and for ``--help``, so what needs kernels or
+files is imported where it is used.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from holdfast.kinds.parts import Part, ProfilePart, TablePart
+from holdfast.model.changes import KindChanges
+from holdfast.model.constraints import Constraint
+from holdfast.model.errors import InputError
+from holdfast.model.ranking import Ranked
+from holdfast.model.versions import KindDiff
+from holdfast.screen.text import plain
+
+if TYPE_CHECKING:
+    from holdfast.evidence.pairs import Need
+    from holdfast.kinds.examine import Examiner
+    from holdfast.kinds.stored import StoredProfile, StoredTable
+    from holdfast.kinds.table_state import Step, TableState
+    from holdfast.model.options import Options
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.runtime.run import Run
+    from holdfast.screen.page import Page
+    from holdfast.table.state import Table
+
+
+class Kind(ABC):
+    """One kind of constraint."""
+
+    name: ClassVar[str]
+    """As ``--kinds`` and the stored options name it: ``fds``."""
+
+    field: ClassVar[str]
+    """As JSON and changes name it: ``functional_dependencies``."""
+
+    nouns: ClassVar[tuple[str, str]]
+    """As people name one of them, and several."""
+
+    how_broken: ClassVar[str] = ""
+    """What rows do that break one: "two rows agree on it"; empty where that is plain."""
+
+    breaks: ClassVar[str | None] = None
+    """After what the lines of one that is too long for the screen end; None: after any word."""
+
+    default: ClassVar[bool] = True
+    """Whether it is looked for where no kinds are named."""
+
+    gates: ClassVar[bool] = True
+    """Whether one that breaks lets ``check`` exit with 1 where no kinds are named."""
+
+    pairs: ClassVar[bool] = False
+    """Whether it needs pairs of rows to be compared."""
+
+    counts: ClassVar[bool] = False
+    """Whether it is read from counted pairs of rows where errors are asked for."""
+
+    values: ClassVar[bool] = False
+    """Whether it needs the values of all columns to be counted."""
+
+    needs_distinct_rows: ClassVar[bool] = False
+    """Whether a row that is there twice breaks all of them."""
+
+    optional: ClassVar[bool] = False
+    """Whether asking for it where it is not looked for shows none, instead of being an error."""
+
+    options: ClassVar[tuple[str, ...]] = ()
+    """The options of a profile that concern it alone."""
+
+    parts: ClassVar[tuple[Part, ...]] = ()
+    """What ``holdfast show DIR PART`` can show of it."""
+
+    rule: ClassVar[type | None] = None
+    """What the grammar makes of one that is written down; None: it cannot be."""
+
+    # How it is found
+
+    def needs(self, run: Run, table: Table) -> Need | None:  # noqa: ARG002  values are no pairs
+        """What it asks of the pairs of a table's rows; None: nothing."""
+        return None
+
+    def count(self, known: TableState) -> int | None:  # noqa: ARG002  a kind of the profile has none
+        """How many a table has, for its history; None: it was not looked for."""
+        return None
+
+    # What a version says
+
+    def of_table(self, stored: StoredTable) -> Any:  # noqa: ARG002  a kind of the profile has none
+        """What it found in a table; None: it was not looked for. What may be a million constraints
+        is a sequence that makes them when they are asked for."""
+        return None
+
+    def of_profile(self, stored: StoredProfile) -> Any:  # noqa: ARG002  a kind of tables has none
+        """What it found across tables; None: it was not looked for."""
+        return None
+
+    def left_out(self, table: TableSnapshot) -> str:  # noqa: ARG002  most look at every table
+        """Why it was not looked for in a table of a profile that looks for it; empty: it was."""
+        return ""
+
+    @abstractmethod
+    def constraint(self, table: str, form: dict[str, Any]) -> Constraint:
+        """The constraint of a JSON form."""
+
+    @abstractmethod
+    def changes(self, run: Run, step: Step) -> KindChanges | None:
+        """What a batch did to the constraints; None where the kind is not looked for."""
+
+    @abstractmethod
+    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
+        """What two versions of a table have and the other has not; None where that is unknown."""
+
+    # What is asked for
+
+    def expect(self, options: Options, tables: Mapping[str, Sequence[str]]) -> None:  # noqa: B027
+        """Refuse options that name what no table has; ``tables`` are their columns."""
+
+    def asked_with(self, reading: Any, options: Mapping[str, Any]) -> Any:  # noqa: ARG002
+        """What it found, as ``show`` asks for it with other values of its options."""
+        return reading
+
+    def missing(self, kinds: Sequence[str], table: str | None = None, why: str = "") -> InputError:
+        """The error of asking for it where a profile of these kinds does not look for it."""
+        of = "" if table is None else f" of {table!r}"
+        because = f" ({why})" if why else ""
+        wanted = ",".join(dict.fromkeys([*kinds, self.name]))
+        return InputError(
+            f"the profile does not look for {self.nouns[1]}{of}{because}; "
+            f"profile it with --kinds {wanted}"
+        )
+
+    # What matters first
+
+    def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:  # noqa: ARG002
+        """Its constraints about a table that hold, those that matter most first, each with a score
+        from 0 to 1 and its reasons; of very many, the first. What batches say of them is added by
+        :func:`holdfast.kinds.ranking.ranked`."""
+        return []
+
+    def examiner(self) -> Examiner[Any]:
+        """What can be asked of one that is written down."""
+        raise NotImplementedError(f"{self.nouns[1]} have no rule in the grammar")
+
+    # On the terminal
+
+    def overview(
+        self,
+        page: Page,
+        snapshot: Snapshot,
+        table: TableSnapshot,
+        ranking: Sequence[Ranked],  # noqa: ARG002  without ranks everything is shown
+    ) -> None:
+        """Its lines in what is shown of a table first: the few that matter."""
+        for part in self.parts:
+            if isinstance(part, TablePart) and part.brief and self.name in table.found:
+                part.show(page, table, snapshot.options, verbose=False)
+
+    def overview_of_profile(self, page: Page, snapshot: Snapshot) -> None:
+        """Its lines below those of all tables."""
+        for part in self.parts:
+            if isinstance(part, ProfilePart) and part.brief and self.name in snapshot.found:
+                part.show(page, snapshot, asked=False)
+
+    def body(self, constraint: Any) -> str:
+        """A constraint that a change tells of, under its table's heading."""
+        return plain(constraint.body)
+
+    def explain(self, page: Page, table: TableSnapshot) -> None:  # noqa: B027  most need not
+        """Tell how it is known in a table, for ``show --verbose``."""

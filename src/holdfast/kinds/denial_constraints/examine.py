@@ -1,0 +1,262 @@
+"""One denial constraint: which pairs of rows satisfy its predicates, and which constraints are near
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from holdfast.evidence import completion
+from holdfast.input.row_input import Columns
+from holdfast.kernels import bitsets
+from holdfast.kernels.bitsets import Masks
+from holdfast.kinds import sides
+from holdfast.kinds.denial_constraints.predicates import (
+    atoms_of,
+    constraints,
+    is_said,
+    row_rule,
+    space_of,
+)
+from holdfast.kinds.denial_constraints.reduction import closed, is_trivial, mirrored
+from holdfast.kinds.denial_constraints.show import SPACE
+from holdfast.kinds.examine import Examiner, Version
+from holdfast.kinds.question import Question, agreeing
+from holdfast.kinds.single_rows import violations
+from holdfast.kinds.stored import KEY_RHS
+from holdfast.model.comparisons import Space, agreements
+from holdfast.model.constraints import FunctionalDependency
+from holdfast.model.denial_constraints import DenialConstraint, Predicate
+from holdfast.model.explanation import NEAREST, Example, Nearby, Removal, Violations
+
+_SUBSETS_UP_TO = 8
+"""Weak predicates of a rule up to which all its parts are looked at."""
+
+
+class DenialExaminer(Examiner[DenialConstraint]):
+    """Denial constraints over two rows, or one."""
+
+    kind = "denial_constraints"
+
+    def expected(self, version: Version, rule: DenialConstraint) -> DenialConstraint:
+        """One whose columns can be compared so."""
+        space_of(rule, Columns.stored(version.commit.table(rule.table).columns))
+        return DenialConstraint(rule.table, rule.predicates)
+
+    def tables(self, rule: DenialConstraint) -> tuple[str, ...]:
+        """Its own."""
+        return (rule.table,)
+
+    def cells(self, rule: DenialConstraint) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What its predicates compare: with = rows agree, anything else decides."""
+        same = [e.left[1] for e in rule.predicates if e.op == "=" and e.left[1] == e.right[1]]
+        every = [column for e in rule.predicates for _, column in (e.left, e.right)]
+        return tuple(dict.fromkeys(same)), tuple(c for c in dict.fromkeys(every) if c not in same)
+
+    def names_rows(self, rule: DenialConstraint) -> bool:
+        """Unless it is a key or a dependency, whose rows come in groups, or about single rows."""
+        return rule.plain is None and not rule.is_within_a_row
+
+    def violations(self, question: Question, rule: DenialConstraint) -> Violations:
+        """Rows, or pairs of them, that satisfy all predicates. Which rows of pairs would have to go
+        is a vertex cover, so that bounds are given unless it is a key or a dependency."""
+        plain = rule.plain
+        if plain is not None:
+            lhs, rhs = (
+                (plain.lhs, plain.rhs)
+                if isinstance(plain, FunctionalDependency)
+                else (plain.columns, None)
+            )
+            return agreeing(question, rule.table, lhs, rhs, orders=2)
+        table = question.table(rule.table)
+        if rule.is_within_a_row:
+            alone = row_rule(rule, table.columns)
+            none = Violations(0, of_rows=table.rows, removal=Removal(0, 0))
+            return none if alone is None else violations(question, rule.table, alone)
+        every = table.rows * (table.rows - 1)
+        if table.rows < 2:
+            return Violations(0, None, 0, every, Removal(0, 0))
+        space = space_of(rule, table.columns)
+        scope = _scope(question, rule, space)
+        atoms = atoms_of(rule, space, table.columns.names)
+        examined = completion.examined(scope, question.coded(scope), atoms, question.shown.groups)
+        rows = question.rows(table, list(examined.shown))
+        examples = tuple(Example(2, each) for each in rows)
+        removal = None
+        if examined.matched is not None and examined.covering is not None:
+            removal = Removal(examined.matched, examined.covering)
+        grouped = any(each.op == "=" for each in rule.predicates)
+        groups = examined.groups if grouped else None
+        return Violations(examined.rows, groups, examined.pairs, every, removal, examples)
+
+    def tested(
+        self, question: Question, rule: DenialConstraint, violations: Violations
+    ) -> int | None:
+        """The ordered pairs that satisfy all predicates but one; of single rows nothing is said."""
+        table = question.table(rule.table)
+        if rule.plain is not None or rule.is_within_a_row or table.rows < 2:
+            return violations.tested
+        space = space_of(rule, table.columns)
+        names = table.columns.names
+        scope = _scope(question, rule, space)
+        return completion.satisfying(scope, question.coded(scope), _without_one(rule, space, names))
+
+    def nearby(self, question: Question, rule: DenialConstraint, holds: bool) -> Nearby:
+        """Constraints with more predicates, or with fewer or weaker ones."""
+        if _is_unseen(question.version, rule):
+            return Nearby(notes=("the table has one row, so no rules near it are known",))
+        known = _Stored.of(question.version, rule)
+        if known is not None:
+            return known.nearby(holds)
+        why = "denial constraints of these comparisons are not looked for in the profile"
+        return self._parts(question, rule, why) if holds else Nearby(notes=(why,))
+
+    def _parts(self, question: Question, rule: DenialConstraint, why: str) -> Nearby:
+        """The parts of a rule that are enough, looked for in the rows."""
+        table = question.table(rule.table)
+        names = table.columns.names
+        space = space_of(rule, table.columns)
+        atoms = atoms_of(rule, space, names)
+        [whole] = bitsets.from_columns([atoms], space.atoms)
+        if table.rows < 2 or len(atoms) > _SUBSETS_UP_TO or is_trivial(whole[None], space)[0]:
+            return Nearby(notes=(why,))
+        sizes = range(len(atoms) + (atoms in _without_one(rule, space, names)))
+        some = [each for size in sizes for each in combinations(atoms, size)]
+        masks = bitsets.from_columns(some, space.atoms)
+        scope = _scope(question, rule, space)
+        held = masks[~completion.refuted(scope, question.coded(scope), masks)]
+        least = [k for k in range(len(held)) if not _contains_other(held, k)]
+        parts = constraints(held[least], space, rule.table, names)
+        return Nearby((), tuple(parts[:NEAREST]), not len(held))
+
+    def source(self, version: Version, rule: DenialConstraint) -> Any:
+        """Minimal sets of predicates, where they tell."""
+        return None if _is_unseen(version, rule) else sides.source(version, rule.table, SPACE)
+
+    def held(self, version: Version, rule: DenialConstraint) -> bool | None:
+        """Whether it contained a minimal set of predicates."""
+        if _is_unseen(version, rule):
+            return None
+        known = _Stored.of(version, rule)
+        return None if known is None else known.says
+
+
+class _Stored:
+    """The minimal sets of predicates of a version, beside a rule's."""
+
+    def __init__(self, rule: DenialConstraint, space: Space, names: list[str], sets: Masks) -> None:
+        self.rule, self.space, self.names, self.sets = rule, space, names, sets
+        self.limit: int | None = None
+        atoms = atoms_of(rule, space, names)
+        [self.mask] = bitsets.from_columns([atoms], space.atoms)
+        self.repeats = atoms in _without_one(rule, space, names)  # it says a thing twice
+
+    @staticmethod
+    def of(version: Version, rule: DenialConstraint) -> _Stored | None:
+        """None: the version does not look for such rules."""
+        table = version.table(rule.table)
+        record = table.record.evidence.get(SPACE)
+        if record is None or record.space is None:
+            return None
+        space = Space.from_dict(record.space)
+        if not is_said(rule, space, table.columns):
+            return None
+        sets = version.sets(rule.table, SPACE, space.atoms).of_rhs(KEY_RHS)
+        stored = _Stored(rule, space, table.columns, sets)
+        stored.limit = record.limits.keys
+        return stored
+
+    @property
+    def says(self) -> bool | None:
+        """Whether the rule holds; None: it is longer than what was looked for."""
+        if is_trivial(self.mask[None], self.space)[0]:
+            return True
+        if ((self.sets & ~self.mask) == 0).all(axis=1).any():
+            return True
+        return None if self.limit is not None and self._comparisons > self.limit else False
+
+    @property
+    def _comparisons(self) -> int:
+        [atoms] = bitsets.to_columns(self.mask[None])
+        return len({self.space.comparison_of[atom] for atom in atoms})
+
+    def nearby(self, holds: bool) -> Nearby:
+        """The shortest extensions that hold, or what is enough."""
+        notes: tuple[str, ...] = ()
+        if self.limit is not None:
+            notes = (f"denial constraints are known up to {self.limit} comparisons",)
+        sets = self.sets[~is_trivial(self.sets, self.space)]
+        if not holds:
+            joined = bitsets.distinct(sets | self.mask)
+            return Nearby(self._shortest(self._satisfiable(joined)), notes=notes)
+        if is_trivial(self.mask[None], self.space)[0]:
+            return Nearby(notes=("it says nothing: no cells satisfy all its predicates",))
+        [whole], _ = closed(self.mask[None], self.space)
+        inside = sets[((sets & ~whole) == 0).all(axis=1)]
+        images = np.stack([self.mask, mirrored(self.mask[None], self.space)[0]])
+        others = inside if self.repeats else inside[~bitsets.is_member(inside, images)]
+        if not len(inside):
+            return Nearby(notes=notes)
+        return Nearby((), self._shortest(others), not len(others), notes)
+
+    def _satisfiable(self, sets: Masks) -> Masks:
+        _, satisfiable = closed(sets, self.space)
+        return sets[satisfiable & ~is_trivial(sets, self.space)]
+
+    def _shortest(self, sets: Masks) -> tuple[DenialConstraint, ...]:
+        """Those of fewest comparisons, and then of fewest weak predicates; one of mirror images."""
+        shortest: dict[frozenset[Predicate], DenialConstraint] = {}
+        rules = constraints(sets, self.space, self.rule.table, self.names)
+        sizes = bitsets.popcount(sets).tolist()
+        least = min(
+            ((len(e.predicates), n) for e, n in zip(rules, sizes, strict=True)), default=None
+        )
+        for each, size in zip(rules, sizes, strict=True):
+            if (len(each.predicates), size) == least:
+                image = frozenset(_mirror(e) for e in each.predicates)
+                if image not in shortest:
+                    shortest[frozenset(each.predicates)] = each
+        return tuple(shortest.values())[:NEAREST]
+
+
+def _without_one(
+    rule: DenialConstraint, space: Space, names: Sequence[str]
+) -> list[tuple[int, ...]]:
+    """The atoms of all predicates of a rule but one. They are those of the rule itself where it
+    says a thing twice."""
+    return [
+        atoms_of(DenialConstraint(rule.table, fewer), space, names)
+        for fewer in combinations(rule.predicates, len(rule.predicates) - 1)
+    ]
+
+
+def _mirror(predicate: Predicate) -> Predicate:
+    """The predicate with t and s in each other's place, row t on the left."""
+    swap = {"t": "s", "s": "t"}
+    (row, left), (other, right) = predicate.left, predicate.right
+    turned = Predicate((swap[row], left), predicate.op, (swap[other], right))
+    return turned.turned if turned.left[0] == "s" and turned.right[0] == "t" else turned
+
+
+def _contains_other(masks: Masks, at: int) -> bool:
+    inside = ((masks & ~masks[at]) == 0).all(axis=1)
+    return bool(inside.sum() > 1)
+
+
+def _is_unseen(version: Version, rule: DenialConstraint) -> bool:
+    """Whether a rule is about single rows in a version whose table has one: its minimal sets are
+    about pairs of rows, of which there are none."""
+    return rule.is_within_a_row and version.commit.table(rule.table).rows == 1
+
+
+def _scope(question: Question, rule: DenialConstraint, space: Space) -> completion.Scope:
+    table, run = question.table(rule.table), question.run
+    if not rule.predicates:
+        space = agreements(len(table.columns.names))
+    view = table.view(run.store.path, run.options)
+    return completion.Scope(
+        run.runner, view, table.columns.schema, space, run.destination.prefix, run.progress
+    )

@@ -1,0 +1,186 @@
+"""Denial constraints: sets of predicates that no two rows satisfy all of."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from holdfast.kinds.base import Kind
+from holdfast.kinds.denial_constraints.show import BREAKS, SPACE, DenialList
+from holdfast.kinds.parts import explain_evidence
+from holdfast.model.changes import KindChanges
+from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.model.errors import InputError
+from holdfast.model.limits import Limits
+from holdfast.model.names import listed
+from holdfast.model.ranking import Ranked, broke
+from holdfast.model.versions import KindDiff
+from holdfast.screen.page import FEW
+
+if TYPE_CHECKING:
+    from holdfast.cover.counts import EvidenceCounts
+    from holdfast.evidence.pairs import Need
+    from holdfast.kernels.bitsets import Masks
+    from holdfast.kinds.denial_constraints.examine import DenialExaminer
+    from holdfast.kinds.denial_constraints.reading import Denials
+    from holdfast.kinds.stored import StoredTable
+    from holdfast.kinds.table_state import Step, TableState
+    from holdfast.model.options import Options
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.runtime.run import Run
+    from holdfast.screen.page import Page
+    from holdfast.table.state import Table
+
+
+log = logging.getLogger("holdfast")
+
+
+class DenialConstraints(Kind):
+    """Minimal denial constraints over two rows, one of two mirror images. Most hold by accident, so
+    that they are looked for when they are named, and none of them stops a batch."""
+
+    name = "dcs"
+    field = "denial_constraints"
+    nouns = ("denial constraint", "denial constraints")
+    how_broken = "two rows satisfy it"
+    breaks = BREAKS
+    default = False
+    gates = False
+    counts = True
+    options = ("max_predicates", "cross_columns", "columns")
+    parts = (DenialList(),)
+    rule = DenialConstraint
+
+    def needs(self, run: Run, table: Table) -> Need:
+        """No two rows may satisfy a set of atoms of the space that is chosen for the table."""
+        from holdfast.cover.dependencies import KEY
+        from holdfast.evidence.pairs import Need
+        from holdfast.kinds.denial_constraints.space import chosen
+
+        return Need(chosen(run, table), (KEY,), Limits(keys=run.options.max_predicates))
+
+    def expect(self, options: Options, tables: Mapping[str, Sequence[str]]) -> None:
+        """Every column that is named is one of a table's. Without values there is no order."""
+        if not options.keep_values:
+            log.warning(
+                "a profile without values knows no order: denial constraints compare by = and != "
+                "alone"
+            )
+        known = {name for columns in tables.values() for name in columns}
+        known |= {f"{table}.{name}" for table, columns in tables.items() for name in columns}
+        for each in options.columns:
+            name = each.partition("=")[0].strip()
+            if name not in known:
+                has = "; ".join(f"{table}: {listed(names)}" for table, names in tables.items())
+                raise InputError(f"no table has the column {name!r} (columns); there are {has}")
+
+    def count(self, known: TableState) -> int | None:
+        """Those that are reported, without error."""
+        from holdfast.kinds.denial_constraints.reduction import reported
+
+        evidence = known.evidence.get(SPACE)
+        if evidence is None:
+            return None
+        return len(reported(evidence.covers.keys.minimal, evidence.space))
+
+    def of_table(self, stored: StoredTable) -> Denials | None:
+        """Those of a table, however many."""
+        from holdfast.kinds.denial_constraints.reading import Denials
+        from holdfast.model.comparisons import Space
+
+        record = stored.record.evidence.get(SPACE)
+        if record is None or record.space is None:
+            return None
+        space = Space.from_dict(record.space)
+        files = record.files if stored.current else {}
+
+        def counts() -> EvidenceCounts:
+            from holdfast.evidence.storage import AGREE, load_counts
+
+            return load_counts(stored.store, files[AGREE], space.atoms)
+
+        def sampled() -> EvidenceCounts:
+            from holdfast.evidence.storage import SAMPLED, load_sampled
+
+            return load_sampled(stored.store, files[SAMPLED], space.atoms)
+
+        sets = stored.file("sets", SPACE)
+        return Denials(
+            sets,
+            space,
+            stored.name,
+            stored.columns,
+            counts if "agree" in files else None,
+            sampled if "sampled" in files else None,
+        )
+
+    def constraint(self, table: str, form: dict[str, Any]) -> DenialConstraint:
+        """The constraint of a JSON form."""
+        return DenialConstraint.from_dict(table, form)
+
+    def changes(self, run: Run, step: Step) -> KindChanges | None:
+        """Those that came and went."""
+        from holdfast.cover.dependencies import KEY
+        from holdfast.kernels import bitsets
+        from holdfast.kinds.denial_constraints.changes import ReportedChanges
+        from holdfast.kinds.denial_constraints.predicates import constraints
+        from holdfast.kinds.denial_constraints.reduction import reported
+        from holdfast.kinds.sets import changes_of_kind
+
+        pairs = step.evidence(SPACE)
+        if pairs is None:
+            return None
+        space, table = pairs[1].space, step.before.table
+
+        def constraint(atoms: tuple[int, ...], _rhs: int, error: float | None) -> DenialConstraint:
+            masks = bitsets.from_columns([atoms], space.atoms)
+            [plain] = constraints(masks, space, table.name, table.columns.names)
+            return DenialConstraint(plain.table, plain.predicates, error or 0.0)
+
+        def reading(sets: Masks) -> Masks:
+            return reported(sets, space)
+
+        covers = pairs[0].covers.by_rhs[KEY], pairs[1].covers.by_rhs[KEY]
+        sets = ReportedChanges(KEY, *covers, space)
+        return changes_of_kind(run, step, SPACE, [sets], constraint, reading=reading)
+
+    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
+        """Those that hold without error in one version alone."""
+        old, new = (each.tables[table].found.get(self.name) for each in (before, after))
+        if old is None or new is None:
+            return None
+        return KindDiff(new.without(old), old.without(new))
+
+    def examiner(self) -> DenialExaminer:
+        """One by one, whether or not they are looked for."""
+        from holdfast.kinds.denial_constraints.examine import DenialExaminer
+
+        return DenialExaminer()
+
+    def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
+        """Order rules and short ones first."""
+        from holdfast.kinds.denial_constraints.rank import ranked
+
+        return ranked(snapshot, table)
+
+    def overview(
+        self, page: Page, snapshot: Snapshot, table: TableSnapshot, ranking: Sequence[Ranked]
+    ) -> None:
+        """The first rules."""
+        denials: Denials | None = table.found.get(self.name)
+        if denials is None:
+            return
+        part = DenialList()
+        heading = part.heading(len(denials)) + ("; those that matter:" if ranking else "")
+        page.line(heading + part.limited(table, snapshot.options), "", 2)
+        if ranking and denials.counts is None and denials.sampled is not None:
+            pairs = f"{denials.sampled.pairs:,} sampled pairs"
+            page.line(f"how near rows come to breaking them is estimated from {pairs}", "dim", 4)
+        for each in ranking[:FEW]:
+            part.line(page, each.constraint, broke(each))  # type: ignore[arg-type]
+        page.rest(len(denials) - len(ranking[:FEW]))
+
+    def explain(self, page: Page, table: TableSnapshot) -> None:
+        """By which strategy, and why."""
+        explain_evidence(page, table, SPACE, self.nouns[1])

@@ -1,0 +1,73 @@
+"""One functional dependency: which rows agree on its left side and differ on the right."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.input.row_input import Columns
+from holdfast.kinds import sides
+from holdfast.kinds.examine import Examiner, Version
+from holdfast.kinds.sides import MinimalSets
+from holdfast.kinds.stored import KEY_RHS
+from holdfast.model.constraints import FunctionalDependency
+from holdfast.model.explanation import Nearby, Violations
+
+if TYPE_CHECKING:
+    from holdfast.kinds.question import Question
+
+
+class DependencyExaminer(Examiner[FunctionalDependency]):
+    """Functional dependencies."""
+
+    kind = "functional_dependencies"
+
+    def expected(self, version: Version, rule: FunctionalDependency) -> FunctionalDependency:
+        """With its left side in table order, each column once."""
+        columns = Columns.stored(version.commit.table(rule.table).columns)
+        columns.position(rule.rhs, rule.table)
+        places = sorted({columns.position(each, rule.table) for each in rule.lhs})
+        lhs = tuple(columns.names[place] for place in places)
+        return FunctionalDependency(rule.table, lhs, rule.rhs)
+
+    def tables(self, rule: FunctionalDependency) -> tuple[str, ...]:
+        """Its own."""
+        return (rule.table,)
+
+    def cells(self, rule: FunctionalDependency) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Rows agree on the left, and differ on the right."""
+        return rule.lhs, (rule.rhs,)
+
+    def violations(self, question: Question, rule: FunctionalDependency) -> Violations:
+        """All rows of a group that has several values on the right; those without its most
+        frequent one would have to go."""
+        from holdfast.kinds.question import agreeing
+
+        return agreeing(question, rule.table, rule.lhs, rule.rhs)
+
+    def nearby(self, question: Question, rule: FunctionalDependency, holds: bool) -> Nearby:
+        """Dependencies with more columns on the left, or with fewer."""
+        if rule.rhs in rule.lhs:
+            return Nearby(notes=(f"it says nothing: {rule.rhs} is on both sides",))
+        known = self._sets(question.version, rule)
+        return known.nearby(
+            rule.lhs,
+            holds,
+            lambda lhs: FunctionalDependency(rule.table, lhs, rule.rhs),
+            "functional dependencies",
+        )
+
+    def source(self, version: Version, rule: FunctionalDependency) -> Any:
+        """Minimal left sides."""
+        return sides.source(version, rule.table)
+
+    def held(self, version: Version, rule: FunctionalDependency) -> bool | None:
+        """Whether the left side contained a minimal one, or a key of the distinct rows."""
+        if rule.rhs in rule.lhs:
+            return True
+        said = self._sets(version, rule).says(rule.lhs)
+        if said is None and MinimalSets(version, rule.table, KEY_RHS).says(rule.lhs):
+            return True
+        return said
+
+    def _sets(self, version: Version, rule: FunctionalDependency) -> MinimalSets:
+        return MinimalSets(version, rule.table, version.table(rule.table).columns.index(rule.rhs))

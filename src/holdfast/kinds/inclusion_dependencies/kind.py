@@ -1,0 +1,164 @@
+"""Inclusion dependencies as a kind of constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from holdfast.kinds.base import Kind
+from holdfast.kinds.inclusion_dependencies.show import ForeignKeyList, InclusionList, covered
+from holdfast.model.changes import SHOWN, Broken, KindChanges
+from holdfast.model.inclusion_dependencies import InclusionDependency
+from holdfast.model.options import expect_coverage
+from holdfast.model.ranking import Ranked, broke
+from holdfast.model.versions import KindDiff
+from holdfast.screen.page import FEW
+from holdfast.screen.text import count
+
+if TYPE_CHECKING:
+    from holdfast.kinds.inclusion_dependencies.examine import InclusionExaminer
+    from holdfast.kinds.inclusion_dependencies.reading import Inclusions
+    from holdfast.kinds.stored import StoredProfile
+    from holdfast.kinds.table_state import Step
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.runtime.run import Run
+    from holdfast.screen.page import Page
+
+
+LIKELY = 0.6
+"""The score from which on a foreign key is shown as a parent."""
+
+
+class InclusionDependencies(Kind):
+    """Columns whose values all occur in others, of any table."""
+
+    name = "inds"
+    field = "inclusion_dependencies"
+    nouns = ("inclusion dependency", "inclusion dependencies")
+    values = True
+    options = (
+        "min_coverage",
+        "max_arity",
+        "inclusion_nulls",
+        "empty_columns",
+        "within_tables",
+        "insert_only",
+    )
+    parts = (InclusionList(), ForeignKeyList())
+    rule = InclusionDependency
+
+    def of_profile(self, stored: StoredProfile) -> Inclusions | None:
+        """Which columns of all tables are contained in which."""
+        from holdfast.kinds.inclusion_dependencies.reading import inclusions
+
+        return inclusions(stored)
+
+    def asked_with(self, reading: Inclusions, options: Mapping[str, Any]) -> Inclusions:
+        """Those of another coverage."""
+        least = options.get("min_coverage", reading.min_coverage)
+        expect_coverage(least)
+        return replace(reading, min_coverage=least)
+
+    def constraint(self, _table: str, form: dict[str, Any]) -> InclusionDependency:
+        """The dependency of a JSON form."""
+        return InclusionDependency.from_dict(form)
+
+    def changes(self, run: Run, step: Step) -> KindChanges | None:
+        """Those that came, and those that broke with what is left of them.
+
+        Where a batch changes several tables each is reported once: with its dependent table, or
+        if the batch does not change that one, with the referenced table."""
+        from holdfast.values.clusters import holding, named
+        from holdfast.values.shared import Wanted
+
+        before, after = step.values_before, step.values_after
+        if before is None or after is None:
+            return None
+        if before is after:
+            return KindChanges()
+        options = run.options
+        wanted = Wanted(options.min_coverage, options.empty_columns, options.within_tables)
+        stretch = after.stretches[step.after.table.name]
+        unary = after.shared.changes(before.shared, *stretch, wanted)
+        wide = [holding(values.tuples, options) for values in (before, after)]
+        held, holds = map(set, wide)
+        came = after.shared.named(unary[0])
+        came += [named(each, after) for each in wide[1] if each not in held]
+        went = after.shared.named(unary[1])
+        went += [
+            replace(named(each, after), coverage=None) for each in wide[0] if each not in holds
+        ]
+        mine = step.after.table.name
+
+        def reported_here(each: InclusionDependency) -> bool:
+            dependent, referenced = each.dependent[0].table, each.referenced[0].table
+            if dependent in step.others:
+                return False
+            return dependent == mine or referenced not in step.others
+
+        gained = [each for each in came if reported_here(each)]
+        lost = [each for each in went if reported_here(each)]
+        counts = {"gained": len(gained), "broken": len(lost)}
+        broken = tuple(Broken(each) for each in lost[:SHOWN])
+        return KindChanges(tuple(gained[:SHOWN]), broken, counts=counts)
+
+    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
+        """Those of a table's columns that hold in one version alone."""
+        old, new = before.inclusions, after.inclusions
+        if old is None or new is None:
+            return None
+        sides = [
+            {
+                each.sides: each
+                for each in inclusions.dependencies()
+                if each.dependent[0].table == table
+            }
+            for inclusions in (old, new)
+        ]
+        gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
+        lost = [each for key, each in sides[0].items() if key not in sides[1]]
+        return KindDiff(gained, tuple(new.lost(each) for each in lost))
+
+    def examiner(self) -> InclusionExaminer:
+        """One by one, whether or not they are looked for."""
+        from holdfast.kinds.inclusion_dependencies.examine import InclusionExaminer
+
+        return InclusionExaminer()
+
+    def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
+        """The foreign keys of a table as they are scored: what its rows belong to."""
+        foreign_keys = [] if snapshot.inclusions is None else snapshot.inclusions.foreign_keys(1.0)
+        return [
+            Ranked(each, each.score) for each in foreign_keys if each.dependent[0].table == table
+        ]
+
+    def overview(
+        self,
+        page: Page,
+        snapshot: Snapshot,  # noqa: ARG002  the ranking has it all
+        table: TableSnapshot,  # noqa: ARG002
+        ranking: Sequence[Ranked],
+    ) -> None:
+        """What the rows of a table belong to."""
+        likely = [each for each in ranking if each.score >= LIKELY]
+        if likely:
+            page.line(count(len(likely), "parent"), indent=2)
+        for each in likely[:FEW]:
+            page.line(super().body(each.constraint) + broke(each), "green", 4)
+        page.rest(len(likely) - FEW)
+
+    def overview_of_profile(self, page: Page, snapshot: Snapshot) -> None:
+        """How many there are."""
+        inclusions = snapshot.inclusions
+        if inclusions is None:
+            return
+        number, keys = len(InclusionList().listed(snapshot)), len(ForeignKeyList().listed(snapshot))
+        if number:
+            page.line()
+            foreign = f", {keys:,} of them into a key" if keys else ""
+            page.line(count(number, *self.nouns) + foreign)
+
+    def body(self, constraint: InclusionDependency) -> str:
+        """With what is left of one that broke."""
+        return super().body(constraint) + covered(constraint, "still ")

@@ -1,0 +1,143 @@
+"""The kinds of constraints: a kind is one type (``base.py``), and a line in the registry here.
+
+base.py     what a kind is
+parts.py    the lists that can be shown of a kind
+stored.py   what a commit holds, for kinds to read
+known.py    a table with its evidence, before and after a batch
+sets.py     what a batch did to minimal sets, for the kinds that are read from pairs of rows
+examine.py  what can be asked of one rule; sides.py for keys and dependencies, question.py for rows
+past.py     how rules stood in all versions
+ranking.py  what matters first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from holdfast.kinds.base import Kind
+from holdfast.kinds.denial_constraints.kind import DenialConstraints
+from holdfast.kinds.functional_dependencies.kind import FunctionalDependencies
+from holdfast.kinds.inclusion_dependencies.kind import InclusionDependencies
+from holdfast.kinds.keys.kind import Keys
+from holdfast.kinds.parts import Part, ProfilePart, TablePart
+from holdfast.model.changes import BatchChanges, Changes, FromForm
+from holdfast.model.errors import InputError
+from holdfast.model.grammar import Rule
+from holdfast.model.options import Options
+
+if TYPE_CHECKING:
+    from holdfast.kinds.examine import Examiner
+
+REGISTRY: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints())
+}
+"""Every kind by the name that ``--kinds`` gives it, in the order in which they are shown."""
+
+Shown = TypeVar("Shown", bound=Part)
+
+
+def named(names: Iterable[str]) -> list[Kind]:
+    """The kinds of these names, in the order of the registry."""
+    wanted = set(names)
+    return [kind for name, kind in REGISTRY.items() if name in wanted]
+
+
+def named_in(fields: Iterable[str]) -> list[Kind]:
+    """The kinds of these JSON names, in the order of the registry."""
+    wanted = set(fields)
+    return [kind for kind in REGISTRY.values() if kind.field in wanted]
+
+
+def makers() -> dict[str, FromForm]:
+    """What makes constraints of their JSON forms, by the field that holds them."""
+    return {kind.field: kind.constraint for kind in REGISTRY.values()}
+
+
+def compare_pairs(kinds: Iterable[str]) -> bool:
+    """Whether some of these kinds need pairs of rows to be compared."""
+    return any(kind.pairs for kind in named(kinds))
+
+
+def examiner(rule: Rule) -> Examiner[Any]:
+    """What can be asked of a rule."""
+    for kind in REGISTRY.values():
+        if kind.rule is type(rule):
+            return kind.examiner()
+    from holdfast.kinds.not_null import NotNullExaminer
+
+    return NotNullExaminer()
+
+
+def breaks(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> bool:
+    """Whether a batch should stop, unless it was applied before: where rules are expected, if one
+    of them breaks whose severity is an error; else if rows violate what held before, of those kinds
+    that gate. Of ``kinds`` that are named (by their JSON names) in either case."""
+    if outcome.applied_before:
+        return False
+    if kinds is None:
+        gating = [kind.field for kind in REGISTRY.values() if kind.gates]
+        kinds = gating if outcome.expectations is None else []
+    return outcome.stops or any(
+        each.counts["broken"]
+        for table in outcome.by_table.values()
+        for kind, each in table.kinds.items()
+        if kind in kinds
+    )
+
+
+# What is asked for
+
+
+def expect(names: Iterable[str]) -> None:
+    """See that there are kinds of these names."""
+    for name in names:
+        if name not in REGISTRY:
+            raise InputError(f"unknown kind {name!r}; there are: {', '.join(REGISTRY)}")
+
+
+def completed(options: Options) -> Options:
+    """Options whose kinds exist: those that are given or, without any, those by default.
+
+    >>> completed(Options()).kinds
+    ('keys', 'fds', 'inds')
+    """
+    if not options.kinds:
+        defaults = tuple(kind.name for kind in REGISTRY.values() if kind.default)
+        options = replace(options, kinds=defaults)
+    expect(options.kinds)
+    counting = [kind.name for kind in REGISTRY.values() if kind.counts]
+    if options.max_error is not None and not {*counting} & {*options.kinds}:
+        raise InputError(
+            f"max_error needs counted pairs of rows: add {' or '.join(counting)} to the kinds"
+        )
+    return options
+
+
+# What can be shown
+
+
+def table_parts(names: Collection[str] | None = None) -> dict[Kind, list[TablePart]]:
+    """The parts of these names (None: all) that tables have, by kind."""
+    return _by_kind((k, each) for k, each in _parts(names) if isinstance(each, TablePart))
+
+
+def profile_parts(names: Collection[str] | None = None) -> dict[Kind, list[ProfilePart]]:
+    """The parts of these names (None: all) that the profile has, by kind."""
+    return _by_kind((k, each) for k, each in _parts(names) if isinstance(each, ProfilePart))
+
+
+def _parts(names: Collection[str] | None) -> Iterator[tuple[Kind, Part]]:
+    for kind in REGISTRY.values():
+        for part in kind.parts:
+            if names is None or part.name in names:
+                yield kind, part
+
+
+def _by_kind(parts: Iterable[tuple[Kind, Shown]]) -> dict[Kind, list[Shown]]:
+    by_kind: dict[Kind, list[Shown]] = {}
+    for kind, part in parts:
+        by_kind.setdefault(kind, []).append(part)
+    return by_kind

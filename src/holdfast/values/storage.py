@@ -1,0 +1,174 @@
+"""The files of values: clusters, shared values, and n-ary candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from holdfast.kernels import bitsets
+from holdfast.model import thresholds
+from holdfast.model.commits import InclusionRecord, ValueRun
+from holdfast.store import Lease, Store
+from holdfast.store.codecs import masks_of, stored, write
+from holdfast.store.differences import saved
+from holdfast.values.clusters import Clusters, ValueState, differences, grouped
+from holdfast.values.compaction import due
+from holdfast.values.n_ary import Candidate, Verdict, Verdicts
+from holdfast.values.overlaps import (
+    Entries,
+    Overlaps,
+    between,
+    changed_entries,
+    divided,
+    parts,
+    shared_by_moved,
+    summed,
+    table_of,
+)
+from holdfast.values.shared import shared_values
+
+
+def record(state: ValueState) -> InclusionRecord:
+    """What a commit stores."""
+    return InclusionRecord(state.runs, state.overlaps.runs, state.clusters.runs, state.files)
+
+
+def save(store: Store, lease: Lease, state: ValueState, before: ValueState | None) -> ValueState:
+    """Write what changed."""
+    files = dict(before.files) if before else {}
+    if before is None:
+        files["attributes"] = (write(store, lease, "attributes", _attributes(state)),)
+    if "distinct" not in files or state.overlaps.moves is not None:
+        distinct = pa.table({"values": state.overlaps.distinct})
+        known = files.get("distinct", ())
+        files["distinct"] = saved(store, lease, "distinct", distinct, known)
+    if state.tuples and (before is None or before.tuples != state.tuples):
+        files["tuples"] = (write(store, lease, "tuples", _tuples(state.tuples)),)
+    elif not state.tuples:
+        files.pop("tuples", None)
+    clusters = _saved_clusters(store, lease, state.clusters)
+    overlaps = _saved_overlaps(store, lease, state.overlaps)
+    return replace(state, clusters=clusters, overlaps=overlaps, files=files)
+
+
+def _saved_clusters(store: Store, lease: Lease, clusters: Clusters) -> Clusters:
+    """With a run of what moved, and runs merged where a tier of them is full."""
+    if clusters.moves is None:
+        return clusters
+    new = differences(clusters.moves)
+    fresh = ValueRun((), len(new[1]))
+    runs, groups = _tiers(clusters.runs, fresh)
+    for group in groups:
+        blocks = [new if run is fresh else clusters.stored(run) for run in group]
+        masks, counts = grouped(*(np.concatenate(each) for each in zip(*blocks, strict=True)))
+        if len(counts):
+            table = pa.table({"mask": masks_of(masks), "values": counts})
+            runs.append(ValueRun((write(store, lease, "clusters", table),), len(counts)))
+    return replace(clusters, runs=tuple(runs), store=store, moves=None)
+
+
+def _saved_overlaps(store: Store, lease: Lease, overlaps: Overlaps) -> Overlaps:
+    """The same for the values that attributes share."""
+    moves, count = overlaps.moves, overlaps.count
+    if moves is None:
+        return overlaps
+
+    def written(of: Callable[[int, int], Entries], files: int) -> ValueRun:
+        names: list[str | None] = []
+        size = 0
+        for low, high in divided(count, files):
+            entries = of(low, high)
+            table, some = table_of(entries), len(entries[0])
+            names.append(write(store, lease, "inclusions", table) if some else None)
+            size += some
+        return ValueRun(tuple(names), size)
+
+    if not overlaps.runs:
+        # All of it, which may be more than fits the memory at once.
+        runs = [written(lambda low, high: shared_by_moved(moves, count, low, high), parts(count))]
+    else:
+        new = changed_entries(moves, count)
+        fresh = ValueRun((), len(new[0]))
+        runs, groups = _tiers(overlaps.runs, fresh)
+        for group in groups:
+            few = sum(run.entries for run in group) <= thresholds.current.small_run
+
+            def of(low: int, high: int, group: tuple[ValueRun, ...] = group) -> Entries:
+                return summed(
+                    [
+                        between(new, low, high)
+                        if run is fresh
+                        else overlaps.entries(run, low, high)
+                        for run in group
+                    ]
+                )
+
+            runs.append(written(of, 1 if few else parts(count)))
+    runs = [run for run in runs if run.entries]
+    return replace(overlaps, runs=tuple(runs), store=store, moves=None)
+
+
+def _tiers(
+    runs: tuple[ValueRun, ...], fresh: ValueRun
+) -> tuple[list[ValueRun], list[tuple[ValueRun, ...]]]:
+    """The runs that stay as they are, and groups of which each becomes one: the new run is in one
+    of them, or a group by itself."""
+    groups = due((*runs, fresh))
+    if not any(run is fresh for group in groups for run in group):
+        groups.append((fresh,))
+    merged = {id(run) for group in groups for run in group}
+    return [run for run in runs if id(run) not in merged], groups
+
+
+def _attributes(state: ValueState) -> pa.Table:
+    return pa.table(
+        {
+            "table": [each.table for each in state.attributes],
+            "column": [each.column for each in state.attributes],
+            "family": list(state.families),
+        }
+    )
+
+
+def _tuples(verdicts: Verdicts) -> pa.Table:
+    numbers = pa.list_(pa.int32())
+    return pa.table(
+        {
+            "table": [each.table for each in verdicts],
+            "columns": pa.array([each.columns for each in verdicts], numbers),
+            "other": [each.other for each in verdicts],
+            "others": pa.array([each.others for each in verdicts], numbers),
+            "status": pa.array([v.status for v in verdicts.values()], pa.int8()),
+            "code": pa.array([v.missing[0] for v in verdicts.values()], pa.uint64()),
+            "rest": pa.array([v.missing[1] for v in verdicts.values()], pa.uint64()),
+            "rows": pa.array([v.rows for v in verdicts.values()], pa.int64()),
+        }
+    )
+
+
+def _verdicts(kept: pa.Table) -> Verdicts:
+    return {
+        Candidate(row["table"], tuple(row["columns"]), row["other"], tuple(row["others"])): Verdict(
+            row["status"], (row["code"], row["rest"]), row["rows"]
+        )
+        for row in kept.to_pylist()
+    }
+
+
+def load(store: Store, record: InclusionRecord) -> ValueState:
+    """The state that a commit stored."""
+    shared = shared_values(store, record)
+    words = bitsets.words_for(len(shared.attributes))
+    tuples = record.files.get("tuples")
+    return ValueState(
+        shared.attributes,
+        shared.families,
+        record.runs,
+        Clusters(words, record.clusters, store),
+        shared.overlaps,
+        _verdicts(stored(store, tuples)) if tuples else {},
+        record.files,
+    )

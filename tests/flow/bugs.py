@@ -1,0 +1,342 @@
+"""Bugs to be planted in the code while a test runs: such as would lose or keep evidence in silence.
+
+Each function plants one with a monkeypatch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from holdfast.cover.dependencies import Covers
+from holdfast.cover.evidence import Evidence
+from holdfast.evidence import compared, near_keys, witnessed
+from holdfast.evidence.near_keys import NearKeys
+from holdfast.evidence.pairs import PairEvidence
+from holdfast.evidence.upkeep import Past
+from holdfast.evidence.validate import Validation
+from holdfast.kernels import index, values
+from holdfast.table.change import RowChange
+from holdfast.table.state import Table
+from holdfast.tasks import evidence as evidence_tasks
+from holdfast.tasks import lookups as lookup_tasks
+from holdfast.tasks import near_keys as list_tasks
+from holdfast.tasks import rows as row_tasks
+from holdfast.tasks import values as value_tasks
+from holdfast.tasks.view import View
+from holdfast.values import n_ary
+
+Patch = pytest.MonkeyPatch
+Bug = Callable[[Patch], None]
+
+
+def lists_forget_that_more_pairs_exist(patch: Patch) -> None:
+    of = list_tasks.Merged.of
+
+    def forgetful(*given: Any) -> Any:
+        merged = of(*given)
+        return merged._replace(more=np.zeros_like(merged.more))
+
+    patch.setattr(list_tasks.Merged, "of", staticmethod(forgetful))
+
+
+def deletes_make_a_list_whole(patch: Patch) -> None:
+    """Agree-sets all listed pairs of which are gone are forgotten, though there were more."""
+    living = NearKeys.living
+
+    def forgetful(near: NearKeys, *given: Any) -> NearKeys:
+        left = living(near, *given)
+        some = left.counts > 0
+        return replace(left, masks=left.masks[some], counts=left.counts[some], more=left.more[some])
+
+    patch.setattr(NearKeys, "living", forgetful)
+
+
+def lists_keep_dead_pairs(patch: Patch) -> None:
+    patch.setattr(near_keys, "living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
+
+
+def lists_keep_pairs_that_lost_one_row(patch: Patch) -> None:
+    living = near_keys.living
+
+    def either(*given: Any) -> Any:
+        alive = living(*given)
+        return np.repeat(alive.any(axis=1, keepdims=True), 2, axis=1)
+
+    patch.setattr(near_keys, "living", either)
+
+
+def hidden_evidence_keeps_dead_rows(patch: Patch) -> None:
+    patch.setattr(witnessed, "living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
+
+
+def lists_reach_one_segment_too_far(patch: Patch) -> None:
+    merged = near_keys.merged
+
+    def far(runner: Any, root: Any, files: Any, sets: Any, before: int) -> NearKeys:
+        return merged(runner, root, files, sets, before + 1)
+
+    patch.setattr(near_keys, "merged", far)
+
+
+def listed_evidence_stays_hidden(patch: Patch) -> None:
+    shown = NearKeys.shown
+
+    def hidden(near: NearKeys) -> Any:
+        evidence, past = shown(near)
+        return Evidence(evidence.masks[:0], evidence.witnesses[:0]), past
+
+    patch.setattr(NearKeys, "shown", hidden)
+
+
+def new_lists_hide_what_old_ones_lack(patch: Patch) -> None:
+    joined = NearKeys.joined
+
+    def certain(near: NearKeys, newer: NearKeys) -> NearKeys | None:
+        both = joined(near, newer)
+        return both and replace(both, more=np.zeros_like(both.more))
+
+    patch.setattr(NearKeys, "joined", certain)
+
+
+def what_held_once_reaches_one_segment_too_far(patch: Patch) -> None:
+    after = Past.after
+    patch.setattr(
+        Past, "after", lambda past, held, before, covers: after(past, held, before + 1, covers)
+    )
+
+
+def what_held_once_is_dated_anew(patch: Patch) -> None:
+    after = Past.after
+
+    def anew(past: Past, held: Any, before: int, covers: Any) -> Past:
+        kept = after(past, held, before, covers)
+        return replace(kept, before=np.full_like(kept.before, before))
+
+    patch.setattr(Past, "after", anew)
+
+
+def the_first_recent_segment_is_passed_over(patch: Patch) -> None:
+    since = Validation._since
+    patch.setattr(Validation, "_since", lambda state, number: since(state, number + 1))
+
+
+def what_held_once_holds_again_unseen(patch: Patch) -> None:
+    """As if no row had come since."""
+
+    def again(state: Validation, candidates: Any) -> Any:
+        from holdfast.cover import candidates as cands
+
+        once = state.past.of_candidates(candidates).by_rhs(candidates)
+        state.validated = cands.joined(state.validated, once)
+        return once
+
+    patch.setattr(Validation, "_back_again", again)
+
+
+def rows_since_are_not_looked_at(patch: Patch) -> None:
+    """Denial constraints that held once are taken to hold again."""
+    look = compared._Batch.look_at_recent
+
+    def unseen(state: Any, unsure: Any) -> None:
+        known = state.known
+        look(state, unsure)
+        state.known = known
+        state.__dict__.pop("covers", None)
+
+    patch.setattr(compared._Batch, "look_at_recent", unseen)
+
+
+def witnesses_keep_a_dead_row(patch: Patch) -> None:
+    without = Evidence.without
+
+    def kept(evidence: Evidence, deleted: Any) -> Any:
+        return without(evidence, deleted.all(axis=2, keepdims=True) & deleted)
+
+    patch.setattr(Evidence, "without", kept)
+
+
+def deletes_take_no_evidence(patch: Patch) -> None:
+    patch.setattr(RowChange, "took", lambda _c, _root, ids: np.zeros(ids.shape, np.bool_))
+
+
+def merging_leaves_witnesses_where_they_were(patch: Patch) -> None:
+    patch.setattr(PairEvidence, "renumbered", lambda pairs, _moves: pairs)
+
+
+def merging_leaves_repeated_rows_where_they_were(patch: Patch) -> None:
+    patch.setattr(Table, "renumbered", lambda table, _old, _new: table)
+
+
+def probes_see_deleted_rows(patch: Patch) -> None:
+    probe = evidence_tasks.index.probe
+
+    def blind(batch: Any, ranges: Any, stored: Any, *given: Any) -> None:
+        probe(batch, ranges, stored._replace(dead=stored.dead[:0]), *given)
+
+    patch.setattr(evidence_tasks.index, "probe", blind)
+
+
+def searches_see_deleted_rows(patch: Patch) -> None:
+    left_out = View._left_out
+
+    def blind(view: View, segment: Any, *given: Any) -> Any:
+        return left_out(view, replace(segment, dead=None), *given)
+
+    patch.setattr(View, "_left_out", blind)
+
+
+def lookups_see_deleted_rows(patch: Patch) -> None:
+    live = lookup_tasks.live_positions
+    patch.setattr(
+        lookup_tasks,
+        "live_positions",
+        lambda root, segment: live(root, replace(segment, dead=None)),
+    )
+
+
+def repeats_see_deleted_rows(patch: Patch) -> None:
+    duplicates = index.duplicates
+
+    def blind(batch: Any, ranges: Any, stored: Any, *given: Any) -> None:
+        duplicates(batch, ranges, stored._replace(dead=stored.dead[:0]), *given)
+
+    patch.setattr(row_tasks.index, "duplicates", blind)
+
+
+def probes_miss_the_last_of_equal_codes(patch: Patch) -> None:
+    look_up = evidence_tasks.look_up
+
+    def short(*given: Any) -> Any:
+        ranges = look_up(*given)
+        return ranges._replace(hi=np.where(ranges.hi - ranges.lo > 1, ranges.hi - 1, ranges.hi))
+
+    patch.setattr(evidence_tasks, "look_up", short)
+
+
+def lookups_miss_the_last_of_a_stretch(patch: Patch) -> None:
+    stretches = lookup_tasks._stretches
+
+    def short(*given: Any) -> Any:
+        found = stretches(*given)
+        stop = np.where(found.stop - found.start > 1, found.stop - 1, found.stop)
+        return found._replace(stop=stop)
+
+    patch.setattr(lookup_tasks, "_stretches", short)
+
+
+def the_cover_does_not_shorten_after_deletes(patch: Patch) -> None:
+    changed = Covers.changed
+    patch.setattr(
+        Covers,
+        "changed",
+        lambda covers, appeared, vanished, *given: changed(covers, appeared, vanished[:0], *given),
+    )
+
+
+def a_batch_holds_what_deletes_left(patch: Patch) -> None:
+    """What is minimal without the deleted evidence counts as having held before the batch."""
+    validated = witnessed.Witnessed.validated
+
+    def wrong(state: Any, run: Any, table: Any, _old: Any, *given: Any) -> Any:
+        return validated(state, run, table, state.covers, *given)
+
+    patch.setattr(witnessed.Witnessed, "validated", wrong)
+
+
+def a_value_counts_once_a_batch(patch: Patch) -> None:
+    entries = value_tasks.Changed.entries
+
+    def once(item: Any) -> Any:
+        delta, old = entries(item)
+        signed = delta.copy()
+        signed[:, 3] = np.clip(delta[:, 3].view(np.int64), -1, 1).view(np.uint64)
+        return signed, old
+
+    patch.setattr(value_tasks.Changed, "entries", once)
+
+
+def the_last_occurrence_of_a_value_stays(patch: Patch) -> None:
+    transitions = values.transitions
+
+    def staying(delta: Any, old: Any, words: int) -> Any:
+        masks, counts, wrong = transitions(delta, old, words)
+        lost = (masks[:, :words] & ~masks[:, words:]).any(axis=1)
+        return masks[~lost], counts[~lost], wrong
+
+    patch.setattr(value_tasks.values, "transitions", staying)
+
+
+def merged_runs_lose_what_adds_up(patch: Patch) -> None:
+    """Of a value that two runs have only one counts."""
+    merge = value_tasks.merge
+
+    def lossy(item: Any) -> Any:
+        fewer = replace(item, runs=item.runs[:-1] or item.runs)
+        yield from merge(fewer)
+
+    patch.setattr(value_tasks, "merge", lossy)
+
+
+def a_missing_tuple_is_missed_once(patch: Patch) -> None:
+    """However many rows have it."""
+    refuted = n_ary._refuted
+
+    def once(*given: Any) -> Any:
+        return replace(refuted(*given), rows=1)
+
+    patch.setattr(n_ary, "_refuted", once)
+
+
+def a_missing_tuple_that_comes_again_is_not_counted(patch: Patch) -> None:
+    looks = n_ary._looks
+    patch.setattr(
+        n_ary, "_looks", lambda *given: (each for each in looks(*given) if each[0] != "come")
+    )
+
+
+OF_KEYS: tuple[Bug, ...] = (
+    lists_forget_that_more_pairs_exist,
+    deletes_make_a_list_whole,
+    lists_keep_dead_pairs,
+    lists_keep_pairs_that_lost_one_row,
+    lists_reach_one_segment_too_far,
+    listed_evidence_stays_hidden,
+    hidden_evidence_keeps_dead_rows,
+    new_lists_hide_what_old_ones_lack,
+    what_held_once_reaches_one_segment_too_far,
+    what_held_once_is_dated_anew,
+    the_first_recent_segment_is_passed_over,
+    what_held_once_holds_again_unseen,
+    witnesses_keep_a_dead_row,
+    deletes_take_no_evidence,
+    merging_leaves_witnesses_where_they_were,
+    merging_leaves_repeated_rows_where_they_were,
+    probes_see_deleted_rows,
+    searches_see_deleted_rows,
+    repeats_see_deleted_rows,
+    probes_miss_the_last_of_equal_codes,
+    the_cover_does_not_shorten_after_deletes,
+    a_batch_holds_what_deletes_left,
+)
+OF_DENIAL_CONSTRAINTS: tuple[Bug, ...] = (
+    what_held_once_reaches_one_segment_too_far,
+    what_held_once_is_dated_anew,
+    rows_since_are_not_looked_at,
+    witnesses_keep_a_dead_row,
+    deletes_take_no_evidence,
+    merging_leaves_witnesses_where_they_were,
+    lookups_see_deleted_rows,
+    lookups_miss_the_last_of_a_stretch,
+)
+OF_VALUES: tuple[Bug, ...] = (
+    a_value_counts_once_a_batch,
+    the_last_occurrence_of_a_value_stays,
+    merged_runs_lose_what_adds_up,
+    a_missing_tuple_is_missed_once,
+    a_missing_tuple_that_comes_again_is_not_counted,
+)

@@ -1,0 +1,53 @@
+"""The law is sharp: it fails when bugs are planted, such as would lose or keep evidence in silence.
+
+A bug that no longer is one, because the code that it changes is gone, fails here too: it is to be
+planted in what took its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.flow import bugs, test_planted
+from tests.flow.bugs import Bug
+
+TABLES = 40
+"""How many tables of the law a bug may pass through; most are noticed by the first few."""
+
+LAWS: dict[Callable[[Path, int], None], tuple[Bug, ...]] = {
+    test_planted.test_keys_and_dependencies: bugs.OF_KEYS,
+    test_planted.test_denial_constraints: bugs.OF_DENIAL_CONSTRAINTS,
+    test_planted.test_inclusion_dependencies: bugs.OF_VALUES,
+}
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("law", "bug"),
+    [
+        pytest.param(law, bug, id=f"{law.__name__[5:]}-{bug.__name__}")
+        for law, some in LAWS.items()
+        for bug in some
+    ],
+)
+def test_the_law_notices(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    law: Callable[[Path, int], None],
+    bug: Bug,
+) -> None:
+    bug(monkeypatch)
+    assert any(fails(law, tmp_path / str(seed), seed) for seed in range(TABLES))
+
+
+def fails(law: Callable[[Path, int], None], path: Path, seed: int) -> bool:
+    """Whether a table is not as it should be, or an error ends it."""
+    path.mkdir()
+    try:
+        law(path, seed)
+    except Exception:  # noqa: BLE001  whatever the bug leads to
+        return True
+    return False

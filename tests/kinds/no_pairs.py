@@ -1,0 +1,113 @@
+"""A kind of constraint that Holdfast does not have, read from pairs of rows with three atoms a
+column: sets of weak comparisons that no two rows satisfy, all of them, as they are minimal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from holdfast.cover.dependencies import KEY
+from holdfast.evidence.pairs import Need
+from holdfast.kinds import registry
+from holdfast.kinds.base import Kind
+from holdfast.kinds.parts import TablePart
+from holdfast.kinds.sets import SetChanges, changes_of_kind
+from holdfast.kinds.stored import StoredTable, members
+from holdfast.kinds.table_state import Step, TableState
+from holdfast.model.changes import KindChanges
+from holdfast.model.comparisons import ORDER, Comparison, Space
+from holdfast.model.limits import Limits
+from holdfast.model.versions import KindDiff
+from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.runtime.run import Run
+from holdfast.table.state import Table
+
+SPACE = "by order"
+
+
+@dataclass(frozen=True)
+class NoPair:
+    """No two rows satisfy these atoms."""
+
+    table: str
+    atoms: tuple[int, ...]
+    error: float = 0.0
+
+    @property
+    def body(self) -> str:
+        return f"no pair satisfies {list(self.atoms)}"
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"atoms": list(self.atoms), "error": self.error}
+
+
+class NoPairList(TablePart):
+    name = "no-pairs"
+    field = "no_pairs"
+    nouns = ("set that no pair satisfies", "sets that no pair satisfies")
+
+    def listed(self, table: TableSnapshot) -> Sequence[NoPair]:
+        found: Sequence[NoPair] = table.found["nopairs"]
+        return found
+
+
+class NoPairs(Kind):
+    name = "nopairs"
+    field = "no_pairs"
+    nouns = ("set that no pair satisfies", "sets that no pair satisfies")
+    default = False
+    gates = False
+    counts = True
+    parts = (NoPairList(),)
+
+    def needs(self, run: Run, table: Table) -> Need:
+        columns = range(len(table.columns.names))
+        space = Space(SPACE, len(columns), tuple(Comparison(c, c, ORDER) for c in columns))
+        return Need(space, (KEY,), Limits(keys=run.options.max_columns))
+
+    def count(self, known: TableState) -> int | None:
+        return len(known.evidence[SPACE].covers.keys.minimal) if SPACE in known.evidence else None
+
+    def of_table(self, stored: StoredTable) -> list[NoPair] | None:
+        record = stored.record.evidence.get(SPACE)
+        if record is None or record.space is None:
+            return None
+        kept = stored.file("sets", SPACE)
+        sets = members(kept.column("mask").to_pylist(), Space.from_dict(record.space).atoms)
+        errors = kept.column("error").to_pylist()
+        pairs = zip(sets, errors, strict=True)
+        return [NoPair(stored.name, tuple(atoms), error) for atoms, error in pairs]
+
+    def constraint(self, table: str, form: dict[str, Any]) -> NoPair:
+        return NoPair(table, tuple(form["atoms"]), form["error"])
+
+    def changes(self, run: Run, step: Step) -> KindChanges | None:
+        pairs = step.evidence(SPACE)
+        if pairs is None:
+            return None
+        sets = SetChanges(KEY, pairs[0].covers.keys, pairs[1].covers.keys)
+
+        def made(atoms: tuple[int, ...], _rhs: int, error: float | None) -> NoPair:
+            return NoPair(step.before.table.name, atoms, error or 0.0)
+
+        return changes_of_kind(run, step, SPACE, [sets], made)
+
+    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
+        old, new = (each.tables[table].found.get(self.name) for each in (before, after))
+        if old is None or new is None:
+            return None
+        return KindDiff(
+            tuple(each for each in new if each not in old),
+            tuple(each for each in old if each not in new),
+        )
+
+
+@pytest.fixture
+def no_pairs(monkeypatch: pytest.MonkeyPatch) -> Kind:
+    """The kind, in the registry while a test runs."""
+    kind = NoPairs()
+    monkeypatch.setitem(registry.REGISTRY, kind.name, kind)
+    return kind
