@@ -51,8 +51,8 @@ class Kind(ABC):
     how_broken: ClassVar[str] = ""
     """What rows do that break one: "two rows agree on it"; empty where that is plain."""
 
-    breaks: ClassVar[str | None] = None
-    """After what the lines of one that is too long for the screen end; None: after any word."""
+    wrap_after: ClassVar[str | None] = None
+    """Where a line that is too long for the screen is broken; None: after any word."""
 
     default: ClassVar[bool] = True
     """Whether it is looked for where no kinds are named."""
@@ -81,8 +81,8 @@ class Kind(ABC):
     parts: ClassVar[tuple[Part, ...]] = ()
     """What ``holdfast show DIR PART`` can show of it."""
 
-    rule: ClassVar[type | None] = None
-    """What the grammar makes of one that is written down; None: it cannot be."""
+    classes: ClassVar[tuple[type, ...]] = ()
+    """The classes of its constraints in ``model/``."""
 
     # How it is found
 
@@ -113,13 +113,13 @@ class Kind(ABC):
     def constraint(self, table: str, form: dict[str, Any]) -> Constraint:
         """The constraint of a JSON form."""
 
-    @abstractmethod
-    def changes(self, run: Run, step: Step) -> KindChanges | None:
+    def changes(self, run: Run, step: Step) -> KindChanges | None:  # noqa: ARG002
         """What a batch did to the constraints; None where the kind is not looked for."""
+        return None
 
-    @abstractmethod
-    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
-        """What two versions of a table have and the other has not; None where that is unknown."""
+    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:  # noqa: ARG002
+        """What one version of a table has and the other has not; None where that is unknown."""
+        return None
 
     # What is asked for
 

@@ -21,10 +21,11 @@ from holdfast.kinds.denial_constraints.kind import DenialConstraints
 from holdfast.kinds.functional_dependencies.kind import FunctionalDependencies
 from holdfast.kinds.inclusion_dependencies.kind import InclusionDependencies
 from holdfast.kinds.keys.kind import Keys
+from holdfast.kinds.not_null.kind import NotNullColumns
 from holdfast.kinds.parts import Part, ProfilePart, TablePart
 from holdfast.model.changes import BatchChanges, Changes, FromForm
+from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
-from holdfast.model.grammar import Rule
 from holdfast.model.options import Options
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ REGISTRY: dict[str, Kind] = {
     for kind in (Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints())
 }
 """Every kind by the name that ``--kinds`` gives it, in the order in which they are shown."""
+
+ONLY_EXPECTED: tuple[Kind, ...] = (NotNullColumns(),)
+"""Kinds whose rules are expected and explained, but that no profile searches for."""
 
 Shown = TypeVar("Shown", bound=Part)
 
@@ -61,14 +65,17 @@ def compare_pairs(kinds: Iterable[str]) -> bool:
     return any(kind.pairs for kind in named(kinds))
 
 
-def examiner(rule: Rule) -> Examiner[Any]:
-    """What can be asked of a rule."""
-    for kind in REGISTRY.values():
-        if kind.rule is type(rule):
-            return kind.examiner()
-    from holdfast.kinds.not_null import NotNullExaminer
+def of(constraint: Constraint) -> Kind:
+    """The kind that a constraint is of."""
+    for kind in (*REGISTRY.values(), *ONLY_EXPECTED):
+        if type(constraint) in kind.classes:
+            return kind
+    raise KeyError(f"no kind has constraints of the class {type(constraint).__name__}")
 
-    return NotNullExaminer()
+
+def examiner(rule: Constraint) -> Examiner[Any]:
+    """What can be asked of a rule."""
+    return of(rule).examiner()
 
 
 def breaks(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> bool:

@@ -59,25 +59,25 @@ class Page:
         style: str = "",
         indent: int = 0,
         hang: int = GAP,
-        breaks: str | None = None,
+        wrap_after: str | None = None,
     ) -> None:
         """One line, or on a terminal as many as it needs: all but the first are indented by
         ``hang`` more, so that they are not taken for lines of their own. They end after
-        ``breaks`` where they can; None: after any word."""
+        ``wrap_after`` where they can; None: after any word."""
         whole = Text.assemble(text)
         room = max(1, self.console.width - indent)
         parts = [whole]
         if whole and not self._soft and whole.cell_len > room:
-            parts = self._wrapped(whole, max(1, room - hang), breaks)
+            parts = self._wrapped(whole, max(1, room - hang), wrap_after)
         for position, part in enumerate(parts):
             part.rstrip()
             before = " " * (indent + hang if position else indent)
             printed = Text(before).append(part) if part else Text()
             self.console.print(printed, style=style or None, soft_wrap=True)
 
-    def _wrapped(self, whole: Text, room: int, breaks: str | None) -> list[Text]:
+    def _wrapped(self, whole: Text, room: int, wrap_after: str | None) -> list[Text]:
         lines = [Text()]
-        pieces = [whole] if breaks is None else whole.split(breaks, include_separator=True)
+        pieces = [whole] if wrap_after is None else whole.split(wrap_after, include_separator=True)
         for piece in pieces:
             # A space at the end of a line needs no room.
             if lines[-1] and lines[-1].cell_len + cell_len(piece.plain.rstrip()) > room:

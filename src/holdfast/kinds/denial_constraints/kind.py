@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds.base import Kind
-from holdfast.kinds.denial_constraints.show import BREAKS, SPACE, DenialList
+from holdfast.kinds.denial_constraints.show import SPACE, WRAP_AFTER, DenialList
 from holdfast.kinds.parts import explain_evidence
 from holdfast.model.changes import KindChanges
 from holdfast.model.denial_constraints import DenialConstraint
@@ -44,13 +44,13 @@ class DenialConstraints(Kind):
     field = "denial_constraints"
     nouns = ("denial constraint", "denial constraints")
     how_broken = "two rows satisfy it"
-    breaks = BREAKS
+    wrap_after = WRAP_AFTER
     default = False
     gates = False
     counts = True
     options = ("max_predicates", "cross_columns", "columns")
     parts = (DenialList(),)
-    rule = DenialConstraint
+    classes = (DenialConstraint,)
 
     def needs(self, run: Run, table: Table) -> Need:
         """No two rows may satisfy a set of atoms of the space that is chosen for the table."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SPACE = "denial"
 """The name of the space of comparisons of denial constraints."""
 
-BREAKS = " and "
+WRAP_AFTER = " and "
 """Lines of a long constraint end between its predicates."""
 
 _ELSEWHERE = {"keys": ("key", "key", "keys"), "fds": ("fd", "dependency", "dependencies")}
@@ -92,7 +92,7 @@ class DenialList(TablePart):
             body += f"  (violated by {each.error:.3g} of the {what})"
         words = each.sentence if each.predicates else "there are no two rows"
         if words is None:
-            page.line(body + note, style, 4, breaks=BREAKS)
+            page.line(body + note, style, 4, wrap_after=WRAP_AFTER)
         else:
             page.line(plain(words) + note, style, 4)
-            page.line(body, "dim", 6, breaks=BREAKS)
+            page.line(body, "dim", 6, wrap_after=WRAP_AFTER)

@@ -41,7 +41,7 @@ class FunctionalDependencies(Kind):
     counts = True
     options = ("evidence", "max_error")
     parts = (DependencyList(),)
-    rule = FunctionalDependency
+    classes = (FunctionalDependency,)
 
     def of_table(self, stored: StoredTable) -> Dependencies | None:
         """Those of a table that they were looked for in."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.kinds.base import Kind
 from holdfast.kinds.inclusion_dependencies.show import ForeignKeyList, InclusionList, covered
 from holdfast.model.changes import SHOWN, Broken, KindChanges
-from holdfast.model.inclusion_dependencies import InclusionDependency
+from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency
 from holdfast.model.options import expect_coverage
 from holdfast.model.ranking import Ranked, broke
 from holdfast.model.versions import KindDiff
@@ -46,7 +46,7 @@ class InclusionDependencies(Kind):
         "insert_only",
     )
     parts = (InclusionList(), ForeignKeyList())
-    rule = InclusionDependency
+    classes = (InclusionDependency, ForeignKey)
 
     def of_profile(self, stored: StoredProfile) -> Inclusions | None:
         """Which columns of all tables are contained in which."""

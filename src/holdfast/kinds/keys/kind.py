@@ -38,7 +38,7 @@ class Keys(Kind):
     needs_distinct_rows = True
     optional = True
     parts = (KeyList(), NonKeyList())
-    rule = Key
+    classes = (Key,)
 
     def of_table(self, stored: StoredTable) -> FoundKeys | None:
         """The keys of the distinct rows, and the non-keys."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from holdfast.kinds import registry
 from holdfast.model.explanation import ChangedRows, Example, Explanation, Past
 from holdfast.report.terminal.batch import rows_changed
 from holdfast.screen.page import Page
@@ -12,7 +13,8 @@ from holdfast.screen.text import count, moment, plain, share
 
 def explanation(page: Page, explained: Explanation) -> None:
     """What is said of one rule."""
-    page.line(plain(str(explained.rule)), "bold", breaks=" and ")
+    wrap_after = registry.of(explained.rule).wrap_after
+    page.line(plain(str(explained.rule)), "bold", wrap_after=wrap_after)
     page.line(_standing(explained), "green" if explained.holds else "red", 2)
     for line in _course(explained.past):
         page.line(line, "", 2)
@@ -25,13 +27,13 @@ def explanation(page: Page, explained: Explanation) -> None:
     if near.instead:
         page.line("what holds instead:", "", 2)
     for rule in near.instead:
-        page.line(plain(rule.body), "green", 4, breaks=" and ")
+        page.line(plain(rule.body), "green", 4, wrap_after=registry.of(rule).wrap_after)
     if near.minimal:
         page.line("nothing less is enough", "", 2)
     elif near.enough:
         page.line("already enough:", "", 2)
     for rule in near.enough:
-        page.line(plain(rule.body), "green", 4, breaks=" and ")
+        page.line(plain(rule.body), "green", 4, wrap_after=registry.of(rule).wrap_after)
     for note in near.notes:
         page.line(f"({plain(note)})", "dim", 2)
 

@@ -29,7 +29,7 @@ def kind_changes(
         verb = "would break" if check else "broken"
         page.line(f"{count(number, *kind.nouns)} {verb}{': ' if how else ''}{how}", "red", 2)
         for each in by_rows[: page.limit]:
-            page.line(kind.body(each.constraint), "red", 4, breaks=kind.breaks)
+            page.line(kind.body(each.constraint), "red", 4, wrap_after=kind.wrap_after)
             if each.witness and (how or verbose):
                 page.rows(each.witness, _columns(each.constraint), 6)
         page.more(number, 4)
@@ -42,7 +42,7 @@ def kind_changes(
         page.line(f"{count(counts['superseded'], *kind.nouns)} {verb} shorter", "", 2)
         for shorter in changes.superseded[: page.limit]:
             both = f"{kind.body(shorter.constraint)} → {kind.body(shorter.by)}"
-            page.line(both, "", 4, breaks=kind.breaks)
+            page.line(both, "", 4, wrap_after=kind.wrap_after)
         page.more(counts["superseded"], 4)
     if changes.unchecked:
         left_out = count(counts["unchecked"], *kind.nouns)
@@ -58,7 +58,9 @@ def kind_changes(
         )
         for error in changes.errors[: page.limit]:
             was, now = (_share(share) for share in (error.before, error.after))
-            page.line(f"{kind.body(error.constraint)}  {was} → {now}", "", 4, breaks=kind.breaks)
+            page.line(
+                f"{kind.body(error.constraint)}  {was} → {now}", "", 4, wrap_after=kind.wrap_after
+            )
         page.more(counts["errors"], 4)
     for name in [name for name in counts if name not in _LISTS and name.endswith("_gained")]:
         what = name.removesuffix("_gained")
@@ -89,7 +91,7 @@ def _listed(
 ) -> None:
     page.line(heading, style, 2)
     for each in constraints[: page.limit]:
-        page.line(kind.body(each), style, 4, breaks=kind.breaks)
+        page.line(kind.body(each), style, 4, wrap_after=kind.wrap_after)
     page.more(total, 4)
 
 

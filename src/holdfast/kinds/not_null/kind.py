@@ -1,0 +1,31 @@
+"""Columns without nulls as a kind of constraint. The facts about columns say where nulls are: there
+is nothing to search for, and nobody asks for the kind by name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from holdfast.kinds.base import Kind
+from holdfast.model.constraints import NotNull
+
+if TYPE_CHECKING:
+    from holdfast.kinds.not_null.examine import NotNullExaminer
+
+
+class NotNullColumns(Kind):
+    """Columns that have a value in every row."""
+
+    name = "not_null"
+    field = "not_null"
+    nouns = ("column without nulls", "columns without nulls")
+    classes = (NotNull,)
+
+    def constraint(self, table: str, form: dict[str, Any]) -> NotNull:
+        """The rule of a JSON form."""
+        return NotNull.from_dict(table, form)
+
+    def examiner(self) -> NotNullExaminer:
+        """One by one."""
+        from holdfast.kinds.not_null.examine import NotNullExaminer
+
+        return NotNullExaminer()
