@@ -36,7 +36,7 @@ from benchmarks.tpch import lineitem
 from holdfast import Options, Profile, Source
 from holdfast.cover import candidates as cands
 from holdfast.cover.dependencies import KEY
-from holdfast.evidence.looks import Scope, Search
+from holdfast.evidence.agreement.search_plans import IndexSearch, Scope
 from holdfast.kernels import bitsets, evidence
 from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates, Rows
@@ -144,7 +144,7 @@ def _ranges(scope: Scope, wanted: Candidates, order: tuple[int, ...]) -> Results
     """As a search goes: sort the column where it is not sorted, then one call for each range."""
     from holdfast.table.indexing import with_indexes
 
-    look = Search(wanted, order[:1], order, str(order[0]), some=False)
+    look = IndexSearch(wanted, order[:1], order, str(order[0]), some=False)
     names = look.sorted_by
     while names:
         view = with_indexes(scope.runner, scope.view, "data/*-0123456789ab-", names)

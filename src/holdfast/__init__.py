@@ -149,7 +149,7 @@ _PLACES = {
     "Tally": "model.expectations",
     "TableRanking": "kinds.ranking",
     "Limits": "model.limits",
-    "LookUp": "model.lookups",
+    "LookUp": "model.batch_indexes",
     "Options": "model.options",
     "Results": "model.results",
     "ConstraintChange": "model.changes",

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from benchmarks import tax
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import completion
-from holdfast.evidence.completion import Scope
+from holdfast.evidence.comparison import completion
+from holdfast.evidence.comparison.completion import Scope
 from holdfast.kernels import bitsets, groups, violations
 from holdfast.model.comparisons import EQUALITY, ORDER, Comparison, Space
 from holdfast.model.denial_constraints import DenialConstraint

@@ -14,17 +14,19 @@ import pytest
 
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import compared, near_keys, witnessed
-from holdfast.evidence.near_keys import NearKeys
+from holdfast.evidence import witnessed
+from holdfast.evidence.agreement import listed_pairs
+from holdfast.evidence.agreement.listed_pairs import ListedPairs
+from holdfast.evidence.agreement.validation import Validation
+from holdfast.evidence.comparison import engine as comparison
 from holdfast.evidence.pairs import PairEvidence
-from holdfast.evidence.upkeep import Past
-from holdfast.evidence.validate import Validation
+from holdfast.evidence.upkeep import FormerSets
 from holdfast.kernels import index, values
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
+from holdfast.tasks import batch_indexes as lookup_tasks
 from holdfast.tasks import evidence as evidence_tasks
-from holdfast.tasks import lookups as lookup_tasks
-from holdfast.tasks import near_keys as list_tasks
+from holdfast.tasks import listed_pairs as list_tasks
 from holdfast.tasks import rows as row_tasks
 from holdfast.tasks import values as value_tasks
 from holdfast.tasks.view import View
@@ -46,28 +48,28 @@ def lists_forget_that_more_pairs_exist(patch: Patch) -> None:
 
 def deletes_make_a_list_whole(patch: Patch) -> None:
     """Agree-sets all listed pairs of which are gone are forgotten, though there were more."""
-    living = NearKeys.living
+    living = ListedPairs.living
 
-    def forgetful(near: NearKeys, *given: Any) -> NearKeys:
+    def forgetful(near: ListedPairs, *given: Any) -> ListedPairs:
         left = living(near, *given)
         some = left.counts > 0
         return replace(left, masks=left.masks[some], counts=left.counts[some], more=left.more[some])
 
-    patch.setattr(NearKeys, "living", forgetful)
+    patch.setattr(ListedPairs, "living", forgetful)
 
 
 def lists_keep_dead_pairs(patch: Patch) -> None:
-    patch.setattr(near_keys, "living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
+    patch.setattr(listed_pairs, "living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
 
 
 def lists_keep_pairs_that_lost_one_row(patch: Patch) -> None:
-    living = near_keys.living
+    living = listed_pairs.living
 
     def either(*given: Any) -> Any:
         alive = living(*given)
         return np.repeat(alive.any(axis=1, keepdims=True), 2, axis=1)
 
-    patch.setattr(near_keys, "living", either)
+    patch.setattr(listed_pairs, "living", either)
 
 
 def hidden_evidence_keeps_dead_rows(patch: Patch) -> None:
@@ -75,49 +77,51 @@ def hidden_evidence_keeps_dead_rows(patch: Patch) -> None:
 
 
 def lists_reach_one_segment_too_far(patch: Patch) -> None:
-    merged = near_keys.merged
+    merged = listed_pairs.merged
 
-    def far(runner: Any, root: Any, files: Any, sets: Any, before: int) -> NearKeys:
+    def far(runner: Any, root: Any, files: Any, sets: Any, before: int) -> ListedPairs:
         return merged(runner, root, files, sets, before + 1)
 
-    patch.setattr(near_keys, "merged", far)
+    patch.setattr(listed_pairs, "merged", far)
 
 
 def listed_evidence_stays_hidden(patch: Patch) -> None:
-    shown = NearKeys.shown
+    shown = ListedPairs.shown
 
-    def hidden(near: NearKeys) -> Any:
+    def hidden(near: ListedPairs) -> Any:
         evidence, past = shown(near)
         return Evidence(evidence.masks[:0], evidence.witnesses[:0]), past
 
-    patch.setattr(NearKeys, "shown", hidden)
+    patch.setattr(ListedPairs, "shown", hidden)
 
 
 def new_lists_hide_what_old_ones_lack(patch: Patch) -> None:
-    joined = NearKeys.joined
+    joined = ListedPairs.joined
 
-    def certain(near: NearKeys, newer: NearKeys) -> NearKeys | None:
+    def certain(near: ListedPairs, newer: ListedPairs) -> ListedPairs | None:
         both = joined(near, newer)
         return both and replace(both, more=np.zeros_like(both.more))
 
-    patch.setattr(NearKeys, "joined", certain)
+    patch.setattr(ListedPairs, "joined", certain)
 
 
 def what_held_once_reaches_one_segment_too_far(patch: Patch) -> None:
-    after = Past.after
+    after = FormerSets.after
     patch.setattr(
-        Past, "after", lambda past, held, before, covers: after(past, held, before + 1, covers)
+        FormerSets,
+        "after",
+        lambda past, held, before, covers: after(past, held, before + 1, covers),
     )
 
 
 def what_held_once_is_dated_anew(patch: Patch) -> None:
-    after = Past.after
+    after = FormerSets.after
 
-    def anew(past: Past, held: Any, before: int, covers: Any) -> Past:
+    def anew(past: FormerSets, held: Any, before: int, covers: Any) -> FormerSets:
         kept = after(past, held, before, covers)
         return replace(kept, before=np.full_like(kept.before, before))
 
-    patch.setattr(Past, "after", anew)
+    patch.setattr(FormerSets, "after", anew)
 
 
 def the_first_recent_segment_is_passed_over(patch: Patch) -> None:
@@ -140,7 +144,7 @@ def what_held_once_holds_again_unseen(patch: Patch) -> None:
 
 def rows_since_are_not_looked_at(patch: Patch) -> None:
     """Denial constraints that held once are taken to hold again."""
-    look = compared._Batch.look_at_recent
+    look = comparison._Batch.look_at_recent
 
     def unseen(state: Any, unsure: Any) -> None:
         known = state.known
@@ -148,7 +152,7 @@ def rows_since_are_not_looked_at(patch: Patch) -> None:
         state.known = known
         state.__dict__.pop("covers", None)
 
-    patch.setattr(compared._Batch, "look_at_recent", unseen)
+    patch.setattr(comparison._Batch, "look_at_recent", unseen)
 
 
 def witnesses_keep_a_dead_row(patch: Patch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from holdfast.evidence.looks import Search
+from holdfast.evidence.agreement.search_plans import IndexSearch
 from holdfast.tasks.view import View
 
 
@@ -29,11 +29,11 @@ def brought_together(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many candidates each search through all rows was for."""
     numbers: list[int] = []
-    calls = Search.calls
+    calls = IndexSearch.calls
 
-    def counted(look: Search, scope: Any) -> Any:
+    def counted(look: IndexSearch, scope: Any) -> Any:
         numbers.append(len(look.candidates.lhs))
         return calls(look, scope)
 
-    monkeypatch.setattr(Search, "calls", counted)
+    monkeypatch.setattr(IndexSearch, "calls", counted)
     return numbers

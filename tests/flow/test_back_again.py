@@ -99,7 +99,7 @@ def test_rows_that_a_non_key_was_always_shown_with_go(
     """Few candidates in all rows: these are sorted by several columns, and hardly any is left
     that agrees with another in those."""
     codes = np.random.default_rng(5).integers(0, 650, (1_500, 6))
-    with small_limits(part_from_rows=1_000, part_from_candidates=64, near_keys=0):
+    with small_limits(part_from_rows=1_000, part_from_candidates=64, listed_subkeys=0):
         shop = Shop(tmp_path / "p", 6, rows_of(codes), Options(("keys",), evidence="witnessed"))
         known = TableState.load(shop.store, shop.store.read(), "t").evidence[AGREEMENTS].evidence
         counts = (known.witnesses[:, :, 0] >= 0).sum(axis=1)

@@ -38,14 +38,14 @@ LISTED: Limits = {
     "frequent_rows": (1 << 30,),
     "undivided_rows": (0,),
     "part_from_candidates": (64, 4),
-    "near_key_pairs": (1, 2, 5),
-    "near_key_expected": (1e9,),
+    "listed_pairs_a_mask": (1, 2, 5),
+    "subkey_pairs_expected": (1e9,),
     "recent_share": (10.0,),
 }
 """Pairs are listed whatever the rows, but few of each; rows that have come since are looked up."""
 
 LOOKED_FOR: Limits = {
-    "near_keys": (0,),
+    "listed_subkeys": (0,),
     "part_from_rows": (0, 1 << 18),
     "recent_share": (10.0, 10.0, 0.25),
     "lookup_rows": (4_096, 0, 1),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from holdfast.evidence.looks import Scope, Search
+from holdfast.evidence.agreement.search_plans import IndexSearch, Scope
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import Candidates
 from holdfast.runtime.runner import InProcess, piles
@@ -58,7 +58,7 @@ def test_a_heavy_value_that_is_brought_together_is_a_call_of_its_own(
         view = stored(str(tmp_path), rows, 1, names=("0",))
         lhs = bitsets.from_columns([(0,)], 2)
         candidates = Candidates(lhs, np.zeros((1, 2), np.uint64))
-        look = Search(candidates, (0,), (0, 1), "0", False, whole=True)
+        look = IndexSearch(candidates, (0,), (0, 1), "0", False, whole=True)
         calls = look.calls(Scope(InProcess(4), view, False))
         works = [item.work for _, item in calls]
         brought = [len(view.between("0", item.low, item.high).ids) for _, item in calls]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from holdfast.api import Profile
 from holdfast.cover import deepening
-from holdfast.evidence import validate as validation
 from holdfast.evidence import witnessed
+from holdfast.evidence.agreement import validation
 from holdfast.kernels import bitsets, maximal
 from holdfast.kernels import cover as kernels
 from holdfast.kinds.table_state import TableState

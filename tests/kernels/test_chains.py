@@ -4,7 +4,7 @@ The examples are those of IncDC (VLDB Journal 2023): 5 to 12, and the index of 1
 follow each other in our chains, so that an index can have fewer than the paper's (example 9).
 Examples 11 and 12 put a row into a chain of a skip list; here a batch has an index of its own, and
 merged segments a new one (in files: tests/tasks/test_compaction.py). Example 14 is in
-tests/evidence/test_lookups.py, whole.
+tests/evidence/test_batch_indexes.py, whole.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import counting, devices, strategy
-from holdfast.evidence.completion import unsatisfiable
+from holdfast.evidence.comparison.completion import unsatisfiable
 from holdfast.evidence.counted import Counted
 from holdfast.evidence.counting import Recounted, TooManyEvidences
 from holdfast.evidence.strategy import COUNTED, WITNESSED, Choice

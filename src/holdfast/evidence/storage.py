@@ -32,11 +32,11 @@ from numpy.typing import NDArray
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
+from holdfast.evidence.agreement.listed_pairs import ListedPairs
 from holdfast.evidence.counted import Counted, groups_of
-from holdfast.evidence.near_keys import NearKeys
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.strategy import no_time
-from holdfast.evidence.upkeep import Past, Upkeep
+from holdfast.evidence.upkeep import FormerSets, Upkeep
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
 from holdfast.kernels import counts as kernels
@@ -143,18 +143,18 @@ def _with_witnesses(evidence: Evidence) -> dict[str, pa.Array]:
 def _upkeep(
     record: EvidenceRecord, kept: pa.Table | None, hidden: pa.Table | None, atoms: int
 ) -> Upkeep:
-    past = Past.none(atoms)
+    past = FormerSets.none(atoms)
     none = Evidence.none(atoms)
     shown = none if hidden is None else _witnessed(hidden, bitsets.words_for(atoms))
     if kept is not None:
         masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
-        past = Past.of(masks, kept.column("before").to_numpy())
+        past = FormerSets.of(masks, kept.column("before").to_numpy())
         if "rhs" in kept.column_names:
             past = replace(past, rhs=kept.column("rhs").to_numpy().astype(np.int64))
     return Upkeep(record.lookups, record.lookups_at, past, shown, drawn_at=record.sampled_at)
 
 
-def _near(near: NearKeys) -> pa.Table:
+def _near(near: ListedPairs) -> pa.Table:
     """Sets, then agree-sets with pairs."""
     sets = len(near.sets)
     ends = np.concatenate([[0], 2 * np.cumsum(near.counts)]).astype(np.int32)
@@ -170,13 +170,13 @@ def _near(near: NearKeys) -> pa.Table:
     return content.replace_schema_metadata({_SINCE: str(near.since)})
 
 
-def _load_near(store: Store, files: tuple[str, ...], words: int) -> NearKeys:
+def _load_near(store: Store, files: tuple[str, ...], words: int) -> ListedPairs:
     kept = stored(store, files)
     masks, pairs = matrix_of(kept.column("mask"), words), kept.column("pairs").combine_chunks()
     sets, since = pairs.null_count, int(kept.schema.metadata[_SINCE])
     numbered = "before" in kept.column_names  # not in the first such files
     before = kept.column("before").to_numpy()[:sets] if numbered else np.full(sets, since)
-    return NearKeys(
+    return ListedPairs(
         masks[:sets],
         before,
         since,

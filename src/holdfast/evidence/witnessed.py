@@ -15,11 +15,11 @@ import numpy as np
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import compared
-from holdfast.evidence.looks import Scope, sample_calls
-from holdfast.evidence.near_keys import Listing, NearKeys, Stored, living
-from holdfast.evidence.upkeep import Past, Upkeep
-from holdfast.evidence.validate import Validation, evidence_of, validate
+from holdfast.evidence.agreement.listed_pairs import ListedPairs, Listing, Stored, living
+from holdfast.evidence.agreement.search_plans import Scope, sample_calls
+from holdfast.evidence.agreement.validation import Validation, evidence_of, validate
+from holdfast.evidence.comparison import engine as comparison
+from holdfast.evidence.upkeep import FormerSets, Upkeep
 from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.bitsets import Tick
 from holdfast.model import thresholds
@@ -47,7 +47,7 @@ class Witnessed:
     covers: Covers
     upkeep: Upkeep | None = None  # None: nothing is kept for batches
     near: Stored | None = None  # near keys, of an earlier version
-    listed: NearKeys | None = None  # and those that were listed since
+    listed: ListedPairs | None = None  # and those that were listed since
 
     @staticmethod
     def none(atoms: int, rhs: tuple[int, ...], limits: Limits) -> Witnessed:
@@ -120,7 +120,7 @@ class Witnessed:
         run: Run, table: Table, space: Space, limits: Limits, *, for_batches: bool
     ) -> tuple[Witnessed, Table]:
         """From nothing but the rows, in any space of comparisons."""
-        evidence, covers, upkeep, table = compared.discovered(
+        evidence, covers, upkeep, table = comparison.discovered(
             run, table, space, limits, for_batches=for_batches
         )
         return Witnessed(evidence, covers, upkeep), table
@@ -131,7 +131,7 @@ class Witnessed:
         """After a batch: deletes first, then what the new rows bring."""
         if not space.agreement:
             kept = (self.evidence, self.covers, self.upkeep or Upkeep.none(space.atoms))
-            evidence, covers, upkeep, table = compared.changed(
+            evidence, covers, upkeep, table = comparison.changed(
                 run, change, space, depth.wanted, *kept
             )
             return Witnessed(evidence, covers, upkeep), table
@@ -164,7 +164,7 @@ class Witnessed:
         with run.stage("index"):
             return witnessed, witnessed.indexed(run, table)
 
-    def _fresh(self, root: str, table: Table) -> NearKeys | None:
+    def _fresh(self, root: str, table: Table) -> ListedPairs | None:
         """The near keys that still tell of most rows of a table."""
         near = self.near() if self.near else None
         return None if near is None or near.is_stale(table) else near.living(root, table)
@@ -186,7 +186,7 @@ class Witnessed:
         old: Covers,
         added: tuple[Segment, ...],
         depth: Deepening,
-        past: Past | None = None,
+        past: FormerSets | None = None,
         hidden: Evidence | None = None,
         listing: Listing = Listing.NONE,
     ) -> tuple[Witnessed, Table]:

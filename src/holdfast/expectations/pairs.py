@@ -11,7 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from holdfast.evidence import completion, counting, devices, strategy, tiles
+from holdfast.evidence import counting, devices, strategy, tiles
+from holdfast.evidence.comparison import completion
 from holdfast.expectations.rules import OfPairs
 from holdfast.kernels import violations
 from holdfast.kernels.arrays import I64, Flags

@@ -12,7 +12,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.cover.dependencies import KEY
-from holdfast.evidence import completion, counting, devices, strategy
+from holdfast.evidence import counting, devices, strategy
+from holdfast.evidence.comparison import completion
 from holdfast.evidence.storage import sets_table
 from holdfast.kinds.denial_constraints.predicate_listing import Predicates
 from holdfast.kinds.denial_constraints.predicates import (

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.evidence import completion
-from holdfast.evidence.completion import Scope
+from holdfast.evidence.comparison import completion
+from holdfast.evidence.comparison.completion import Scope
 from holdfast.kinds.examine import Version
 from holdfast.model.commits import Commit
 from holdfast.model.comparisons import Space

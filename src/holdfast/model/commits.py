@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from holdfast.model.batch_indexes import LookUp
 from holdfast.model.concealment import SecretRecord
 from holdfast.model.constraints import Row
 from holdfast.model.errors import UnknownTableError
 from holdfast.model.expectations import Standing
 from holdfast.model.limits import Limits
-from holdfast.model.lookups import LookUp
 from holdfast.model.names import lacking
 from holdfast.model.options import Options
 from holdfast.model.records import ADDED

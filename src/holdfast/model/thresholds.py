@@ -282,14 +282,14 @@ class Thresholds:
     recent_share: float = 0.25
     """Of a table's rows, up to which those that have come since a candidate held are looked up."""
 
-    near_keys: int = 1 << 13
+    listed_subkeys: int = 1 << 13
     """The most near keys, with repetitions, whose pairs of rows are listed."""
 
-    near_key_expected: float = 4_000
+    subkey_pairs_expected: float = 4_000
     """The most pairs of rows that would agree in a near key if its columns were independent. Up to
     about here a search for keys brings them together anyway."""
 
-    near_key_pairs: int = 64
+    listed_pairs_a_mask: int = 64
     """Pairs that are listed of an agree-set: so many that deletes seldom take them all, even batch
     after batch of those that it is shown with."""
 

@@ -80,7 +80,7 @@ class Planes:
 
 
 @dataclass(frozen=True)
-class Sample:
+class SamplePairs:
     """Compare random pairs, and neighbours in the order of some columns; as many as there is time
     for."""
 
@@ -148,7 +148,7 @@ class Violating:
 
 
 @dataclass(frozen=True)
-class Beside:
+class CompareBatch:
     """Compare the rows of a batch with one part of the others, and with each other."""
 
     view: View  # of all rows
@@ -186,7 +186,7 @@ def _cells(view: View, column: int, kind: int, scale: int) -> Cells:
     return Cells(np.concatenate(words), np.concatenate(nulls), kind, scale)
 
 
-def sample(item: Sample) -> Iterator[TaskResult]:
+def sample(item: SamplePairs) -> Iterator[TaskResult]:
     """Evidence of sampled pairs; and of the random ones how many showed each, where one order of
     a pair counts for both."""
     planes, codes = item.planes, item.planes.codes()
@@ -219,7 +219,7 @@ def sample(item: Sample) -> Iterator[TaskResult]:
     yield TaskResult({"pairs": drawn * side * side}, {**words_shown.arrays(), **random})
 
 
-def _windows(item: Sample, codes: list[Codes], dice: np.random.Generator) -> Iterator[I64]:
+def _windows(item: SamplePairs, codes: list[Codes], dice: np.random.Generator) -> Iterator[I64]:
     """Stretches of neighbours in the order of each column."""
     rows, size = item.planes.rows, item.window
     for column in item.columns:
@@ -313,7 +313,7 @@ def shown(item: Violating) -> Iterator[TaskResult]:
             yield TaskResult({}, {"pairs": ids[rows]})
 
 
-def beside(item: Beside) -> Iterator[TaskResult]:
+def beside(item: CompareBatch) -> Iterator[TaskResult]:
     """Evidence of all pairs with a row of the batch and, in one part of the others, any other."""
     view = item.view
     met = Met(view, item.schema, item.space)

@@ -29,7 +29,7 @@ from holdfast.runtime.reads import note
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.sealed import unique
 from holdfast.runtime.timed import is_bounded, is_over, look
-from holdfast.tasks import near_keys
+from holdfast.tasks import listed_pairs
 from holdfast.tasks.segments import (
     Segment,
     are_dead,
@@ -61,7 +61,7 @@ here and there."""
 
 
 @dataclass(frozen=True)
-class Sample:
+class SampleNeighbours:
     """Compare some rows of these segments with their neighbours in every column; of as many
     segments as there is time for."""
 
@@ -71,7 +71,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchRange:
     """Find pairs that refute some candidates, each lhs of which contains all columns of an index.
 
     Looks only at the rows whose code in that index is from ``low`` to below ``high``, and of these
@@ -97,10 +97,10 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Representatives:
+class SurveyRows:
     """Find pairs that refute some candidates whose left-hand sides have few combinations of values,
     in all rows, in those ``among`` some, or in one of several parts of them. With parts, a pair may
-    have its rows in two of them: the rows that were kept go to a file, for :class:`Merge`."""
+    have its rows in two of them: rows that were kept go to a file, for :class:`MergeSurveys`."""
 
     view: View
     every_rhs: bool
@@ -118,7 +118,7 @@ class Representatives:
 
 
 @dataclass(frozen=True)
-class Merge:
+class MergeSurveys:
     """Find pairs that refute candidates, among the rows that were kept in parts of the rows;
     ``places`` says where each candidate is among those of the files."""
 
@@ -130,7 +130,7 @@ class Merge:
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeBatch:
     """Find pairs of a batch row and an earlier row that refute candidates.
 
     ``lookups`` has one entry for every group of left-hand sides that share their indexes; of those,
@@ -150,7 +150,7 @@ class Probe:
     groups: tuple[tuple[int, str], ...] = ()
 
 
-def sample(item: Sample) -> Iterator[TaskResult]:
+def sample(item: SampleNeighbours) -> Iterator[TaskResult]:
     """Evidence from near neighbours."""
     view = item.view
     findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
@@ -174,12 +174,12 @@ def any_pair(words: int) -> Candidates:
     return Candidates(np.zeros((1, words), np.uint64), rhs)
 
 
-def search(item: Search) -> Iterator[TaskResult]:
+def search(item: SearchRange) -> Iterator[TaskResult]:
     """All evidence against the candidates, in one part of the rows."""
     view = item.view
     rows = view.between(item.index, item.low, item.high, item.among)
     limits = thresholds.current
-    most = max(evidence.WITNESSES, limits.near_key_pairs if item.lists else 0)
+    most = max(evidence.WITNESSES, limits.listed_pairs_a_mask if item.lists else 0)
     findings = evidence.findings(view.shape.full.size, limits.mask_room, most)
     partial = np.zeros_like(item.candidates.rhs)
     for some in _at_once(item, len(rows.ids)):
@@ -190,18 +190,18 @@ def search(item: Search) -> Iterator[TaskResult]:
     task_result.facts["rows"] = len(rows.ids)
     if item.lists:
         path = unique(item.lists, "listed")
-        task_result.facts["listed"] = near_keys.write(view.path, path, findings)
+        task_result.facts["listed"] = listed_pairs.write(view.path, path, findings)
     yield task_result
 
 
-def _at_once(item: Search, rows: int) -> list[I64]:
+def _at_once(item: SearchRange, rows: int) -> list[I64]:
     """The candidates, all together; where time is bounded in several lots, so that no kernel is
     busy for long with many of them."""
     lots = -(-rows * len(item.chosen) // _LOT) if is_bounded() else 1
     return np.array_split(item.chosen, max(1, min(lots, len(item.chosen))))
 
 
-def representatives(item: Representatives) -> Iterator[TaskResult]:
+def representatives(item: SurveyRows) -> Iterator[TaskResult]:
     """Evidence against the candidates from one row for each combination on their lhs."""
     view = item.view
     shape = view.shape
@@ -248,7 +248,7 @@ def _piles(
         yield mine, pile, searches.representatives(pile, shape, room)
 
 
-def _surveyed(item: Representatives) -> Iterator[tuple[Segment, I64]]:
+def _surveyed(item: SurveyRows) -> Iterator[tuple[Segment, I64]]:
     """The living rows that are meant, by their positions: about as many in each part."""
     view = item.view
     rows = sum(segment.rows for segment in view.segments)
@@ -266,7 +266,7 @@ def _surveyed(item: Representatives) -> Iterator[tuple[Segment, I64]]:
         yield segment, living[(living >= first) & (living < last)] if item.parts > 1 else living
 
 
-def merge(item: Merge) -> Iterator[TaskResult]:
+def merge(item: MergeSurveys) -> Iterator[TaskResult]:
     """Evidence against the candidates from the rows that were kept for each combination on their
     lhs, wherever: where these agree on the right, so do all rows that they stand for."""
     view, shape = item.view, item.view.shape
@@ -312,7 +312,7 @@ def _kept(view: View, file: str, place: int) -> I64:
     return ids
 
 
-def probe(item: Probe) -> Iterator[TaskResult]:
+def probe(item: ProbeBatch) -> Iterator[TaskResult]:
     """Evidence between a batch and these segments (the batch's own may be among them)."""
     view = item.view
     findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
@@ -339,7 +339,7 @@ def probe(item: Probe) -> Iterator[TaskResult]:
 
 
 def _search_heavy(
-    item: Probe,
+    item: ProbeBatch,
     batch: Rows,
     ranges: Ranges,
     segment: Segment,
@@ -377,7 +377,7 @@ def _search_heavy(
     return Ranges(ranges.lo, hi, ranges.positions)
 
 
-def _codes(item: Probe, rows: U64) -> dict[str, U64]:
+def _codes(item: ProbeBatch, rows: U64) -> dict[str, U64]:
     """The batch's codes in every index that is used, and none for the empty lhs."""
     names = {name for group in item.lookups for name in group}
     names |= {name for _, name in item.groups if name}
@@ -386,7 +386,7 @@ def _codes(item: Probe, rows: U64) -> dict[str, U64]:
 
 
 def _probe_group(
-    item: Probe,
+    item: ProbeBatch,
     batch: Rows,
     segment: Segment,
     k: int,
@@ -418,7 +418,9 @@ def _probe_group(
         group.file.require_undamaged()
 
 
-def _ranges(item: Probe, segment: Segment, codes: dict[str, U64]) -> Iterator[tuple[str, Ranges]]:
+def _ranges(
+    item: ProbeBatch, segment: Segment, codes: dict[str, U64]
+) -> Iterator[tuple[str, Ranges]]:
     """The look-ups to follow, each with an index that the rows it returns agree in. A batch row
     follows the smallest of every group; where that returns many rows, only those that the second
     smallest returns too."""

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.evidence import completion
+from holdfast.evidence.comparison import completion
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import Masks

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.cover import Cover
-from holdfast.evidence import lookups
+from holdfast.evidence.comparison import batch_indexes
+from holdfast.evidence.comparison.regions import Sampled
 from holdfast.evidence.counted import groups_of
-from holdfast.evidence.regions import Sampled
 from holdfast.kernels import bitsets, violations
+from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import EQUALITY, ORDER, Comparison, Space
-from holdfast.model.lookups import LookUp
 from holdfast.tasks.segments import chain_columns, index_columns, is_chained
 from tests import oracle
 from tests.kernels.test_chains import TAX
@@ -47,8 +47,8 @@ def chosen(rows: Rows, space: Space, sets: Sets, **columns: pa.DataType) -> tupl
     schema = pa.schema([(f"c{c}", columns.get(f"c{c}", pa.int64())) for c in range(space.columns)])
     distinct = [float(len({row[c] for row in rows})) for c in range(space.columns)]
     masks = bitsets.from_columns(both, space.atoms)
-    found = lookups.choose(masks, space, schema, sampled(rows, space), distinct)
-    assert lookups.plan(masks, space, found) is not None
+    found = batch_indexes.choose(masks, space, schema, sampled(rows, space), distinct)
+    assert batch_indexes.plan(masks, space, found) is not None
     return found
 
 
@@ -133,9 +133,9 @@ def test_words_that_hold_values_in_other_ways_are_not_looked_up() -> None:
     schema = pa.schema([("c0", pa.int64()), ("c1", pa.float64())])
     masks = bitsets.from_columns([(0,), (4,)], space.atoms)
     rows = sampled([(1, 5), (2, 6)], space)
-    found = lookups.choose(masks, space, schema, rows, [2.0, 2.0])
+    found = batch_indexes.choose(masks, space, schema, rows, [2.0, 2.0])
     assert found == ()
-    assert lookups.plan(masks, space, found) is None
+    assert batch_indexes.plan(masks, space, found) is None
 
 
 @given(st.data())
@@ -153,9 +153,9 @@ def test_every_set_is_served_by_atoms_of_its_own(data: st.DataObject) -> None:
     minimal = Cover.build(space.atoms, evidence, None, groups_of(space)).minimal
     schema = pa.schema([(f"c{c}", pa.int64()) for c in range(columns)])
     distinct = [float(len({row[c] for row in rows})) for c in range(columns)]
-    found = lookups.choose(minimal, space, schema, sampled(rows, space), distinct)
+    found = batch_indexes.choose(minimal, space, schema, sampled(rows, space), distinct)
     # Whatever a set says, there is a look-up for it: all words hold values alike.
-    assert lookups.plan(minimal, space, found) is not None
+    assert batch_indexes.plan(minimal, space, found) is not None
     for each in found:
         asked = violations.terms(space, each.atoms)
         assert asked is not None

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cover.cover import Cover
-from holdfast.evidence import completion
+from holdfast.evidence.comparison import completion
 from holdfast.evidence.counted import groups_of
 from holdfast.kernels import bitsets
 from holdfast.kinds.denial_constraints.predicates import atoms_of, denial_of

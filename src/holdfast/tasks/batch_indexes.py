@@ -20,8 +20,8 @@ from holdfast.kernels import bitsets, chains, violations
 from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.chains import HIGHEST, LOWEST, Boxes
 from holdfast.model import thresholds
+from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import Space
-from holdfast.model.lookups import LookUp
 from holdfast.runtime.reads import note
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.timed import look

@@ -14,9 +14,15 @@ from holdfast.cover import candidates as cands
 from holdfast.cover import deepening
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import KEY
-from holdfast.evidence import looks
-from holdfast.evidence.looks import Merge, Probe, Repeats, Representatives, Search
-from holdfast.evidence.validate import Validation, validate
+from holdfast.evidence.agreement import search_plans
+from holdfast.evidence.agreement.search_plans import (
+    BatchProbe,
+    BatchRepeats,
+    IndexSearch,
+    Survey,
+    SurveyMerge,
+)
+from holdfast.evidence.agreement.validation import Validation, validate
 from holdfast.evidence.witnessed import Witnessed
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import Candidates
@@ -65,7 +71,7 @@ def with_batch(shop: Shop, inserts: Rows, time: Time | None = None) -> Iterator[
         )
 
 
-def take_round(state: Validation) -> list[looks.Look]:
+def take_round(state: Validation) -> list[search_plans.SearchPlan]:
     """One round; what it planned."""
     candidates = state.propose()
     assert candidates is not None
@@ -111,14 +117,14 @@ def test_what_was_searched_in_part_is_proposed_again(tmp_path: Path) -> None:
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with from_nothing(shop) as state:
             take_round(state)  # of the empty set, from which no search can start
-            planned = [look for look in take_round(state) if isinstance(look, Search)]
+            planned = [look for look in take_round(state) if isinstance(look, IndexSearch)]
             assert planned
             assert all(look.in_part for look in planned)
             looked_at = {tuple(lhs) for look in planned for lhs in look.candidates.lhs.tolist()}
             known = {tuple(lhs) for each in state.validated.values() for lhs in each.tolist()}
             assert not looked_at & known
             again = take_round(state)
-            assert any(isinstance(look, Search) for look in again)
+            assert any(isinstance(look, IndexSearch) for look in again)
             assert not any(look.in_part for look in again)
             validate(state)
             assert_exact(state, ROWS)
@@ -137,11 +143,11 @@ def test_a_left_side_with_too_many_combinations_is_searched(
         with from_nothing(shop) as state:
             for _ in range(rounds):
                 planned = take_round(state)
-            assert all(isinstance(look, Representatives | Merge | Search) for look in planned)
+            assert all(isinstance(look, Survey | SurveyMerge | IndexSearch) for look in planned)
             too_many = bitsets.to_columns(state.underestimated)
             assert (0,) in too_many
             assert (2,) not in too_many
-            searched = [look for look in take_round(state) if isinstance(look, Search)]
+            searched = [look for look in take_round(state) if isinstance(look, IndexSearch)]
             tried = {lhs for look in searched for lhs in bitsets.to_columns(look.candidates.lhs)}
             assert set(too_many) & tried
             validate(state)
@@ -159,8 +165,8 @@ def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
             state.evidence, state.covers = none.evidence, none.covers  # as if deletes took it all
             held = cands.together(state.held, 3)
             planned = take_round(state)
-            (probe,) = (look for look in planned if isinstance(look, Probe))
-            assert any(isinstance(look, Repeats) for look in planned)
+            (probe,) = (look for look in planned if isinstance(look, BatchProbe))
+            assert any(isinstance(look, BatchRepeats) for look in planned)
             assert probe.candidates.lhs.tolist() == held.lhs.tolist()
             assert not state.batch_is_new
             ((_, repeating),) = state.repeated
@@ -176,7 +182,7 @@ def test_a_new_batch_is_looked_up_though_nothing_is_proposed(tmp_path: Path) -> 
         with with_batch(shop, [(0, 0, 0)]) as state:
             assert not cands.count(state.covers.minimal)
             (repeats,) = take_round(state)
-            assert isinstance(repeats, Repeats)
+            assert isinstance(repeats, BatchRepeats)
             assert state.duplicates == 1
             assert state.repeated == [[state.table.segments[0].base, state.batch[0].base]]
             assert state.propose() is None
@@ -192,7 +198,7 @@ def test_a_new_batch_is_looked_up_even_if_it_is_late(tmp_path: Path) -> None:
             proposed = state.propose()
             assert proposed is not None
             assert state.covers.limits == Limits()
-            assert any(isinstance(look, Probe) for look in state.plan(proposed))
+            assert any(isinstance(look, BatchProbe) for look in state.plan(proposed))
             validate(state)
             assert state.covers.limits == Limits(1, 1)
 
@@ -207,7 +213,7 @@ def test_a_probe_that_returns_more_than_a_search_is_not_taken(
             TableState.load(shop.store, shop.store.read(), "t").table, indexed=("0", "1")
         )
         key = chosen([(0, 1)], 3)
-        probe = looks.probe(key, table, table.segments)
+        probe = search_plans.probe(key, table, table.segments)
         assert bool(len(probe.candidates.lhs)) is reached
         assert probe.is_needed is reached
         assert bool(probe.lookups.lookups) is reached
@@ -223,7 +229,7 @@ def test_a_search_starts_from_a_sorted_column_if_that_is_selective(
         segments = [replace(s, indexes={"rows": "", "1": ""}) for s in table.segments]
         values = [100.0, distinct, 2.0]
         table = replace(table, segments=tuple(segments), distinct=values, agreeing=[])
-        (search,) = looks.searches(chosen([(0, 1)], 3), table)
+        (search,) = search_plans.searches(chosen([(0, 1)], 3), table)
         assert search.order == (start, 1 - start, 2)
         assert search.sorted_by == (str(start),)
 
@@ -233,12 +239,14 @@ def test_representatives_are_dealt_out() -> None:
     is without any, and each is in one."""
     three = chosen([(0,), (1,), (2,)], 3)
     with small_limits(survey=100, surveyed_rows=1_000):
-        dealt = looks.representatives(three, 500, 2, "")
+        dealt = search_plans.representatives(three, 500, 2, "")
         assert [len(look.candidates.lhs) for look in dealt] == [2, 1]
-        assert len(looks.representatives(three, 20, 8, "")) == 1, "that is not worth two tasks"
-        assert len(looks.representatives(chosen([(0,)], 3), 500, 8, "")) == 1
-        assert looks.representatives(chosen([], 3), 500, 8, "") == []
-        (divided,) = looks.representatives(three, 5_000, 8, "")
+        assert len(search_plans.representatives(three, 20, 8, "")) == 1, (
+            "that is not worth two tasks"
+        )
+        assert len(search_plans.representatives(chosen([(0,)], 3), 500, 8, "")) == 1
+        assert search_plans.representatives(chosen([], 3), 500, 8, "") == []
+        (divided,) = search_plans.representatives(three, 5_000, 8, "")
         assert (len(divided.candidates.lhs), divided.parts) == (3, 5)
         assert not divided.validates
 
@@ -255,11 +263,11 @@ def test_rows_that_parts_kept_are_merged(tmp_path: Path, nulls: str) -> None:
     ):
         shop = Shop(tmp_path / "p", 3, rows, options)
         with from_nothing(shop) as state:
-            seen: list[looks.Look] = []
-            while not any(isinstance(look, Merge) for look in seen):
+            seen: list[search_plans.SearchPlan] = []
+            while not any(isinstance(look, SurveyMerge) for look in seen):
                 seen = take_round(state)
-                assert any(isinstance(look, Representatives | Merge) for look in seen)
-            parts = {look.parts for look in seen if isinstance(look, Representatives)}
+                assert any(isinstance(look, Survey | SurveyMerge) for look in seen)
+            parts = {look.parts for look in seen if isinstance(look, Survey)}
             assert parts <= {2}
             files = [Path(shop.store.path, file) for kept in state.kept for file in kept.files]
             assert files

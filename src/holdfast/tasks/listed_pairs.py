@@ -31,7 +31,7 @@ _HELD = 1 << 20
 
 
 @dataclass(frozen=True)
-class Merge:
+class MergeLists:
     """Lists to be merged: of the pairs that agree in one of some sets, so many of a mask at most,
     and so many masks."""
 
@@ -64,7 +64,7 @@ def write(root: Path, path: str, findings: Findings) -> str:
     return write_arrays(root, path, {**words, "one": pairs[:, 0], "two": pairs[:, 1], "full": full})
 
 
-def merge(item: Merge) -> Iterator[TaskResult]:
+def merge(item: MergeLists) -> Iterator[TaskResult]:
     """Every mask once, with its pairs, and whether there may be more; some lists at a time, so that
     not much more is held than is kept."""
     parts = [nothing := Merged.none(item.sets.shape[1])]
@@ -83,7 +83,7 @@ def merge(item: Merge) -> Iterator[TaskResult]:
     yield TaskResult({"complete": complete}, (merged if complete else nothing)._asdict())
 
 
-def _read(item: Merge, file: str) -> Merged:
+def _read(item: MergeLists, file: str) -> Merged:
     """What one list says of the sets."""
     arrays = map_passing(Path(item.root) / file)
     masks = np.stack([arrays[f"mask{w}"] for w in range(item.sets.shape[1])], axis=1)
@@ -93,7 +93,7 @@ def _read(item: Merge, file: str) -> Merged:
 
 
 class Merged(NamedTuple):
-    """Masks with their pairs, as :class:`holdfast.evidence.near_keys.NearKeys` has them."""
+    """Masks with their pairs, as ``evidence.agreement.listed_pairs.ListedPairs`` has them."""
 
     masks: U64
     counts: I64

@@ -16,18 +16,18 @@ import numpy as np
 from holdfast.cover.cover import Cover
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import completion, lookups
-from holdfast.evidence.completion import Completed, Late, Scope
+from holdfast.evidence.comparison import batch_indexes, completion
+from holdfast.evidence.comparison.completion import Completed, Late, Scope
+from holdfast.evidence.comparison.regions import Sampled
 from holdfast.evidence.counted import groups_of
-from holdfast.evidence.regions import Sampled
 from holdfast.evidence.upkeep import Upkeep
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import U64
 from holdfast.kernels.cover import TooMany
 from holdfast.model import thresholds
+from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits, OutOfTime, Time
-from holdfast.model.lookups import LookUp
 from holdfast.runtime.run import Run
 from holdfast.table import indexing
 from holdfast.table.change import RowChange
@@ -173,13 +173,13 @@ class _Batch:
         table = self._change.after
         if used is None:
             return table.rows / thresholds.current.costs.pairs_a_second
-        return lookups.seconds(used, [segment.live for segment in table.segments])
+        return batch_indexes.seconds(used, [segment.live for segment in table.segments])
 
     def _lookups(self, sets: U64) -> tuple[LookUp, ...] | None:
         """Look-ups that serve some sets, by the indexes that there are."""
         indexed = {"", *self._change.after.index_names}
         there = [each for each in self._upkeep.lookups if each.index in indexed]
-        return lookups.plan(sets, self._space, there) if there else None
+        return batch_indexes.plan(sets, self._space, there) if there else None
 
 
 def _with_pairs(
@@ -220,7 +220,7 @@ def _look_ups(
         return upkeep, table
     there = [each for each in upkeep.lookups if each.index in {"", *table.index_names}]
     same_size = upkeep.chosen_at / 2 <= rows <= 2 * upkeep.chosen_at
-    if same_size and (sampled is None or lookups.plan(minimal, space, there) is not None):
+    if same_size and (sampled is None or batch_indexes.plan(minimal, space, there) is not None):
         return upkeep, table
     with run.stage("index"):
         if sampled is None or not len(sampled.masks):
@@ -228,7 +228,7 @@ def _look_ups(
         schema, distinct = table.columns.schema, table.distinct
         kept = tuple(there) if same_size else ()
         sets = np.concatenate([minimal, upkeep.past.masks])  # those may hold again
-        chosen = lookups.choose(sets, space, schema, sampled, distinct, kept)
+        chosen = batch_indexes.choose(sets, space, schema, sampled, distinct, kept)
         mine = {each.index for each in upkeep.lookups}
         names = [name for name in table.looked_up if name not in mine]
         names += [each.index for each in chosen if each.index]

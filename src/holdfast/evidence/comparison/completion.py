@@ -3,10 +3,10 @@
 Sampled pairs give evidence, and the cover of it *candidates*: minimal sets of atoms that no sampled
 pair satisfies. Then rounds complete the evidence. Candidates that share a selective *region*, such
 as an equality, are validated together, by comparing all of its pairs
-(:mod:`holdfast.evidence.regions`); any other one by a search for pairs that violate it. These are
-new evidence; once there is none left to find, no candidate is violated, and the maximal evidences
-are all known: one that was missed would lie inside no other, so that a candidate would lie inside
-it (Hydra, PVLDB 2017, theorem 2).
+(:mod:`holdfast.evidence.comparison.regions`); any other one by a search for pairs that violate it.
+These are new evidence; once there is none left to find, no candidate is violated, and the maximal
+evidences are all known: one that was missed would lie inside no other, so that a candidate would
+lie inside it (Hydra, PVLDB 2017, theorem 2).
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ import pyarrow as pa
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.cover import Cover
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import regions
+from holdfast.evidence.comparison import regions
+from holdfast.evidence.comparison.batch_indexes import short_segment
+from holdfast.evidence.comparison.regions import Region, Sampled
 from holdfast.evidence.counted import groups_of
-from holdfast.evidence.lookups import short_segment
-from holdfast.evidence.regions import Region, Sampled
 from holdfast.evidence.strategy import seconds_on_cpu
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.cover import TooMany
 from holdfast.model import thresholds
+from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import OutOfTime, Time
-from holdfast.model.lookups import LookUp
 from holdfast.model.progress import Progress, no_progress
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Call, Runner
 from holdfast.runtime.sealed import discard
 from holdfast.runtime.timed import Timed
+from holdfast.tasks import batch_indexes as lookup_tasks
 from holdfast.tasks import completion as tasks
 from holdfast.tasks import examine
-from holdfast.tasks import lookups as lookup_tasks
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.completion import Planes
 from holdfast.tasks.segments import Segment
@@ -242,7 +242,10 @@ def beside(scope: Scope, batch: Iterable[Segment]) -> Evidence:
     runner, batch = scope.runner, tuple(batch)
     parts = runner.tasks
     calls: list[Call] = [
-        (tasks.beside, tasks.Beside(scope.view, batch, scope.schema, scope.space, part, parts))
+        (
+            tasks.beside,
+            tasks.CompareBatch(scope.view, batch, scope.schema, scope.space, part, parts),
+        )
         for part in range(parts)
     ]
     return Evidence.none(scope.space.atoms).joined(_evidence(runner.run(calls)))
@@ -314,7 +317,7 @@ class _State:
         calls: list[Call] = [
             (
                 tasks.sample,
-                tasks.Sample(self.planes, number, *how, words, tuple(columns[k::count]), k),
+                tasks.SamplePairs(self.planes, number, *how, words, tuple(columns[k::count]), k),
             )
             for k in range(count)
         ]

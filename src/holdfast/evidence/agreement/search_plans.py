@@ -48,7 +48,7 @@ class Scope:
 
 
 @dataclass(frozen=True)
-class Look(ABC):
+class SearchPlan(ABC):
     """A look for evidence against candidates: for all of it, unless ``in_part``."""
 
     candidates: Candidates
@@ -78,7 +78,7 @@ class Look(ABC):
 
 
 @dataclass(frozen=True)
-class Probe(Look):
+class BatchProbe(SearchPlan):
     """The rows of a batch, looked up in the indexes."""
 
     batch: tuple[Segment, ...]
@@ -96,13 +96,13 @@ class Probe(Look):
         what = (scope.every_rhs, self.batch, self.candidates, self.order)
         how = (plan.lookups, plan.filters, plan.groups)
         return [
-            (tasks.probe, tasks.Probe(share, *what, *how))
+            (tasks.probe, tasks.ProbeBatch(share, *what, *how))
             for share in shares(scope.view, scope.runner.tasks)
         ]
 
 
 @dataclass(frozen=True)
-class Repeats(Look):
+class BatchRepeats(SearchPlan):
     """The rows of a batch, looked up among all rows; there are no candidates."""
 
     batch: tuple[Segment, ...]
@@ -118,7 +118,7 @@ class Repeats(Look):
 
 
 @dataclass(frozen=True)
-class Search(Look):
+class IndexSearch(SearchPlan):
     """All pairs of rows that agree in the columns of an index, which every lhs has; or those among
     some of the rows."""
 
@@ -160,13 +160,16 @@ class Search(Look):
             order = (*step.columns[::-1], *(c for c in self.order if c not in step.columns))
             how = (step.chosen, order, step.index)
             calls += [
-                (tasks.search, tasks.Search(*what, *how, low, high, step.among, number, self.lists))
+                (
+                    tasks.search,
+                    tasks.SearchRange(*what, *how, low, high, step.among, number, self.lists),
+                )
                 for low, high, number in parted
             ]
             ended = step.ended(self.candidates)
             if ended.size and division.heavy.size and not self.some and not self.whole:
                 heavy = Among(step.index, division.heavy)
-                item = tasks.Representatives(*what, ended, heavy)
+                item = tasks.SurveyRows(*what, ended, heavy)
                 calls.append((tasks.representatives, item))
         return calls
 
@@ -227,7 +230,7 @@ class _Step:
 
 
 @dataclass(frozen=True)
-class Representatives(Look):
+class Survey(SearchPlan):
     """One row for each combination of values on the left-hand sides, and all others beside it: in
     each of several parts of the rows. The rows that are kept of these are merged by a later
     look."""
@@ -245,13 +248,13 @@ class Representatives(Look):
         everything = np.arange(len(self.candidates.lhs))
         how = (scope.view, scope.every_rhs, self.candidates, everything, None)
         return [
-            (tasks.representatives, tasks.Representatives(*how, part, self.parts, self.prefix))
+            (tasks.representatives, tasks.SurveyRows(*how, part, self.parts, self.prefix))
             for part in range(self.parts)
         ]
 
 
 @dataclass(frozen=True)
-class Kept:
+class SurveyedRows:
     """Rows that were kept for the combinations of values on left-hand sides, in files, and the
     right-hand sides that they were compared in."""
 
@@ -268,7 +271,7 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Merge(Look):
+class SurveyMerge(SearchPlan):
     """The rows that were kept in parts of the rows, beside each other."""
 
     places: tuple[int, ...]
@@ -276,25 +279,30 @@ class Merge(Look):
 
     def calls(self, scope: Scope) -> list[Call]:
         """One call."""
-        item = tasks.Merge(scope.view, scope.every_rhs, self.candidates, self.places, self.files)
+        item = tasks.MergeSurveys(
+            scope.view, scope.every_rhs, self.candidates, self.places, self.files
+        )
         return [(tasks.merge, item)]
 
 
 def sample_calls(scope: Scope) -> list[Call]:
     """Calls that gather the first evidence."""
     return [
-        (tasks.sample, tasks.Sample(share, scope.every_rhs, thresholds.current.sample_rows))
+        (
+            tasks.sample,
+            tasks.SampleNeighbours(share, scope.every_rhs, thresholds.current.sample_rows),
+        )
         for share in shares(scope.view, scope.runner.tasks)
     ]
 
 
-def repeats(batch: tuple[Segment, ...], atoms: int) -> Repeats:
+def repeats(batch: tuple[Segment, ...], atoms: int) -> BatchRepeats:
     """A look for rows of a batch that repeat others."""
     none = bitsets.empty(atoms)
-    return Repeats(Candidates(none, np.empty((0, none.shape[1] + 1), np.uint64)), batch)
+    return BatchRepeats(Candidates(none, np.empty((0, none.shape[1] + 1), np.uint64)), batch)
 
 
-def probe(held: Candidates, table: Table, batch: tuple[Segment, ...]) -> Probe:
+def probe(held: Candidates, table: Table, batch: tuple[Segment, ...]) -> BatchProbe:
     """A probe for those candidates that looking the batch up validates; not for those for which it
     would return more rows than a search goes through."""
     values, rows = table.effective, table.rows
@@ -307,7 +315,7 @@ def probe(held: Candidates, table: Table, batch: tuple[Segment, ...]) -> Probe:
     if returned > searched + limits.cheap_probe:
         lookups = lookups.without_lookups()
     reached = cands.chosen(held, lookups.reached)
-    return Probe(reached, batch, _by_selectivity(table), lookups)
+    return BatchProbe(reached, batch, _by_selectivity(table), lookups)
 
 
 def has_few_combinations(candidates: Candidates, table: Table) -> Flags:
@@ -333,7 +341,7 @@ def searches(
     some: bool = False,
     whole: Flags | None = None,
     lists: str = "",
-) -> list[Search]:
+) -> list[IndexSearch]:
     """A search for the candidates of every start column, in all or ``some`` of the rows. The rows
     of the ``whole`` ones' heavy values are not divided: they have more combinations of them than
     there is room for representatives. All pairs that refute a candidate are listed where there are
@@ -341,7 +349,7 @@ def searches(
     by_selectivity = _by_selectivity(table)
     whole = np.zeros(len(candidates.lhs), np.bool_) if whole is None else whole
     return [
-        Search(
+        IndexSearch(
             cands.chosen(candidates, mine & (whole == undivided)),
             columns,
             (*columns, *(c for c in by_selectivity if c not in columns)),
@@ -392,9 +400,7 @@ def _by_selectivity(table: Table) -> tuple[int, ...]:
     return tuple(sorted(range(len(values)), key=lambda column: -values[column]))
 
 
-def representatives(
-    candidates: Candidates, rows: int, tasks: int, prefix: str
-) -> list[Representatives]:
+def representatives(candidates: Candidates, rows: int, tasks: int, prefix: str) -> list[Survey]:
     """All candidates for each of several parts of the rows; where the rows are too few for that,
     the candidates dealt out to several looks."""
     count, limits = len(candidates.lhs), thresholds.current
@@ -403,18 +409,18 @@ def representatives(
     worth = min(tasks, -(-rows * count // limits.survey))
     parts = min(worth, rows // limits.surveyed_rows)
     if parts > 1:
-        return [Representatives(candidates, parts, prefix)]
-    return [Representatives(each) for each in _dealt(candidates, max(1, worth))]
+        return [Survey(candidates, parts, prefix)]
+    return [Survey(each) for each in _dealt(candidates, max(1, worth))]
 
 
-def merges(candidates: Candidates, kept: Iterable[Kept], tasks: int) -> list[Merge]:
+def merges(candidates: Candidates, kept: Iterable[SurveyedRows], tasks: int) -> list[SurveyMerge]:
     """Looks for those candidates whose rows were kept, dealt out to tasks."""
     found = []
     for each in kept:
         at = each.places(candidates)
         for some in _dealt(cands.chosen(candidates, at >= 0), tasks):
             places = tuple(each.places(some).tolist())
-            found.append(Merge(some, places, each.files))
+            found.append(SurveyMerge(some, places, each.files))
         candidates = cands.chosen(candidates, at < 0)
     return found
 

@@ -9,9 +9,9 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import ORDER, Comparison, Space
-from holdfast.model.lookups import LookUp
-from holdfast.tasks import lookups as tasks
+from holdfast.tasks import batch_indexes as tasks
 from holdfast.tasks.segments import build_indexes, chain_name, index_name, map_words
 from holdfast.tasks.view import View
 from tests import oracle

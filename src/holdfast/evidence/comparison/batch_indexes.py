@@ -22,13 +22,13 @@ from itertools import combinations
 import numpy as np
 import pyarrow as pa
 
-from holdfast.evidence.regions import Sampled
+from holdfast.evidence.comparison.regions import Sampled
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.values import FLOAT, INTEGER
 from holdfast.model import thresholds
+from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import BOTH, FIRST, SECOND, Space
-from holdfast.model.lookups import LookUp
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.segments import chain_columns, chain_name, index_name, is_chained
 

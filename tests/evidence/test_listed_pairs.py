@@ -14,13 +14,13 @@ import pytest
 from holdfast.cover.candidates import NEAR, apart
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import storage
-from holdfast.evidence.looks import Search
-from holdfast.evidence.validate import Validation
+from holdfast.evidence.agreement.search_plans import IndexSearch
+from holdfast.evidence.agreement.validation import Validation
 from holdfast.kernels import bitsets
 from holdfast.kinds.table_state import TableState
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.options import Options
-from holdfast.tasks import near_keys as tasks
+from holdfast.tasks import listed_pairs as tasks
 from holdfast.tasks.shown import rows_as_text
 from tests.flow.tables import Shop, small_limits
 from tests.flow.test_skew import assert_exact, rows_of
@@ -50,7 +50,7 @@ def known(shop: Shop) -> TableState:
     return TableState.load(shop.store, shop.store.read(), "t")
 
 
-def near_keys(shop: Shop) -> Any:
+def listed_pairs(shop: Shop) -> Any:
     """Those that are stored, if any are."""
     witnessed = known(shop).evidence[AGREEMENTS].witnessed
     assert witnessed is not None
@@ -77,10 +77,10 @@ def test_all_pairs_that_agree_in_a_near_key_are_listed(
     codes = some_rows(5, 500)
     codes[::9, 3:6] = -1  # null
     codes[100:110] = codes[:10]  # rows that are there twice show nothing
-    with small_limits(**LISTED, near_key_pairs=most, segment_rows=200):
+    with small_limits(**LISTED, listed_pairs_a_mask=most, segment_rows=200):
         options = Options(("keys",), evidence="witnessed", nulls=nulls)
         shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), options)
-    near = near_keys(shop)
+    near = listed_pairs(shop)
     assert len(near.sets) > 5
     expected = all_pairs(codes, nulls == "equal", known(shop).table.segments, near.sets)
     ends = np.cumsum(near.counts)
@@ -109,7 +109,7 @@ def test_evidence_against_near_keys_is_listed_and_not_returned(
         searches.extend(
             (look.candidates, mine)
             for look, mine in zip(planned, results, strict=True)
-            if isinstance(look, Search)
+            if isinstance(look, IndexSearch)
         )
         learn(state, candidates, planned, results)
 
@@ -188,7 +188,7 @@ def test_a_search_lists_them_anew(tmp_path: Path, searched: list[int], first: in
         shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), KEYS)
         shop.apply(inserts=rows_of(later))
         codes = np.concatenate([codes, later])
-        assert near_keys(shop) is None or near_keys(shop).is_stale(known(shop).table)
+        assert listed_pairs(shop) is None or listed_pairs(shop).is_stale(known(shop).table)
         searches = []
         for batch in range(3):
             searched.clear()
@@ -197,7 +197,7 @@ def test_a_search_lists_them_anew(tmp_path: Path, searched: list[int], first: in
             shop.apply(deletes=rows_of(codes[gone]))
             searches.append(len(searched))
             assert_exact(shop, codes[living])
-            assert not near_keys(shop).is_stale(known(shop).table)
+            assert not listed_pairs(shop).is_stale(known(shop).table)
     assert searches[0] > 0
     assert 0 in searches[1:]
 
@@ -224,7 +224,7 @@ def test_pairs_that_no_list_has(tmp_path: Path, searched: list[int]) -> None:
     """Where the listed pairs of an agree-set are gone and there may be more, rows are searched."""
     codes = some_rows(1, 600)
     codes[:80, :3] = np.repeat(np.arange(40) % 8, 2)[:, None] + 1_000  # agree in pairs, and more
-    with small_limits(**LISTED, near_key_pairs=1):
+    with small_limits(**LISTED, listed_pairs_a_mask=1):
         shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), KEYS)
         living = np.ones(len(codes), np.bool_)
         seen = 0
@@ -246,7 +246,7 @@ def test_what_was_searched_for_is_listed(tmp_path: Path, searched: list[int]) ->
     codes[200:, 7] = np.arange(300) % 50
     living = np.ones(len(codes), np.bool_)
     searches = []
-    with small_limits(**LISTED, near_key_pairs=8):
+    with small_limits(**LISTED, listed_pairs_a_mask=8):
         shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), KEYS)
         for batch in range(9):
             searched.clear()
@@ -290,7 +290,7 @@ def test_pairs_that_no_list_has_and_no_key_is_long_enough_for(
         codes[at + 1 : at + 2 * count : 2, columns] = codes[at : at + 2 * count : 2, columns]
         at += 2 * count
     living = np.ones(len(codes), np.bool_)
-    with small_limits(**LISTED, near_key_pairs=16):
+    with small_limits(**LISTED, listed_pairs_a_mask=16):
         options = Options(kinds, evidence="witnessed", max_columns=2)
         shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), options)
         for gone in (
@@ -336,8 +336,8 @@ def test_any_batches(tmp_path: Path, seed: int) -> None:
         "merged_segments": int(random.choice([2, 3, 100])),
         "segment_rows": int(random.choice([20, 1_000])),
         "part_from_candidates": int(random.choice([4, 64])),
-        "near_key_pairs": int(random.choice([1, 2, 16])),
-        "near_key_expected": float(random.choice([3, 50, 1e9])),
+        "listed_pairs_a_mask": int(random.choice([1, 2, 16])),
+        "subkey_pairs_expected": float(random.choice([3, 50, 1e9])),
         "recent_share": float(random.choice([0.1, 0.25, 0.9])),
     }
     options = Options(

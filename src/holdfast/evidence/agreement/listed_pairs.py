@@ -12,10 +12,10 @@ against candidates comes back to the driver; so there a near key does not count 
 
 A list tells of rows up to the number of the next segment then: pairs that have lost a row are
 passed over, and rows that have come since are looked up, as they are for what held once
-(:class:`holdfast.evidence.upkeep.Past`). That includes rows that were merged. What must be searched
-for all the same is listed too, and what the list said of that replaced: so nothing is searched for
-twice while pairs are left, as far as there is room. When too many rows have come, the next search
-makes a new list.
+(:class:`holdfast.evidence.upkeep.FormerSets`). That includes rows that were merged. What must be
+searched for all the same is listed too, and what the list said of that replaced: so nothing is
+searched for twice while pairs are left, as far as there is room. When too many rows have come, the
+next search makes a new list.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from pathlib import Path
 import numpy as np
 
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence.upkeep import Past
+from holdfast.evidence.upkeep import FormerSets
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.evidence import WITNESSES
 from holdfast.model import thresholds
 from holdfast.runtime.runner import Runner
 from holdfast.table.state import Table
-from holdfast.tasks import near_keys as tasks
+from holdfast.tasks import listed_pairs as tasks
 from holdfast.tasks.segments import are_dead
 
 
@@ -48,7 +48,7 @@ class Listing(Enum):
 
 
 @dataclass(frozen=True)
-class NearKeys:
+class ListedPairs:
     """Sets of columns, and every agree-set that contains one, with the pairs of rows that have it:
     all of them, unless there are ``more``. They are of segments before some number."""
 
@@ -65,18 +65,18 @@ class NearKeys:
         since = sum(s.live for s in table.segments if s.number >= self.since)
         return since > thresholds.current.recent_share * table.rows
 
-    def living(self, root: str, table: Table) -> NearKeys:
+    def living(self, root: str, table: Table) -> ListedPairs:
         """Without the pairs that a table has lost a row of, and agree-sets that had no others."""
         alive = living(root, table, self.pairs).all(axis=1)
         owner = np.repeat(np.arange(len(self.masks)), self.counts)[alive]
         left = np.bincount(owner, minlength=len(self.masks))
         kept = (left > 0) | self.more
-        return NearKeys(
+        return ListedPairs(
             self.sets, self.before, self.since,
             self.masks[kept], left[kept], self.pairs[alive], self.more[kept],
         )  # fmt: skip
 
-    def shown(self) -> tuple[Evidence, Past]:
+    def shown(self) -> tuple[Evidence, FormerSets]:
         """The agree-sets that there are pairs of; and the sets against which, of the rows before
         then, there is no other evidence."""
         owner, place = np.repeat(np.arange(len(self.masks)), self.counts), tasks.places(self.counts)
@@ -86,10 +86,10 @@ class NearKeys:
         shown = self.counts > 0
         # Of others some pairs may live that no list has.
         known = ~bitsets.any_superset(self.sets, self.masks[~shown])
-        past = Past.of(self.sets[known], self.before[known])
+        past = FormerSets.of(self.sets[known], self.before[known])
         return Evidence(self.masks[shown], witnesses[shown]), past
 
-    def joined(self, newer: NearKeys) -> NearKeys | None:
+    def joined(self, newer: ListedPairs) -> ListedPairs | None:
         """With sets that were searched for since, which alone tell of their agree-sets now; None:
         there are none, or there is no room."""
         old = ~bitsets.is_member(self.sets, newer.sets)
@@ -98,7 +98,7 @@ class NearKeys:
         masks = np.concatenate([self.masks[kept], newer.masks])
         if not len(newer.sets) or max(len(sets), len(masks)) > thresholds.current.mask_room:
             return None
-        return NearKeys(
+        return ListedPairs(
             sets,
             np.concatenate([self.before[old], newer.before]),
             self.since,
@@ -109,7 +109,7 @@ class NearKeys:
         )
 
 
-Stored = Callable[[], NearKeys]
+Stored = Callable[[], ListedPairs]
 """Near keys that are read only where they are needed."""
 
 
@@ -118,26 +118,28 @@ def around(sets: U64, values: list[float], rows: int) -> U64:
     Not those in which so many pairs of rows may agree that a search would take much longer."""
     limits, rows = thresholds.current, max(rows, 1)
     weights = np.log(np.maximum(values, 1.0))
-    flags = bitsets.to_flags(sets[: limits.near_keys], len(weights))
+    flags = bitsets.to_flags(sets[: limits.listed_subkeys], len(weights))
     owner, column = np.nonzero(flags)
-    few_pairs = np.log(rows**2 / 2 / limits.near_key_expected)
+    few_pairs = np.log(rows**2 / 2 / limits.subkey_pairs_expected)
     chosen = (flags @ weights)[owner] - weights[column] >= few_pairs
-    owner, column = (each[chosen][: limits.near_keys] for each in (owner, column))
+    owner, column = (each[chosen][: limits.listed_subkeys] for each in (owner, column))
     near = flags[owner]
     near[np.arange(len(near)), column] = False
     return bitsets.distinct(bitsets.from_flags(near))
 
 
-def merged(runner: Runner, root: str, files: tuple[str, ...], sets: U64, before: int) -> NearKeys:
+def merged(
+    runner: Runner, root: str, files: tuple[str, ...], sets: U64, before: int
+) -> ListedPairs:
     """The pairs of the lists in some files that agree in one of some sets, all pairs with which
     were met; no sets where the pairs have too many agree-sets."""
     limits = thresholds.current
     kept, found = sets[:0], tasks.Merged.none(sets.shape[1])._asdict()
     if len(sets):
-        item = tasks.Merge(root, files, sets, limits.near_key_pairs, limits.mask_room)
+        item = tasks.MergeLists(root, files, sets, limits.listed_pairs_a_mask, limits.mask_room)
         [[result]] = runner.run([(tasks.merge, item)])
         kept, found = sets if result.facts["complete"] else kept, result.arrays
-    return NearKeys(kept, np.full(len(kept), before, np.int64), before, **found)
+    return ListedPairs(kept, np.full(len(kept), before, np.int64), before, **found)
 
 
 def living(root: str, table: Table, ids: I64) -> Flags:

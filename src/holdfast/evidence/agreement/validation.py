@@ -33,10 +33,17 @@ from holdfast.cover.candidates import ByRhs
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import looks, near_keys
-from holdfast.evidence.looks import Kept, Look, Probe, Repeats, Scope, Search
-from holdfast.evidence.near_keys import Listing, NearKeys
-from holdfast.evidence.upkeep import Past
+from holdfast.evidence.agreement import listed_pairs, search_plans
+from holdfast.evidence.agreement.listed_pairs import ListedPairs, Listing
+from holdfast.evidence.agreement.search_plans import (
+    BatchProbe,
+    BatchRepeats,
+    IndexSearch,
+    Scope,
+    SearchPlan,
+    SurveyedRows,
+)
+from holdfast.evidence.upkeep import FormerSets
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import U64
 from holdfast.kernels.bitsets import Tick
@@ -75,10 +82,10 @@ class Validation:
     undivided: U64  # and those with more of heavy values
     batch_is_new: bool  # it has not been looked up yet
     part_first: bool  # the next search of many candidates goes through a part of the rows
-    past: Past  # candidates that held once, and on which rows they do
+    past: FormerSets  # candidates that held once, and on which rows they do
     duplicates: int = 0  # rows of the batch that repeat an earlier one
     repeated: list[list[int]] = field(default_factory=list)  # a few of them, each after that one
-    kept: list[Kept] = field(default_factory=list)  # rows that are still to be merged
+    kept: list[SurveyedRows] = field(default_factory=list)  # rows that are still to be merged
     listing: Listing = Listing.NONE  # what the next search of all rows lists
     lists: list[str] = field(default_factory=list)  # files of pairs
     near: list[U64] = field(default_factory=list)  # sets, all pairs that agree in which are there
@@ -94,7 +101,7 @@ class Validation:
         *,
         held: ByRhs | None = None,
         batch: tuple[Segment, ...] = (),
-        past: Past | None = None,
+        past: FormerSets | None = None,
         listing: Listing = Listing.NONE,
     ) -> Validation:
         """Before the first round. ``held`` are candidates that hold on all pairs of rows outside
@@ -110,7 +117,7 @@ class Validation:
             undivided=bitsets.empty(covers.atoms),
             batch_is_new=bool(batch),
             part_first=many,
-            past=past or Past.none(covers.atoms),
+            past=past or FormerSets.none(covers.atoms),
             listing=listing if many and KEY in covers.by_rhs else Listing.NONE,
         )  # fmt: skip
 
@@ -141,16 +148,16 @@ class Validation:
             return cands.shortest(proposed, thresholds.current.round_candidates)
         return proposed
 
-    def plan(self, candidates: ByRhs) -> list[Look]:
+    def plan(self, candidates: ByRhs) -> list[SearchPlan]:
         """The looks of a round: a probe where that is enough and not too dear, representatives for
         left-hand sides with few combinations of values, searches for all others. Rows that parts of
         the last round kept are merged."""
-        repeats = looks.repeats(self.batch, self.covers.atoms)
+        repeats = search_plans.repeats(self.batch, self.covers.atoms)
         probe = self._probe(candidates)
         left = cands.outside(_beyond(probe, candidates), self._back_again(candidates))
         recent = self._probe_recent(left)
         rest = cands.together(_beyond(recent, left), self.covers.atoms)
-        few = looks.has_few_combinations(rest, self.table)
+        few = search_plans.has_few_combinations(rest, self.table)
         few &= ~bitsets.is_member(rest.lhs, self.underestimated)
         searched, surveyed = cands.chosen(rest, ~few), cands.chosen(rest, few)
         in_part = self.part_first and len(searched.lhs) > thresholds.current.part_from_candidates
@@ -161,34 +168,34 @@ class Validation:
         lists = prefix if listing is not Listing.NONE else ""
         whole = bitsets.is_member(searched.lhs, self.undivided)
         tasks = self.run.runner.tasks
-        merges = looks.merges(surveyed, self.kept, tasks)
+        merges = search_plans.merges(surveyed, self.kept, tasks)
         merged = bitsets.is_member(surveyed.lhs, _lhs(merges, self.covers.atoms))
         unmerged = cands.chosen(surveyed, ~merged)
         return [
             *([repeats] if self.batch_is_new else []),
             *(look for look in (probe, recent) if look.is_needed),
-            *looks.searches(searched, self.table, some=in_part, whole=whole, lists=lists),
+            *search_plans.searches(searched, self.table, some=in_part, whole=whole, lists=lists),
             *merges,
-            *looks.representatives(unmerged, self.table.rows, tasks, prefix),
+            *search_plans.representatives(unmerged, self.table.rows, tasks, prefix),
         ]
 
     def _near(self) -> Candidates:
         """The near keys of all candidates, which are searched for along with these."""
         table = self.table
         minimal = np.concatenate([*self.covers.minimal.values()])  # keys first
-        near = near_keys.around(minimal, table.effective, table.rows)
+        near = listed_pairs.around(minimal, table.effective, table.rows)
         together = cands.together({cands.NEAR: near}, self.covers.atoms)
-        return cands.chosen(together, ~looks.has_few_combinations(together, table))
+        return cands.chosen(together, ~search_plans.has_few_combinations(together, table))
 
-    def _probe(self, candidates: ByRhs) -> Probe:
+    def _probe(self, candidates: ByRhs) -> BatchProbe:
         """For what held before a new batch, all of it; later for candidates that contain some."""
         held = cands.up_to(self.held, self.covers.limits)
         if not self.batch_is_new:
             held = cands.inside(candidates, held)
         together = cands.together(held, self.covers.atoms)
-        return looks.probe(together, self.table, self.batch)
+        return search_plans.probe(together, self.table, self.batch)
 
-    def _probe_recent(self, candidates: ByRhs) -> Probe:
+    def _probe_recent(self, candidates: ByRhs) -> BatchProbe:
         """For what held once, and no longer did: the rows that have come since, if these are few.
         Deleting the rows that broke it brings it back without a look at all others."""
         past = self.past.of_candidates(candidates)
@@ -197,7 +204,7 @@ class Validation:
         together = cands.together(once, self.covers.atoms)
         if sum(s.live for s in recent) > thresholds.current.recent_share * self.table.rows:
             together = cands.chosen(together, np.zeros(len(together.lhs), np.bool_))
-        return looks.probe(together, self.table, recent)
+        return search_plans.probe(together, self.table, recent)
 
     def _back_again(self, candidates: ByRhs) -> ByRhs:
         """What held once and holds again, because no row is left that has come since: validated
@@ -212,14 +219,14 @@ class Validation:
         """The segments that have rows, from a number on."""
         return tuple(s for s in self.table.segments if s.number >= number and s.live)
 
-    def execute(self, candidates: ByRhs, planned: list[Look]) -> Results:
-        """Look, in one job, and one before that if a column is still to be sorted for it, and for
-        each further column by which heavy values are divided."""
+    def execute(self, candidates: ByRhs, planned: list[SearchPlan]) -> Results:
+        """Search the rows in one job, and one before that if a column is still to be sorted for it,
+        and for each further column by which heavy values are divided."""
         self.round += 1
         self._sort([name for look in planned for name in look.sorted_by])
         while names := [name for look in planned for name in look.lacking(self.scope)]:
             self._sort(names)
-        is_probe = all(isinstance(look, Probe | Repeats) for look in planned)
+        is_probe = all(isinstance(look, BatchProbe | BatchRepeats) for look in planned)
         stage = "probe" if is_probe else "search"
         self.run.progress(stage, round=self.round, candidates=cands.count(candidates))
         scope = self.scope
@@ -240,18 +247,18 @@ class Validation:
         self.covers = self.depth.retreat(self.covers, unsure)
         self.listing = Listing.NONE
 
-    def learn(self, candidates: ByRhs, planned: list[Look], results: Results) -> None:
+    def learn(self, candidates: ByRhs, planned: list[SearchPlan], results: Results) -> None:
         """Take in what a round brought: evidence, and what is validated by that."""
         before = cands.count(self.covers.minimal)
         seen = [*zip(planned, results, strict=True)]
-        showing = [(look, mine) for look, mine in seen if not isinstance(look, Repeats)]
+        showing = [(look, mine) for look, mine in seen if not isinstance(look, BatchRepeats)]
         self.add_evidence([evidence_of(each) for _, mine in showing for each in mine])
         for look, mine in showing:
             self._learn_of(look, mine)
         if self.lists and self.listing is Listing.AROUND:
             self.listing = Listing.NONE
         for look, mine in seen:
-            for counted in mine if isinstance(look, Repeats) else ():
+            for counted in mine if isinstance(look, BatchRepeats) else ():
                 self.duplicates += counted.facts["duplicates"]
                 self.repeated += counted.facts["pairs"]
         self.batch_is_new = False
@@ -274,7 +281,7 @@ class Validation:
         self.covers = self.depth.attempt(before.limits, change)
         self.evidence = self.evidence.joined(evidence).only(self.covers.evidence)
 
-    def _learn_of(self, look: Look, results: list[TaskResult]) -> None:
+    def _learn_of(self, look: SearchPlan, results: list[TaskResult]) -> None:
         """Which candidates of a look are validated, and which had more combinations of values than
         expected."""
         rhs = _validated_rhs(look, results)
@@ -283,7 +290,7 @@ class Validation:
         for result in results:
             if "full" in result.arrays:
                 more = look.candidates.lhs[result.arrays["full"]]
-                if isinstance(look, Search):
+                if isinstance(look, IndexSearch):
                     self.undivided = np.concatenate([self.undivided, more])
                 else:
                     self.underestimated = np.concatenate([self.underestimated, more])
@@ -293,9 +300,9 @@ class Validation:
             self.near.append(look.candidates.lhs[rhs[:, -1] != 0])
         files = tuple(result.facts["kept"] for result in results if "kept" in result.facts)
         if files:
-            self.kept.append(Kept(_seen(look, results), files))
+            self.kept.append(SurveyedRows(_seen(look, results), files))
 
-    def near_keys(self) -> NearKeys | None:
+    def listed_pairs(self) -> ListedPairs | None:
         """The sets with the pairs that searches have listed, some of which are further witnesses of
         the evidence. What turned out to be a key has none."""
         if not self.lists:
@@ -306,7 +313,7 @@ class Validation:
         where = self.run.store.path
         try:
             runner = self.run.within(self.run.upkeep_time)
-            listed = near_keys.merged(runner, where, tuple(self.lists), near, number)
+            listed = listed_pairs.merged(runner, where, tuple(self.lists), near, number)
         except OutOfTime:
             return None  # what goes by them is searched for
         shown, _ = listed.shown()
@@ -326,7 +333,7 @@ def evidence_of(result: TaskResult) -> Evidence:
     return Evidence.found(*(result.arrays[name] for name in ("masks", "witnesses", "seen")))
 
 
-def validate(state: Validation) -> NearKeys | None:
+def validate(state: Validation) -> ListedPairs | None:
     """Go round until every minimal candidate of the covers holds on all living rows, as far as
     ``state.depth`` lets the covers go. The near keys with their pairs, if these were listed."""
     try:
@@ -338,12 +345,12 @@ def validate(state: Validation) -> NearKeys | None:
                 state.give_up()
             else:
                 state.learn(candidates, planned, results)
-        return state.near_keys()
+        return state.listed_pairs()
     finally:
         state.forget()
 
 
-def _validated_rhs(look: Look, results: list[TaskResult]) -> U64:
+def _validated_rhs(look: SearchPlan, results: list[TaskResult]) -> U64:
     """The right-hand sides against which all evidence is known now, as bits per candidate."""
     rhs = _seen(look, results).rhs
     if not look.validates:
@@ -351,7 +358,7 @@ def _validated_rhs(look: Look, results: list[TaskResult]) -> U64:
     return rhs
 
 
-def _seen(look: Look, results: list[TaskResult]) -> Candidates:
+def _seen(look: SearchPlan, results: list[TaskResult]) -> Candidates:
     """The candidates of a look with the right-hand sides against which all evidence is known that
     it could find."""
     rhs = look.candidates.rhs.copy()
@@ -362,11 +369,11 @@ def _seen(look: Look, results: list[TaskResult]) -> Candidates:
     return Candidates(look.candidates.lhs, rhs)
 
 
-def _lhs(planned: Iterable[Look], atoms: int) -> U64:
+def _lhs(planned: Iterable[SearchPlan], atoms: int) -> U64:
     return np.concatenate([bitsets.empty(atoms), *(look.candidates.lhs for look in planned)])
 
 
-def _beyond(probe: Probe, candidates: ByRhs) -> ByRhs:
+def _beyond(probe: BatchProbe, candidates: ByRhs) -> ByRhs:
     """The candidates that a probe does not validate."""
     probed = cands.apart(probe.candidates, probe.candidates.rhs, candidates)
     return cands.outside(candidates, probed)
