@@ -208,7 +208,7 @@ def _kernel(path: Path) -> None:
         cells = np.array([int(cell) for cell in column] if number else column)
         planes.append(np.unique(cells, return_inverse=True)[1])
         ordered.append(number)
-    side = pairs.Rows(np.array(planes, np.int32))
+    side = pairs.TileRows(np.array(planes, np.int32))
     ends = np.arange(len(rows))
     million = len(rows) * (len(rows) - 1) / 2e6
     for what, orders, least in (

@@ -7,8 +7,8 @@ import time
 import numpy as np
 
 from holdfast.kernels import evidence, index
-from holdfast.kernels.evidence import Rows
-from holdfast.kernels.index import Ranges, Stored
+from holdfast.kernels.evidence import NumberedRows
+from holdfast.kernels.index import Ranges, SegmentRows
 from holdfast.tasks.evidence import any_pair
 
 ROWS, COLUMNS = 200_000, 16
@@ -27,7 +27,7 @@ def main() -> None:
     for count in (1_000, ROWS):
         found = evidence.findings(1)
         start = time.perf_counter()
-        evidence.neighbours(Rows(rows[:count], ids[:count]), shape, 8, everything, found)
+        evidence.neighbours(NumberedRows(rows[:count], ids[:count]), shape, 8, everything, found)
         taken = time.perf_counter() - start
     pairs = ROWS * COLUMNS * 8
     print(f"neighbours  {pairs / taken / 1e6:6.0f} million pairs/s ({found.state[0]:,} masks)")
@@ -37,8 +37,8 @@ def main() -> None:
     batch = rows[:: ROWS // 1_000][:1_000].copy()
     wanted = batch[:, column].view(np.int64)
     lo, hi = np.searchsorted(codes, wanted, "left"), np.searchsorted(codes, wanted, "right")
-    arrived = Rows(batch, np.arange(1_000) + (1 << 40))
-    ranges, stored = Ranges(lo, hi, positions), Stored(rows, 0, np.empty(0, np.uint8))
+    arrived = NumberedRows(batch, np.arange(1_000) + (1 << 40))
+    ranges, stored = Ranges(lo, hi, positions), SegmentRows(rows, 0, np.empty(0, np.uint8))
     filters = np.array([0], np.int64)
     for _ in range(2):
         found = evidence.findings(1)

@@ -39,7 +39,7 @@ from holdfast.cover.dependencies import KEY
 from holdfast.evidence.agreement.search_plans import IndexSearch, Scope
 from holdfast.kernels import bitsets, evidence
 from holdfast.kernels import search as searches
-from holdfast.kernels.evidence import Candidates, Rows
+from holdfast.kernels.evidence import Candidates, NumberedRows
 from holdfast.kinds.table_state import TableState
 from holdfast.model import thresholds
 from holdfast.runtime.result import TaskResult
@@ -208,7 +208,7 @@ def _searched(
         bytes_ = np.frombuffer(cells.buffers()[2], np.uint8)
         whole = bytes_[offsets[0] : offsets[len(cells)]]
         blocks.append(whole.view(np.uint64).reshape(len(cells), width))
-    rows = Rows(np.concatenate(blocks), ids)
+    rows = NumberedRows(np.concatenate(blocks), ids)
     findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
     refuted = np.zeros_like(wanted.rhs)
     searches.search(rows, view.shape, _trie(wanted.lhs, order), wanted, findings, refuted)

@@ -22,7 +22,7 @@ from holdfast import flow
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import comparisons, gpu, pairs
-from holdfast.kernels.pairs import Counted, Rows
+from holdfast.kernels.pairs import TileRows, WordCounts
 from holdfast.kinds.registry import completed
 from holdfast.kinds.table_state import TableState
 from holdfast.model.comparisons import AGREEMENTS, BOTH
@@ -47,7 +47,7 @@ class Table(NamedTuple):
     """Codes, and how they are compared."""
 
     codes: Any
-    layout: comparisons.Layout
+    layout: comparisons.WordLayout
 
     def head(self, rows: int) -> Table:
         """The first rows."""
@@ -95,11 +95,11 @@ def _table(codes: Any, ordered: set[int]) -> Table:
     return Table(np.ascontiguousarray(codes, np.int32), comparisons.layout(space))
 
 
-def count(counter: gpu.Counter, table: Table, rows: Any = None) -> Counted:
+def count(counter: gpu.Counter, table: Table, rows: Any = None) -> WordCounts:
     """All pairs of a table, or those of some rows t."""
-    side = Rows(table.codes)
+    side = TileRows(table.codes)
     if rows is not None:
-        return counter(table.layout, Rows(table.codes[:, rows]), side, True, known=_none(table))
+        return counter(table.layout, TileRows(table.codes[:, rows]), side, True, known=_none(table))
     return counter(table.layout, side, side, True, np.arange(table.codes.shape[1]))
 
 
@@ -107,7 +107,7 @@ def _none(table: Table) -> Any:
     return np.empty((0, table.layout.width), np.uint64)
 
 
-def timed(call: Callable[[], Counted], repeats: int) -> tuple[float, Counted]:
+def timed(call: Callable[[], WordCounts], repeats: int) -> tuple[float, WordCounts]:
     """The least time of some calls."""
     least = float("inf")
     for _ in range(repeats):
@@ -134,7 +134,7 @@ def on_two_cores(table: Table) -> float:
 
 def _counted(table: Table, rows: Any) -> int:
     """How many pairs of some rows with those before them are counted."""
-    ones, others = Rows(table.codes[:, rows]), Rows(table.codes)
+    ones, others = TileRows(table.codes[:, rows]), TileRows(table.codes)
     return int(pairs.count(table.layout, ones, others, True, rows).counts.sum())
 
 
@@ -142,7 +142,7 @@ def _pairs(rows: int) -> int:
     return rows * (rows - 1) // 2
 
 
-def same(here: Counted, there: Counted) -> None:
+def same(here: WordCounts, there: WordCounts) -> None:
     """Stop if words or counts differ."""
     assert np.array_equal(here.words, there.words)
     assert np.array_equal(here.counts, there.counts)

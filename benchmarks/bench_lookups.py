@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.batches import verdict
 from holdfast.kernels import chains
 from holdfast.kernels.arrays import I64
-from holdfast.kernels.chains import HIGHEST, LOWEST, Boxes, Chains
+from holdfast.kernels.chains import HIGHEST, LOWEST, Chains, RangeQueries
 
 ROWS = (100_000, 1_000_000, 10_000_000)
 LOOKED_UP, SCANNED = 1_000, 5
@@ -51,7 +51,7 @@ def _looked_up(index: Chains, least: I64, most: I64) -> int:
     """How many rows there are; all are read."""
     size = len(least)
     ends = np.full(size, HIGHEST), np.full(size, LOWEST)
-    boxes = Boxes(
+    boxes = RangeQueries(
         np.zeros(size, np.int64),
         np.full(size, len(index.codes)),
         np.stack([least, ends[0]], axis=1),

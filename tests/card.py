@@ -23,11 +23,11 @@ class Card:
         self.missing = ""  # why it cannot be used
         self.failure: Exception | None = None  # of every call
 
-    def device(self, number: int | None = None) -> gpu.Device:
+    def device(self, number: int | None = None) -> gpu.CudaDevice:
         self.looked_for.append(number)
-        return gpu.Device(NAME, 1 << 34, self.missing)
+        return gpu.CudaDevice(NAME, 1 << 34, self.missing)
 
-    def attempt(self, layout: Any, ones: Any, others: Any, *rest: Any) -> pairs.Counted:
+    def attempt(self, layout: Any, ones: Any, others: Any, *rest: Any) -> pairs.WordCounts:
         if self.failure is not None:
             raise self.failure
         found = pairs.count(layout, ones, others, *rest)

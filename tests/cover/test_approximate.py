@@ -161,7 +161,7 @@ def test_a_search_that_is_left_and_resumed(monkeypatch: pytest.MonkeyPatch) -> N
     search = kernels.search
     calls = 0
 
-    def short(stack: kernels.Stack, *rest: object) -> object:
+    def short(stack: kernels.WeightStack, *rest: object) -> object:
         nonlocal calls
         calls += 1
         return search(stack, *rest[:2], 1)  # type: ignore[arg-type]

@@ -79,3 +79,19 @@ def test_a_changed_source_is_compiled_again(package: Path) -> None:
     other.write_text("# a kernel that others call\n")
     assert run(package, True) == ("refused", 0)
     assert len(list(other.parent.glob("__pycache__/bounds-*"))) == 1
+
+
+def test_a_cache_that_names_types_which_are_gone_is_empty(package: Path) -> None:
+    trial = package / "holdfast" / "kernels" / "trial.py"
+    program = "from holdfast.kernels import trial; print(trial.at(trial.{name}(2)))"
+    for name in ("Place", "Position"):
+        trial.write_text(
+            "from typing import NamedTuple\n"
+            "from holdfast.kernels.jit import kernel\n"
+            f"class {name}(NamedTuple):\n    number: int\n"
+            "@kernel\ndef at(place):\n    return place.number\n"
+        )
+        environment = {**os.environ, "PYTHONPATH": str(package)}
+        command = [sys.executable, "-c", program.format(name=name)]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert (done.stdout.strip(), done.stderr) == ("2", "")

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import chains
-from holdfast.kernels.chains import HIGHEST, LOWEST, Boxes, Chains
+from holdfast.kernels.chains import HIGHEST, LOWEST, Chains, RangeQueries
 from tests.strategies import examples
 
 NUMBERS = st.one_of(st.integers(0, 6), st.sampled_from([LOWEST, HIGHEST, -1]))
@@ -40,7 +40,7 @@ def looked_up(
 ) -> list[int]:
     """The rows of a group whose numbers lie in two ranges."""
     lo, hi = (np.searchsorted(index.codes, [code], side) for side in ("left", "right"))
-    found = chains.fetch(index, Boxes(lo, hi, np.array([first]), np.array([second])))
+    found = chains.fetch(index, RangeQueries(lo, hi, np.array([first]), np.array([second])))
     return sorted(
         int(row) for _, start, stop in found.tolist() for row in index.positions[start:stop]
     )
@@ -284,7 +284,7 @@ def test_example_12() -> None:
     for index, above_it in ((dated(OLD), 6), (dated([*OLD, 9]), 9)):
         whole = np.array([0]), np.array([len(index.positions)])
         for first, second in ((date, everything), (everything, number)):
-            boxes = Boxes(*whole, np.array([first]), np.array([second]))
+            boxes = RangeQueries(*whole, np.array([first]), np.array([second]))
             [[_, start, stop]] = chains.fetch(index, boxes).tolist()
             assert index.positions[start:stop].tolist() == [3, 5, 1, 4, 0, 2]
             assert index.positions[stop] == above_it

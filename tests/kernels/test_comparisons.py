@@ -135,11 +135,11 @@ def spaces(draw: st.DrawFn, types: list[pa.DataType], together: bool) -> list[or
     return draw(st.permutations(space))
 
 
-def to_layout(space: list[oracle.Comparison]) -> comparisons.Layout:
+def to_layout(space: list[oracle.Comparison]) -> comparisons.WordLayout:
     return comparisons.layout([(a, b, WHOSE[whose], ordered) for a, b, whose, ordered in space])
 
 
-def decoded(word: list[int], layout: comparisons.Layout) -> tuple[str, ...]:
+def decoded(word: list[int], layout: comparisons.WordLayout) -> tuple[str, ...]:
     """The outcomes in a word."""
     number = sum(part << 64 * w for w, part in enumerate(word))
     shown = []
@@ -165,7 +165,7 @@ def paths(way: str) -> Iterator[None]:
 def small_gpu(direct: bool, threads: int = 32) -> Iterator[None]:
     """Make a GPU count in small blocks that empty their counters often, and sides of a few rows."""
     with pytest.MonkeyPatch.context() as patch:
-        few = gpu_source.Shape(threads, 1, 1, 4, 4)
+        few = gpu_source.LaunchShape(threads, 1, 1, 4, 4)
         patch.setattr(gpu_source, "shape", lambda *_: few)
         patch.setattr(gpu_source, "MOST", 200)
         patch.setattr(gpu_count, "SHARE", 1 << 60)
@@ -223,12 +223,12 @@ def test_words_of_every_tile(
     expected = oracle.counted_outcomes(((rows[i], rows[j]) for i, j in among), space, nulls)
     known = np.empty((0, layout.width), np.uint64)
 
-    def count(known: np.ndarray | None) -> pairs.Counted:
+    def count(known: np.ndarray | None) -> pairs.WordCounts:
         with paths(way):
             return gpu.counter(device)(
                 layout,
-                pairs.Rows(codes[:, ones], own_t[ones]),
-                pairs.Rows(codes[:, lo:hi], own_s[lo:hi]),
+                pairs.TileRows(codes[:, ones], own_t[ones]),
+                pairs.TileRows(codes[:, lo:hi], own_s[lo:hi]),
                 nulls == "equal",
                 None if ends is None else np.array(ends, np.int64),
                 known,
@@ -327,7 +327,7 @@ def test_pairs_show_their_words_in_every_block(device: gpu.Chosen, direct: int) 
     codes[:3] = np.arange(36) % np.array([[2], [3], [5]])
     codes[3:] = np.arange(36) // np.array([[6], [9], [12]])
     layout = comparisons.layout([(c, c, comparisons.BOTH, True) for c in range(6)])
-    side = pairs.Rows(codes)
+    side = pairs.TileRows(codes)
     with pytest.MonkeyPatch.context() as patch, small_gpu(direct > 0):
         patch.setattr(pairs, "BLOCK", 5)
         patch.setattr(pairs, "DIRECT", direct)
@@ -335,7 +335,7 @@ def test_pairs_show_their_words_in_every_block(device: gpu.Chosen, direct: int) 
     assert found.pairs[:, 1].max() >= 5
     for word, (one, other) in zip(found.words, found.pairs.tolist(), strict=True):
         alone = pairs.count(
-            layout, pairs.Rows(codes[:, [one]]), pairs.Rows(codes[:, [other]]), True
+            layout, pairs.TileRows(codes[:, [one]]), pairs.TileRows(codes[:, [other]]), True
         )
         assert alone.words.tolist() == [word.tolist()]
 
@@ -357,7 +357,7 @@ def test_a_space_is_closed_under_mirroring() -> None:
 def test_a_tile_is_checked(device: gpu.Chosen) -> None:
     count = gpu.counter(device)
     layout = comparisons.layout([(0, 1, comparisons.FIRST, True), (0, 1, comparisons.SECOND, True)])
-    rows = pairs.Rows(np.zeros((2, 3), np.int32))
+    rows = pairs.TileRows(np.zeros((2, 3), np.int32))
     with pytest.raises(ValueError, match="own words"):
         count(layout, rows, rows, True)
     for ends in ([0, 1], [0, 1, 4]):
@@ -393,7 +393,7 @@ def test_many_pairs_in_all_three_ways(
     layout = comparisons.layout(
         [(c, c, comparisons.BOTH, c >= columns - ordered) for c in range(columns)]
     )
-    side = pairs.Rows(codes)
+    side = pairs.TileRows(codes)
     ends = np.arange(rows)
     expected = np.zeros((rows, rows, layout.width), np.uint64)
     for c in range(columns):
@@ -427,8 +427,8 @@ def test_many_pairs_in_all_three_ways(
                 continue
             tile = count(
                 layout,
-                pairs.Rows(codes[:, a:b]),
-                pairs.Rows(codes[:, c:d]),
+                pairs.TileRows(codes[:, a:b]),
+                pairs.TileRows(codes[:, c:d]),
                 nulls_equal,
                 np.arange(b - a) if a == c else None,
             )
@@ -456,7 +456,7 @@ def test_known_evidence(device: gpu.Chosen, name: str, evidences: int) -> None:
         cells = np.array([float(cell) for cell in column] if ordered else column)
         planes.append(np.unique(cells, return_inverse=True)[1])
         space.append(Comparison(c, c, ORDER if ordered else EQUALITY))
-    side, layout = pairs.Rows(np.array(planes, np.int32)), comparisons.layout_of(space)
+    side, layout = pairs.TileRows(np.array(planes, np.int32)), comparisons.layout_of(space)
     found = gpu.counter(device)(layout, side, side, True, np.arange(len(rows)))
     assert found.counts.sum() == len(rows) * (len(rows) - 1) // 2
     both = np.concatenate([found.words, comparisons.mirror(found.words, layout)])

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import evidence, search
-from holdfast.kernels.evidence import Rows
-from holdfast.kernels.index import Stored
+from holdfast.kernels.evidence import NumberedRows
+from holdfast.kernels.index import SegmentRows
 from holdfast.tasks.evidence import _trie
 from tests.kernels.blocks import (
     KEY,
@@ -100,7 +100,7 @@ def test_findings(seen: list[int], wanted: list[int], capacity: int) -> None:
         assert pairs == expected[mask][: evidence.WITNESSES]
 
 
-def column_keys(rows: Any, shape: evidence.Shape, column: int, nulls: bool) -> dict[int, int]:
+def column_keys(rows: Any, shape: evidence.RowShape, column: int, nulls: bool) -> dict[int, int]:
     """The keys of all rows that have one."""
     taken, keys = np.arange(len(rows)), np.empty(len(rows), np.int64)
     count = evidence.column_keys(rows, taken, column, shape, nulls, taken, keys)
@@ -134,7 +134,7 @@ def test_neighbours(table: tuple[Cells, list[int], bool], reach: int) -> None:
     rows = block(cells, widths)
     found = evidence.findings(shape.full.size)
     ids = np.arange(len(cells)) + 1000
-    evidence.neighbours(Rows(rows, ids), shape, reach, candidates([0], len(widths)), found)
+    evidence.neighbours(NumberedRows(rows, ids), shape, reach, candidates([0], len(widths)), found)
     kept, complete = harvested(found, len(widths))
     assert complete
     order = list(range(len(cells)))
@@ -218,7 +218,7 @@ def check_search(
     partial = np.zeros_like(wanted.rhs)
     trie = _trie(wanted.lhs, tuple(reversed(range(columns))))
     ids = np.arange(len(cells)) + 7
-    search.search(Rows(block(cells, widths), ids), shape, trie, wanted, found, partial)
+    search.search(NumberedRows(block(cells, widths), ids), shape, trie, wanted, found, partial)
     kept, complete = harvested(found, columns)
     check_found(cells, nulls_equal, lhs, rhs, kept, partial, not complete)
 
@@ -290,7 +290,7 @@ def test_representatives(seed: int) -> None:
     kept = search.representatives(wanted, shape, room)
     dead = random.random(len(rows)) < random.choice([0, 0.2])
     bitmap = np.packbits(dead, bitorder="little") if dead.any() else np.empty(0, np.uint8)
-    stored = Stored(rows, 7, bitmap)
+    stored = SegmentRows(rows, 7, bitmap)
     living = np.flatnonzero(~dead)
     search.compare_with_representatives(stored, living, shape, wanted, kept, found, partial)
     shown, complete = harvested(found, columns)
@@ -320,7 +320,7 @@ def test_search_of_a_large_group_of_copies_is_not_partial() -> None:
     partial = np.zeros_like(wanted.rhs)
     cells: Cells = [(1, 1)] * 100 + [(2, 1)]
     trie = _trie(wanted.lhs, (0, 1))
-    rows = Rows(block(cells, [1, 1]), np.arange(101))
+    rows = NumberedRows(block(cells, [1, 1]), np.arange(101))
     search.search(rows, shape, trie, wanted, found, partial)
     assert harvested(found, 2) == ({}, True)
     assert not partial.any()

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from holdfast.kernels import comparisons, gpu, pairs, ranks
 from holdfast.kernels.gpu import plan as plans
 from holdfast.kernels.gpu.count import cells
-from holdfast.kernels.gpu.plan import EQUAL, ORDERED, OWN, Plan
+from holdfast.kernels.gpu.plan import EQUAL, ORDERED, OWN, PackingPlan
 from holdfast.model.comparisons import BOTH, FIRST, SECOND
 from tests.strategies import examples
 
@@ -26,7 +26,7 @@ from tests.strategies import examples
 
 
 def packed(
-    plan: Plan, rows: pairs.Rows, layout: comparisons.Layout, which: int, equal: bool
+    plan: PackingPlan, rows: pairs.TileRows, layout: comparisons.WordLayout, which: int, equal: bool
 ) -> np.ndarray:
     """Rows of one side as the packing kernel lays them out."""
     out = np.zeros((rows.codes.shape[1], plan.columns), np.int64)
@@ -51,7 +51,7 @@ def packed(
     return out
 
 
-def gathered(plan: Plan, a: np.ndarray, b: np.ndarray, equal: bool) -> np.ndarray:
+def gathered(plan: PackingPlan, a: np.ndarray, b: np.ndarray, equal: bool) -> np.ndarray:
     """Keys of all pairs as the counting kernel gathers them, without their highest bits."""
     a, b = a[:, None, :], b[None, :, :]
     keys = np.zeros((a.shape[0], b.shape[1], plan.length), np.int64)
@@ -101,7 +101,7 @@ def test_keys_say_what_words_say(data: st.DataObject) -> None:
     layout = comparisons.layout(space)
     for equal in (False, True):
         own = comparisons.own_words(codes, layout, equal)
-        ones, others = pairs.Rows(codes, own[0]), pairs.Rows(codes, own[1])
+        ones, others = pairs.TileRows(codes, own[0]), pairs.TileRows(codes, own[1])
         plan = plans.plan(cells(layout, ones, others), equal)
         assert plan.direct == (24 if len(plan.bits) <= 24 else 0)
         assert len({bit for bit, _, _ in plan.bits}) == len(plan.bits)
@@ -118,14 +118,14 @@ def test_keys_say_what_words_say(data: st.DataObject) -> None:
                     at = int(layout.bit[comparison]) + which
                     shown = int(keys[i, j, bit >> 5]) >> (bit & 31) & 1
                     word[at >> 6] |= np.uint64(shown << (at & 63))
-                one = pairs.Rows(codes[:, [i]], own[0][[i]])
-                other = pairs.Rows(codes[:, [j]], own[1][[j]])
+                one = pairs.TileRows(codes[:, [i]], own[0][[i]])
+                other = pairs.TileRows(codes[:, [j]], own[1][[j]])
                 assert [word.tolist()] == pairs.count(layout, one, other, equal).words.tolist()
 
 
 def test_a_code_that_leaves_no_room_is_refused() -> None:
     with pytest.raises(ValueError, match="dense"):
-        plans.plan((plans.Cells(EQUAL, 2**31 - 1, True),), True)
+        plans.plan((plans.CellFacts(EQUAL, 2**31 - 1, True),), True)
 
 
 # Devices.
@@ -211,7 +211,7 @@ needs_gpu = pytest.mark.skipif(
 )
 
 
-def table(columns: int, rows: int, ordered: int) -> tuple[np.ndarray, comparisons.Layout]:
+def table(columns: int, rows: int, ordered: int) -> tuple[np.ndarray, comparisons.WordLayout]:
     """Skewed codes with nulls; the first columns are ordered."""
     random = np.random.default_rng(columns)
     codes = np.minimum(random.geometric(0.3, (columns, rows)), 9).astype(np.int32) - 1
@@ -220,7 +220,7 @@ def table(columns: int, rows: int, ordered: int) -> tuple[np.ndarray, comparison
 
 
 def compare(
-    layout: comparisons.Layout, ones: np.ndarray, others: np.ndarray, ends: np.ndarray | None
+    layout: comparisons.WordLayout, ones: np.ndarray, others: np.ndarray, ends: np.ndarray | None
 ) -> None:
     """Both ways count the same, and the pairs that the GPU tells show their words."""
     known = np.empty((0, layout.width), np.uint64)
@@ -228,7 +228,9 @@ def compare(
         told = []
         for device in ("cpu", "gpu"):
             count = gpu.counter(device)
-            told.append(count(layout, pairs.Rows(ones), pairs.Rows(others), equal, ends, known))
+            told.append(
+                count(layout, pairs.TileRows(ones), pairs.TileRows(others), equal, ends, known)
+            )
         here, there = told
         assert np.array_equal(here.words, there.words)
         assert np.array_equal(here.counts, there.counts)
@@ -236,7 +238,9 @@ def compare(
         for k in range(0, len(there.words), 1 + len(there.words) // 100):
             i, j = there.pairs[k].tolist()
             assert ends is None or j < ends[i]
-            alone = pairs.count(layout, pairs.Rows(ones[:, [i]]), pairs.Rows(others[:, [j]]), equal)
+            alone = pairs.count(
+                layout, pairs.TileRows(ones[:, [i]]), pairs.TileRows(others[:, [j]]), equal
+            )
             assert alone.words.tolist() == [there.words[k].tolist()]
 
 
@@ -266,7 +270,7 @@ def test_frequent_words_are_found_in_a_sample(monkeypatch: pytest.MonkeyPatch) -
 def test_a_table_of_words_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     from holdfast.kernels.gpu import count, source
 
-    monkeypatch.setattr(source, "shape", lambda *_: source.Shape(32, 1, 1, 4, 64))
+    monkeypatch.setattr(source, "shape", lambda *_: source.LaunchShape(32, 1, 1, 4, 64))
     grown = []
     grow = count._Count._grow
     monkeypatch.setattr(count._Count, "_grow", lambda self: (grown.append(1), grow(self)))

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import evidence, index
 from holdfast.kernels.checksums import in_memory
-from holdfast.kernels.evidence import Rows
-from holdfast.kernels.index import Ranges, Stored
+from holdfast.kernels.evidence import NumberedRows
+from holdfast.kernels.index import Ranges, SegmentRows
 from tests.kernels.blocks import (
     KEY,
     WIDE,
@@ -119,9 +119,9 @@ def test_probe(table: Table, data: st.DataObject) -> None:
     found = evidence.findings(shape.full.size)
     at = int(shape.first[column])
     index.probe(
-        Rows(batch, ids),
+        NumberedRows(batch, ids),
         look_up(words, batch, at),
-        Stored(words, base, bitmap(dead, cut)),
+        SegmentRows(words, base, bitmap(dead, cut)),
         column,
         np.array(filters, np.int64),
         shape,
@@ -169,9 +169,9 @@ def test_probe_of_groups(table: Table, data: st.DataObject) -> None:
     lo, hi = np.zeros(len(arrived), np.int64), np.full(len(arrived), cut)
     positions = data.draw(st.permutations(range(cut)))
     index.probe_group(
-        Rows(batch, ids),
+        NumberedRows(batch, ids),
         Ranges(lo, hi, np.array(positions, np.int32)),
-        Stored(words, base, bitmap(dead, cut)),
+        SegmentRows(words, base, bitmap(dead, cut)),
         in_memory(),
         in_memory(),
         shape,
@@ -206,9 +206,9 @@ def test_probe_takes_pairs_within_a_batch_once(table: Table) -> None:
     found = evidence.findings(shape.full.size)
     ids = (3 << 32) + np.arange(len(cells))
     index.probe(
-        Rows(rows, ids),
+        NumberedRows(rows, ids),
         look_up(rows, rows, 0),
-        Stored(rows, 3 << 32, np.empty(0, np.uint8)),
+        SegmentRows(rows, 3 << 32, np.empty(0, np.uint8)),
         0,
         np.empty(0, np.int64),
         shape,
@@ -245,7 +245,7 @@ def test_match(table: Table, data: st.DataObject) -> None:
         wanted,
         need,
         look_up(words, wanted, at),
-        Stored(words, 0, bitmap(dead, len(cells))),
+        SegmentRows(words, 0, bitmap(dead, len(cells))),
         np.array(columns, np.int64),
         shape,
         counts,
@@ -277,9 +277,9 @@ def test_duplicates(table: Table, data: st.DataObject) -> None:
     ids = (3 << 32) + np.arange(len(cells))
     out = np.full(len(cells), -7, np.int64)
     index.duplicates(
-        Rows(rows, ids),
+        NumberedRows(rows, ids),
         look_up(rows, rows, 0),
-        Stored(rows, 3 << 32, bitmap(dead, len(cells))),
+        SegmentRows(rows, 3 << 32, bitmap(dead, len(cells))),
         np.arange(len(widths)),
         shape,
         out,
@@ -316,7 +316,7 @@ def test_fingerprint_knows_content_and_not_order(hashes: list[int], random: obje
 def sketched(
     words: NDArray[np.uint64],
     column: int,
-    shape: evidence.Shape,
+    shape: evidence.RowShape,
     spread: NDArray[np.int64] | None = None,
 ) -> NDArray[np.uint64]:
     out = np.zeros(index.SKETCH, np.uint64)

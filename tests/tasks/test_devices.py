@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from holdfast.kernels import comparisons, gpu, pairs
-from holdfast.kernels.pairs import Rows
+from holdfast.kernels.pairs import TileRows
 from holdfast.model.comparisons import BOTH, FIRST, SECOND
 from holdfast.tasks import devices
 from holdfast.tasks.devices import Device, Measure
@@ -31,7 +31,7 @@ def card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Card:
     return stand_in(monkeypatch)
 
 
-def a_tile(rows: int) -> tuple[Any, Rows, Rows, np.ndarray]:
+def a_tile(rows: int) -> tuple[Any, TileRows, TileRows, np.ndarray]:
     """Rows with those before them, compared in order, for equality, and each within itself."""
     random = np.random.default_rng(0)
     codes = random.integers(-1, 4, (3, rows)).astype(np.int32)
@@ -39,7 +39,7 @@ def a_tile(rows: int) -> tuple[Any, Rows, Rows, np.ndarray]:
         [(0, 0, BOTH, True), (1, 1, BOTH, False), (0, 2, FIRST, True), (0, 2, SECOND, True)]
     )
     own_t, own_s = comparisons.own_words(codes, layout, True)
-    return layout, Rows(codes, own_t), Rows(codes, own_s), np.arange(rows)
+    return layout, TileRows(codes, own_t), TileRows(codes, own_s), np.arange(rows)
 
 
 def counted(device: Device, rows: int) -> dict[tuple[int, ...], int]:
@@ -54,7 +54,7 @@ def counted(device: Device, rows: int) -> dict[tuple[int, ...], int]:
             i, j = part.first + i, part.second + j
             assert j < i
             one, other = (
-                Rows(side.codes[:, [at]], side.own[[at]])  # type: ignore[index]
+                TileRows(side.codes[:, [at]], side.own[[at]])  # type: ignore[index]
                 for side, at in ((ones, i), (others, j))
             )
             alone = pairs.count(layout, one, other, True)
@@ -215,7 +215,7 @@ def test_a_task_has_its_turn_while_it_counts(
 ) -> None:
     during: list[bool] = []
     monkeypatch.setattr(gpu, "device", lambda number: during.append(is_free(tmp_path)) or there)
-    there = gpu.Device(NAME, 0, "")
+    there = gpu.CudaDevice(NAME, 0, "")
     counted(Device("gpu", rows=7), 5)
     assert during == [False]
     assert is_free(tmp_path)

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.tasks.encode import Layout, UnsupportedType, encode, layout
+from holdfast.tasks.encode import RowLayout, UnsupportedType, encode, layout
 from holdfast.tasks.segments import row_codes
 from tests.strategies import examples
 
@@ -370,7 +370,7 @@ def test_a_type_without_words_is_named(type_: pa.DataType) -> None:
 def test_a_batch_of_another_shape_is_refused() -> None:
     batch = pa.record_batch({"a": ["x"]})
     with pytest.raises(ValueError, match="does not fit"):
-        encode(batch, Layout((1,), (0,)))
+        encode(batch, RowLayout((1,), (0,)))
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.sampled_from(["", "a", None])), max_size=12))

@@ -15,7 +15,7 @@ from holdfast.tasks import text
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.ingest import Ingest, infer, ingest, learn
-from holdfast.tasks.json_types import Form
+from holdfast.tasks.json_types import JsonForm
 from holdfast.tasks.segments import (
     ROWS,
     Segment,
@@ -255,7 +255,7 @@ def test_records_of_json_are_written_or_reported(tmp_path: Path) -> None:
 def test_records_of_json_tell_their_types_or_what_is_malformed(tmp_path: Path) -> None:
     batches = [lines(['{"a": 1}', '{"b": [true]}']), lines(['{"a": 0.5}'])]
     (task_result,) = learn(iter(batches), spec(tmp_path))
-    form = Form.unpacked(task_result.facts["form"])
+    form = JsonForm.unpacked(task_result.facts["form"])
     assert {name: each.kind for name, each in form.fields.items()} == {"a": "double", "b": "array"}
     (report,) = learn(iter([*batches, lines(["{oops"], [6])]), spec(tmp_path))
     assert (report.facts["trouble"]["line"], report.facts["trouble"]["origin"]) == ("{oops", 6)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from holdfast.tasks import text
 from holdfast.tasks.json_records import split
 from holdfast.tasks.json_rows import Reader
-from holdfast.tasks.json_types import Form, Learned
+from holdfast.tasks.json_types import JsonForm, Learned
 from holdfast.tasks.text import Trouble
 from tests.strategies import DOUBLES, examples, near_doubles
 
@@ -27,16 +27,16 @@ ARROW = {
 }
 
 
-def arrow(form: Form) -> pa.DataType:
+def arrow(form: JsonForm) -> pa.DataType:
     """The type that a form stands for."""
     if form.kind == "struct":
         return pa.struct([(name, arrow(each)) for name, each in form.fields.items()])
     if form.kind == "array":
-        return pa.list_(arrow(form.element or Form()))
+        return pa.list_(arrow(form.element or JsonForm()))
     return ARROW[form.kind]
 
 
-def learned(lines: list[bytes], whole: bool = False) -> Form:
+def learned(lines: list[bytes], whole: bool = False) -> JsonForm:
     seen = Learned()
     trouble = seen.add(split(pa.array(lines, pa.binary()), whole))
     assert trouble is None
@@ -84,7 +84,7 @@ NUMBERS = st.builds(
 def test_no_two_numbers_become_equal(numbers: list[str]) -> None:
     """And a column of numbers has the type that it has in CSV."""
     lines = [b'{"x": %s, "in": {"l": [%s]}}' % (each.encode(), each.encode()) for each in numbers]
-    form = learned(lines).fields.get("x", Form())
+    form = learned(lines).fields.get("x", JsonForm())
     if not numbers:
         return
     assert form.kind == text.type_name(text.infer(pa.table({"x": numbers}))[0])
@@ -170,7 +170,7 @@ def test_types_of_numbers(number: bytes, kind: str) -> None:
 
 
 def test_nothing_is_learned_of_nothing() -> None:
-    assert learned([]) == Form()
+    assert learned([]) == JsonForm()
 
 
 def test_zeros_and_forms_of_a_number_are_equal() -> None:
@@ -198,7 +198,7 @@ VALUES = st.recursive(
 )
 
 
-def as_read(value: Any, form: Form, ascii_only: bool) -> Any:
+def as_read(value: Any, form: JsonForm, ascii_only: bool) -> Any:
     """A value of JSON as a column of this form holds it."""
     if value is None:
         return None
@@ -207,7 +207,7 @@ def as_read(value: Any, form: Form, ascii_only: bool) -> Any:
             name: as_read(value.get(name), each, ascii_only) for name, each in form.fields.items()
         }
     if form.kind == "array":
-        return [as_read(each, form.element or Form(), ascii_only) for each in value]
+        return [as_read(each, form.element or JsonForm(), ascii_only) for each in value]
     if form.kind == "string" and not isinstance(value, str):
         return json.dumps(value, ensure_ascii=ascii_only)
     return value
@@ -231,9 +231,9 @@ def test_documents_are_read_as_they_are(
         for each in records
     ]
     assert inferred(lines) == expected
-    parted = Form()
+    parted = JsonForm()
     for line in lines:
-        parted = parted.join(Form.unpacked(json.loads(json.dumps(learned([line]).packed()))))
+        parted = parted.join(JsonForm.unpacked(json.loads(json.dumps(learned([line]).packed()))))
     assert parted == form, "the same whatever was looked at first"
     if indent is None:
         whole = json.dumps(records, ensure_ascii=ascii_only).encode()

@@ -128,7 +128,7 @@ class _Search:
         self.halted = False  # an error or an interrupt in one thread ends the others
 
     def run(
-        self, shown: kernels.Evidence, weight: int, threads: int, stop: Callable[[], bool]
+        self, shown: kernels.WeightedEvidence, weight: int, threads: int, stop: Callable[[], bool]
     ) -> tuple[list[tuple[U64, I64]], bool]:
         """Blocks of minimal sets with their weights, and whether the search came to its end."""
         whole = kernels.start(shown, len(self.kept), weight)
@@ -150,14 +150,14 @@ class _Search:
             finally:
                 self.halted = True
 
-    def _finish(self, stack: kernels.Stack, stop: Callable[[], bool]) -> bool:
+    def _finish(self, stack: kernels.WeightStack, stop: Callable[[], bool]) -> bool:
         while kernels.goes_on(stack):
             if self.halted or stop():
                 return False
             stack = self._step(stack)
         return True
 
-    def _step(self, stack: kernels.Stack, steps: int = kernels.STEPS) -> kernels.Stack:
+    def _step(self, stack: kernels.WeightStack, steps: int = kernels.STEPS) -> kernels.WeightStack:
         stack, masks, weights = kernels.search(stack, self.together, self.bound, steps)
         if len(masks):
             self.blocks.append(self.nontrivial(self._named(masks), weights))
@@ -182,7 +182,9 @@ class _Search:
         return masks[rest], weights[rest]
 
 
-def _shared(waiting: Iterator[kernels.Stack], lock: threading.Lock) -> Iterator[kernels.Stack]:
+def _shared(
+    waiting: Iterator[kernels.WeightStack], lock: threading.Lock
+) -> Iterator[kernels.WeightStack]:
     """The searches that no other thread has taken."""
     while True:
         with lock:

@@ -13,8 +13,9 @@ import numpy as np
 
 from holdfast.kernels import bitsets
 from holdfast.kernels import cover as kernels
-from holdfast.kernels.bitsets import Indices, Masks, Tick
-from holdfast.kernels.cover import Groups
+from holdfast.kernels.arrays import I64
+from holdfast.kernels.bitsets import Masks, Tick
+from holdfast.kernels.cover import AtomGroups
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class Cover:
         evidence: Masks,
         minimal: Masks,
         max_size: int | None = None,
-        groups: Groups | None = None,
+        groups: AtomGroups | None = None,
     ) -> None:
         self.atoms = atoms
         self.groups = kernels.groups(atoms) if groups is None else groups
@@ -78,7 +79,7 @@ class Cover:
         atoms: int,
         evidence: Masks,
         max_size: int | None = None,
-        groups: Groups | None = None,
+        groups: AtomGroups | None = None,
     ) -> Cover:
         """The cover of any evidences, maximal or not."""
         if atoms < 0 or (max_size is not None and max_size < 0):
@@ -93,7 +94,7 @@ class Cover:
         atoms: int,
         evidence: Masks,
         max_size: int | None = None,
-        groups: Groups | None = None,
+        groups: AtomGroups | None = None,
         tick: Tick | None = None,
     ) -> Cover:
         """The cover of evidences of which none contains another; trusted."""
@@ -118,7 +119,7 @@ class Cover:
         return Cover(self.atoms, self.evidence, self.minimal[short], max_size, self.groups)
 
     @property
-    def sizes(self) -> Indices:
+    def sizes(self) -> I64:
         """The size of every minimal set: how many groups it touches."""
         return kernels.touched(self.minimal, self.groups)
 

@@ -24,7 +24,7 @@ from holdfast.kernels import bitsets
 from holdfast.kernels import maximal as kernels
 from holdfast.kernels.arrays import U64
 from holdfast.kernels.bitsets import Tick
-from holdfast.kernels.cover import Groups
+from holdfast.kernels.cover import AtomGroups
 from holdfast.model.limits import Limits
 
 KEY = -1
@@ -49,7 +49,7 @@ class Covers:
     by_rhs: dict[int, Cover]
     _masks: U64
     _maximal_for: U64
-    groups: Groups | None = None  # how atoms belong together; by default each is on its own
+    groups: AtomGroups | None = None  # how atoms belong together; by default each is on its own
 
     @staticmethod
     def build(atoms: int, wanted: Iterable[int], evidence: U64, limits: Limits) -> Covers:
@@ -61,7 +61,7 @@ class Covers:
         atoms: int,
         wanted: Iterable[int],
         evidence: U64,
-        groups: Groups | None = None,
+        groups: AtomGroups | None = None,
         tick: Tick | None = None,
     ) -> Covers:
         """The covers of these evidences, of which no set of an atom or more is known yet."""
@@ -88,7 +88,7 @@ class Covers:
         maximal_for: U64,
         minimal: dict[int, U64],
         limits: Limits,
-        groups: Groups | None = None,
+        groups: AtomGroups | None = None,
     ) -> Covers:
         """The covers that :attr:`parts` and their minimal left-hand sides were taken from."""
         masks = _wide(masks, atoms)

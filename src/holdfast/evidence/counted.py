@@ -20,7 +20,7 @@ from holdfast.evidence.counting import Recounted
 from holdfast.evidence.devices import Speed
 from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.bitsets import Tick
-from holdfast.kernels.cover import Groups, groups
+from holdfast.kernels.cover import AtomGroups, groups
 from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits, Time
 from holdfast.runtime.run import Run
@@ -74,7 +74,7 @@ class Counted:
             return Counted(counted.sets, counted.change, covers, shown, counted.speed)
 
 
-def groups_of(space: Space) -> Groups:
+def groups_of(space: Space) -> AtomGroups:
     """The atoms of a comparison belong together: a limit counts the comparisons of a set."""
     return groups(space.atoms, np.array(space.comparison_of, np.int64))
 

@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast.kernels import bitsets
-from holdfast.kernels.bitsets import ONE, ZERO, Indices, Masks, lowest
+from holdfast.kernels.bitsets import I64, ONE, ZERO, Masks, lowest
 from holdfast.kernels.jit import kernel
 
 STEPS = 20_000_000
@@ -46,11 +46,11 @@ MIX = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
 
 
-class Evidence(NamedTuple):
+class WeightedEvidence(NamedTuple):
     """Evidences with weights; word ``w`` of all of them is row ``w``, so that loops vectorise."""
 
     words: Masks
-    weights: Indices
+    weights: I64
 
 
 class Bound(NamedTuple):
@@ -62,7 +62,7 @@ class Bound(NamedTuple):
     last: int
 
 
-class Stack(NamedTuple):
+class WeightStack(NamedTuple):
     """A search that can be left and resumed; row ``d`` of an array belongs to a set of ``d`` atoms.
 
     Its evidences stand in ``words`` and ``weights``, level after level, from ``starts[d, 0]`` on:
@@ -71,35 +71,35 @@ class Stack(NamedTuple):
     """
 
     words: Masks
-    weights: Indices
-    starts: Indices
+    weights: I64
+    starts: I64
     candidates: Masks
     near: Masks  # the atoms of the groups touched
-    touched: Indices
-    weight: Indices
-    sums: Indices  # the set's weight with one candidate more
-    path: Indices
-    branches: Indices
+    touched: I64
+    weight: I64
+    sums: I64  # the set's weight with one candidate more
+    path: I64
+    branches: I64
     # branches in all, and those begun
-    done: Indices
-    recent: Indices
+    done: I64
+    recent: I64
     # depth, whether the set there is still to be looked at
-    state: Indices
+    state: I64
 
 
-def evidence(masks: Masks, weights: Indices) -> Evidence:
+def evidence(masks: Masks, weights: I64) -> WeightedEvidence:
     """Evidences as the search reads them."""
-    return Evidence(
+    return WeightedEvidence(
         np.ascontiguousarray(masks.T, np.uint64), np.require(weights, np.int64, ["C", "W"])
     )
 
 
-def sums(shown: Evidence, atoms: Indices) -> Indices:
+def sums(shown: WeightedEvidence, atoms: I64) -> I64:
     """The weight of each of these atoms alone."""
     return _sums(shown, np.require(atoms, np.int64, ["C", "W"]))
 
 
-def confined(shown: Evidence, atoms: Indices) -> Evidence:
+def confined(shown: WeightedEvidence, atoms: I64) -> WeightedEvidence:
     """The evidences over these atoms alone, numbered anew, without those that hold none; equal
     ones are (mostly) added up."""
     size = shown.weights.size
@@ -109,15 +109,15 @@ def confined(shown: Evidence, atoms: Indices) -> Evidence:
     recent = np.zeros(1 << max(RECENT, size.bit_length()), np.int64)
     everything = _Part(0, size, 0, ZERO, ZERO)
     left = _copied(words, weights, recent, everything, bitsets.universe(len(atoms))[0], 0)
-    return Evidence(np.ascontiguousarray(words[:, :left]), weights[:left].copy())
+    return WeightedEvidence(np.ascontiguousarray(words[:, :left]), weights[:left].copy())
 
 
-def start(shown: Evidence, atoms: int, weight: int) -> Stack:
+def start(shown: WeightedEvidence, atoms: int, weight: int) -> WeightStack:
     """A search that begins at the empty set, which is open, and has this weight."""
     words, size = shown.words.shape
     longest = int(bitsets.popcount(np.ascontiguousarray(shown.words.T)).max(initial=0))
     depth = min(atoms, longest) + 2
-    stack = Stack(
+    stack = WeightStack(
         words=np.empty((words, 2 * size), np.uint64),
         weights=np.empty(2 * size, np.int64),
         starts=np.zeros((depth, depth + 1), np.int64),
@@ -140,14 +140,14 @@ def start(shown: Evidence, atoms: int, weight: int) -> Stack:
     return stack
 
 
-def goes_on(stack: Stack) -> bool:
+def goes_on(stack: WeightStack) -> bool:
     """Whether anything is left to search."""
     return bool(stack.state[0] >= 0)
 
 
 def search(
-    stack: Stack, together: Masks, bound: Bound, steps: int = STEPS
-) -> tuple[Stack, Masks, Indices]:
+    stack: WeightStack, together: Masks, bound: Bound, steps: int = STEPS
+) -> tuple[WeightStack, Masks, I64]:
     """Some of the answers and their weights, after about so many steps; and the search to go on
     with. ``together`` are, for each atom, the atoms of its group."""
     stack = _with_room(stack)
@@ -157,14 +157,14 @@ def search(
     return stack, room[:count].copy(), weights[:count].copy()
 
 
-def split(stack: Stack) -> Iterator[Stack]:
+def split(stack: WeightStack) -> Iterator[WeightStack]:
     """The branches at the empty set, once it was looked at, as searches of their own."""
     allowed = stack.candidates[0].copy()
     size = int(stack.starts[0, 1])
     for at in range(int(stack.done[0, 0])):
         atom = int(stack.branches[0, at])
         one = stack._replace(
-            **{name: getattr(stack, name).copy() for name in Stack._fields[2:]},
+            **{name: getattr(stack, name).copy() for name in WeightStack._fields[2:]},
             words=np.ascontiguousarray(stack.words[:, :size]),
             weights=stack.weights[:size].copy(),
         )
@@ -174,7 +174,7 @@ def split(stack: Stack) -> Iterator[Stack]:
         allowed[atom >> 6] |= ONE << np.uint64(atom & 63)
 
 
-def _with_room(stack: Stack) -> Stack:
+def _with_room(stack: WeightStack) -> WeightStack:
     """Room for another level: none has more evidences than the one before it."""
     depth = max(int(stack.state[0]), 0)
     first, end = int(stack.starts[depth, 0]), int(stack.starts[depth, depth + 1])
@@ -203,7 +203,7 @@ def _weight_between(words: Any, weights: Any, first: int, end: int, atom: int) -
 
 
 @kernel
-def _sums(shown: Evidence, atoms: Indices) -> Indices:
+def _sums(shown: WeightedEvidence, atoms: I64) -> I64:
     out = np.empty(atoms.size, np.int64)
     for i in range(atoms.size):
         out[i] = _weight_between(shown.words, shown.weights, 0, shown.weights.size, atoms[i])
@@ -211,7 +211,7 @@ def _sums(shown: Evidence, atoms: Indices) -> Indices:
 
 
 @kernel
-def _confine(shown: Evidence, atoms: Indices, words: Masks, weights: Indices) -> None:
+def _confine(shown: WeightedEvidence, atoms: I64, words: Masks, weights: I64) -> None:
     number_of = np.empty(64 * shown.words.shape[0], np.int64)
     kept = np.zeros(shown.words.shape[0], np.uint64)
     for k in range(atoms.size):
@@ -238,9 +238,7 @@ class _Part(NamedTuple):
 
 
 @kernel
-def _copied(
-    words: Masks, weights: Indices, recent: Indices, part: _Part, kept: Masks, to: int
-) -> int:
+def _copied(words: Masks, weights: I64, recent: I64, part: _Part, kept: Masks, to: int) -> int:
     """Copy evidences, cut down to what is kept and added up. One that is then empty says nothing
     about larger sets. Returns the end of the copies, which may stand where the evidences do."""
     at = to
@@ -274,7 +272,7 @@ def _copied(
 
 
 @kernel
-def _is_minimal(stack: Stack, depth: int, atom: int, weight: int, most: int) -> bool:
+def _is_minimal(stack: WeightStack, depth: int, atom: int, weight: int, most: int) -> bool:
     """Whether the set with this atom, which has this weight, is open without any of its others."""
     # Without the last one: otherwise the atom was no candidate here.
     for k in range(1, depth):
@@ -285,7 +283,9 @@ def _is_minimal(stack: Stack, depth: int, atom: int, weight: int, most: int) -> 
 
 
 @kernel
-def _look(stack: Stack, bound: Bound, depth: int, room: Masks, weights: Indices, count: int) -> int:
+def _look(
+    stack: WeightStack, bound: Bound, depth: int, room: Masks, weights: I64, count: int
+) -> int:
     """Emit the answers with one atom more, and keep the candidates that lead further."""
     first, end = stack.starts[depth, 0], stack.starts[depth, 1]
     candidates = stack.candidates[depth]
@@ -312,7 +312,7 @@ def _look(stack: Stack, bound: Bound, depth: int, room: Masks, weights: Indices,
 
 
 @kernel
-def _branch(stack: Stack, bound: Bound, depth: int) -> None:
+def _branch(stack: WeightStack, bound: Bound, depth: int) -> None:
     """Grow an open set as far as it goes, and branch on the candidates outside of it."""
     candidates, order = stack.candidates[depth], stack.branches[depth]
     left = 0
@@ -350,7 +350,7 @@ def _branch(stack: Stack, bound: Bound, depth: int) -> None:
 
 
 @kernel
-def _descend(stack: Stack, together: Masks, bound: Bound, depth: int) -> bool:
+def _descend(stack: WeightStack, together: Masks, bound: Bound, depth: int) -> bool:
     """Take the next branch; returns whether it leads anywhere."""
     atom = stack.branches[depth, stack.done[depth, 1]]
     stack.done[depth, 1] += 1
@@ -394,7 +394,7 @@ def _descend(stack: Stack, together: Masks, bound: Bound, depth: int) -> bool:
 
 @kernel
 def _search(
-    stack: Stack, together: Masks, bound: Bound, room: Masks, weights: Indices, steps: int
+    stack: WeightStack, together: Masks, bound: Bound, room: Masks, weights: I64, steps: int
 ) -> int:
     depth, fresh = stack.state[0], stack.state[1] != 0
     count = 0

@@ -14,15 +14,13 @@ from math import isqrt
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from numba import types
 from numba.extending import intrinsic, overload
 
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.jit import kernel
 
-Masks = npt.NDArray[np.uint64]
-Flags = npt.NDArray[np.bool_]
-Indices = npt.NDArray[np.int64]
+Masks = U64
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
@@ -157,9 +155,9 @@ def complement(matrix: Masks, atoms: int) -> Masks:
     return np.asarray(~matrix & universe(atoms), np.uint64)
 
 
-def popcount(matrix: Masks) -> Indices:
+def popcount(matrix: Masks) -> I64:
     """The size of every row."""
-    sizes: Indices = np.bitwise_count(matrix).sum(axis=1, dtype=np.int64)
+    sizes: I64 = np.bitwise_count(matrix).sum(axis=1, dtype=np.int64)
     return sizes
 
 
@@ -176,7 +174,7 @@ def transpose(matrix: Masks) -> Masks:
 # Order and equality of rows.
 
 
-def canonical_order(matrix: Masks) -> Indices:
+def canonical_order(matrix: Masks) -> I64:
     """The order that sorts rows by size, then by their columns lexicographically."""
     if len(matrix) < 2:
         return np.arange(len(matrix))
@@ -201,7 +199,7 @@ def is_member(rows: Masks, family: Masks) -> Flags:
     return positions(rows, family) >= 0
 
 
-def positions(rows: Masks, family: Masks) -> Indices:
+def positions(rows: Masks, family: Masks) -> I64:
     """Where each row is in ``family``, or -1."""
     if not len(rows) or not len(family):
         return np.full(len(rows), -1)
@@ -219,7 +217,7 @@ def positions(rows: Masks, family: Masks) -> Indices:
     return members[len(family) :]
 
 
-def find(rows: Masks, family: Masks) -> Indices:
+def find(rows: Masks, family: Masks) -> I64:
     """Where each row is in ``family``, which is in canonical order, or -1."""
     return _find(plain(rows), plain(family))
 
@@ -268,7 +266,7 @@ def any_subset(queries: Masks, family: Masks) -> Flags:
     return any_superset(~queries, ~family)
 
 
-def first_subset(queries: Masks, family: Masks) -> Indices:
+def first_subset(queries: Masks, family: Masks) -> I64:
     """The first member of ``family`` that each query contains, or -1."""
     return _first_subset(plain(queries), plain(family))
 
@@ -295,18 +293,18 @@ def minimal(matrix: Masks) -> Masks:
     return rows[canonical_order(rows)]
 
 
-def frequency(family: Masks) -> Indices:
+def frequency(family: Masks) -> I64:
     """How many members hold each column."""
     return _frequency(plain(family))
 
 
-def rarest_first(family: Masks) -> Indices:
+def rarest_first(family: Masks) -> I64:
     """The columns in the order that a sieve tries them."""
     return np.argsort(frequency(family), kind="stable")
 
 
 @kernel
-def _columns(matrix: Masks, total: int) -> Indices:
+def _columns(matrix: Masks, total: int) -> I64:
     flat = np.empty(total, np.int64)
     at = 0
     for i in range(matrix.shape[0]):
@@ -320,7 +318,7 @@ def _columns(matrix: Masks, total: int) -> Indices:
 
 
 @kernel
-def _frequency(matrix: Masks) -> Indices:
+def _frequency(matrix: Masks) -> I64:
     count = np.zeros(64 * matrix.shape[1], np.int64)
     for i in range(matrix.shape[0]):
         for w in range(matrix.shape[1]):
@@ -358,7 +356,7 @@ def compared(one: Masks, two: Masks) -> int:
 
 
 @kernel
-def _find(rows: Masks, family: Masks) -> Indices:
+def _find(rows: Masks, family: Masks) -> I64:
     members = np.empty(rows.shape[0], np.int64)
     for i in range(rows.shape[0]):
         low, high = 0, family.shape[0]
@@ -419,7 +417,7 @@ def _reversed(matrix: Masks) -> Masks:
 
 
 @kernel
-def select(row: Masks, order: Indices, chosen: Indices) -> int:
+def select(row: Masks, order: I64, chosen: I64) -> int:
     """Write the first columns of ``row`` in the given order to ``chosen``, as many as fit; return
     their number."""
     size = 0
@@ -434,7 +432,7 @@ def select(row: Masks, order: Indices, chosen: Indices) -> int:
 
 
 @kernel
-def sieve(chosen: Indices, size: int, members: int, held: Masks, w: int) -> np.uint64:
+def sieve(chosen: I64, size: int, members: int, held: Masks, w: int) -> np.uint64:
     """Which of the ``w``-th 64 members hold the chosen columns."""
     word = FULL
     if members - 64 * w < 64:
@@ -475,7 +473,7 @@ def hold(row: Masks, member: int, held: Masks) -> None:
 
 
 @kernel
-def _held(row: Masks, chosen: Indices, size: int, members: int, family: Masks, held: Masks) -> bool:
+def _held(row: Masks, chosen: I64, size: int, members: int, family: Masks, held: Masks) -> bool:
     """Whether one of the first ``members`` members holds the row, which holds the chosen ones."""
     for w in range((members + 63) // 64):
         word = sieve(chosen, size, members, held, w)
@@ -487,7 +485,7 @@ def _held(row: Masks, chosen: Indices, size: int, members: int, family: Masks, h
 
 
 @kernel
-def _inside(queries: Masks, family: Masks, held: Masks, order: Indices) -> Flags:
+def _inside(queries: Masks, family: Masks, held: Masks, order: I64) -> Flags:
     inside = np.zeros(queries.shape[0], np.bool_)
     chosen = np.empty(SIEVE, np.int64)
     for i in range(queries.shape[0]):
@@ -497,7 +495,7 @@ def _inside(queries: Masks, family: Masks, held: Masks, order: Indices) -> Flags
 
 
 @kernel
-def _first_subset(queries: Masks, family: Masks) -> Indices:
+def _first_subset(queries: Masks, family: Masks) -> I64:
     first = np.full(queries.shape[0], -1, np.int64)
     for i in range(queries.shape[0]):
         for j in range(family.shape[0]):
@@ -508,9 +506,7 @@ def _first_subset(queries: Masks, family: Masks) -> Indices:
 
 
 @kernel
-def _maximal(
-    rows: Masks, order: Indices, family: Masks, held: Masks, members: int, kept: Flags
-) -> int:
+def _maximal(rows: Masks, order: I64, family: Masks, held: Masks, members: int, kept: Flags) -> int:
     """``rows`` are distinct, supersets before subsets; ``family`` has those that were kept before
     them, and then those that are. How many that is."""
     chosen = np.empty(SIEVE, np.int64)

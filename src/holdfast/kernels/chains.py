@@ -51,7 +51,7 @@ class Chains(NamedTuple):
         return found
 
 
-class Boxes(NamedTuple):
+class RangeQueries(NamedTuple):
     """What is looked for: rows from ``lo`` to ``hi`` of an index, which are whole chains, whose
     numbers lie in two ranges, both ends included."""
 
@@ -97,7 +97,7 @@ def _chain(codes: Any, second: Any, chain: Any) -> int:
     return begun + size
 
 
-def fetch(chains: Chains, boxes: Boxes) -> I64:
+def fetch(chains: Chains, boxes: RangeQueries) -> I64:
     """All rows that are looked for, as stretches of the index ``(box, from, to)``."""
     found = np.empty((_fetch(chains, boxes, np.empty((0, 3), np.int64)), 3), np.int64)
     _fetch(chains, boxes, found)

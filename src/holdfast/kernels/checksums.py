@@ -10,9 +10,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.kernels.arrays import U64
+from holdfast.kernels.arrays import I64, U8, U32, U64
 from holdfast.kernels.jit import inlined, kernel
 
 _ONES = np.uint64(0xFFFFFFFF)
@@ -24,11 +23,11 @@ class Blocks(NamedTuple):
     compared already; where everything has, there are no blocks."""
 
     content: U64  # the bytes of all blocks
-    sums: NDArray[np.uint32]  # the CRC-32 of each
-    checked: NDArray[np.uint8]  # 1: compared
+    sums: U32  # the CRC-32 of each
+    checked: U8  # 1: compared
     shift: int
-    damaged: NDArray[np.int64]  # the block that does not match; -1: none
-    tables: NDArray[np.uint32]  # (16, 256), of CRC-32
+    damaged: I64  # the block that does not match; -1: none
+    tables: U32  # (16, 256), of CRC-32
 
 
 class Place(NamedTuple):
@@ -39,7 +38,7 @@ class Place(NamedTuple):
     size: int  # of an entry, in bytes
 
 
-def blocks(content: U64, sums: NDArray[np.uint32], shift: int, tables: Any) -> Blocks:
+def blocks(content: U64, sums: U32, shift: int, tables: Any) -> Blocks:
     """Blocks of which none has been compared yet."""
     # Numba compiles for maps, which cannot be written to, and nothing else.
     content.setflags(write=False)

@@ -19,7 +19,7 @@ from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH, FIRST, ORDER, SECOND, Comparison, Space
 
 
-class Layout(NamedTuple):
+class WordLayout(NamedTuple):
     """The comparisons of a space, and where their bits are in a word of ``width`` times 64 bits:
     those of one comparison always in one piece of 16."""
 
@@ -32,7 +32,7 @@ class Layout(NamedTuple):
     width: int
 
 
-def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> Layout:
+def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> WordLayout:
     """The layout of comparisons ``(left plane, right plane, whose cells, ordered)``.
 
     Every comparison must come with its mirror image, the one that takes its place when the two rows
@@ -55,7 +55,7 @@ def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> Layout:
         bit.append(end)
         end += 2 if ordered else 1
     flat = np.array([each[:3] for each in comparisons], np.int64).reshape(-1, 3)
-    return Layout(
+    return WordLayout(
         flat[:, 0].copy(),
         flat[:, 1].copy(),
         flat[:, 2].copy(),
@@ -66,17 +66,17 @@ def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> Layout:
     )
 
 
-def layout_of(comparisons: Sequence[Comparison]) -> Layout:
+def layout_of(comparisons: Sequence[Comparison]) -> WordLayout:
     """The layout of the comparisons of a space; the codes of column c are plane c."""
     return layout([(e.left, e.right, e.rows, e.operators == ORDER) for e in comparisons])
 
 
-def equalities(columns: int) -> Layout:
+def equalities(columns: int) -> WordLayout:
     """The layout whose words are agree-sets: is column c equal in both rows?"""
     return layout([(column, column, BOTH, False) for column in range(columns)])
 
 
-def own_words(codes: Codes, layout: Layout, nulls_equal: bool) -> tuple[U64, U64]:
+def own_words(codes: Codes, layout: WordLayout, nulls_equal: bool) -> tuple[U64, U64]:
     """What the comparisons within one row put into the words of each row's pairs: where the row is
     t, and where it is s."""
     out = np.zeros((2, codes.shape[1], layout.width), np.uint64)
@@ -87,7 +87,7 @@ def own_words(codes: Codes, layout: Layout, nulls_equal: bool) -> tuple[U64, U64
     return out[0], out[1]
 
 
-def words_of(codes: Sequence[Codes], layout: Layout, shown: I64, nulls_equal: bool) -> U64:
+def words_of(codes: Sequence[Codes], layout: WordLayout, shown: I64, nulls_equal: bool) -> U64:
     """The words of some pairs of rows ``(pairs, 2)``."""
     out = np.zeros((len(shown), layout.width), np.uint64)
     whose = {BOTH: (0, 1), FIRST: (0, 0), SECOND: (1, 1)}
@@ -100,7 +100,7 @@ def words_of(codes: Sequence[Codes], layout: Layout, shown: I64, nulls_equal: bo
     return out
 
 
-def _compared(left: Codes, right: Codes, layout: Layout, k: int, nulls_equal: bool) -> U64:
+def _compared(left: Codes, right: Codes, layout: WordLayout, k: int, nulls_equal: bool) -> U64:
     """The bits of a comparison."""
     both = (left != NULL) & (right != NULL)
     same = (left == right) & (both | nulls_equal)
@@ -111,7 +111,7 @@ def _compared(left: Codes, right: Codes, layout: Layout, k: int, nulls_equal: bo
     return upward | downward << np.uint64(1)
 
 
-def mirror(words: U64, layout: Layout) -> U64:
+def mirror(words: U64, layout: WordLayout) -> U64:
     """The words of the same pairs with their rows in the other order."""
     out = np.zeros_like(words)
     for k, partner in enumerate(layout.partner):
@@ -126,7 +126,7 @@ def mirror(words: U64, layout: Layout) -> U64:
     return out
 
 
-def evidence(words: U64, layout: Layout, space: Space) -> U64:
+def evidence(words: U64, layout: WordLayout, space: Space) -> U64:
     """The atoms of a space that hold in the pairs of each word. Every comparison of the space is
     one of the layout, which may have others, and order where the space asks for none."""
     where = {each: k for k, each in enumerate(zip(*(a.tolist() for a in layout[:3]), strict=True))}

@@ -27,10 +27,10 @@ import numpy as np
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import (
     FULL,
+    I64,
     ONE,
     ZERO,
     Flags,
-    Indices,
     Masks,
     Tick,
     copy_row,
@@ -60,20 +60,20 @@ class Edges(NamedTuple):
     columns: Masks
 
 
-class Groups(NamedTuple):
+class AtomGroups(NamedTuple):
     """How atoms belong together. A limit on the size of sets counts the groups that they touch."""
 
-    of: Indices  # the group of every atom
-    sizes: Indices  # the atoms of every group
+    of: I64  # the group of every atom
+    sizes: I64  # the atoms of every group
 
 
-def groups(atoms: int, of: Indices | None = None) -> Groups:
+def groups(atoms: int, of: I64 | None = None) -> AtomGroups:
     """Groups by the number of each atom's; by default every atom is one of its own."""
     numbers = np.arange(atoms) if of is None else np.require(of, np.int64, ["C", "W"])
-    return Groups(numbers, np.bincount(numbers, minlength=1))
+    return AtomGroups(numbers, np.bincount(numbers, minlength=1))
 
 
-def touched(sets: Masks, groups: Groups) -> Indices:
+def touched(sets: Masks, groups: AtomGroups) -> I64:
     """How many groups each set touches."""
     if (groups.sizes <= 1).all():
         return bitsets.popcount(sets).astype(np.int64)
@@ -84,7 +84,7 @@ def touched(sets: Masks, groups: Groups) -> Indices:
     return out
 
 
-class Stack(NamedTuple):
+class CoverStack(NamedTuple):
     """A search that can be left and resumed; row ``d`` of an array belongs to depth ``d``."""
 
     missed: Masks
@@ -92,12 +92,12 @@ class Stack(NamedTuple):
     candidates: Masks
     todo: Masks
     areas: Masks
-    path: Indices
-    pivot: Indices
-    touched: Indices  # the groups of the path
-    room: Indices  # the atoms of those groups that are not on the path
+    path: I64
+    pivot: I64
+    touched: I64  # the groups of the path
+    room: I64  # the atoms of those groups that are not on the path
     # depth, next seed, length of the path at depth 0, whether a longer set was left out
-    state: Indices
+    state: I64
 
 
 def edges(rows: Masks) -> Edges:
@@ -107,7 +107,7 @@ def edges(rows: Masks) -> Edges:
 
 
 def search(
-    graph: Edges, areas: Masks, limit: int, groups: Groups, tick: Tick | None = None
+    graph: Edges, areas: Masks, limit: int, groups: AtomGroups, tick: Tick | None = None
 ) -> tuple[Masks, bool]:
     """Minimal hitting sets that touch at most ``limit`` groups and lie inside one of ``areas``; and
     whether there can be none that are longer."""
@@ -144,7 +144,7 @@ def short(rows: Masks, limit: int, atoms: int) -> tuple[Masks, bool]:
 
 
 def extend(
-    seeds: Masks, graph: Edges, limit: int, groups: Groups, tick: Tick | None = None
+    seeds: Masks, graph: Edges, limit: int, groups: AtomGroups, tick: Tick | None = None
 ) -> Masks:
     """Minimal hitting sets of ``graph`` that grow from ``seeds``, of at most ``limit`` groups.
 
@@ -189,11 +189,11 @@ def irredundant(sets: Masks, graph: Edges) -> Flags:
     return _irredundant(bitsets.plain(sets), graph)
 
 
-def _stack(graph: Edges, areas: int, limit: int, groups: Groups) -> Stack:
+def _stack(graph: Edges, areas: int, limit: int, groups: AtomGroups) -> CoverStack:
     words = graph.columns.shape[1]
     depth = min(len(groups.of), limit * int(groups.sizes.max(initial=0))) + 2
     atom_words = graph.rows.shape[1]
-    return Stack(
+    return CoverStack(
         missed=np.zeros((depth, words), np.uint64),
         once=np.zeros((depth, words), np.uint64),
         candidates=np.zeros((depth, atom_words), np.uint64),
@@ -221,7 +221,7 @@ def _fill(row: Masks, bits: int) -> None:
 
 
 @kernel
-def _load(members: Masks, graph: Edges, missed: Masks, once: Masks, path: Indices) -> int:
+def _load(members: Masks, graph: Edges, missed: Masks, once: Masks, path: I64) -> int:
     """The edges' state for a whole set; returns its size."""
     _fill(missed, graph.rows.shape[0])
     once[:] = ZERO
@@ -241,7 +241,7 @@ def _load(members: Masks, graph: Edges, missed: Masks, once: Masks, path: Indice
 
 
 @kernel
-def _add_atom(column: Masks, stack: Stack, depth: int) -> bool:
+def _add_atom(column: Masks, stack: CoverStack, depth: int) -> bool:
     """The edges' state one level deeper, with an atom more; returns whether any is missed."""
     missed, once = stack.missed[depth], stack.once[depth]
     missed_next, once_next = stack.missed[depth + 1], stack.once[depth + 1]
@@ -256,7 +256,7 @@ def _add_atom(column: Masks, stack: Stack, depth: int) -> bool:
 
 
 @kernel
-def _touch(groups: Groups, stack: Stack, size: int, depth: int, atom: int) -> None:
+def _touch(groups: AtomGroups, stack: CoverStack, size: int, depth: int, atom: int) -> None:
     """The groups one level deeper, with an atom beside the first ``size`` of the path."""
     group = groups.of[atom]
     for k in range(size):
@@ -269,7 +269,7 @@ def _touch(groups: Groups, stack: Stack, size: int, depth: int, atom: int) -> No
 
 
 @kernel
-def _too_long(stack: Stack, depth: int, limit: int, missing: bool) -> bool:
+def _too_long(stack: CoverStack, depth: int, limit: int, missing: bool) -> bool:
     """Whether the path touches too many groups, or has to, because it misses an edge and has all
     atoms of the groups that it may touch."""
     at_limit = missing and stack.touched[depth] == limit and stack.room[depth] == 0
@@ -277,7 +277,7 @@ def _too_long(stack: Stack, depth: int, limit: int, missing: bool) -> bool:
 
 
 @kernel
-def _all_needed(path: Indices, size: int, once: Masks, columns: Masks, last: int) -> bool:
+def _all_needed(path: I64, size: int, once: Masks, columns: Masks, last: int) -> bool:
     """Whether each of the first ``size`` atoms has a critical edge among edges 0 … ``last``."""
     whole = last >> 6
     tail = FULL >> np.uint64(63 - (last & 63))
@@ -294,7 +294,7 @@ def _all_needed(path: Indices, size: int, once: Masks, columns: Masks, last: int
 
 
 @kernel
-def _emit(path: Indices, size: int, row: Masks) -> None:
+def _emit(path: I64, size: int, row: Masks) -> None:
     row[:] = ZERO
     for k in range(size):
         row[path[k] >> 6] |= ONE << np.uint64(path[k] & 63)
@@ -314,7 +314,7 @@ def _confine(areas: Masks, rows: Masks, candidates: Masks) -> None:
 
 
 @kernel
-def _branch(graph: Edges, stack: Stack, depth: int) -> None:
+def _branch(graph: Edges, stack: CoverStack, depth: int) -> None:
     """Choose the missed edge with the fewest candidates, and set them aside to be tried."""
     missed, candidates = stack.missed[depth], stack.candidates[depth]
     best, fewest = 0, 1 << 62
@@ -347,7 +347,7 @@ def _next(todo: Masks) -> int:
 
 
 @kernel
-def _start(graph: Edges, inside: Edges, stack: Stack) -> None:
+def _start(graph: Edges, inside: Edges, stack: CoverStack) -> None:
     _fill(stack.missed[0], graph.rows.shape[0])
     _fill(stack.areas[0], inside.rows.shape[0])
     _fill(stack.candidates[0], 64 * graph.rows.shape[1])
@@ -358,7 +358,13 @@ def _start(graph: Edges, inside: Edges, stack: Stack) -> None:
 
 @kernel
 def _search(
-    graph: Edges, inside: Edges, stack: Stack, limit: int, groups: Groups, room: Masks, steps: int
+    graph: Edges,
+    inside: Edges,
+    stack: CoverStack,
+    limit: int,
+    groups: AtomGroups,
+    room: Masks,
+    steps: int,
 ) -> int:
     depth = stack.state[0]
     last = graph.rows.shape[0] - 1
@@ -415,7 +421,13 @@ def _first(missed: Masks) -> int:
 
 @kernel
 def _extend(
-    seeds: Masks, graph: Edges, stack: Stack, limit: int, groups: Groups, room: Masks, steps: int
+    seeds: Masks,
+    graph: Edges,
+    stack: CoverStack,
+    limit: int,
+    groups: AtomGroups,
+    room: Masks,
+    steps: int,
 ) -> int:
     depth, seed, base = stack.state[0], stack.state[1], stack.state[2]
     count = 0

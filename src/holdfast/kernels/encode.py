@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.jit import inlined, kernel
 
 _C1 = np.uint64(0x87C37B91114253D5)
@@ -74,10 +75,10 @@ def _block(
 
 @kernel
 def bytes_words(
-    eights: NDArray[np.uint64],
+    eights: U64,
     offsets: NDArray[Any],
-    word0: NDArray[np.int64],
-    word1: NDArray[np.int64],
+    word0: I64,
+    word1: I64,
 ) -> None:
     """Hash the bytes from ``offsets[i]`` to ``offsets[i + 1]`` into two words.
 
@@ -109,7 +110,7 @@ def bytes_words(
 
 
 @kernel
-def float_words(bits: NDArray[np.int64], word: NDArray[np.int64]) -> None:
+def float_words(bits: I64, word: I64) -> None:
     """The bits of doubles to integers of the same order: -0.0 as 0.0, every NaN alike and last."""
     for row in range(word.size):
         b = bits[row]
@@ -123,9 +124,7 @@ def float_words(bits: NDArray[np.int64], word: NDArray[np.int64]) -> None:
 
 
 @kernel
-def mark_nulls(
-    nulls: NDArray[np.bool_], words: NDArray[np.int64], mask: NDArray[np.int64], bit: int
-) -> None:
+def mark_nulls(nulls: Flags, words: I64, mask: I64, bit: int) -> None:
     """Zero the words of nulls, whatever lies below them, and set their bit in the mask."""
     for row in range(mask.size):
         mask[row] |= np.int64(nulls[row]) << np.int64(bit)
@@ -138,7 +137,7 @@ def mark_nulls(
 
 @kernel
 def _absorb(
-    h1: np.uint64, h2: np.uint64, words: NDArray[np.int64], nulls: NDArray[np.bool_], at: int
+    h1: np.uint64, h2: np.uint64, words: I64, nulls: Flags, at: int
 ) -> tuple[np.uint64, np.uint64]:
     """One part of a nested value: whether it is null, then its words."""
     flag = np.uint64(nulls[at])
@@ -150,9 +149,7 @@ def _absorb(
 
 
 @kernel
-def absorb_field(
-    words: NDArray[np.int64], nulls: NDArray[np.bool_], state: NDArray[np.int64]
-) -> None:
+def absorb_field(words: I64, nulls: Flags, state: I64) -> None:
     """Absorb one field of a struct, row by row, into ``state`` (two words a row)."""
     for row in range(state.shape[1]):
         h1, h2 = _absorb(np.uint64(state[0, row]), np.uint64(state[1, row]), words, nulls, row)
@@ -161,7 +158,7 @@ def absorb_field(
 
 
 @kernel
-def finish_struct(fields: int, state: NDArray[np.int64]) -> None:
+def finish_struct(fields: int, state: I64) -> None:
     """Turn the state after the last field into the hash."""
     for row in range(state.shape[1]):
         h1, h2 = _finish(np.uint64(state[0, row]), np.uint64(state[1, row]), np.uint64(fields))
@@ -171,10 +168,10 @@ def finish_struct(fields: int, state: NDArray[np.int64]) -> None:
 
 @kernel
 def list_words(
-    starts: NDArray[np.int64],
-    words: NDArray[np.int64],
-    nulls: NDArray[np.bool_],
-    out: NDArray[np.int64],
+    starts: I64,
+    words: I64,
+    nulls: Flags,
+    out: I64,
 ) -> None:
     """Hash lists: elements ``starts[i]`` to ``starts[i + 1]`` in order, then their number."""
     for row in range(out.shape[1]):
@@ -188,9 +185,7 @@ def list_words(
 
 
 @kernel
-def map_words(
-    starts: NDArray[np.int64], entries: NDArray[np.int64], out: NDArray[np.int64]
-) -> None:
+def map_words(starts: I64, entries: I64, out: I64) -> None:
     """Hash maps as bags of entries: the sum of the entries' hashes forgets their order."""
     for row in range(out.shape[1]):
         h1 = _ZERO
@@ -204,7 +199,7 @@ def map_words(
 
 
 @kernel
-def row_hashes(rows: NDArray[np.uint64], out: NDArray[np.uint64]) -> None:
+def row_hashes(rows: U64, out: U64) -> None:
     """One 64-bit hash over all words of each row; the words are row-major."""
     for row in range(out.size):
         h = _ZERO

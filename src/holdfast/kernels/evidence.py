@@ -1,7 +1,7 @@
 """Evidence of pairs of rows: which columns two rows agree in, and what of that is kept.
 
 Rows come as a row-major ``uint64`` block: the value words of every column, then the null-mask
-words. A :class:`Shape` says which column a value word belongs to. Masks are rows of a ``uint64``
+words. A :class:`RowShape` says which column a value word belongs to. Masks are rows of a ``uint64``
 matrix, bit ``c`` for column ``c``.
 
 Candidates are left-hand sides with right-hand sides. Two rows refute one if they agree on the left
@@ -17,9 +17,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.kernels.arrays import I64, U64
+from holdfast.kernels.arrays import I32, I64, U64, Flags
 from holdfast.kernels.bitsets import contains, copy_row
 from holdfast.kernels.hashing import mix, row_hash, slot
 from holdfast.kernels.jit import inlined, kernel
@@ -37,7 +36,7 @@ _NULL_KEY = np.uint64(0x9E3779B97F4A7C15)
 """The key of nulls, and of values that happen to have it."""
 
 
-class Shape(NamedTuple):
+class RowShape(NamedTuple):
     """Where the words of a row are."""
 
     owner: I64  # column of each value word
@@ -48,7 +47,7 @@ class Shape(NamedTuple):
     nulls_equal: bool
 
 
-class Rows(NamedTuple):
+class NumberedRows(NamedTuple):
     """Rows to compare, and what witnesses call them."""
 
     words: U64  # (n, words)
@@ -60,13 +59,13 @@ class Findings(NamedTuple):
     ``state[1]`` is 1 once something wanted was left out."""
 
     masks: U64  # (capacity, W)
-    wanted: NDArray[np.bool_]  # (capacity,)
+    wanted: Flags  # (capacity,)
     seen: I64  # (capacity,) witnesses stored
     witnesses: I64  # (capacity, most, 2) row ids, distinct pairs
-    slots: NDArray[np.int32]  # (4 · capacity,) as in :mod:`holdfast.kernels.hashing`
+    slots: I32  # (4 · capacity,) as in :mod:`holdfast.kernels.hashing`
     state: I64  # (2,)
     recent: U64  # (_RECENT, W) masks that need no further witness, by hash: most pairs end here
-    used: NDArray[np.bool_]  # (_RECENT,) which of those are set
+    used: Flags  # (_RECENT,) which of those are set
 
 
 class Candidates(NamedTuple):
@@ -78,7 +77,7 @@ class Candidates(NamedTuple):
     rhs: U64  # (n, W + 1)
 
 
-def shape(widths: list[int], nulls_equal: bool) -> Shape:
+def shape(widths: list[int], nulls_equal: bool) -> RowShape:
     """The shape of rows whose column ``c`` has ``widths[c]`` value words."""
     columns = len(widths)
     full = np.zeros(max(1, -(-columns // 64)), np.uint64)
@@ -88,7 +87,7 @@ def shape(widths: list[int], nulls_equal: bool) -> Shape:
     owner = np.repeat(np.arange(columns, dtype=np.int64), widths)
     bits = np.uint64(1) << (owner % 64).astype(np.uint64)
     spans = first[[*range(0, columns, 64), columns]]
-    return Shape(owner, bits, spans, first, full, nulls_equal)
+    return RowShape(owner, bits, spans, first, full, nulls_equal)
 
 
 def findings(words: int, capacity: int = 1 << 15, witnesses: int = WITNESSES) -> Findings:
@@ -283,7 +282,7 @@ def column_keys(
 def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, findings: Any) -> None:
     """Compare each row with the next few in the order of every column, and across columns.
 
-    ``rows`` are :class:`Rows`; what they show is added to ``findings``, a :class:`Findings`.
+    ``rows`` are :class:`NumberedRows`; ``findings``, the :class:`Findings`, take what they show.
     """
     words, ids = rows.words, rows.ids
     recent, used = findings.recent, findings.used

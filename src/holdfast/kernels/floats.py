@@ -12,8 +12,8 @@ section 9, whose names are kept; that of a float is found in the same way, with 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from holdfast.kernels.arrays import U64
 from holdfast.kernels.jit import kernel
 
 FLOAT_BITS = 24
@@ -49,7 +49,7 @@ def _log10_of_power_of_2(exponent: int, closer: bool) -> int:
     return (exponent * 1262611 - (524031 if closer else 0)) >> 22
 
 
-def _powers() -> NDArray[np.uint64]:
+def _powers() -> U64:
     """Powers of ten from 10^-324 to 10^324, in 126 bits and rounded up: two words of 63 bits."""
     powers = np.empty((2 * -_LEAST + 1, 2), np.uint64)
     for exponent in range(_LEAST, -_LEAST + 1):

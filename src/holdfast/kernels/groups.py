@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import pairs, violations
-from holdfast.kernels.arrays import I64, U64
-from holdfast.kernels.comparisons import Layout, own_words
+from holdfast.kernels.arrays import I64, U64, Flags
+from holdfast.kernels.comparisons import WordLayout, own_words
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH
@@ -30,7 +29,7 @@ AT_ONCE = 1 << 18
 """Rows of small groups whose codes are brought together at a time."""
 
 
-class Groups(NamedTuple):
+class RowGroups(NamedTuple):
     """Rows in the order of their groups."""
 
     rows: I64
@@ -50,7 +49,7 @@ class Groups(NamedTuple):
         return ends[number], ends[number + 1]
 
 
-def groups(codes: Sequence[Codes], columns: Sequence[int], nulls_equal: bool) -> Groups:
+def groups(codes: Sequence[Codes], columns: Sequence[int], nulls_equal: bool) -> RowGroups:
     """Rows with the same codes in some columns. Where nulls differ, a null's row is in no group."""
     rows = np.arange(len(codes[0]))
     if not nulls_equal:
@@ -63,16 +62,16 @@ def groups(codes: Sequence[Codes], columns: Sequence[int], nulls_equal: bool) ->
     first = np.ones(len(key), np.bool_)
     first[1:] = key[1:] != key[:-1]
     begins = np.flatnonzero(first)
-    return Groups(rows[order], np.repeat(begins, np.diff(np.append(begins, len(key)))))
+    return RowGroups(rows[order], np.repeat(begins, np.diff(np.append(begins, len(key)))))
 
 
 def words_inside(
-    layout: Layout,
+    layout: WordLayout,
     codes: Sequence[Codes],
-    grouped: Groups,
+    grouped: RowGroups,
     part: tuple[int, int],
     nulls_equal: bool,
-    look: pairs.Look = pairs.no_look,
+    look: pairs.Tick = pairs.no_tick,
 ) -> tuple[U64, I64]:
     """The distinct words of the rows of a part with those before them in their groups, each with
     one such pair of rows (t, s). Memory follows the rows of the largest group, and the number of
@@ -120,25 +119,27 @@ def gathered(codes: Sequence[Codes], rows: I64) -> Codes:
     return out
 
 
-def tile(layout: Layout, codes: Codes, nulls_equal: bool) -> tuple[pairs.Rows, pairs.Rows]:
+def tile(
+    layout: WordLayout, codes: Codes, nulls_equal: bool
+) -> tuple[pairs.TileRows, pairs.TileRows]:
     """Rows as the rows t of a tile, and as its rows s."""
     if (layout.rows == BOTH).all():
-        return pairs.Rows(codes), pairs.Rows(codes)
+        return pairs.TileRows(codes), pairs.TileRows(codes)
     ones, others = own_words(codes, layout, nulls_equal)
-    return pairs.Rows(codes, ones), pairs.Rows(codes, others)
+    return pairs.TileRows(codes, ones), pairs.TileRows(codes, others)
 
 
 def _of_large(
-    layout: Layout,
+    layout: WordLayout,
     codes: Sequence[Codes],
     rows: I64,
     skip: int,
     nulls_equal: bool,
-    look: pairs.Look,
+    look: pairs.Tick,
 ) -> tuple[U64, I64]:
     """A group, or its beginning; its first rows are no rows t."""
     ones, others = tile(layout, gathered(codes, rows), nulls_equal)
-    later = pairs.Rows(
+    later = pairs.TileRows(
         np.ascontiguousarray(ones.codes[:, skip:]), None if ones.own is None else ones.own[skip:]
     )
     ends = np.arange(skip, len(rows))
@@ -148,7 +149,7 @@ def _of_large(
     return counted.words[counted.fresh], np.stack([rows[t], rows[s]], axis=1)
 
 
-def _before_large(grouped: Groups, at: int) -> int:
+def _before_large(grouped: RowGroups, at: int) -> int:
     """Where the next large group begins, after ``at``."""
     begins = np.flatnonzero(np.diff(grouped.starts[at:], prepend=-1)) + at
     sizes = np.diff(np.append(begins, len(grouped.rows)))
@@ -165,20 +166,20 @@ class _Small(NamedTuple):
     starts: I64  # where the group of each row begins, among these rows
     left: I64  # the comparisons of two rows, as in Layout
     right: I64
-    ordered: NDArray[np.bool_]
+    ordered: Flags
     bit: I64
     offset: int  # of these rows among all
     nulls_equal: bool
 
 
 def _of_small(
-    layout: Layout,
+    layout: WordLayout,
     codes: Sequence[Codes],
-    grouped: Groups,
+    grouped: RowGroups,
     span: tuple[int, int, int],
     nulls_equal: bool,
-    table: pairs.Table,
-) -> pairs.Table:
+    table: pairs.WordTable,
+) -> pairs.WordTable:
     """Add the words of rows from the second number of the span to the third; their first group
     begins at the first."""
     start, first, stop = span

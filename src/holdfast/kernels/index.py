@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.kernels.arrays import I64, U64
+from holdfast.kernels.arrays import I32, I64, U8, U64, Flags
 from holdfast.kernels.bitsets import contains
 from holdfast.kernels.checksums import check
 from holdfast.kernels.evidence import (
@@ -48,18 +47,18 @@ class Ranges(NamedTuple):
 
     lo: I64  # (n,)
     hi: I64  # (n,)
-    positions: NDArray[np.int32]  # of rows in a segment
+    positions: I32  # of rows in a segment
 
 
-class Stored(NamedTuple):
+class SegmentRows(NamedTuple):
     """The rows of a segment."""
 
     words: U64  # (rows, words)
     base: int  # the row id of position 0
-    dead: NDArray[np.uint8]  # a bitmap of the deleted rows, empty where none are
+    dead: U8  # a bitmap of the deleted rows, empty where none are
 
 
-def sort(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def sort(codes: U64) -> tuple[I64, I32]:
     """Codes in signed order (which is the order of the values), and where they came from; equal
     ones in the order that they came in."""
     # NumPy's own stable sort takes up to four times as long as either of these.
@@ -77,7 +76,7 @@ def sort(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     return ascending, order.astype(np.int32)
 
 
-def _by_bytes(codes: U64) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _by_bytes(codes: U64) -> tuple[I64, I32]:
     """The same, for codes of which many are not alone, and differ in few bytes."""
     ordered, positions = _sort(codes.copy(), np.arange(len(codes), dtype=np.int32))
     return ordered.view(np.int64), positions
@@ -185,7 +184,7 @@ def agreeing(spreads: list[I64], rows: int) -> float:
     return max(0.0, (float(sums @ sums) - rows) / (rows * (rows - 1.0)))
 
 
-def repeated(parts: Sequence[I64]) -> list[NDArray[np.bool_]]:
+def repeated(parts: Sequence[I64]) -> list[Flags]:
     """Which codes, of some parts that are each in ascending order, may occur more than once: all
     that do, and a few that only lie close to another one.
 
@@ -247,7 +246,8 @@ def probe(
     """Compare each row of a batch with the rows that its look-up in ``column`` returned, and record
     what violates.
 
-    ``batch`` are :class:`Rows`, ``ranges`` the :class:`Ranges` of each in the :class:`Stored` rows.
+    ``batch`` are :class:`NumberedRows`, ``ranges`` the :class:`Ranges` of each in ``stored``, the
+    :class:`SegmentRows`.
     ``filters`` ``(f,)`` are columns of which every candidate with ``column`` has at least one: a
     row that agrees in none of them cannot violate anything. Pairs are taken once, the row with the
     smaller id being the stored one.
@@ -292,7 +292,8 @@ def probe_group(
     most so many; the right-hand sides are set in ``partial`` (of the shape of ``candidates.rhs``),
     as there may be further evidence.
 
-    ``batch`` are :class:`Rows`, ``ranges`` the :class:`Ranges` of each in the :class:`Stored` rows.
+    ``batch`` are :class:`NumberedRows`, ``ranges`` the :class:`Ranges` of each in ``stored``, the
+    :class:`SegmentRows`.
     ``entries`` and ``rows`` are the :class:`Place` of the positions and of the stored rows in their
     files: what is read is checked here, and where it is damaged nothing more is read.
     """
@@ -375,8 +376,8 @@ def match(
     ``need[i]`` of their positions, one wanted row after the other, in ``out``; returns how many are
     in ``out``.
 
-    ``ranges`` are the :class:`Ranges` of each wanted row in the :class:`Stored` rows; ``counts``
-    ``(n,)`` are added to.
+    ``ranges`` are the :class:`Ranges` of each wanted row in ``stored``, the :class:`SegmentRows`;
+    ``counts`` ``(n,)`` are added to.
     """
     lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
     words, dead = stored.words, stored.dead
@@ -399,8 +400,8 @@ def match(
 def duplicates(batch: Any, ranges: Any, stored: Any, columns: Any, shape: Any, out: Any) -> None:
     """For each row of a batch the id of one living row before it that agrees everywhere, or -1.
 
-    ``batch`` are :class:`Rows`, ``ranges`` the :class:`Ranges` of each in the :class:`Stored` rows;
-    ``columns`` are all of them; ``out`` is ``(n,)``.
+    ``batch`` are :class:`NumberedRows`, ``ranges`` the :class:`Ranges` of each in ``stored``, the
+    :class:`SegmentRows`; ``columns`` are all of them; ``out`` is ``(n,)``.
     """
     arrived, ids = batch.words, batch.ids
     lo, hi, positions = ranges.lo, ranges.hi, ranges.positions

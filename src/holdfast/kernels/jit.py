@@ -96,6 +96,21 @@ def _compiled(function: F, *, inside: bool) -> F:
         template = compiled.get_call_template
         typed: Any = types.unliteral
         compiled.get_call_template = lambda args, kws: template(
-            tuple(map(typed, args)), {name: typed(each) for name, each in kws.items()}
+            tuple(map(typed, args)), {name: typed(type_) for name, type_ in kws.items()}
         )
+        if cache := getattr(compiled._cache, "_cache_file", None):
+            cache._load_index = _tolerant(cache._load_index)
     return cast("F", compiled)
+
+
+def _tolerant(load_index: Callable[[], dict[Any, Any]]) -> Callable[[], dict[Any, Any]]:
+    """Numba reads an outdated cache before it sees that it is outdated. One that an earlier release
+    left may name types that no longer exist: it counts as empty."""
+
+    def load() -> dict[Any, Any]:
+        try:
+            return load_index()
+        except (AttributeError, ImportError):
+            return {}
+
+    return load

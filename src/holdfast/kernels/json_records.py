@@ -11,10 +11,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import text
-from holdfast.kernels.arrays import I8, I64
+from holdfast.kernels.arrays import I8, I64, U8
 from holdfast.kernels.jit import kernel
 
 # What a walk ends with.
@@ -92,8 +91,6 @@ _ELEMENT = 1
 _VALUE = 2
 _AFTER = 3
 
-Data = NDArray[np.uint8]
-
 
 class Tree(NamedTuple):
     """Nodes and the edges between them, which are the spellings of fields' names."""
@@ -101,14 +98,14 @@ class Tree(NamedTuple):
     shape: I8  # of each node
     element: I64  # the node of its elements, or -1
     first: I64  # its first edge, or -1
-    keys: Data  # the bytes of all edges' names, as they are written
+    keys: U8  # the bytes of all edges' names, as they are written
     key_start: I64  # of each edge
     key_end: I64
     child: I64  # where it leads
     following: I64  # the next edge of the same node, or -1
 
 
-class Stack(NamedTuple):
+class OpenValues(NamedTuple):
     """Where a walk is: the lists and records that are open, with their nodes."""
 
     opened: I64  # the opening bracket of each
@@ -117,7 +114,7 @@ class Stack(NamedTuple):
     edge: I64  # the last one taken
 
 
-class Cells(NamedTuple):
+class ValueSpans(NamedTuple):
     """Where each value stands: the first entry of a node's is at its ``base``."""
 
     base: I64
@@ -135,7 +132,7 @@ class Seen(NamedTuple):
 
 
 @kernel
-def _space(data: Data, at: int, end: int) -> int:
+def _space(data: U8, at: int, end: int) -> int:
     while at < end and (
         data[at] == _SPACE or data[at] == _LF or data[at] == _CR or data[at] == _TAB
     ):
@@ -144,7 +141,7 @@ def _space(data: Data, at: int, end: int) -> int:
 
 
 @kernel
-def _word(data: Data, at: int, end: int, word: Data) -> int:
+def _word(data: U8, at: int, end: int, word: U8) -> int:
     """Where a word that stands at ``at`` ends; -1 if another does."""
     if end - at < word.size:
         return _BAD
@@ -155,7 +152,7 @@ def _word(data: Data, at: int, end: int, word: Data) -> int:
 
 
 @kernel
-def _number(data: Data, at: int, end: int) -> int:
+def _number(data: U8, at: int, end: int) -> int:
     """Where the number that begins at ``at`` ends; -1 if there is none."""
     if data[at] == _UPPER_N:
         return _word(data, at, end, _NAN)
@@ -186,7 +183,7 @@ def _number(data: Data, at: int, end: int) -> int:
 
 
 @kernel
-def _hex(data: Data, at: int, end: int) -> int:
+def _hex(data: U8, at: int, end: int) -> int:
     """The number that four hexadecimal digits write; -1 if they do not."""
     if at + 4 > end:
         return _BAD
@@ -204,7 +201,7 @@ def _hex(data: Data, at: int, end: int) -> int:
 
 
 @kernel
-def _unit(data: Data, at: int, end: int) -> int:
+def _unit(data: U8, at: int, end: int) -> int:
     """The character that ``\\uXXXX`` at ``at`` writes, of a pair of surrogates that of both; -1 for
     half a pair."""
     high = _hex(data, at + 2, end)
@@ -237,7 +234,7 @@ def _plain_escape(byte: int) -> int:
 
 
 @kernel
-def _escape_end(data: Data, at: int, end: int) -> int:
+def _escape_end(data: U8, at: int, end: int) -> int:
     """Where the escape that begins with the backslash at ``at`` ends; -1 if it is none."""
     if at + 1 >= end:
         return _BAD
@@ -250,7 +247,7 @@ def _escape_end(data: Data, at: int, end: int) -> int:
 
 
 @kernel
-def _string(data: Data, at: int, end: int) -> tuple[int, int]:
+def _string(data: U8, at: int, end: int) -> tuple[int, int]:
     """The closing quote of the text that begins at ``at``, and how it is written; or -1."""
     form = IS_TEXT
     while at < end:
@@ -270,7 +267,7 @@ def _string(data: Data, at: int, end: int) -> tuple[int, int]:
 
 
 @kernel
-def _same(data: Data, begin: int, end: int, tree: Tree, edge: int) -> bool:
+def _same(data: U8, begin: int, end: int, tree: Tree, edge: int) -> bool:
     first = tree.key_start[edge]
     if tree.key_end[edge] - first != end - begin:
         return False
@@ -281,7 +278,7 @@ def _same(data: Data, begin: int, end: int, tree: Tree, edge: int) -> bool:
 
 
 @kernel
-def _edge(data: Data, begin: int, end: int, tree: Tree, node: int, last: int) -> int:
+def _edge(data: U8, begin: int, end: int, tree: Tree, node: int, last: int) -> int:
     """The edge that a name takes from a node; most records have their fields in one order, so the
     one behind the last is tried first."""
     guess = tree.following[last] if last >= 0 else tree.first[node]
@@ -294,7 +291,7 @@ def _edge(data: Data, begin: int, end: int, tree: Tree, node: int, last: int) ->
 
 
 @kernel
-def _look(data: Data, begin: int, end: int, joins: I8, votes: I8, node: int) -> None:
+def _look(data: U8, begin: int, end: int, joins: I8, votes: I8, node: int) -> None:
     """Join what a number looks like to what others at the node do."""
     first = data[begin + 1] if data[begin] == _MINUS else data[begin]
     looks = np.int64(text.DOUBLE)  # NaN and the infinities
@@ -305,15 +302,15 @@ def _look(data: Data, begin: int, end: int, joins: I8, votes: I8, node: int) -> 
 
 @kernel
 def _walk(
-    data: Data,
+    data: U8,
     begin: int,
     end: int,
     row: int,
     tree: Tree,
-    stack: Stack,
+    stack: OpenValues,
     joins: I8,
     seen: Seen,
-    cells: Cells,
+    cells: ValueSpans,
     fill: bool,
 ) -> tuple[int, int, int]:
     """Go through one record: what it ends with, where that is, and at which node."""
@@ -469,15 +466,15 @@ def _walk(
 
 @kernel
 def walk(
-    data: Data,
+    data: U8,
     begins: I64,
     ends: I64,
     row: int,
     tree: Tree,
-    stack: Stack,
+    stack: OpenValues,
     joins: I8,
     seen: Seen,
-    cells: Cells,
+    cells: ValueSpans,
     fill: bool,
 ) -> tuple[int, int, int, int]:
     """Go through records from a row on: the first that does not end with ``GOOD``, with what it
@@ -496,7 +493,7 @@ def walk(
 
 
 @kernel
-def _record_end(data: Data, at: int, end: int) -> int:
+def _record_end(data: U8, at: int, end: int) -> int:
     """Where a record ends, as far as brackets and quotes tell; -1 if it does not."""
     depth = 0
     while at < end:
@@ -516,7 +513,7 @@ def _record_end(data: Data, at: int, end: int) -> int:
 
 
 @kernel
-def _split(data: Data, at: int, end: int, begins: I64, ends: I64, count: int) -> int:
+def _split(data: U8, at: int, end: int, begins: I64, ends: I64, count: int) -> int:
     """The records of a text, with space between them or in lists. What is neither is one record,
     with all that follows, for the walk to refuse."""
     while True:
@@ -552,7 +549,7 @@ def _split(data: Data, at: int, end: int, begins: I64, ends: I64, count: int) ->
 
 
 @kernel
-def split(data: Data, starts: I64, whole: bool, begins: I64, ends: I64, lines: I64) -> int:
+def split(data: U8, starts: I64, whole: bool, begins: I64, ends: I64, lines: I64) -> int:
     """The bounds of the records in some lines, and the line of each; returns how many there are.
 
     A line is a record, or a list of records; with ``whole`` a "line" is a file with any number of
@@ -576,7 +573,7 @@ def split(data: Data, starts: I64, whole: bool, begins: I64, ends: I64, lines: I
 
 
 @kernel
-def _encoded(character: int, out: Data, size: int) -> int:
+def _encoded(character: int, out: U8, size: int) -> int:
     """Write a character in UTF-8."""
     if character < 0x80:
         out[size] = character
@@ -598,7 +595,7 @@ def _encoded(character: int, out: Data, size: int) -> int:
 
 
 @kernel
-def gather(data: Data, start: I64, end: I64, form: I8, out: Data, offsets: I64) -> None:
+def gather(data: U8, start: I64, end: I64, form: I8, out: U8, offsets: I64) -> None:
     """The texts of values, one behind the other, without escapes. ``out`` has the room of all of
     them as they are written: none grows."""
     size = 0

@@ -16,9 +16,9 @@ import numpy as np
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import (
     FULL,
+    I64,
     ONE,
     ZERO,
-    Indices,
     Masks,
     Stretches,
     Tick,
@@ -42,7 +42,7 @@ _CHUNK = 32
 """Words of members sieved at once."""
 
 
-def maximal_for(masks: Masks, full: Masks, tick: Tick | None = None) -> tuple[Indices, Masks]:
+def maximal_for(masks: Masks, full: Masks, tick: Tick | None = None) -> tuple[I64, Masks]:
     """Of distinct evidences, largest first: which are maximal for some rhs, and for which.
 
     An evidence that is maximal for none stands below one that is, so later ones need not meet it.
@@ -78,7 +78,7 @@ class _Family(NamedTuple):
 
     masks: Masks
     held: Masks  # the transposed matrix
-    order: Indices  # columns, rarest first
+    order: I64  # columns, rarest first
 
 
 def narrowed(masks: Masks, rhs: Masks, family: Masks, tick: Tick | None = None) -> Masks:
@@ -105,7 +105,7 @@ def opened(masks: Masks, family: Masks, rhs: Masks, tick: Tick | None = None) ->
     return out
 
 
-def by_rhs(maximal_for: Masks) -> tuple[Indices, Indices]:
+def by_rhs(maximal_for: Masks) -> tuple[I64, I64]:
     """The rows of each rhs, one rhs after the other, and where each one's begin."""
     starts = np.append(0, np.cumsum(bitsets.frequency(maximal_for)))
     return _by_rhs(bitsets.plain(maximal_for), starts.copy(), int(starts[-1])), starts
@@ -130,7 +130,7 @@ def _spread(some: slice, work: Callable[[slice], None]) -> None:
         list(pool.map(work, map(slice, bounds, bounds[1:])))
 
 
-def _index(masks: Masks, family: Masks) -> tuple[_Family, Indices, Indices]:
+def _index(masks: Masks, family: Masks) -> tuple[_Family, I64, I64]:
     """The family to look up, the order that it stands in, and how many have more columns than each
     of the masks."""
     sizes = bitsets.popcount(family)

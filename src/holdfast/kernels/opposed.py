@@ -15,7 +15,7 @@ from holdfast.kernels.jit import kernel
 from holdfast.kernels.violations import Sides
 
 
-class Side(NamedTuple):
+class OpposedRows(NamedTuple):
     """Rows of one side, in the order of their groups."""
 
     rows: I64
@@ -26,11 +26,11 @@ class Side(NamedTuple):
     value: I32  # (rows, differences): unequal to those of the other side
 
 
-class Form(NamedTuple):
+class OpposedSides(NamedTuple):
     """Both sides."""
 
-    t_side: Side
-    s_side: Side
+    t_side: OpposedRows
+    s_side: OpposedRows
 
     @property
     def t(self) -> I64:
@@ -52,16 +52,16 @@ class Form(NamedTuple):
         """How many pairs are in one group."""
         return int((self.t_side.stops - self.t_side.starts).sum())
 
-    def of_t(self, chosen: Flags) -> Side:
+    def of_t(self, chosen: Flags) -> OpposedRows:
         """Some of the rows t."""
         return _some(self.t_side, chosen)
 
-    def of_s(self, chosen: Flags) -> Side:
+    def of_s(self, chosen: Flags) -> OpposedRows:
         """Some of the rows s."""
         return _some(self.s_side, chosen)
 
 
-def form(sides: Sides) -> Form:
+def form(sides: Sides) -> OpposedSides:
     """Both sides in the order of their groups, each with where its partners are.
 
     Seen from s, ``low <= high`` is ``-high <= -low``: so both sides have numbers that are at most
@@ -70,7 +70,7 @@ def form(sides: Sides) -> Form:
     t_order = np.argsort(sides.t_key, kind="stable")
     s_order = np.argsort(sides.s_key, kind="stable")
     t_key, s_key = sides.t_key[t_order], sides.s_key[s_order]
-    t_side = Side(
+    t_side = OpposedRows(
         sides.t[t_order],
         t_key,
         np.searchsorted(s_key, t_key, "left"),
@@ -78,7 +78,7 @@ def form(sides: Sides) -> Form:
         np.ascontiguousarray(sides.low[:, t_order].T),
         np.ascontiguousarray(sides.t_value[:, t_order].T),
     )
-    s_side = Side(
+    s_side = OpposedRows(
         sides.s[s_order],
         s_key,
         np.searchsorted(t_key, s_key, "left"),
@@ -86,14 +86,14 @@ def form(sides: Sides) -> Form:
         np.ascontiguousarray(-sides.high[:, s_order].T),
         np.ascontiguousarray(sides.s_value[:, s_order].T),
     )
-    return Form(t_side, s_side)
+    return OpposedSides(t_side, s_side)
 
 
-def _some(side: Side, chosen: Flags) -> Side:
-    return Side(*(each[chosen] for each in side))
+def _some(side: OpposedRows, chosen: Flags) -> OpposedRows:
+    return OpposedRows(*(each[chosen] for each in side))
 
 
-def partners(side: Side, other: Side, most: int) -> I64:
+def partners(side: OpposedRows, other: OpposedRows, most: int) -> I64:
     """How many rows of the other side go with each row, counted up to ``most``."""
     out = np.zeros(len(side.rows), np.int64)
     _partners(side, other, most, out)
@@ -141,7 +141,7 @@ def match(side: Any, other: Any, free: Any) -> int:
     return count
 
 
-def pruned(form: Form, cover: Flags) -> int:
+def pruned(form: OpposedSides, cover: Flags) -> int:
     """Leave rows out of a cover as long as every pair that meets keeps a row in it; how many are
     left."""
     positions = np.full((2, len(cover)), -1, np.int64)

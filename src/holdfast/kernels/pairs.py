@@ -17,11 +17,10 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets
-from holdfast.kernels.arrays import I64, U16, U32, U64
-from holdfast.kernels.comparisons import Layout, equalities
+from holdfast.kernels.arrays import I64, U8, U16, U32, U64
+from holdfast.kernels.comparisons import WordLayout, equalities
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH
@@ -51,22 +50,22 @@ ABSENT = np.uint16(PIECE - 1)
 """A null among 16-bit codes."""
 
 
-class Rows(NamedTuple):
+class TileRows(NamedTuple):
     """Rows of one side of a tile."""
 
     codes: Codes  # (planes, rows)
     own: U64 | None = None  # (rows, width): what comparisons within one row put into the words
 
 
-Look = Callable[[], None]
+Tick = Callable[[], None]
 """Called now and then, so that work can be ended by an error."""
 
 
-def no_look() -> None:
+def no_tick() -> None:
     """As long as it takes."""
 
 
-class Counted(NamedTuple):
+class WordCounts(NamedTuple):
     """Distinct words in order, with their numbers of pairs; and, where asked for, one pair of each
     word that was not known."""
 
@@ -77,14 +76,14 @@ class Counted(NamedTuple):
 
 
 def count(
-    layout: Layout,
-    ones: Rows,
-    others: Rows,
+    layout: WordLayout,
+    ones: TileRows,
+    others: TileRows,
     nulls_equal: bool,
     ends: I64 | None = None,
     known: U64 | None = None,
-    look: Look = no_look,
-) -> Counted:
+    look: Tick = no_tick,
+) -> WordCounts:
     """The words of pairs (t, s), t one of ``ones`` and s one of ``others``, and how many show each.
 
     ``ends`` says how many of the others each row is compared with, the first ones; without it, all.
@@ -105,12 +104,12 @@ def count(
     order = np.lexsort(words.T[::-1])
     words, counts = words[order], counts[order]
     if known is None:
-        return Counted(words, counts, np.empty(0, np.int64), np.empty((0, 2), np.int64))
+        return WordCounts(words, counts, np.empty(0, np.int64), np.empty((0, 2), np.int64))
     fresh = np.flatnonzero(~bitsets.is_member(words, known))
-    return Counted(words, counts, fresh, pairs[order[fresh]])
+    return WordCounts(words, counts, fresh, pairs[order[fresh]])
 
 
-def checked_ends(layout: Layout, ones: Rows, others: Rows, ends: I64 | None) -> I64:
+def checked_ends(layout: WordLayout, ones: TileRows, others: TileRows, ends: I64 | None) -> I64:
     """How many of the others each row is compared with, if that and the rows make sense."""
     if ends is None:
         ends = np.full(ones.codes.shape[1], others.codes.shape[1])
@@ -128,16 +127,16 @@ def agree_sets(codes: Codes, ones: I64, nulls_equal: bool) -> tuple[U64, I64]:
     and among themselves.
     """
     layout = equalities(len(codes))
-    counted = count(layout, Rows(codes[:, ones]), Rows(codes), nulls_equal, ones)
+    counted = count(layout, TileRows(codes[:, ones]), TileRows(codes), nulls_equal, ones)
     return counted.words, counted.counts
 
 
 class _Tile(NamedTuple):
     """What is counted."""
 
-    layout: Layout
-    ones: Rows
-    others: Rows
+    layout: WordLayout
+    ones: TileRows
+    others: TileRows
     ends: I64
     nulls_equal: bool
 
@@ -276,7 +275,7 @@ class _Counters(NamedTuple):
     """A byte for each possible word. It starts at 255, and each time that it overflows a carry is
     counted: the first time too, which is when a word is noted as seen."""
 
-    bytes: NDArray[np.uint8]
+    bytes: U8
     carries: I64
     seen: U32  # words in the order in which they came
     pairs: I64  # (words, 2): where each was seen first
@@ -314,7 +313,7 @@ def _digits(tile: _Tile) -> _Digits | None:
     return _Digits(sizes, np.array(piece), np.array(step), words, own)
 
 
-def _count_direct(tile: _Tile, digits: _Digits, look: Look) -> _WordCounts:
+def _count_direct(tile: _Tile, digits: _Digits, look: Tick) -> _WordCounts:
     size = int(np.prod(digits.sizes))
     counters = _Counters(
         np.full(size, 255, np.uint8),
@@ -389,7 +388,7 @@ def _tally(words: Any, i: int, first: int, counters: Any) -> None:
 # Many possible words: a hash table.
 
 
-class Table(NamedTuple):
+class WordTable(NamedTuple):
     """Words in the order in which they came, found by open addressing."""
 
     entries: U64  # (capacity, width + 1): a word and its number of pairs
@@ -398,7 +397,7 @@ class Table(NamedTuple):
     state: I64  # state[0]: how many were seen
 
 
-def _count_hashed(tile: _Tile, look: Look) -> _WordCounts:
+def _count_hashed(tile: _Tile, look: Tick) -> _WordCounts:
     layout = tile.layout
     number = 4 * layout.width
     starts = []
@@ -420,9 +419,9 @@ def _count_hashed(tile: _Tile, look: Look) -> _WordCounts:
     return harvest(table)
 
 
-def empty_table(width: int, capacity: int = ROOM) -> Table:
+def empty_table(width: int, capacity: int = ROOM) -> WordTable:
     """A table without words."""
-    return Table(
+    return WordTable(
         np.empty((capacity, width + 1), np.uint64),
         np.empty((capacity, 2), np.int64),
         np.zeros(2 * capacity, np.uint64),
@@ -430,7 +429,7 @@ def empty_table(width: int, capacity: int = ROOM) -> Table:
     )
 
 
-def grown(table: Table) -> Table:
+def grown(table: WordTable) -> WordTable:
     """A table with the same words, and room for more."""
     size = int(table.state[0])
     bigger = empty_table(table.entries.shape[1] - 1, 4 * len(table.entries))
@@ -440,7 +439,7 @@ def grown(table: Table) -> Table:
     return bigger
 
 
-def harvest(table: Table) -> _WordCounts:
+def harvest(table: WordTable) -> _WordCounts:
     """What a table holds."""
     size = int(table.state[0])
     entries = table.entries[:size]

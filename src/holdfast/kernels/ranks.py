@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.kernels.arrays import I64, U64
+from holdfast.kernels.arrays import F64, I32, I64, U64, Flags
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.values import FLOAT, HASHED, WIDE
 
-Codes = NDArray[np.int32]
+Codes = I32
 
 NULL = -1
 """The code of a null."""
@@ -25,25 +24,25 @@ NULL = -1
 _LOW63 = np.int64(0x7FFFFFFFFFFFFFFF)
 
 
-class Cells(NamedTuple):
+class ColumnCells(NamedTuple):
     """The cells of one column."""
 
     words: U64  # (rows, 1 or 2)
-    nulls: NDArray[np.bool_]  # (rows,)
+    nulls: Flags  # (rows,)
     kind: int  # how words hold values: one of the kinds of holdfast.kernels.values
     scale: int = 0  # a number is its integer divided by 10 to this power
 
 
-def cells(rows: U64, first: I64, column: int, kind: int = HASHED, scale: int = 0) -> Cells:
+def cells(rows: U64, first: I64, column: int, kind: int = HASHED, scale: int = 0) -> ColumnCells:
     """A column of row-major words; ``first`` is the first value word of each column, and one past
     the last, where the words of the null mask begin."""
     mask = rows[:, int(first[-1]) + column // 64]
     nulls = (mask >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
     words = np.ascontiguousarray(rows[:, int(first[column]) : int(first[column + 1])])
-    return Cells(words, nulls, kind, scale)
+    return ColumnCells(words, nulls, kind, scale)
 
 
-def numbers(columns: Sequence[Cells]) -> Codes:
+def numbers(columns: Sequence[ColumnCells]) -> Codes:
     """Codes ``(columns, rows)`` that are equal iff the values are."""
     if len({(each.kind, each.scale, each.words.shape[1]) for each in columns}) > 1:
         return ranks(columns)
@@ -51,7 +50,7 @@ def numbers(columns: Sequence[Cells]) -> Codes:
     return codes
 
 
-def ranks(columns: Sequence[Cells]) -> Codes:
+def ranks(columns: Sequence[ColumnCells]) -> Codes:
     """Codes ``(columns, rows)`` that have the order of the values."""
     if any(each.kind == HASHED for each in columns):
         raise ValueError("hashes have no order: number them instead")
@@ -84,7 +83,7 @@ def _translated(codes: Codes, to: Codes) -> Codes:
     return np.append(to, np.int32(NULL))[codes]
 
 
-def _numbered(columns: Sequence[Cells]) -> tuple[Codes, U64]:
+def _numbered(columns: Sequence[ColumnCells]) -> tuple[Codes, U64]:
     """Numbers of the cells in the order in which they come, and the words of each number."""
     words = np.concatenate([each.words for each in columns])
     nulls = np.concatenate([each.nulls for each in columns])
@@ -151,7 +150,7 @@ def _exact(columns: list[tuple[U64, int, int]]) -> list[list[int]]:
     return out
 
 
-def _doubles(words: U64) -> NDArray[np.float64]:
+def _doubles(words: U64) -> F64:
     """The doubles behind their order-preserving words."""
     ordered = np.ascontiguousarray(words[:, 0]).view(np.int64)
     return (ordered ^ ((ordered >> 63) & _LOW63)).view(np.float64)

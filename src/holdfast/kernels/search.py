@@ -11,13 +11,12 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.kernels.arrays import I64, U64
+from holdfast.kernels.arrays import I32, I64, U64, Flags
 from holdfast.kernels.bitsets import contains, copy_row
 from holdfast.kernels.evidence import (
     Candidates,
-    Shape,
+    RowShape,
     column_keys,
     differing_rhs,
     known,
@@ -136,10 +135,10 @@ def _one_value(
 class _Room(NamedTuple):
     """Room for the distinct keys of a group of rows."""
 
-    slots: NDArray[np.int32]  # a hash table of keys, by number
+    slots: I32  # a hash table of keys, by number
     keys: I64
     places: I64  # how many rows have each, then where they go
-    numbers: NDArray[np.int32]  # of the key of each row
+    numbers: I32  # of the key of each row
     values: I64
 
 
@@ -288,7 +287,7 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, findings: Any, par
             fresh = True
 
 
-class Representatives(NamedTuple):
+class RepresentativeRows(NamedTuple):
     """One row for every combination of values on each lhs: for lhs ``k``, ``keys[k]``
     and ``slots[k]`` are a hash table (:mod:`holdfast.kernels.hashing`) of combinations, and
     ``rows[k]`` and ``ids[k]`` the row that stands for each. A key is the row's nulls and its values
@@ -297,24 +296,24 @@ class Representatives(NamedTuple):
     parts: I64  # (n, most) value words that a key has, as many as ``widths[k]``
     widths: I64  # (n,)
     keys: U64  # (n, room, W + most)
-    slots: NDArray[np.int32]  # (n, 2 · room)
+    slots: I32  # (n, 2 · room)
     rows: U64  # (n, room, words)
     ids: I64  # (n, room)
     used: I64  # (n,) combinations that were met
-    full: NDArray[np.bool_]  # (n,) set once there are more combinations than there is room for
+    full: Flags  # (n,) set once there are more combinations than there is room for
     shown: I64  # (n,) pairs that refuted a candidate
 
-    def of(self, k: int) -> Representatives:
+    def of(self, k: int) -> RepresentativeRows:
         """Those of one lhs."""
         parts, widths, keys, slots, rows, ids, used, full, shown = self
         mine = slice(k, k + 1)
-        return Representatives(
+        return RepresentativeRows(
             parts[mine], widths[mine], keys[mine], slots[mine], rows[mine], ids[mine],
             used[mine], full[mine], shown[mine],
         )  # fmt: skip
 
 
-def representatives(candidates: Candidates, shape: Shape, room: int) -> Representatives:
+def representatives(candidates: Candidates, shape: RowShape, room: int) -> RepresentativeRows:
     """Room for so many combinations (a power of two) on each lhs."""
     owners, words = shape.owner, shape.full.size
     bit = np.uint64(1) << (owners & 63).astype(np.uint64)
@@ -322,7 +321,7 @@ def representatives(candidates: Candidates, shape: Shape, room: int) -> Represen
     widths = has.sum(axis=1)
     most = int(widths.max(initial=0))
     count = len(has)
-    return Representatives(
+    return RepresentativeRows(
         np.argsort(~has, axis=1, kind="stable")[:, :most].copy(),
         widths,
         np.empty((count, room, words + most), np.uint64),
@@ -342,8 +341,8 @@ def compare_with_representatives(
     """Compare each of some rows with the one that was kept for its values on an lhs: for those
     of few combinations, whose groups would be too large to bring together.
 
-    ``stored`` are :class:`Stored` rows, of which the living ones at ``positions`` count, ``kept``
-    the :class:`Representatives` so far; right-hand sides that are refuted are set in ``partial``
+    ``stored`` are :class:`SegmentRows`, of which the living ones at ``positions`` count, ``kept``
+    the :class:`RepresentativeRows` so far; right-hand sides that are refuted are set in ``partial``
     (of the shape of ``candidates.rhs``).
     """
     words, base = stored.words, stored.base

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels import floats
+from holdfast.kernels.arrays import I8, I64, U8
 from holdfast.kernels.jit import inlined, kernel
 
 # What is wrong with a line.
@@ -72,11 +73,9 @@ _POWERS_OF_FLOAT = 30
 _LARGEST_POWER = 10**15  # no number is so long that it makes up for this
 _INT64_LIMIT = 922337203685477580  # the limit without its last digit
 
-Data = NDArray[np.uint8]
-
 
 @kernel
-def _line_end(data: Data, begin: np.uint64, end: np.uint64) -> np.uint64:
+def _line_end(data: U8, begin: np.uint64, end: np.uint64) -> np.uint64:
     """Where the text of a line ends: before its line break."""
     if end > begin and data[end - _ONE] == _LF:
         end -= _ONE
@@ -87,7 +86,7 @@ def _line_end(data: Data, begin: np.uint64, end: np.uint64) -> np.uint64:
 
 @kernel
 def _cell_end(
-    data: Data, at: np.uint64, end: np.uint64, delimiter: np.uint8
+    data: U8, at: np.uint64, end: np.uint64, delimiter: np.uint8
 ) -> tuple[np.uint64, int]:
     """Where the cell that begins at ``at`` ends, or what is wrong with it.
 
@@ -120,7 +119,7 @@ def _cell_end(
 
 
 @kernel
-def cells(data: Data, begin: int, end: int, delimiter: int, ends: NDArray[np.int64]) -> int:
+def cells(data: U8, begin: int, end: int, delimiter: int, ends: I64) -> int:
     """Where the cells of a line with well-formed ones end; returns how many there are."""
     at = np.uint64(begin)
     last = _line_end(data, at, np.uint64(end))
@@ -136,7 +135,7 @@ def cells(data: Data, begin: int, end: int, delimiter: int, ends: NDArray[np.int
 
 
 @kernel
-def record_starts(data: Data, starts: NDArray[np.int64]) -> int:
+def record_starts(data: U8, starts: I64) -> int:
     """Where records begin: behind line breaks outside quotes. Returns how many were written."""
     count = 0
     quoted = False
@@ -155,14 +154,14 @@ def record_starts(data: Data, starts: NDArray[np.int64]) -> int:
 
 @kernel
 def plain(
-    data: Data,
+    data: U8,
     starts: NDArray[Any],
     delimiter: int,
     escape: int,
-    nulls: Data,
-    null_starts: NDArray[np.int64],
-    out: Data,
-    out_starts: NDArray[np.int64],
+    nulls: U8,
+    null_starts: I64,
+    out: U8,
+    out_starts: I64,
 ) -> int:
     """Write lines anew as RFC 4180 has them; returns the number of bytes written.
 
@@ -210,7 +209,7 @@ def plain(
 
 @kernel
 def _plain_quoted(
-    data: Data, at: int, end: int, escape: int, out: Data, size: int
+    data: U8, at: int, end: int, escape: int, out: U8, size: int
 ) -> tuple[int, int, bool]:
     """Copy a quoted cell: where writing and reading are then, and whether the quote was closed."""
     out[size] = _QUOTE
@@ -241,7 +240,7 @@ def _plain_quoted(
 
 
 @kernel
-def _among(data: Data, begin: int, end: int, texts: Data, starts: NDArray[np.int64]) -> bool:
+def _among(data: U8, begin: int, end: int, texts: U8, starts: I64) -> bool:
     """Whether some bytes are one of several texts."""
     for i in range(starts.size - 1):
         first = starts[i]
@@ -257,7 +256,7 @@ def _among(data: Data, begin: int, end: int, texts: Data, starts: NDArray[np.int
 
 
 @kernel
-def count(data: Data, starts: NDArray[Any]) -> int:
+def count(data: U8, starts: NDArray[Any]) -> int:
     """How many lines have any text."""
     filled = 0
     for line in range(starts.size - 1):
@@ -268,7 +267,7 @@ def count(data: Data, starts: NDArray[Any]) -> int:
 
 
 @kernel
-def digits(data: Data, at: int, end: int) -> int:
+def digits(data: U8, at: int, end: int) -> int:
     """Where the digits that begin at ``at`` end."""
     while at < end and data[at] >= _ZERO and data[at] <= _NINE:
         at += 1
@@ -276,7 +275,7 @@ def digits(data: Data, at: int, end: int) -> int:
 
 
 @kernel
-def _number(data: Data, at: int, count: int) -> int:
+def _number(data: U8, at: int, count: int) -> int:
     """The number written by ``count`` digits."""
     value = 0
     for i in range(at, at + count):
@@ -285,7 +284,7 @@ def _number(data: Data, at: int, count: int) -> int:
 
 
 @kernel
-def _bare(data: Data, begin: np.uint64, end: np.uint64) -> tuple[int, int]:
+def _bare(data: U8, begin: np.uint64, end: np.uint64) -> tuple[int, int]:
     """The bounds of a well-formed cell without its quotes."""
     quotes = 1 if begin < end and data[begin] == _QUOTE else 0
     return np.int64(begin) + quotes, np.int64(end) - quotes
@@ -297,7 +296,7 @@ def _blank(byte: int) -> bool:
 
 
 @inlined
-def _scanned(data: Data, at: int, end: int) -> tuple[int, int, int, bool]:
+def _scanned(data: U8, at: int, end: int) -> tuple[int, int, int, bool]:
     """Where the whole digits of a number without its sign end, where all its digits do, the power
     of ten behind them, and whether this is all there is."""
     point = digits(data, at, end)
@@ -323,7 +322,7 @@ def _scanned(data: Data, at: int, end: int) -> tuple[int, int, int, bool]:
 
 
 @kernel
-def _significant(data: Data, whole: int, mantissa: int) -> tuple[int, int]:
+def _significant(data: U8, whole: int, mantissa: int) -> tuple[int, int]:
     """Where the first and the last digit other than 0 are; -1 if all are 0."""
     first = -1
     last = -1
@@ -336,7 +335,7 @@ def _significant(data: Data, whole: int, mantissa: int) -> tuple[int, int]:
 
 
 @kernel
-def _whole_digits(data: Data, begin: int, end: int) -> int:
+def _whole_digits(data: U8, begin: int, end: int) -> int:
     """How many digits a number has before the point; 0 if it is no number, or less than 1."""
     if data[begin] == _MINUS or data[begin] == _PLUS:
         begin += 1
@@ -348,7 +347,7 @@ def _whole_digits(data: Data, begin: int, end: int) -> int:
 
 
 @kernel
-def _fits(data: Data, begin: int, end: int, form: int) -> bool:
+def _fits(data: U8, begin: int, end: int, form: int) -> bool:
     """Whether a cell has the form of its column; an empty one always has."""
     if begin >= end:
         return True
@@ -369,7 +368,7 @@ def _fits(data: Data, begin: int, end: int, form: int) -> bool:
 
 
 @kernel
-def _boolean(data: Data, begin: int, end: int) -> int:
+def _boolean(data: U8, begin: int, end: int) -> int:
     word = np.int64(0)
     if end - begin == 4 or end - begin == 5:
         for at in range(begin, end):
@@ -380,7 +379,7 @@ def _boolean(data: Data, begin: int, end: int) -> int:
 
 
 @kernel
-def _kept(data: Data, whole: int, point: int, mantissa: int, power: int, bits: int) -> bool:
+def _kept(data: U8, whole: int, point: int, mantissa: int, power: int, bits: int) -> bool:
     """Whether a number that was scanned has a floating-point number of its own."""
     most, powers = _DIGITS_OF_FLOAT, _POWERS_OF_FLOAT
     if bits == floats.DOUBLE_BITS:
@@ -406,7 +405,7 @@ def _kept(data: Data, whole: int, point: int, mantissa: int, power: int, bits: i
 
 
 @kernel
-def _inexact(data: Data, begin: int, end: int, bits: int) -> bool:
+def _inexact(data: U8, begin: int, end: int, bits: int) -> bool:
     """Whether a cell is a number, however it is written, that so many bits would change."""
     if begin < end and (data[begin] == _MINUS or data[begin] == _PLUS):
         begin += 1
@@ -415,7 +414,7 @@ def _inexact(data: Data, begin: int, end: int, bits: int) -> bool:
 
 
 @kernel
-def any_inexact(data: Data, offsets: NDArray[Any], bits: int) -> bool:
+def any_inexact(data: U8, offsets: NDArray[Any], bits: int) -> bool:
     """Whether some texts have a number among them that so many bits would change."""
     for row in range(offsets.size - 1):
         if _inexact(data, np.int64(offsets[row]), np.int64(offsets[row + 1]), bits):
@@ -424,7 +423,7 @@ def any_inexact(data: Data, offsets: NDArray[Any], bits: int) -> bool:
 
 
 @kernel
-def _numeric(data: Data, begin: int, end: int) -> int:
+def _numeric(data: U8, begin: int, end: int) -> int:
     whole = begin + 1 if data[begin] == _MINUS else begin
     point, mantissa, power, good = _scanned(data, whole, end)
     if not good or point == whole or mantissa == point + 1:
@@ -440,7 +439,7 @@ def _numeric(data: Data, begin: int, end: int) -> int:
 
 
 @kernel
-def _integer(data: Data, whole: int, end: int, last: int, negative: bool) -> int:
+def _integer(data: U8, whole: int, end: int, last: int, negative: bool) -> int:
     """An integer without leading zeros, whose last digit other than 0 is at ``last``."""
     count = end - whole
     if count > 19:
@@ -454,7 +453,7 @@ def _integer(data: Data, whole: int, end: int, last: int, negative: bool) -> int
 
 
 @kernel
-def _dated(data: Data, begin: int, end: int) -> int:
+def _dated(data: U8, begin: int, end: int) -> int:
     """YYYY-MM-DD, then perhaps a time, then perhaps a zone."""
     if (
         end - begin < 10
@@ -485,13 +484,13 @@ def _dated(data: Data, begin: int, end: int) -> int:
 
 
 @kernel
-def _two(data: Data, at: int, end: int, limit: int) -> bool:
+def _two(data: U8, at: int, end: int, limit: int) -> bool:
     """Whether two digits that write a number below the limit stand at ``at``."""
     return digits(data, at, min(at + 2, end)) == at + 2 and _number(data, at, 2) < limit
 
 
 @kernel
-def _timed(data: Data, at: int, end: int, movable: bool) -> int:
+def _timed(data: U8, at: int, end: int, movable: bool) -> int:
     """hh:mm, perhaps :ss, perhaps up to six digits of a second, perhaps a zone.
 
     An offset may move the first and the last year out of the calendar: those are not ``movable``.
@@ -525,7 +524,7 @@ def _timed(data: Data, at: int, end: int, movable: bool) -> int:
 
 
 @kernel
-def kind(data: Data, begin: int, end: int) -> int:
+def kind(data: U8, begin: int, end: int) -> int:
     """What a cell without its quotes looks like."""
     if begin >= end:
         return NULL
@@ -539,12 +538,12 @@ def kind(data: Data, begin: int, end: int) -> int:
 
 @kernel
 def check(
-    data: Data,
+    data: U8,
     starts: NDArray[Any],
     delimiter: int,
-    forms: NDArray[np.int8],
-    table: NDArray[np.int8],
-    votes: NDArray[np.int8],
+    forms: I8,
+    table: I8,
+    votes: I8,
 ) -> tuple[int, int, int]:
     """The first bad line, what is wrong with it, and its column; (-1, GOOD, -1) if there is none.
 
@@ -587,7 +586,7 @@ def check(
 
 
 @kernel
-def vote(data: Data, offsets: NDArray[Any], table: NDArray[np.int8]) -> int:
+def vote(data: U8, offsets: NDArray[Any], table: I8) -> int:
     """What the cells of one column look like, given the text between their quotes."""
     joined = NULL
     for row in range(offsets.size - 1):

@@ -42,7 +42,7 @@ _INFINITE = np.uint64(2 << 40)
 _NULL = np.uint64(4 << 40)
 
 
-class Column(NamedTuple):
+class CodedColumn(NamedTuple):
     """Where the cells of an attribute are in a row of words, and how to read them."""
 
     attribute: int

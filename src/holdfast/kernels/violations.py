@@ -22,10 +22,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import boxes
-from holdfast.kernels.arrays import I32, I64
+from holdfast.kernels.arrays import I32, I64, Flags
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH, FIRST, Comparison, Space
@@ -127,9 +126,7 @@ def sides(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool) -> S
     return Sides(t, s, *groups, low, high, *_stacked(differ, len(t), len(s)))
 
 
-def within_rows(
-    codes: Sequence[Codes], asked: Iterable[Term], nulls_equal: bool
-) -> NDArray[np.bool_]:
+def within_rows(codes: Sequence[Codes], asked: Iterable[Term], nulls_equal: bool) -> Flags:
     """Which rows satisfy all terms, each about two cells of one row."""
     kept = np.ones(len(codes[0]), np.bool_)
     for each, op in asked:
@@ -146,12 +143,12 @@ def find(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool, most:
     return by_tree(form, most)
 
 
-def _holds(left: Codes, op: str, right: Codes, nulls_equal: bool) -> NDArray[np.bool_]:
+def _holds(left: Codes, op: str, right: Codes, nulls_equal: bool) -> Flags:
     both = (left != NULL) & (right != NULL)
-    same: NDArray[np.bool_] = (left == right) & (both | nulls_equal)
+    same: Flags = (left == right) & (both | nulls_equal)
     if op in ("=", "!="):
         return same if op == "=" else ~same
-    less: NDArray[np.bool_] = both & (left < right if op in ("<", "<=") else left > right)
+    less: Flags = both & (left < right if op in ("<", "<=") else left > right)
     return less | same if op in ("<=", ">=") else less
 
 

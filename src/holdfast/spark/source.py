@@ -38,7 +38,7 @@ from holdfast.spark.types import arrow_type, carried, exact_type, through_spark
 from holdfast.tasks import text
 from holdfast.tasks.dialect import UTF_8
 from holdfast.tasks.ingest import Ingest, learn
-from holdfast.tasks.json_types import Form
+from holdfast.tasks.json_types import JsonForm
 
 _DELIMITERS = (",", ";", "\t", "|")
 _LONGEST_HEADER = 1 << 20
@@ -414,27 +414,27 @@ def _json(session: SparkSession, source: Source, first: bool) -> RowInput:
 def _learned(session: SparkSession, row_input: RowInput, all_text: bool) -> t.StructType:
     """The types that hold all records exactly, by the names of their fields."""
     spec = Ingest("", "", pa.schema([]), (), whole=row_input.whole)
-    form = Form()
+    form = JsonForm()
     for task_result in SparkRunner(session).read(learn, row_input.rows, spec):
         if trouble := task_result.facts.get("trouble"):
             raise bad_data(row_input, trouble)
-        form = form.join(Form.unpacked(task_result.facts["form"]))
+        form = form.join(JsonForm.unpacked(task_result.facts["form"]))
     if not form.fields:
         raise SourceError(f"{row_input.label}: there are no records with fields in it")
     return _struct(form, all_text)
 
 
-def _struct(form: Form, all_text: bool) -> t.StructType:
+def _struct(form: JsonForm, all_text: bool) -> t.StructType:
     return t.StructType(
         [t.StructField(name, _type(form.fields[name], all_text)) for name in sorted(form.fields)]
     )
 
 
-def _type(form: Form, all_text: bool) -> t.DataType:
+def _type(form: JsonForm, all_text: bool) -> t.DataType:
     if form.kind == "struct":
         return _struct(form, all_text)
     if form.kind == "array":
-        return t.ArrayType(_type(form.element or Form(), all_text))
+        return t.ArrayType(_type(form.element or JsonForm(), all_text))
     return t.StringType() if all_text else _LEARNED[form.kind]
 
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from holdfast.kernels import bitsets
 from holdfast.kernels import counts as tables
 from holdfast.kernels.arrays import I64, U64
-from holdfast.kernels.comparisons import Layout, evidence, layout_of, mirror, own_words
-from holdfast.kernels.pairs import Rows
+from holdfast.kernels.comparisons import WordLayout, evidence, layout_of, mirror, own_words
+from holdfast.kernels.pairs import TileRows
 from holdfast.kernels.ranks import Codes
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Comparison, Space
@@ -208,7 +208,7 @@ def count(item: Count) -> Iterator[TaskResult]:
             if tile.lead is not None:
                 ends = np.clip(tile.lead + np.arange(len(ones.ids)), 0, len(others.ids))
             wanted = nothing if item.with_pairs and tile.sign > 0 else None
-            first, second = Rows(ones.codes, ones.own_t), Rows(others.codes, others.own_s)
+            first, second = TileRows(ones.codes, ones.own_t), TileRows(others.codes, others.own_s)
             for part in device.count(layout, first, second, view.nulls_equal, ends, wanted):
                 counted = part.counted
                 pairs = np.full((len(counted.words), 2), -1, np.int64)
@@ -236,7 +236,7 @@ def count(item: Count) -> Iterator[TaskResult]:
 class _Total:
     """Evidence of one space, with its numbers of pairs so far and a pair that shows each."""
 
-    def __init__(self, space: Space, comparisons: list[Comparison], layout: Layout) -> None:
+    def __init__(self, space: Space, comparisons: list[Comparison], layout: WordLayout) -> None:
         self.space, self._layout = space, layout
         # Where only agreement counts, words are evidence, and in order already.
         self._is_word = space.comparisons == tuple(comparisons) and not layout.ordered.any()
@@ -288,7 +288,7 @@ def _numbered_together(item: Count) -> Iterator[list[Tile]]:
         yield tiles
 
 
-def _load(item: Count, tiles: list[Tile], layout: Layout) -> dict[int, _Coded]:
+def _load(item: Count, tiles: list[Tile], layout: WordLayout) -> dict[int, _Coded]:
     """The rows of all sides of some tiles, coded together."""
     view = item.view
     sides = sorted({side for tile in tiles for side in (tile.ones, tile.others)})

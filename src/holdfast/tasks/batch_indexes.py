@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets, chains, violations
 from holdfast.kernels.arrays import I64, U64, Flags
-from holdfast.kernels.chains import HIGHEST, LOWEST, Boxes
+from holdfast.kernels.chains import HIGHEST, LOWEST, RangeQueries
 from holdfast.model import thresholds
 from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import Space
@@ -192,7 +192,9 @@ class _Chained:
             asked = [self._ranges(column, self._words[rows]) for column in self._order]
             for boxes in product(*asked):
                 first, second = boxes[0], boxes[1] if len(boxes) > 1 else _everything(len(rows))
-                box = Boxes(lo, hi, _both_ends(first, False), _both_ends(second, self._falling))
+                box = RangeQueries(
+                    lo, hi, _both_ends(first, False), _both_ends(second, self._falling)
+                )
                 stretches = chains.fetch(index, box)
                 note(index.positions.itemsize * (stretches[:, 2] - stretches[:, 1]).sum())
                 t, start, stop = rows[stretches[:, 0]], stretches[:, 1], stretches[:, 2]

@@ -21,7 +21,7 @@ from holdfast.kernels.arrays import I64, U64
 from holdfast.model import thresholds
 from holdfast.runtime.reads import note
 from holdfast.runtime.result import TaskResult
-from holdfast.tasks.encode import Layout, encode, has_bytes, layout, orders
+from holdfast.tasks.encode import RowLayout, encode, has_bytes, layout, orders
 from holdfast.tasks.segments import (
     Segment,
     live_positions,
@@ -269,7 +269,7 @@ def _segment_facts(
     return Facts(nulls)
 
 
-def _indexed_ends(view: View, segment: Segment, shape: Layout, column: int, gone: I64) -> Ends:
+def _indexed_ends(view: View, segment: Segment, shape: RowLayout, column: int, gone: I64) -> Ends:
     """From both ends of the sorted column, up to the first row that is there."""
     index = open_arrays(view.path / segment.indexes[str(column)])
     words, dead = map_words(view.path, segment), map_dead(view.path, segment)
@@ -305,7 +305,7 @@ def _steps(total: int) -> Iterator[tuple[int, int]]:
         start, size = start + size, 2 * size
 
 
-def _raw_ends(view: View, segment: Segment, shape: Layout, column: int, filled: I64) -> Ends:
+def _raw_ends(view: View, segment: Segment, shape: RowLayout, column: int, filled: I64) -> Ends:
     """Of texts, whose words are hashes: from the rows as they came."""
     reader = open_raw(view.path, segment, [column])
     first = shape.offsets[column]

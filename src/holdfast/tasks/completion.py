@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from holdfast.kernels import comparisons, groups, pairs, ranks, violations
 from holdfast.kernels import counts as kernels
 from holdfast.kernels.arrays import I64, U64
-from holdfast.kernels.comparisons import Layout
+from holdfast.kernels.comparisons import WordLayout
 from holdfast.kernels.groups import first_of_each
-from holdfast.kernels.ranks import Cells, Codes
+from holdfast.kernels.ranks import Codes, ColumnCells
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
 from holdfast.runtime.reads import note
@@ -61,7 +61,7 @@ class Planes:
         return sum(segment.live for segment in self.view.segments)
 
     @property
-    def layout(self) -> Layout:
+    def layout(self) -> WordLayout:
         """The words of pairs."""
         return comparisons.layout_of(self.space.comparisons)
 
@@ -172,7 +172,7 @@ def code(item: Code) -> Iterator[TaskResult]:
         yield TaskResult({"columns": list(columns), "file": path})
 
 
-def _cells(view: View, column: int, kind: int, scale: int) -> Cells:
+def _cells(view: View, column: int, kind: int, scale: int) -> ColumnCells:
     """The cells of a column in all living rows."""
     words, nulls = [], []
     for segment in view.segments:
@@ -183,7 +183,7 @@ def _cells(view: View, column: int, kind: int, scale: int) -> Cells:
         whole = len(living) == segment.rows
         words.append(held.words if whole else held.words[living])
         nulls.append(held.nulls if whole else held.nulls[living])
-    return Cells(np.concatenate(words), np.concatenate(nulls), kind, scale)
+    return ColumnCells(np.concatenate(words), np.concatenate(nulls), kind, scale)
 
 
 def sample(item: SamplePairs) -> Iterator[TaskResult]:
@@ -373,8 +373,8 @@ class Met:
         layout, equal = self._layout, self._view.nulls_equal
         codes = self._coding.codes(words, self._view.shape.first)
         ones, others = groups.tile(layout, codes, equal)
-        t = pairs.Rows(codes[:, :size], None if ones.own is None else ones.own[:size])
-        s = pairs.Rows(codes[:, first:], None if others.own is None else others.own[first:])
+        t = pairs.TileRows(codes[:, :size], None if ones.own is None else ones.own[:size])
+        s = pairs.TileRows(codes[:, first:], None if others.own is None else others.own[first:])
         ends = None if first else np.arange(size)
         none = np.empty((0, layout.width), np.uint64)
         counted = pairs.count(layout, t, s, equal, ends, none, look)
@@ -438,7 +438,7 @@ class _WordsShown:
         return {"masks": masks, "pairs": shown}
 
 
-def _both_orders(layout: Layout, space: Space, words: U64, shown: I64) -> tuple[U64, I64]:
+def _both_orders(layout: WordLayout, space: Space, words: U64, shown: I64) -> tuple[U64, I64]:
     """The evidence of pairs as both of their rows see it."""
     both = np.concatenate([words, comparisons.mirror(words, layout)])
     masks = comparisons.evidence(both, layout, space)

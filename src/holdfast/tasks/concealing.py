@@ -73,7 +73,7 @@ def _messages(array: pa.Array) -> U64:
     words = np.ascontiguousarray(words_of(array)[0].T).view(np.uint64)
     if kind == values.HASHED:
         return words
-    column = values.Column(0, kind, 0, scale, 0, 0, False, np.zeros(2, np.uint64))
+    column = values.CodedColumn(0, kind, 0, scale, 0, 0, False, np.zeros(2, np.uint64))
     out = np.empty((len(array), 3), np.uint64)
     values.canonicals(words, column, out)
     return out

@@ -22,9 +22,9 @@ import numpy as np
 
 from holdfast.kernels import gpu, pairs
 from holdfast.kernels.arrays import I64, U64
-from holdfast.kernels.comparisons import Layout, equalities
+from holdfast.kernels.comparisons import WordLayout, equalities
 from holdfast.kernels.gpu import count as gpu_count
-from holdfast.kernels.pairs import Counted, Rows
+from holdfast.kernels.pairs import TileRows, WordCounts
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.timed import look
 
@@ -52,7 +52,7 @@ class Part(NamedTuple):
 
     first: int  # the number of the first of its rows t
     second: int  # and of its rows s
-    counted: Counted
+    counted: WordCounts
 
 
 class Spent(NamedTuple):
@@ -76,9 +76,9 @@ class Device:
 
     def count(
         self,
-        layout: Layout,
-        ones: Rows,
-        others: Rows,
+        layout: WordLayout,
+        ones: TileRows,
+        others: TileRows,
         nulls_equal: bool,
         ends: I64 | None,
         known: U64 | None,
@@ -102,13 +102,13 @@ class Device:
 
     def on_gpu(
         self,
-        layout: Layout,
-        ones: Rows,
-        others: Rows,
+        layout: WordLayout,
+        ones: TileRows,
+        others: TileRows,
         nulls_equal: bool,
         ends: I64,
         known: U64 | None,
-    ) -> Counted | None:
+    ) -> WordCounts | None:
         """The same on the GPU, or None: then it is not asked again."""
         number, self.missing = _number()
         if not self.missing:
@@ -135,7 +135,7 @@ class Device:
         if self._used and not self.missing:
             gpu_count.release()
 
-    def _timed(self, device: str, number: int, count: Callable[[], Counted]) -> Counted:
+    def _timed(self, device: str, number: int, count: Callable[[], WordCounts]) -> WordCounts:
         started = time.perf_counter()
         counted = count()
         taken = time.perf_counter() - started
@@ -160,7 +160,7 @@ def measure(item: Measure) -> Iterator[TaskResult]:
     """Pairs per second of the GPU that this task has, of rows with few values in each column; 0,
     and why, where there is none."""
     random = np.random.default_rng(0)
-    rows = Rows(random.integers(0, 16, (item.columns, _TRIED), np.int32))
+    rows = TileRows(random.integers(0, 16, (item.columns, _TRIED), np.int32))
     layout, ends = equalities(item.columns), np.arange(_TRIED)
     rate = 0.0
     for _ in range(2):  # what is compiled and loaded the first time does not count
@@ -205,7 +205,7 @@ def _number() -> tuple[int, str]:
     return 0, f"Spark has scheduled the GPU {address!r}, which is no number that CUDA knows."
 
 
-def _some(rows: Rows, these: slice) -> Rows:
+def _some(rows: TileRows, these: slice) -> TileRows:
     if these.start == 0 and these.stop >= rows.codes.shape[1]:
         return rows
-    return Rows(rows.codes[:, these], None if rows.own is None else rows.own[these])
+    return TileRows(rows.codes[:, these], None if rows.own is None else rows.own[these])

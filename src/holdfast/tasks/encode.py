@@ -35,11 +35,10 @@ import pyarrow.types as at
 from numpy.typing import NDArray
 
 from holdfast.kernels import encode as kernels
+from holdfast.kernels.arrays import I64, Flags
 from holdfast.tasks import leaves
 
-Words = NDArray[np.int64]
-Nulls = NDArray[np.bool_]
-Hashing = Callable[[NDArray[Any], NDArray[Any], Words, Words], None]
+Hashing = Callable[[NDArray[Any], NDArray[Any], I64, I64], None]
 """A kernel that hashes bytes into two words, as :func:`kernels.bytes_words` does."""
 
 _MONTH_INTERVAL = 21  # Arrow's id; PyArrow has no class for year-month intervals
@@ -56,7 +55,7 @@ class UnsupportedType(ValueError):
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """Where a column's words are: ``widths[c]`` of them from row ``offsets[c]``."""
 
     widths: tuple[int, ...]
@@ -83,14 +82,14 @@ class Layout:
         return self.value_words + self.mask_words
 
 
-def layout(schema: pa.Schema) -> Layout:
+def layout(schema: pa.Schema) -> RowLayout:
     """How rows of this schema are laid out.
 
     >>> layout(pa.schema([("id", pa.int64()), ("name", pa.string())])).widths
     (1, 2)
     """
     widths = tuple(_width(field.name, field.type) for field in schema)
-    return Layout(widths, tuple(sum(widths[:c]) for c in range(len(widths))))
+    return RowLayout(widths, tuple(sum(widths[:c]) for c in range(len(widths))))
 
 
 def orders(type_: pa.DataType) -> bool:
@@ -120,7 +119,7 @@ def has_bytes(type_: pa.DataType) -> bool:
     return _bytes(type_)
 
 
-def encode(batch: pa.RecordBatch, layout: Layout) -> Words:
+def encode(batch: pa.RecordBatch, layout: RowLayout) -> I64:
     """The words of a batch, as a C-contiguous matrix of shape (total, rows)."""
     widths = tuple(_width(field.name, field.type) for field in batch.schema)
     if widths != layout.widths:
@@ -201,7 +200,7 @@ def _readable_type(type_: pa.DataType) -> pa.DataType:
     return pa.int32() if type_.id == _MONTH_INTERVAL else type_
 
 
-def _fill(array: pa.Array, words: Words, mask: Words, bit: int) -> None:
+def _fill(array: pa.Array, words: I64, mask: I64, bit: int) -> None:
     """Write the words of one column, and its nulls into a bit of the mask."""
     if at.is_dictionary(array.type):
         array = array.dictionary_decode()
@@ -236,7 +235,7 @@ def _fill(array: pa.Array, words: Words, mask: Words, bit: int) -> None:
         kernels.mark_nulls(nulls_of(array), words, mask, bit)
 
 
-def hash_bytes(array: pa.Array, words: Words, hashing: Hashing) -> None:
+def hash_bytes(array: pa.Array, words: I64, hashing: Hashing) -> None:
     """Write the hashes of texts or binaries, two words each; those of nulls mean nothing."""
     type_ = array.type
     if at.is_string_view(type_) or at.is_binary_view(type_):
@@ -261,20 +260,20 @@ def hash_bytes(array: pa.Array, words: Words, hashing: Hashing) -> None:
         _hash_bytes(copy, offsets[near:] - first, words[:, near:], hashing)
 
 
-def _hash_bytes(data: NDArray[Any], offsets: NDArray[Any], words: Words, hashing: Hashing) -> None:
+def _hash_bytes(data: NDArray[Any], offsets: NDArray[Any], words: I64, hashing: Hashing) -> None:
     if words.shape[1]:
         eights = np.ndarray((data.size - _ROOM,), np.uint64, data.data, strides=(1,))
         hashing(eights, offsets, words[0], words[1])
 
 
-def _absorb(fields: list[pa.Array], words: Words) -> None:
+def _absorb(fields: list[pa.Array], words: I64) -> None:
     """Hash the fields of structs (or the key and value of entries), row by row."""
     for field in fields:
         kernels.absorb_field(*words_of(field), words)
     kernels.finish_struct(len(fields), words)
 
 
-def words_of(array: pa.Array) -> tuple[Words, Nulls]:
+def words_of(array: pa.Array) -> tuple[I64, Flags]:
     """The words of a column, or of a part of nested values, and which are null."""
     words = np.zeros((_width("", array.type), len(array)), np.int64)
     mask = np.zeros(len(array), np.int64)
@@ -282,29 +281,29 @@ def words_of(array: pa.Array) -> tuple[Words, Nulls]:
     return words, mask.astype(np.bool_)
 
 
-def _starts(array: pa.Array) -> Words:
+def _starts(array: pa.Array) -> I64:
     """Where each list begins among the parts, and where the last one ends."""
     if at.is_fixed_size_list(array.type):
         first = np.arange(array.offset, array.offset + len(array) + 1, dtype=np.int64)
         return first * np.int64(array.type.list_size)
     if len(array) == 0:
         return np.zeros(1, np.int64)
-    starts: Words = array.offsets.to_numpy().astype(np.int64)
+    starts: I64 = array.offsets.to_numpy().astype(np.int64)
     return starts
 
 
-def _between(parts: pa.Array, starts: Words) -> pa.Array:
+def _between(parts: pa.Array, starts: I64) -> pa.Array:
     return parts.slice(int(starts[0]), int(starts[-1] - starts[0]))
 
 
-def nulls_of(array: pa.Array) -> Nulls:
+def nulls_of(array: pa.Array) -> Flags:
     """Which cells of an array are null."""
     if at.is_null(array.type):
         return np.ones(len(array), np.bool_)
     return ~_bits(array.buffers()[0], array.offset, len(array))
 
 
-def _bits(bitmap: pa.Buffer | None, offset: int, length: int) -> Nulls:
+def _bits(bitmap: pa.Buffer | None, offset: int, length: int) -> Flags:
     first = offset // 8
     packed = _numbers(bitmap, np.dtype("u1"))[first : (offset + length + 7) // 8]
     bits = np.unpackbits(packed, bitorder="little")

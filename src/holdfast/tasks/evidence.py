@@ -22,7 +22,7 @@ from holdfast.kernels import bitsets, evidence, index, maximal
 from holdfast.kernels import search as searches
 from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.checksums import in_memory
-from holdfast.kernels.evidence import Candidates, Rows
+from holdfast.kernels.evidence import Candidates, NumberedRows
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
 from holdfast.runtime.reads import note
@@ -162,7 +162,7 @@ def sample(item: SampleNeighbours) -> Iterator[TaskResult]:
         if live.size > item.rows:
             chosen = np.random.default_rng(segment.number).choice(live.size, item.rows, False)
             live = live[np.sort(chosen)]
-        rows = Rows(view.rows(segment, live), live + segment.base)
+        rows = NumberedRows(view.rows(segment, live), live + segment.base)
         evidence.neighbours(rows, view.shape, _REACH, everything, findings)
     yield _task_result(findings, view.columns, item.every_rhs)
 
@@ -236,8 +236,8 @@ def representatives(item: SurveyRows) -> Iterator[TaskResult]:
 
 
 def _piles(
-    candidates: Candidates, chosen: I64, shape: evidence.Shape
-) -> Iterator[tuple[I64, Candidates, searches.Representatives]]:
+    candidates: Candidates, chosen: I64, shape: evidence.RowShape
+) -> Iterator[tuple[I64, Candidates, searches.RepresentativeRows]]:
     """Some candidates with room for their representatives, as many at a time as memory allows."""
     width = 2 * (shape.owner.size + shape.full.size)  # of a row and its key
     room = thresholds.current.representatives
@@ -287,7 +287,7 @@ def merge(item: MergeSurveys) -> Iterator[TaskResult]:
                 # Rows go by their numbers here, and by their ids in what is found.
                 rows = view.rows_with(held)
                 rows.setflags(write=False)  # as maps are: one kernel for both
-                stored = index.Stored(rows, count, no_bitmap)
+                stored = index.SegmentRows(rows, count, no_bitmap)
                 searches.compare_with_representatives(
                     stored, np.arange(len(held)), shape, one, room, findings, partial[at]
                 )
@@ -319,7 +319,7 @@ def probe(item: ProbeBatch) -> Iterator[TaskResult]:
     partial = np.zeros_like(item.candidates.rhs)
     for arrived in item.batch:
         positions = live_positions(view.path, arrived)
-        batch = Rows(view.rows(arrived, positions), positions + arrived.base)
+        batch = NumberedRows(view.rows(arrived, positions), positions + arrived.base)
         codes = _codes(item, batch.words)
         for segment in view.segments:
             if segment.number > arrived.number or not segment.live:
@@ -340,7 +340,7 @@ def probe(item: ProbeBatch) -> Iterator[TaskResult]:
 
 def _search_heavy(
     item: ProbeBatch,
-    batch: Rows,
+    batch: NumberedRows,
     ranges: Ranges,
     segment: Segment,
     name: str,
@@ -366,11 +366,11 @@ def _search_heavy(
             candidates = np.flatnonzero(flags[:, list(index_columns(name))].all(axis=1))
         positions = ranges.positions[starts[k] : starts[k] + size].astype(np.int64)
         positions = positions[~are_dead(view.path, segment, positions)]
-        rows = Rows(view.rows(segment, positions), positions + segment.base)
+        rows = NumberedRows(view.rows(segment, positions), positions + segment.base)
         # The batch's own segment has its rows already.
         if segment.base != batch.ids[0] >> 32 << 32:
             words = np.concatenate([rows.words, batch.words[mine]])
-            rows = Rows(words, np.concatenate([rows.ids, batch.ids[mine]]))
+            rows = NumberedRows(words, np.concatenate([rows.ids, batch.ids[mine]]))
         trie = _trie(item.candidates.lhs, item.order, candidates)
         searches.search(rows, view.shape, trie, item.candidates, findings, partial)
         hi[mine] = ranges.lo[mine]
@@ -387,7 +387,7 @@ def _codes(item: ProbeBatch, rows: U64) -> dict[str, U64]:
 
 def _probe_group(
     item: ProbeBatch,
-    batch: Rows,
+    batch: NumberedRows,
     segment: Segment,
     k: int,
     name: str,

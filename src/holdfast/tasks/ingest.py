@@ -509,7 +509,7 @@ class _Writer:
 class Sketches:
     """The sketches of all columns of some rows."""
 
-    def __init__(self, shape: evidence.Shape) -> None:
+    def __init__(self, shape: evidence.RowShape) -> None:
         self._shape = shape
         self._sizes = [0] * (shape.first.size - 1)
         self._out = np.zeros((len(self._sizes), index.SKETCH), np.uint64)

@@ -13,12 +13,12 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from holdfast.kernels import json_records as kernels
+from holdfast.kernels.arrays import I64, U8
 from holdfast.tasks.text import Trouble
 
-STACK = kernels.Stack(*(np.empty(kernels.DEPTH, np.int64) for _ in range(4)))
+STACK = kernels.OpenValues(*(np.empty(kernels.DEPTH, np.int64) for _ in range(4)))
 """Room for what the kernel has open."""
 
 MALFORMED = {
@@ -35,10 +35,10 @@ _SHOWN = 200
 class Records:
     """Where records stand in the text of some lines."""
 
-    data: NDArray[np.uint8]
-    begins: NDArray[np.int64]
-    ends: NDArray[np.int64]
-    lines: NDArray[np.int64]  # the line that each is in
+    data: U8
+    begins: I64
+    ends: I64
+    lines: I64  # the line that each is in
     whole: bool
 
     def __len__(self) -> int:

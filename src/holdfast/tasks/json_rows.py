@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as at
-from numpy.typing import NDArray
 
 from holdfast.kernels import json_records as kernels
+from holdfast.kernels.arrays import I8, I64, U8
 from holdfast.tasks import text
 from holdfast.tasks.json_records import (
     MALFORMED,
@@ -189,11 +189,11 @@ class _Values:
     """Where the values of some records stand, by node."""
 
     seen: kernels.Seen
-    cells: kernels.Cells
-    sizes: NDArray[np.int64]  # entries of each node
+    cells: kernels.ValueSpans
+    sizes: I64  # entries of each node
 
     @staticmethod
-    def room(nodes: Nodes, records: Records, counts: NDArray[np.int64]) -> _Values:
+    def room(nodes: Nodes, records: Records, counts: I64) -> _Values:
         """Room for them; nodes of elements have as many as are told."""
         sizes = counts.copy()
         sizes[0] = len(records)
@@ -204,7 +204,7 @@ class _Values:
                 sizes[nodes.element[node] + 1] = sizes[nodes.element[node]]
         base = np.concatenate((np.zeros(1, np.int64), np.cumsum(sizes)))
         total = int(base[-1])
-        cells = kernels.Cells(
+        cells = kernels.ValueSpans(
             base[:-1],
             np.zeros(total, np.int64),
             np.zeros(total, np.int64),
@@ -212,7 +212,7 @@ class _Values:
         )
         return _Values(nothing_seen(len(sizes)), cells, sizes)
 
-    def of(self, node: int) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int8]]:
+    def of(self, node: int) -> tuple[I64, I64, I8]:
         """Start, end and form of a node's entries."""
         first = int(self.cells.base[node])
         some = slice(first, first + int(self.sizes[node]))
@@ -220,10 +220,10 @@ class _Values:
 
 
 def _texts(
-    data: NDArray[np.uint8],
-    start: NDArray[np.int64],
-    end: NDArray[np.int64],
-    form: NDArray[np.int8],
+    data: U8,
+    start: I64,
+    end: I64,
+    form: I8,
 ) -> pa.Array:
     """What is written, without quotes and escapes."""
     valid = form > kernels.IS_NULL

@@ -25,27 +25,27 @@ from holdfast.tasks.json_records import (
 from holdfast.tasks.text import Trouble
 
 _NOWHERE = np.empty(0, np.int64)
-_NO_CELLS = kernels.Cells(_NOWHERE, _NOWHERE, _NOWHERE, np.empty(0, np.int8))
+_NO_CELLS = kernels.ValueSpans(_NOWHERE, _NOWHERE, _NOWHERE, np.empty(0, np.int8))
 
 
 @dataclass
-class Form:
+class JsonForm:
     """What the values at a place look like, and at the places inside it."""
 
     kinds: int = 0
     vote: str = "null"  # of numbers
-    fields: dict[str, Form] = field(default_factory=dict)
-    element: Form | None = None
+    fields: dict[str, JsonForm] = field(default_factory=dict)
+    element: JsonForm | None = None
 
-    def join(self, other: Form) -> Form:
+    def join(self, other: JsonForm) -> JsonForm:
         """What the values of both look like."""
         names = dict.fromkeys([*self.fields, *other.fields])
         elements = [each for each in (self.element, other.element) if each is not None]
-        return Form(
+        return JsonForm(
             self.kinds | other.kinds,
             text.join(self.vote, other.vote),
             {n: self.fields.get(n, _NOTHING).join(other.fields.get(n, _NOTHING)) for n in names},
-            reduce(Form.join, elements) if elements else None,
+            reduce(JsonForm.join, elements) if elements else None,
         )
 
     @property
@@ -66,14 +66,14 @@ class Form:
         return [self.kinds, self.vote, fields, inner]
 
     @staticmethod
-    def unpacked(packed: list[Any]) -> Form:
+    def unpacked(packed: list[Any]) -> JsonForm:
         """As a task sent it."""
         kinds, vote, fields, inner = packed
-        named = {name: Form.unpacked(each) for name, each in fields.items()}
-        return Form(kinds, vote, named, Form.unpacked(inner) if inner else None)
+        named = {name: JsonForm.unpacked(each) for name, each in fields.items()}
+        return JsonForm(kinds, vote, named, JsonForm.unpacked(inner) if inner else None)
 
 
-_NOTHING = Form()
+_NOTHING = JsonForm()
 
 
 class Learned:
@@ -117,13 +117,13 @@ class Learned:
         return None
 
     @property
-    def form(self) -> Form:
+    def form(self) -> JsonForm:
         """What all of them look like."""
         return self._form(0)
 
-    def _form(self, node: int) -> Form:
+    def _form(self, node: int) -> JsonForm:
         element = self._nodes.element[node]
-        return Form(
+        return JsonForm(
             int(self._seen.kinds[node]),
             text.VOTES[self._seen.votes[node]],
             {name: self._form(child) for name, child in self._nodes.fields[node].items()},

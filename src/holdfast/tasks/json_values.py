@@ -6,13 +6,12 @@ import base64
 import binascii
 from datetime import date
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as at
-from numpy.typing import NDArray
 
 from holdfast.kernels import json_records as kernels
+from holdfast.kernels.arrays import I8
 from holdfast.tasks import text
 from holdfast.tasks.encode import UnsupportedType
 
@@ -58,7 +57,7 @@ def expected_name(type_: pa.DataType | None) -> str:
     return "a list" if at.is_list(type_) else text.type_label(type_)
 
 
-def converted(type_: pa.DataType, form: NDArray[np.int8], texts: pa.Array) -> pa.Array:
+def converted(type_: pa.DataType, form: I8, texts: pa.Array) -> pa.Array:
     """Texts as values of a type. One that does not fit, or would change, is ``Unfit``."""
     if at.is_string(type_):
         return texts
@@ -84,7 +83,7 @@ def converted(type_: pa.DataType, form: NDArray[np.int8], texts: pa.Array) -> pa
     return values
 
 
-def _written_as(type_: pa.DataType, form: NDArray[np.int8], texts: pa.Array) -> bool:
+def _written_as(type_: pa.DataType, form: I8, texts: pa.Array) -> bool:
     """Whether values are written as those of a type are: numbers without quotes, times with. A
     decimal may be text; so may what no number of JSON is, as NaN."""
     quoted = (form == kernels.IS_TEXT) | (form == kernels.IS_ESCAPED)

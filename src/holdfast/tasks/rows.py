@@ -167,7 +167,7 @@ def locate(item: Locate) -> Iterator[TaskResult]:
     )
 
 
-def _having(rows: U64, shape: evidence.Shape, end: EndWords) -> int:
+def _having(rows: U64, shape: evidence.RowShape, end: EndWords) -> int:
     """How many rows have a value."""
     cells = rows[:, shape.first[end.column] : shape.first[end.column + 1]]
     nulls = null_flags(rows[:, shape.owner.size + end.column // 64], end.column)
@@ -249,7 +249,7 @@ class Sorted:
         return int((rows == self.rows[at]).all(axis=1).sum())
 
 
-def _widened(wanted: U64, asked: evidence.Shape, shape: evidence.Shape, item: Locate) -> U64:
+def _widened(wanted: U64, asked: evidence.RowShape, shape: evidence.RowShape, item: Locate) -> U64:
     """Requests as rows of the table, with the columns that are not asked for left at zero."""
     wide = np.zeros((len(wanted), shape.owner.size + shape.full.size), np.uint64)
     for place, column in zip(item.places, item.columns, strict=True):
@@ -329,7 +329,7 @@ def repeats(item: Repeats) -> Iterator[TaskResult]:
     found = [np.empty((0, 2), np.int64)]
     for arrived in item.batch:
         codes, positions = _between(view, arrived, ROWS, item.low, item.high)
-        rows = evidence.Rows(view.rows(arrived, positions), positions + arrived.base)
+        rows = evidence.NumberedRows(view.rows(arrived, positions), positions + arrived.base)
         earlier = np.full(len(positions), -1, np.int64)
         for segment in view.segments:
             left = np.flatnonzero(earlier < 0)
@@ -338,7 +338,7 @@ def repeats(item: Repeats) -> Iterator[TaskResult]:
             ranges = look_up(view.path, segment, ROWS, codes[left].view(np.uint64))
             stored = view.looked_up(segment, ranges)
             here = np.empty(left.size, np.int64)
-            some = evidence.Rows(rows.words[left], rows.ids[left])
+            some = evidence.NumberedRows(rows.words[left], rows.ids[left])
             index.duplicates(some, ranges, stored, columns, view.shape, here)
             earlier[left] = here
         has = np.flatnonzero(earlier >= 0)

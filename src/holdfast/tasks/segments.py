@@ -23,7 +23,7 @@ from holdfast.kernels import index as kernels
 from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.chains import Chains
 from holdfast.kernels.checksums import Place
-from holdfast.kernels.evidence import Shape
+from holdfast.kernels.evidence import RowShape
 from holdfast.kernels.index import Ranges
 from holdfast.model import thresholds
 from holdfast.model.commits import Segment as Segment
@@ -255,7 +255,7 @@ def write_index(root: Path, path: str, codes: U64) -> str:
 
 
 def build_indexes(
-    root: Path, prefix: str, words: U64, shape: Shape, names: Iterable[str]
+    root: Path, prefix: str, words: U64, shape: RowShape, names: Iterable[str]
 ) -> dict[str, str]:
     """Write the named indexes of a segment and say where they are."""
     built = {}
@@ -319,7 +319,7 @@ def chain_columns(name: str) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
     return index_columns(groups) if groups else (), columns, "-" in order
 
 
-def chain_numbers(words: U64, name: str, shape: Shape) -> tuple[I64, I64, I64]:
+def chain_numbers(words: U64, name: str, shape: RowShape) -> tuple[I64, I64, I64]:
     """What orders the rows of an index in chains: the code of their group, and two numbers."""
     groups, order, falling = chain_columns(name)
     numbers = [np.ascontiguousarray(words[:, shape.first[c]]).view(np.int64) for c in order]
@@ -329,7 +329,7 @@ def chain_numbers(words: U64, name: str, shape: Shape) -> tuple[I64, I64, I64]:
     return codes, numbers[0], ~second if falling else second
 
 
-def write_chains(root: Path, path: str, words: U64, name: str, shape: Shape) -> str:
+def write_chains(root: Path, path: str, words: U64, name: str, shape: RowShape) -> str:
     """Write rows in chains; with the columns of which it says that rows with equal first words are
     equal."""
     groups, order, _ = chain_columns(name)
@@ -345,7 +345,7 @@ def map_chains(root: Path, segment: Segment, name: str) -> tuple[Chains, dict[st
     return Chains(**arrays), facts
 
 
-def _is_uniform(words: U64, column: int, shape: Shape) -> bool:
+def _is_uniform(words: U64, column: int, shape: RowShape) -> bool:
     """Whether all cells of a column that have the same first word are the same."""
     place, end = shape.first[column], shape.first[column + 1]
     nulls = words[:, shape.owner.size + column // 64] >> np.uint64(column % 64) & np.uint64(1)
@@ -357,7 +357,7 @@ def _is_uniform(words: U64, column: int, shape: Shape) -> bool:
     return bool((cells[1:][same] == cells[:-1][same]).all())
 
 
-def index_codes(words: U64, name: str, shape: Shape) -> U64:
+def index_codes(words: U64, name: str, shape: RowShape) -> U64:
     """The codes of rows in an index: the first word of one column, or a hash of several."""
     if name == ROWS:
         return row_codes(words)
@@ -367,7 +367,7 @@ def index_codes(words: U64, name: str, shape: Shape) -> U64:
     return combined(words, columns, shape)
 
 
-def combined(words: U64, columns: Iterable[int], shape: Shape, seed: int = 0) -> U64:
+def combined(words: U64, columns: Iterable[int], shape: RowShape, seed: int = 0) -> U64:
     """One hash of the cells in some columns per row."""
     out = np.empty(len(words), np.uint64)
     kernels.combine(words, np.array([*columns], np.int64), shape, np.uint64(seed), out)

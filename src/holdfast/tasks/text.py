@@ -29,6 +29,7 @@ import pyarrow.types as at
 from numpy.typing import NDArray
 
 from holdfast.kernels import text as kernels
+from holdfast.kernels.arrays import I8, I64, U8
 from holdfast.tasks.dialect import UTF_8, Dialect
 from holdfast.tasks.encode import UnsupportedType
 
@@ -100,7 +101,7 @@ class Trouble:
 
 
 @dataclass(frozen=True)
-class _Lines:
+class _LineBytes:
     """The bytes of lines, and where each begins among them; the last start is the end."""
 
     buffer: pa.Buffer
@@ -108,14 +109,14 @@ class _Lines:
     delimiter: str
 
     @property
-    def data(self) -> NDArray[np.uint8]:
+    def data(self) -> U8:
         return np.frombuffer(self.buffer, np.uint8)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
 
-    def part(self, first: int, last: int) -> _Lines:
-        return _Lines(self.buffer, self.starts[first : last + 1], self.delimiter)
+    def part(self, first: int, last: int) -> _LineBytes:
+        return _LineBytes(self.buffer, self.starts[first : last + 1], self.delimiter)
 
     def text(self, line: int) -> str:
         first, last = int(self.starts[line]), int(self.starts[line + 1])
@@ -324,7 +325,7 @@ def line_of(lines: pa.Array, row: int) -> str:
     return _lines(lines, ",").text(row)
 
 
-def _undecoded(text: _Lines, row: int, at: int, encoding: str) -> Trouble:
+def _undecoded(text: _LineBytes, row: int, at: int, encoding: str) -> Trouble:
     """What is no text in its encoding, at a byte of a line that may be a whole file."""
     first, last = int(text.starts[row]), int(text.starts[row + 1])
     before = str(text.buffer.slice(first, at - first), encoding, "replace")
@@ -335,7 +336,7 @@ def _undecoded(text: _Lines, row: int, at: int, encoding: str) -> Trouble:
     )
 
 
-def _binary(buffer: pa.Buffer, starts: NDArray[np.int64]) -> pa.Array:
+def _binary(buffer: pa.Buffer, starts: I64) -> pa.Array:
     offsets = pa.py_buffer(np.ascontiguousarray(starts, np.int64))
     return pa.Array.from_buffers(pa.large_binary(), len(starts) - 1, [None, offsets, buffer])
 
@@ -363,16 +364,16 @@ def _validate(delimiter: str) -> None:
         raise ValueError(f"a delimiter is one ASCII character, not {delimiter!r}")
 
 
-def _lines(lines: pa.Array, delimiter: str) -> _Lines:
+def _lines(lines: pa.Array, delimiter: str) -> _LineBytes:
     _validate(delimiter)
     large = at.is_large_string(lines.type) or at.is_large_binary(lines.type)
     if not (large or at.is_string(lines.type) or at.is_binary(lines.type)):
         raise ValueError(f"lines are text, not {lines.type}")
     _, offsets, buffer = lines.buffers()
     if len(lines) == 0 or buffer is None:
-        return _Lines(pa.py_buffer(b""), np.zeros(1, np.int64), delimiter)
+        return _LineBytes(pa.py_buffer(b""), np.zeros(1, np.int64), delimiter)
     starts = np.frombuffer(offsets, np.int64 if large else np.int32)
-    return _Lines(buffer, starts[lines.offset : lines.offset + len(lines) + 1], delimiter)
+    return _LineBytes(buffer, starts[lines.offset : lines.offset + len(lines) + 1], delimiter)
 
 
 def _form(field: pa.Field) -> int:
@@ -418,10 +419,10 @@ def inexact(texts: pa.Array, type_: pa.DataType) -> bool:
 
 
 def _check(
-    text: _Lines,
-    forms: NDArray[np.int8],
+    text: _LineBytes,
+    forms: I8,
     types: Sequence[pa.DataType],
-    votes: NDArray[np.int8] = _NO_VOTES,
+    votes: I8 = _NO_VOTES,
 ) -> Trouble | None:
     """The first line that is malformed, or that has a cell PyArrow would take by guessing."""
     if len(forms) == 0:
@@ -452,13 +453,13 @@ def _columns(count: int) -> str:
     return f"{count} column" if count == 1 else f"{count} columns"
 
 
-def _bad_cell(text: _Lines, line: int, column: int, expected: str) -> Trouble:
+def _bad_cell(text: _LineBytes, line: int, column: int, expected: str) -> Trouble:
     cell = text.cell(line, column)
     return Trouble("cell", text.text(line), column, expected, line, cell)
 
 
 def _read(
-    text: _Lines,
+    text: _LineBytes,
     schema: pa.Schema,
     only: int | None = None,
     *,
@@ -546,7 +547,7 @@ def in_calendar(column: pa.Array) -> bool:
     return first is None or (_CALENDAR[0] <= first and last <= _CALENDAR[1])
 
 
-def _converts(text: _Lines, schema: pa.Schema, only: int | None = None) -> bool:
+def _converts(text: _LineBytes, schema: pa.Schema, only: int | None = None) -> bool:
     try:
         _read(text, schema, only, decimals_as_text=True)
     except pa.ArrowInvalid:
@@ -554,7 +555,7 @@ def _converts(text: _Lines, schema: pa.Schema, only: int | None = None) -> bool:
     return True
 
 
-def _earlier(text: _Lines, schema: pa.Schema, trouble: Trouble) -> Trouble | None:
+def _earlier(text: _LineBytes, schema: pa.Schema, trouble: Trouble) -> Trouble | None:
     """A cell that does not convert before the trouble that the check found."""
     before = text.part(0, trouble.row)
     if not _converts(before, schema):
@@ -566,7 +567,7 @@ def _earlier(text: _Lines, schema: pa.Schema, trouble: Trouble) -> Trouble | Non
     return None
 
 
-def _first_bad_cell(text: _Lines, schema: pa.Schema) -> Trouble:
+def _first_bad_cell(text: _LineBytes, schema: pa.Schema) -> Trouble:
     """Halve the lines until one is left that does not convert, then try its columns."""
     first, last = 0, len(text)
     while last - first > 1:

@@ -68,12 +68,12 @@ class Cells:
     later: tuple[Segment, ...] | None = None
 
     @cached_property
-    def columns(self) -> list[list[values.Column]]:
+    def columns(self) -> list[list[values.CodedColumn]]:
         """How the kernels read each attribute's columns."""
         where = layout(self.schema)
         return [
             [
-                values.Column(
+                values.CodedColumn(
                     each.number,
                     kind,
                     where.offsets[c],
@@ -136,12 +136,12 @@ class Cells:
             rows = map_words(self.view.path, segment).at(positions)
             yield segment, positions, *self._all_codes(rows, positions, self.columns[0])
 
-    def _codes(self, rows: U64, positions: I64, columns: list[values.Column]) -> U64:
+    def _codes(self, rows: U64, positions: I64, columns: list[values.CodedColumn]) -> U64:
         codes, kept = self._all_codes(rows, positions, columns)
         return codes[kept]
 
     def _all_codes(
-        self, rows: U64, positions: I64, columns: list[values.Column]
+        self, rows: U64, positions: I64, columns: list[values.CodedColumn]
     ) -> tuple[U64, NDArray[np.bool_]]:
         by_column = []
         with np.errstate(over="ignore"):

@@ -51,7 +51,7 @@ class View:
         return Path(self.root)
 
     @cached_property
-    def shape(self) -> evidence.Shape:
+    def shape(self) -> evidence.RowShape:
         """The shape of the rows, for kernels."""
         return evidence.shape(list(self.widths), self.nulls_equal)
 
@@ -91,17 +91,17 @@ class View:
                 out[mine] = self.rows(segment, ids[mine] - segment.base)
         return out
 
-    def stored(self, segment: Segment, words: U64) -> index.Stored:
+    def stored(self, segment: Segment, words: U64) -> index.SegmentRows:
         """The rows of a segment, for kernels, which read those of ``words`` that were checked."""
-        return index.Stored(words, segment.base, map_dead(self.path, segment))
+        return index.SegmentRows(words, segment.base, map_dead(self.path, segment))
 
-    def looked_up(self, segment: Segment, ranges: index.Ranges) -> index.Stored:
+    def looked_up(self, segment: Segment, ranges: index.Ranges) -> index.SegmentRows:
         """The rows of a segment that look-ups returned, for kernels."""
         return self.stored(segment, map_words(self.path, segment).ranged(ranges))
 
     def between(
         self, name: str, low: int, high: int | None, among: Among | None = None
-    ) -> evidence.Rows:
+    ) -> evidence.NumberedRows:
         """All living rows whose code in an index is at least ``low`` and below ``high`` (``None``:
         no bound), with their ids, in the order of the codes; of these the ones ``among`` some.
         Most rows that have a code for themselves are left out, and where nulls differ, a null's
@@ -128,7 +128,7 @@ class View:
             words = map_words(self.path, segment).at(positions)
             index.scatter(words, positions, targets[start : start + positions.size], rows)
             start += positions.size
-        return evidence.Rows(rows, np.concatenate(ids)[order])
+        return evidence.NumberedRows(rows, np.concatenate(ids)[order])
 
     def having(self, segment: Segment, among: Among) -> I64:
         """The positions of the living rows of a segment that have some codes in an index."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 from holdfast.kernels import pairs
-from holdfast.kernels.pairs import Counted
+from holdfast.kernels.pairs import WordCounts
 
 log = logging.getLogger("holdfast")
 
@@ -22,13 +22,13 @@ OLDEST = 70
 LEAST = 1 << 30
 """Bytes of free memory without which a device is not used."""
 
-Counter = Callable[..., Counted]
+Counter = Callable[..., WordCounts]
 """A function like :func:`holdfast.kernels.pairs.count`."""
 
 Chosen = Literal["auto", "cpu", "gpu"]
 
 
-class Device(NamedTuple):
+class CudaDevice(NamedTuple):
     """A CUDA device, or why there is none to count on."""
 
     name: str
@@ -40,7 +40,7 @@ class Device(NamedTuple):
         return not self.missing
 
 
-def device(number: int | None = None) -> Device:
+def device(number: int | None = None) -> CudaDevice:
     """What there is; with a number that one of CUDA's devices, which this thread then uses. Asks
     each time: a device may be full now and free later."""
     try:
@@ -76,7 +76,7 @@ def counter(device: Chosen = "auto") -> Counter:
 _look = device
 
 
-def _first(cupy: Any, number: int | None) -> Device:
+def _first(cupy: Any, number: int | None) -> CudaDevice:
     """The device that CUDA has chosen, which is the first one unless a number is given."""
     runtime = cupy.cuda.runtime
     there = runtime.getDeviceCount()
@@ -91,7 +91,7 @@ def _first(cupy: Any, number: int | None) -> Device:
     free, memory = runtime.memGetInfo()
     capability = 10 * properties["major"] + properties["minor"]
     if capability < OLDEST:
-        return Device(
+        return CudaDevice(
             name,
             memory,
             f"{name} is too old: compute capability {capability / 10} of {OLDEST / 10} or more.",
@@ -99,15 +99,15 @@ def _first(cupy: Any, number: int | None) -> Device:
     # What CuPy holds for us and does not use is free, too.
     free += cupy.get_default_memory_pool().free_bytes()
     if free < LEAST:
-        return Device(
+        return CudaDevice(
             name, memory, f"{name} is full: {free >> 20:,} MiB free of {LEAST >> 20:,} at least."
         )
     cupy.cuda.nvrtc.getVersion()  # raises where the compiler of kernels is not installed
-    return Device(name, memory, "")
+    return CudaDevice(name, memory, "")
 
 
-def _none(why: str) -> Device:
-    return Device("", 0, why)
+def _none(why: str) -> CudaDevice:
+    return CudaDevice("", 0, why)
 
 
 def line(error: Exception) -> str:

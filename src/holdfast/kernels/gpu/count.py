@@ -14,13 +14,13 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from holdfast.kernels import bitsets, pairs
-from holdfast.kernels.comparisons import Layout
+from holdfast.kernels.arrays import I32, U32
+from holdfast.kernels.comparisons import WordLayout
 from holdfast.kernels.gpu import pack, source
-from holdfast.kernels.gpu.plan import EQUAL, ORDERED, OWN, Cells, null_codes, plan
-from holdfast.kernels.pairs import I64, U64, Counted, Rows
+from holdfast.kernels.gpu.plan import EQUAL, ORDERED, OWN, CellFacts, null_codes, plan
+from holdfast.kernels.pairs import I64, U64, TileRows, WordCounts
 from holdfast.kernels.ranks import NULL
 from holdfast.model.comparisons import BOTH
 
@@ -85,13 +85,13 @@ class _Table:
 
 
 def count(
-    layout: Layout,
-    ones: Rows,
-    others: Rows,
+    layout: WordLayout,
+    ones: TileRows,
+    others: TileRows,
     nulls_equal: bool,
     ends: I64 | None = None,
     known: U64 | None = None,
-) -> Counted:
+) -> WordCounts:
     """The same as :func:`holdfast.kernels.pairs.count`. Where the device's memory does not do, it
     says so and counts on the processor."""
     try:
@@ -102,13 +102,13 @@ def count(
 
 
 def attempt(
-    layout: Layout,
-    ones: Rows,
-    others: Rows,
+    layout: WordLayout,
+    ones: TileRows,
+    others: TileRows,
     nulls_equal: bool,
     ends: I64 | None = None,
     known: U64 | None = None,
-) -> Counted:
+) -> WordCounts:
     """The same, or a ``MemoryError`` where the device's memory does not do."""
     ends = pairs.checked_ends(layout, ones, others, ends)
     if not ends.sum():
@@ -138,9 +138,9 @@ class _Count:
     def __init__(
         self,
         cupy: Any,
-        layout: Layout,
-        ones: Rows,
-        others: Rows,
+        layout: WordLayout,
+        ones: TileRows,
+        others: TileRows,
         nulls_equal: bool,
         ends: I64,
         witnessed: bool,
@@ -166,7 +166,7 @@ class _Count:
         self.hot_at = cupy.zeros(self.shape.hot, np.uint32)
         self.table = self._table(self._first_slots())
 
-    def result(self, known: U64 | None) -> Counted:
+    def result(self, known: U64 | None) -> WordCounts:
         """Count all pairs and return their words."""
         free = self.cupy.cuda.runtime.memGetInfo()[0]
         most = max(self.shape.tile, free // SHARE // (4 * self.plan.columns))
@@ -189,7 +189,7 @@ class _Count:
 
     # Rows to the device.
 
-    def _side(self, rows: Rows, which: int, first: int, stop: int) -> _Side:
+    def _side(self, rows: TileRows, which: int, first: int, stop: int) -> _Side:
         cupy, number = self.cupy, stop - first
         packed = cupy.zeros((number, self.plan.columns), np.uint32)
         fields = cupy.asarray(self._fields(which))
@@ -216,7 +216,7 @@ class _Count:
             self.pack((_blocks_for(size),), (256,), arguments)
         return _Side(packed, first, number)
 
-    def _fields(self, which: int) -> NDArray[np.uint32]:
+    def _fields(self, which: int) -> U32:
         """The fields of one side, as the packing kernel takes them."""
         layout, planes = self.layout, (self.layout.left, self.layout.right)[which]
         out = []
@@ -271,7 +271,7 @@ class _Count:
             units = np.concatenate([unfinished[:number].get(), units[done:]])
             self._grow()
 
-    def _units(self, left: _Side, ends: I64) -> NDArray[np.int32]:
+    def _units(self, left: _Side, ends: I64) -> I32:
         """Tiles of rows beside spans of the others: (tile, first, last, where all are compared)."""
         tile = self.shape.tile
         wanted = int(ends.sum()) // (UNITS * self.grid * tile)
@@ -358,7 +358,7 @@ class _Count:
         if self.hot_at.any():
             self._find_hot()
 
-    def _harvest(self, known: U64 | None) -> Counted:
+    def _harvest(self, known: U64 | None) -> WordCounts:
         cupy, layout = self.cupy, self.layout
         entries = cupy.flatnonzero(self.table.counts).astype(np.uint32)
         words = cupy.zeros((len(entries), layout.width), np.uint64)
@@ -382,11 +382,13 @@ class _Count:
         sorted_words = words[order].get()
         counts = self.table.counts[entries].get().astype(np.int64)
         if known is None:
-            return Counted(sorted_words, counts, np.empty(0, np.int64), np.empty((0, 2), np.int64))
+            return WordCounts(
+                sorted_words, counts, np.empty(0, np.int64), np.empty((0, 2), np.int64)
+            )
         fresh = np.flatnonzero(~bitsets.is_member(sorted_words, known))
         packed = self.table.pairs[entries[cupy.asarray(fresh)]].get()
         rows = np.stack([packed >> np.uint64(32), packed & np.uint64(0xFFFFFFFF)], axis=1)
-        return Counted(sorted_words, counts, fresh, rows.astype(np.int64))
+        return WordCounts(sorted_words, counts, fresh, rows.astype(np.int64))
 
     def _bit(self, comparison: int, which: int) -> int:
         """The bit of a word for an outcome; with rows the other way round, <= is >=."""
@@ -396,7 +398,7 @@ class _Count:
         return int(layout.bit[comparison]) + which
 
 
-def cells(layout: Layout, ones: Rows, others: Rows) -> tuple[Cells, ...]:
+def cells(layout: WordLayout, ones: TileRows, others: TileRows) -> tuple[CellFacts, ...]:
     """What a plan has to know of every comparison."""
     largest: list[Any] = []
     nulls: list[Any] = []
@@ -409,11 +411,11 @@ def cells(layout: Layout, ones: Rows, others: Rows) -> tuple[Cells, ...]:
     out = []
     for k, (left, right) in enumerate(zip(layout.left, layout.right, strict=True)):
         if layout.rows[k] != BOTH:
-            out.append(Cells(OWN, 3 if layout.ordered[k] else 1, False))
+            out.append(CellFacts(OWN, 3 if layout.ordered[k] else 1, False))
             continue
         top = max(0, int(largest[0][left]), int(largest[1][right]))
         some = bool(nulls[0][left] or nulls[1][right])
-        out.append(Cells(ORDERED if layout.ordered[k] else EQUAL, top, some))
+        out.append(CellFacts(ORDERED if layout.ordered[k] else EQUAL, top, some))
     return tuple(out)
 
 

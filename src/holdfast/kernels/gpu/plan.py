@@ -29,7 +29,7 @@ ORDERED, EQUAL, OWN = 0, 1, 2
 """Kinds of words: comparisons of order, of equality, and bits that a row brings by itself."""
 
 
-class Cells(NamedTuple):
+class CellFacts(NamedTuple):
     """What has to be known of a comparison."""
 
     kind: int
@@ -71,7 +71,7 @@ class Word(NamedTuple):
         return sum(((1 << each.bits) - 1) << each.low for each in self.fields)
 
 
-class Part(NamedTuple):
+class KeyPart(NamedTuple):
     """Bits of an outcome, moved into a word of the key together: ``rotate(bits & mask, turn)``."""
 
     word: int
@@ -80,13 +80,13 @@ class Part(NamedTuple):
     target: int
 
 
-class Plan(NamedTuple):
+class PackingPlan(NamedTuple):
     """Words, how keys are gathered from them, and what the bits of a key mean."""
 
-    cells: tuple[Cells, ...]  # of every comparison
+    cells: tuple[CellFacts, ...]  # of every comparison
     words: tuple[Word, ...]
     columns: int  # of a packed row, with what it is padded by
-    parts: tuple[Part, ...]
+    parts: tuple[KeyPart, ...]
     length: int  # words of a key
     direct: int  # the bits of a key where each possible one has its own counter, or 0
     bits: tuple[tuple[int, int, int], ...]  # (bit of the key, comparison, bit of its outcome)
@@ -99,7 +99,7 @@ def null_codes(largest: int, kind: int, nulls_equal: bool) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=64)
-def plan(cells: tuple[Cells, ...], nulls_equal: bool) -> Plan:
+def plan(cells: tuple[CellFacts, ...], nulls_equal: bool) -> PackingPlan:
     """Fields in as few words as first fit finds, and a key in as few words as there can be."""
     sizes = [_bits(each, nulls_equal) for each in cells]
     words: list[Word] = []
@@ -117,10 +117,10 @@ def plan(cells: tuple[Cells, ...], nulls_equal: bool) -> Plan:
     length = max(1, -(-total // (BITS - 1)))
     parts = _gathered(shown, [(1 << direct) - 1 if direct else USED] * length)
     bits = tuple(_meaning(words, parts))
-    return Plan(cells, tuple(words), padded, parts, length, direct, bits)
+    return PackingPlan(cells, tuple(words), padded, parts, length, direct, bits)
 
 
-def _bits(cells: Cells, nulls_equal: bool) -> int:
+def _bits(cells: CellFacts, nulls_equal: bool) -> int:
     if cells.kind == OWN:
         return cells.largest.bit_length()
     top = cells.largest
@@ -154,7 +154,7 @@ def rotated(word: int, turn: int) -> int:
     return (word << turn | word >> BITS - turn) & FULL
 
 
-def _gathered(shown: Sequence[int], free: list[int]) -> tuple[Part, ...]:
+def _gathered(shown: Sequence[int], free: list[int]) -> tuple[KeyPart, ...]:
     """Bits of the words moved to where bits of the key are free, as many as possible together."""
     parts = []
     # The words with the most bits first: they find the most room.
@@ -173,13 +173,13 @@ def _gathered(shown: Sequence[int], free: list[int]) -> tuple[Part, ...]:
             turn, target = -turn, -target
             moved = rotated(left, turn) & free[target]
             mask = rotated(moved, (BITS - turn) % BITS)
-            parts.append(Part(word, mask, turn, target))
+            parts.append(KeyPart(word, mask, turn, target))
             free[target] &= ~moved
             left &= ~mask
     return tuple(sorted(parts))
 
 
-def _meaning(words: Sequence[Word], parts: Sequence[Part]) -> Iterator[tuple[int, int, int]]:
+def _meaning(words: Sequence[Word], parts: Sequence[KeyPart]) -> Iterator[tuple[int, int, int]]:
     """Where in the key each bit of each comparison's outcome is: bit 0 is <= or =, bit 1 is >=."""
     where = {
         (part.word, bit): part.target * BITS + (bit + part.turn) % BITS

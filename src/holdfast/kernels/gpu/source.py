@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from holdfast.kernels.gpu.plan import EQUAL, ORDERED, Plan, rotated
+from holdfast.kernels.gpu.plan import EQUAL, ORDERED, PackingPlan, rotated
 
 MOST = 0xF0000000
 """Pairs after which a block empties its counters, which have 32 bits."""
@@ -28,7 +28,7 @@ RESERVED = 1_024
 """Bytes of shared memory for what else the kernel and CUDA itself keep there."""
 
 
-class Shape(NamedTuple):
+class LaunchShape(NamedTuple):
     """How work is divided among threads."""
 
     threads: int
@@ -43,7 +43,7 @@ class Shape(NamedTuple):
         return self.threads * self.rows
 
 
-def shape(plan: Plan, shared: int) -> Shape:
+def shape(plan: PackingPlan, shared: int) -> LaunchShape:
     """What fits the registers of a multiprocessor and the shared memory that a block may have: one
     block takes all of it, since the more words are counted there the better."""
     threads = 1_024 if plan.columns <= 8 else 512 if plan.columns <= 64 else 256
@@ -52,19 +52,19 @@ def shape(plan: Plan, shared: int) -> Shape:
     if room < 2:
         raise MemoryError(f"rows of {plan.columns:,} words leave a block no shared memory")
     hot = min(HOT, 1 << room.bit_length() - 1)
-    return Shape(threads, 1, 2 if plan.columns <= 8 else 1, step, hot)
+    return LaunchShape(threads, 1, 2 if plan.columns <= 8 else 1, step, hot)
 
 
-def shared_bytes(plan: Plan, shape: Shape) -> int:
+def shared_bytes(plan: PackingPlan, shape: LaunchShape) -> int:
     """Shared memory of a block: rows and their ends, frequent words and their counts."""
     return _rows_bytes(plan, shape.step) + 4 * shape.hot * (plan.length + 1)
 
 
-def _rows_bytes(plan: Plan, step: int) -> int:
+def _rows_bytes(plan: PackingPlan, step: int) -> int:
     return 4 * step * (plan.columns + 1)
 
 
-def source(plan: Plan, shape: Shape, nulls_equal: bool, swapped: bool) -> str:
+def source(plan: PackingPlan, shape: LaunchShape, nulls_equal: bool, swapped: bool) -> str:
     """CUDA C++ for a plan; ``swapped`` has rows s in registers."""
     names = {
         "THREADS": shape.threads,
@@ -83,7 +83,7 @@ def source(plan: Plan, shape: Shape, nulls_equal: bool, swapped: bool) -> str:
     return f"{defined}\n{_TYPES}\n{_keys(plan, nulls_equal)}\n{_KERNELS}"
 
 
-def _keys(plan: Plan, nulls_equal: bool) -> str:
+def _keys(plan: PackingPlan, nulls_equal: bool) -> str:
     """The function that gathers the key of two packed rows."""
     lines = []
     for w, word in enumerate(plan.words):

@@ -16,8 +16,8 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.kernels import bitsets, closure
-from holdfast.kernels.arrays import I64
-from holdfast.kernels.bitsets import Flags, Masks
+from holdfast.kernels.arrays import I64, Flags
+from holdfast.kernels.bitsets import Masks
 from holdfast.model.comparisons import FIRST, SECOND, Space
 
 _MEANING = {
