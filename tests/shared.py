@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from holdfast.kernels import bitsets
-from holdfast.values.overlaps import Moves, Overlaps
+from holdfast.values.overlaps import Overlaps, ValueMoves
 
 
 def overlaps(matrix: list[list[int]]) -> Overlaps:
@@ -15,5 +15,5 @@ def overlaps(matrix: list[list[int]]) -> Overlaps:
     places = list(combinations(range(len(matrix)), 2))
     masks = bitsets.from_columns(places, len(matrix))
     counts = np.array([matrix[a][b] for a, b in places], np.int64)
-    moves = Moves(np.zeros_like(masks), masks, counts, ((0, len(matrix)),))
+    moves = ValueMoves(np.zeros_like(masks), masks, counts, ((0, len(matrix)),))
     return Overlaps(np.diagonal(np.array(matrix)).copy(), moves=moves)

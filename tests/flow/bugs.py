@@ -253,7 +253,7 @@ def a_batch_holds_what_deletes_left(patch: Patch) -> None:
 
 
 def a_value_counts_once_a_batch(patch: Patch) -> None:
-    entries = value_tasks.Changed.entries
+    entries = value_tasks.ChangedEntries.entries
 
     def once(item: Any) -> Any:
         delta, old = entries(item)
@@ -261,7 +261,7 @@ def a_value_counts_once_a_batch(patch: Patch) -> None:
         signed[:, 3] = np.clip(delta[:, 3].view(np.int64), -1, 1).view(np.uint64)
         return signed, old
 
-    patch.setattr(value_tasks.Changed, "entries", once)
+    patch.setattr(value_tasks.ChangedEntries, "entries", once)
 
 
 def the_last_occurrence_of_a_value_stays(patch: Patch) -> None:
@@ -297,9 +297,9 @@ def a_missing_tuple_is_missed_once(patch: Patch) -> None:
 
 
 def a_missing_tuple_that_comes_again_is_not_counted(patch: Patch) -> None:
-    looks = n_ary._looks
+    looks = n_ary._lookups
     patch.setattr(
-        n_ary, "_looks", lambda *given: (each for each in looks(*given) if each[0] != "come")
+        n_ary, "_lookups", lambda *given: (each for each in looks(*given) if each[0] != "come")
     )
 
 

@@ -179,7 +179,7 @@ class Shop:
             run = Run(self.runner, self.store, self.options, lease, no_progress)
             intake = read_batch(run, before.table, self.batch(**batch))
             (change,) = change_rows(run, [(before.table, intake)])
-            yield before, before.changed(run, change)[0]
+            yield before, before.change(run, change)[0]
 
     def batch(
         self,

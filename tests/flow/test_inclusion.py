@@ -347,7 +347,7 @@ def tested(monkeypatch: pytest.MonkeyPatch) -> list[tuples.Candidate]:
     seen: list[tuples.Candidate] = []
     compare = tuples._tested
 
-    def noted(search: tuples.Search, candidates: list[tuples.Candidate]) -> tuples.Verdicts:
+    def noted(search: tuples.TupleSearch, candidates: list[tuples.Candidate]) -> tuples.Verdicts:
         seen.extend(candidates)
         return compare(search, candidates)
 

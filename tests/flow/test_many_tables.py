@@ -107,13 +107,13 @@ def test_tuples_of_other_tables_are_not_looked_at(
     )
     assert len(shop.wide()) == 12
     seen: set[frozenset[str]] = set()
-    kept = n_ary._kept
+    kept = n_ary._still_known
 
-    def noted(search: Any, known: n_ary.Verdicts, batches: n_ary.Batches) -> n_ary.Verdicts:
+    def noted(search: Any, known: n_ary.Verdicts, batches: n_ary.RowChanges) -> n_ary.Verdicts:
         seen.update(frozenset((each.table, each.other)) for each in known)
         return kept(search, known, batches)
 
-    monkeypatch.setattr(n_ary, "_kept", noted)
+    monkeypatch.setattr(n_ary, "_still_known", noted)
     shop.apply("b", inserts=[(0, 1)])
     assert seen == {frozenset(("b", other)) for other in "acd"}
     monkeypatch.undo()

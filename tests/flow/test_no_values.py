@@ -31,7 +31,7 @@ from holdfast.report.snapshot import snapshot
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
 from holdfast.tasks.encode import encode, layout
-from holdfast.tasks.values import Attribute, Cells
+from holdfast.tasks.values import RowValues, ValueColumns
 from holdfast.tasks.view import View
 from tests.flow.batches import batches
 from tests.flow.tables import KINDS, SECRET, Kind, folder, picked, row_input, small_limits
@@ -206,8 +206,8 @@ def _codes(words: Any, schema: pa.Schema, type_: str) -> Any:
     from holdfast.tasks.values import family
 
     kind = family(type_, schema.field(0).type)
-    [[column]] = Cells(View("", (), layout(schema).widths, True), schema,
-                       (Attribute(0, (0,), (kind,)),), False).columns  # fmt: skip
+    [[column]] = RowValues(View("", (), layout(schema).widths, True), schema,
+                       (ValueColumns(0, (0,), (kind,)),), False).columns  # fmt: skip
     codes = np.empty((len(words), 2), np.uint64)
     with np.errstate(over="ignore"):
         values.codes(words, np.arange(len(words)), column, codes, np.empty(len(words), np.bool_))

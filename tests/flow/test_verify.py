@@ -100,7 +100,7 @@ def republish(shop: Shop, change: Callable[[TableState], TableState]) -> None:
         version = store.read()
         run = Run(shop.runner, store, version.options, lease, no_progress)
         kept = TableState.load(store, version, "t")
-        commit(run, {"t": change(kept).saved(run, kept)}, None)
+        commit(run, {"t": change(kept).save(run, kept)}, None)
 
 
 def agreement(kept: TableState) -> tuple[PairEvidence, Witnessed]:

@@ -10,7 +10,7 @@ import pytest
 from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import ValueRun
 from holdfast.tasks.overlap import Overlap, overlap
-from holdfast.tasks.values import Attribute, Cells, Count, count, cut, family
+from holdfast.tasks.values import CountValues, RowValues, ValueColumns, count, cut, family
 from tests.flow.tables import Shop
 
 
@@ -23,13 +23,13 @@ def test_common_values(tmp_path: Path, parts: int) -> None:
     types = [
         family(n, f.type) for n, f in zip(table.columns.types, table.columns.schema, strict=True)
     ]
-    attributes = tuple(Attribute(c, (c,), (types[c],)) for c in range(3))
+    attributes = tuple(ValueColumns(c, (c,), (types[c],)) for c in range(3))
     view = table.view(shop.store.path, shop.options)
-    cells = Cells(view, table.columns.schema, attributes, nulls=False)
+    cells = RowValues(view, table.columns.schema, attributes, nulls=False)
     whole = Overlap(shop.store.path, 3, (cells,))
     items = [whole]
     if parts > 1:
-        counted_values = count(Count(cells, "data/*-x-"))
+        counted_values = count(CountValues(cells, "data/*-x-"))
         runs = tuple(ValueRun((each.facts["part"],), 0) for each in counted_values)
         ranges = [(cut(part, parts), cut(part + 1, parts)) for part in range(parts)]
         items = [Overlap(shop.store.path, 3, (), runs, *each) for each in ranges]

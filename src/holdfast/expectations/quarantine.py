@@ -35,7 +35,7 @@ from holdfast.runtime.runner import Call
 from holdfast.store.files import sync_directory
 from holdfast.store.quarantine import pending_name, reveal, withdraw
 from holdfast.table.batch import Batch, BatchIntake, change_rows, without
-from holdfast.table.change import RowChange, Rows
+from holdfast.table.change import RowChange, TableRows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import quarantine as tasks
@@ -269,14 +269,14 @@ def _taken_away(
 
 def _asking(run: Run, intake: BatchIntake, change: RowChange, taken: I64) -> tuple[I64, I64]:
     """The ids of all requests that mean rows which were taken away, and which of these it is."""
-    rows = Rows.at(change.before, taken)
+    rows = TableRows.at(change.before, taken)
     table = replace(change.before, segments=rows.segments)
     calls: list[Call] = []
     for request in intake.requests:
         own = replace(table, columns=request.own, segments=request.segments)
         sides = (
             (rows, change.before.columns, request.columns),
-            (Rows(own, request.segments), request.own, request.places),
+            (TableRows(own, request.segments), request.own, request.places),
         )
         meant, asked = (
             cells_of(run, each, [_whole(columns, places)]) for each, columns, places in sides

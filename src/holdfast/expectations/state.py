@@ -15,7 +15,7 @@ from holdfast.model.lazily import Lazily
 from holdfast.model.options import Options
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
-from holdfast.table.change import RowChange, Rows
+from holdfast.table.change import RowChange, TableRows
 from holdfast.table.state import Table
 
 SHOWN = tuples.SHOWN
@@ -66,7 +66,7 @@ def declared(
         if each.rule in known
     }
     new = [place for place in range(len(wanted)) if place not in numbers]
-    numbers |= _of_rows(run, measures, new, [Rows.living(t) for t in tables.values()])
+    numbers |= _of_rows(run, measures, new, [TableRows.living(t) for t in tables.values()])
     for name, table in tables.items():
         mine = _about_pairs(measures, name, new)
         counts = pairs.declared(run, table, [rule for _, rule in mine])
@@ -136,7 +136,7 @@ def _measures(
 
 
 def _of_rows(
-    run: Run, measures: Sequence[Measure], places: Sequence[int], rows: Sequence[Rows]
+    run: Run, measures: Sequence[Measure], places: Sequence[int], rows: Sequence[TableRows]
 ) -> dict[int, int]:
     """By how many rows more some rules about rows are violated, in one job."""
     asked = [(p, each) for p in places if isinstance(each := measures[p], OfRows)]

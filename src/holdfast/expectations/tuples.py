@@ -15,14 +15,14 @@ from holdfast.model.errors import StoreError
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
-from holdfast.table.change import Rows
+from holdfast.table.change import TableRows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import tuples as tasks
 from holdfast.tasks import values
-from holdfast.tasks.values import Attribute, Cells, cut
-from holdfast.values.changes import run_of
+from holdfast.tasks.values import RowValues, ValueColumns, cut
 from holdfast.values.compaction import merged_runs
+from holdfast.values.counting import run_of
 
 SHOWN = 8
 """Tuples that violate a rule and are remembered, to show their rows."""
@@ -59,7 +59,7 @@ def declared(
     known = {each.number for each in before.record.sides}
     after = only(before, measures)
     fresh = [each for each in after.record.sides if each.number not in known]
-    rows = [Rows.living(table) for table in tables.values()]
+    rows = [TableRows.living(table) for table in tables.values()]
     return _counted(run, after.record, fresh, rows)
 
 
@@ -87,7 +87,7 @@ def only(before: Tuples, measures: Sequence[Measure]) -> Tuples:
     return Tuples(replace(record, references=references, runs=record.runs if kept else ()))
 
 
-def changed(run: Run, before: Tuples, rows: Iterable[Rows]) -> Tuples:
+def changed(run: Run, before: Tuples, rows: Iterable[TableRows]) -> Tuples:
     """After rows came and went."""
     return _counted(run, before.record, before.record.sides, rows)
 
@@ -98,9 +98,9 @@ def _sides(measures: Sequence[Measure]) -> list[Side]:
 
 
 def _counted(
-    run: Run, record: TuplesRecord, sides: Sequence[SideRecord], rows: Iterable[Rows]
+    run: Run, record: TuplesRecord, sides: Sequence[SideRecord], rows: Iterable[TableRows]
 ) -> Tuples:
-    """Count the tuples of some sides in rows, in one job, or two where there are many."""
+    """CountValues the tuples of some sides in rows, in one job, or two where there are many."""
     parts_of = [(each, cells) for each in rows if each.count for cells in _cells(run, each, sides)]
     size = sum(each.count * len(cells.attributes) for each, cells in parts_of)
     if not size:
@@ -167,7 +167,7 @@ def _added(
     )
 
 
-def _cells(run: Run, rows: Rows, sides: Iterable[SideRecord]) -> list[Cells]:
+def _cells(run: Run, rows: TableRows, sides: Iterable[SideRecord]) -> list[RowValues]:
     """The rows as tuples of the sides that are of their table; a null is a value in some."""
     mine = [each for each in sides if each.table == rows.table.name]
     return [
@@ -176,7 +176,7 @@ def _cells(run: Run, rows: Rows, sides: Iterable[SideRecord]) -> list[Cells]:
     ]
 
 
-def cells_of(run: Run, rows: Rows, sides: Sequence[SideRecord]) -> Cells:
+def cells_of(run: Run, rows: TableRows, sides: Sequence[SideRecord]) -> RowValues:
     """Rows as tuples of sides that see nulls alike."""
     table = rows.table
     columns, schema = table.columns, table.columns.schema
@@ -184,18 +184,18 @@ def cells_of(run: Run, rows: Rows, sides: Sequence[SideRecord]) -> Cells:
     for side in sides:
         places = tuple(columns.names.index(name) for name in side.columns)
         kinds = tuple(map(columns.family, places))
-        attributes.append(Attribute(side.number, places, kinds))
+        attributes.append(ValueColumns(side.number, places, kinds))
     view = table.view(run.store.path, run.options, rows.segments)
     nulls = sides[0].nulls
-    return Cells(view, schema, tuple(attributes), nulls, rows.weight, rows.ids, rows.later)
+    return RowValues(view, schema, tuple(attributes), nulls, rows.weight, rows.ids, rows.later)
 
 
-def _runs_of(run: Run, cells: Iterable[Cells]) -> tuple[ValueRun, ...]:
+def _runs_of(run: Run, cells: Iterable[RowValues]) -> tuple[ValueRun, ...]:
     """Runs of the tuples of many rows."""
     calls: list[Call] = []
     for each in cells:
         for share in shares(each.view, run.runner.tasks):
-            item = values.Count(replace(each, view=share), run.destination.prefix)
+            item = values.CountValues(replace(each, view=share), run.destination.prefix)
             calls.append((values.count, item))
     return tuple(run_of([each]) for result in run.runner.run(calls) for each in result)
 

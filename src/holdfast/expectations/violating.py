@@ -25,13 +25,13 @@ from holdfast.model.constraints import FunctionalDependency, Key, Row
 from holdfast.model.expectations import Group
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
-from holdfast.table.change import Rows
+from holdfast.table.change import TableRows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import quarantine as parts
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.shown import rows_as_text
-from holdfast.tasks.values import Cells, Missing, cut, missing
+from holdfast.tasks.values import MissingValues, RowValues, cut, missing
 from holdfast.tasks.view import View
 
 ROWS = 10
@@ -77,7 +77,7 @@ def groups(
 
 def _alone(run: Run, rule: OfRows, table: Table, added: tuple[Segment, ...]) -> I64:
     """Rows that violate a rule by themselves: new ones, if there are any."""
-    for rows in (Rows(table, added), Rows.living(table)):
+    for rows in (TableRows(table, added), TableRows.living(table)):
         _, ids = violating(run, rows, rule.rule, ROWS)
         if len(ids):
             return ids
@@ -89,7 +89,7 @@ def _orphans(
 ) -> I64:
     """Rows whose tuples the right side lacks: new ones first, then one of each tuple."""
     left, right = (expected.tuples.side(side) for side in rule.sides)
-    _, codes = orphans(run, expected, rule, Rows(table, added))
+    _, codes = orphans(run, expected, rule, TableRows(table, added))
     if not len(codes):
         codes = _lacking(run, expected, (left.number, right.number))
     candidates: list[tuple[bool, int, int]] = []
@@ -100,7 +100,7 @@ def _orphans(
     return np.array([id_ for *_, id_ in sorted(candidates)[:ROWS]], np.int64)
 
 
-def orphans(run: Run, expected: Expected, rule: Contained, rows: Rows) -> tuple[I64, U64]:
+def orphans(run: Run, expected: Expected, rule: Contained, rows: TableRows) -> tuple[I64, U64]:
     """The ids of rows of the left side whose tuples the right side lacks, and their codes: by its
     counts, at the cost of these rows."""
     if not rows.count:
@@ -134,7 +134,9 @@ def _lacking(run: Run, expected: Expected, reference: tuple[int, int]) -> U64:
     calls: list[Call] = [
         (
             missing,
-            Missing(run.store.path, cut(k, count), cut(k + 1, count), runs, *reference, SHOWN),
+            MissingValues(
+                run.store.path, cut(k, count), cut(k + 1, count), runs, *reference, SHOWN
+            ),
         )
         for k in range(count)
     ]
@@ -185,7 +187,7 @@ def _shared(run: Run, expected: Expected, rule: Agreeing, table: Table) -> U64:
     )
     space = space_of(denied, table.columns) if denied.predicates else agreements(len(names))
     seen = pairs.some(run, table, OfPairs(table.name, space, atoms_of(denied, space, names)), SHOWN)
-    rows = Rows.at(table, seen[:, 0])
+    rows = TableRows.at(table, seen[:, 0])
     blocks = [codes for _, _, codes in cells_of(run, rows, [side]).codes(0)] if len(seen) else []
     return np.concatenate([_NO_CODES, *blocks])
 
@@ -195,7 +197,7 @@ def taking_part(
 ) -> tuple[I64, U64, U64]:
     """The ids of new rows that agree with others on one side and not on the other, and their codes
     in both: by their counts, at the cost of the batch."""
-    rows = Rows(table, new)
+    rows = TableRows(table, new)
     if not rows.count:
         return _NOBODY, _NO_CODES, _NO_CODES
     calls: list[Call] = []
@@ -218,7 +220,7 @@ def sides_of(expected: Expected, rule: Agreeing) -> Sides:
     return lhs, None if rule.both is None else expected.tuples.side(rule.both)
 
 
-def _cells_in(run: Run, rows: Rows, side: SideRecord | None, view: View) -> Cells | None:
+def _cells_in(run: Run, rows: TableRows, side: SideRecord | None, view: View) -> RowValues | None:
     """Some of the rows as tuples of a side."""
     return None if side is None else replace(cells_of(run, rows, [side]), view=view)
 
@@ -229,7 +231,7 @@ def with_codes(
     """For each code of the first side how many rows have it, and, by id, the first row for each
     code that they have in the other side; of one that there is not, any rows. At least ``most`` of
     them, if there are so many."""
-    everybody = Rows.living(table)
+    everybody = TableRows.living(table)
     calls: list[Call] = []
     for view in shares(table.view(run.store.path, run.options), run.runner.tasks):
         lhs, both = (_cells_in(run, everybody, each, view) for each in sides)

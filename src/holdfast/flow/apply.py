@@ -6,10 +6,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
-from holdfast.expectations import state
+from holdfast.expectations import state as expectations
 from holdfast.expectations.quarantine import Sifted, expect_possible, sifted, written
 from holdfast.expectations.state import Expected
 from holdfast.expectations.violating import groups
@@ -21,20 +22,18 @@ from holdfast.model import concealment
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.commits import BatchRecord, Commit, Header
 from holdfast.model.errors import OvertakenError
-from holdfast.model.expectations import ExpectationChange
+from holdfast.model.expectations import ExpectationChange, Quarantine
 from holdfast.model.lazily import Lazily
 from holdfast.model.progress import Progress
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
-from holdfast.store import Store
+from holdfast.store import Lease, Store
 from holdfast.store.quarantine import finish
 from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
 from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.state import Table
 from holdfast.tasks.shown import rows_as_text
-from holdfast.values import state as values
-from holdfast.values import storage
-from holdfast.values.clusters import ValueState
+from holdfast.values.state import ValueState
 
 
 def apply(
@@ -80,92 +79,63 @@ def apply_together(
     ):
         # What this builds on is the version that the lease names, not one that was read before.
         version = store.read(lease.version)
-        options = version.options
+        _expect(version, batches, batch_id)
         key = concealment.opened(version.secret, secret, store.path) if version.secret else None
-        for name, batch in batches.items():
-            columns = Columns.stored(version.table(name).columns)
-            expect_batch(
-                name, columns, batch.given, batch.row_key, batch_id, options.insert_only,
-                batch.if_exists,
-            )  # fmt: skip
-        seconds: dict[str, float] = {}
-        # A time budget is that of a table, so each has a run of its own.
-        runs = {
-            name: Run(runner, store, options, lease, about(progress, name), seconds, device, key)
-            for name in batches
-        }
-        run = next(iter(runs.values()))
-        if len(runs) > 1:
-            run = Run(runner, store, options, lease, progress, seconds, device, key)
+        run, runs = _runs(runner, store, version, lease, progress, [*batches], device, key)
         with run.stage("open"):
             before = {name: TableState.load(store, version, name) for name in batches}
-            base = _Base.of(store, version)
+            base = _Base.load(store, version)
         if quarantine is not None:
             expect_possible(base.expected, [base.tables[name] for name in batches], quarantine)
             # Of a run that was killed after its commit.
             finish(quarantine, store.committed_by)
-        with run.stage("read"):
-            intakes = {
-                name: read_batch(runs[name], before[name].table, batch, quarantine is not None)
-                for name, batch in batches.items()
-            }
-        digest = _digest(intakes)
-        for name in batches if batch_id else ():
-            done = store.find_batch(name, batch_id or "", digest)
-            if done is not None and done.changes is not None:
-                # A check says the same as the batch itself: there is nothing left to be done.
-                return _applied_before(BatchChanges.from_stored(done.changes, registry.makers()))
+        intakes = _read(run, runs, before, batches, quarantine is not None)
+        first, *others = batches
+        record = BatchRecord(first, batch_id, _digest(intakes), tuple(others))
+        if then := _applied_before(store, record):
+            return then
 
-        left = _sifted(run, base, intakes, quarantine)
-        after, changed = _changed(runs, before, left.changes)
+        rows = _change_rows(run, base, intakes, quarantine)
+        after, row_changes = _change_evidence(runs, before, rows.changes)
         saved: dict[str, TableState] = {}
         while True:
-            steps = _steps(run, before, after, base, changed)
-            by_table = _told(run, runs, steps, base, left, batch_id, dry_run)
+            steps = _change_values(run, before, after, base, row_changes)
+            by_table = _changes_by_table(run, runs, steps, base, rows, batch_id, dry_run)
             if strict and registry.breaks(BatchChanges(by_table)):
-                by_table = {
-                    n: replace(each, applied=False, refused=True) for n, each in by_table.items()
-                }
-            if dry_run or next(iter(by_table.values())).refused:
-                return BatchChanges(by_table, seconds)
-            compacted = {} if saved else {n: e.compacted(runs[n]) for n, e in after.items()}
-            inclusion = next(iter(steps.values())).values_after
-            if inclusion is not None:
-                inclusion = values.compacted(run, inclusion)
-            rules = state.compacted(run, left.expected)
+                by_table = _each(by_table, applied=False, refused=True)
+            changes = BatchChanges(by_table, run.seconds)
+            if dry_run or changes.refused:
+                return changes
+            compacted = saved or {name: state.compact(runs[name]) for name, state in after.items()}
+            values = steps[record.table].values_after
+            values = values and values.compact(run)
+            expected = expectations.compacted(run, rows.expected)
             try:
                 with (
                     run.stage("commit"),
-                    written(run, quarantine, left.left_out, base.expected, batches) as quarantined,
+                    written(run, quarantine, rows.left_out, base.expected, batches) as quarantined,
                 ):
                     run.progress("commit")
-                    saved = saved or {n: e.saved(runs[n], before[n]) for n, e in compacted.items()}
-                    if inclusion is not None:
-                        inclusion = values.saved(run, inclusion, base.values)
-                    number = base.version.version + 1
-                    by_table = {
-                        n: replace(each, quarantined=quarantined.get(n), version=number)
-                        for n, each in by_table.items()
-                    }
-                    changes = BatchChanges(by_table, seconds)
-                    first, *rest = batches
+                    saved = saved or {n: e.save(runs[n], before[n]) for n, e in compacted.items()}
+                    values = values and values.save(run, base.values)
+                    changes = _committed(changes, base.version.version + 1, quarantined)
                     said = Commit(
                         tables=base.version.tables,
-                        batch=BatchRecord(first, batch_id, digest, tuple(rest)),
+                        batch=record,
                         changes=changes.stored,
-                        expectations=rules.standings,
-                        tuples=rules.record,
+                        expectations=expected.standings,
+                        tuples=expected.record,
                         secret=base.version.secret,
                     )
-                    commit(run, saved, inclusion, said)
+                    commit(run, saved, values, said)
                 break
             except OvertakenError:
-                if quarantine is not None or not _apart(store.overtaken(lease), batches):
+                if quarantine is not None or not _are_apart(store.overtaken(lease), record):
                     raise
                 # The others changed other tables: what was found of ours still holds, and what
                 # depends on all tables is found again.
-                base = _Base.of(store, store.read(lease.version))
-                left = _counted(run, base, left)
+                base = _Base.load(store, store.read(lease.version))
+                rows = _change_expectations(run, base, rows)
     store.clean()
     return changes
 
@@ -180,127 +150,168 @@ class _Base:
     expected: Expected
 
     @staticmethod
-    def of(store: Store, version: Commit) -> _Base:
+    def load(store: Store, version: Commit) -> _Base:
         tables = Lazily(version.tables, lambda name: Table.stored(name, version.tables[name]))
-        values = storage.load(store, version.inclusion) if version.inclusion else None
+        values = ValueState.load(store, version.inclusion) if version.inclusion else None
         return _Base(version, tables, values, Expected.stored(version, tables))
 
 
-def _apart(others: Sequence[Header], batches: Mapping[str, Batch]) -> bool:
-    """Whether versions are batches of other tables, each of them."""
-    return all(
-        each.batch is not None and not {*each.batch.tables}.intersection(batches) for each in others
-    )
+def _expect(version: Commit, batches: Mapping[str, Batch], batch_id: str | None) -> None:
+    """An error for a batch that cannot be meant, whatever its rows are."""
+    for name, batch in batches.items():
+        expect_batch(
+            name, Columns.stored(version.table(name).columns), batch.given, batch.row_key, batch_id,
+            version.options.insert_only, batch.if_exists,
+        )  # fmt: skip
 
 
-def _changed(
-    runs: Mapping[str, Run], before: Mapping[str, TableState], changes: Sequence[RowChange]
-) -> tuple[dict[str, TableState], list[RowChange]]:
-    """What is known of the changed tables afterwards, from pairs of their rows."""
-    after: dict[str, TableState] = {}
-    changed = []
-    for change in changes:
-        name = change.before.name
-        after[name], with_indexes = before[name].changed(runs[name], change)
-        changed.append(with_indexes)
-    return after, changed
+def _runs(
+    runner: Runner,
+    store: Store,
+    version: Commit,
+    lease: Lease,
+    progress: Progress,
+    names: Sequence[str],
+    device: str | None,
+    key: bytes | None,
+) -> tuple[Run, dict[str, Run]]:
+    """A run over all tables and one for each, because a time budget is that of a table."""
+    seconds: dict[str, float] = {}
+
+    def run_with(progress: Progress) -> Run:
+        return Run(runner, store, version.options, lease, progress, seconds, device, key)
+
+    runs = {name: run_with(about(progress, name)) for name in names}
+    return (run_with(progress) if len(runs) > 1 else runs[names[0]]), runs
 
 
-def _steps(
-    run: Run,
-    before: Mapping[str, TableState],
-    after: Mapping[str, TableState],
-    base: _Base,
-    changed: Sequence[RowChange],
-) -> dict[str, Step]:
-    """The changed tables with the values of all tables, which are all as they are afterwards."""
-    inclusion = base.values
-    if inclusion is not None:
-        now = base.tables | {name: each.table for name, each in after.items()}
-        inclusion = values.changed(run, inclusion, changed, now)
-    names = frozenset(after)
-    return {
-        name: Step(before[name], each, base.values, inclusion, names - {name})
-        for name, each in after.items()
-    }
-
-
-def _sifted(
-    run: Run, base: _Base, intakes: Mapping[str, BatchIntake], quarantine: str | None
-) -> Sifted:
-    """What the batch does to the rows and to the expectations; with a quarantine, without the rows
-    that break these."""
-    if quarantine is not None:
-        return sifted(run, base.expected, intakes, base.tables)
-    changes = change_rows(run, [(base.tables[name], each) for name, each in intakes.items()])
-    return _counted(run, base, Sifted(changes, base.expected))
-
-
-def _counted(run: Run, base: _Base, left: Sifted) -> Sifted:
-    """The same rows, with what they do to the expectations of a version."""
-    if not base.expected:
-        return replace(left, expected=base.expected)
-    now = base.tables | {each.after.name: each.after for each in left.changes}
-    with run.stage("expectations"):
-        expected = state.changed(run, base.expected, left.changes, now)
-    return replace(left, expected=expected)
-
-
-def _told(
+def _read(
     run: Run,
     runs: Mapping[str, Run],
-    steps: Mapping[str, Step],
-    base: _Base,
-    left: Sifted,
-    batch_id: str | None,
-    dry_run: bool,
-) -> dict[str, Changes]:
-    """What the batch did to each table."""
-    version = base.version.version
-    counts = {each.before.name: each.counts for each in left.changes}
-    with run.stage("witnesses"):
-        by_table = {
-            name: _changes(runs[name], step, batch_id, counts[name], version, dry_run)
-            for name, step in steps.items()
+    before: Mapping[str, TableState],
+    batches: Mapping[str, Batch],
+    keep_rows: bool,
+) -> dict[str, BatchIntake]:
+    """The batch's rows, written beside those of the tables."""
+    with run.stage("read"):
+        return {
+            name: read_batch(runs[name], before[name].table, batch, keep_rows)
+            for name, batch in batches.items()
         }
-        if base.expected:
-            rules = _expectations(run, base, left, {n: step.after for n, step in steps.items()})
-            by_table = {n: replace(each, expectations=rules[n]) for n, each in by_table.items()}
-    return by_table
-
-
-def _expectations(
-    run: Run, base: _Base, left: Sifted, after: Mapping[str, TableState]
-) -> dict[str, tuple[ExpectationChange, ...]]:
-    """What becomes of the expectations that changed tables can break, with rows that do: each is
-    reported once, with the first of its tables that changed."""
-    tables = base.tables | {name: each.table for name, each in after.items()}
-    new = {each.after.name: each.added for each in left.changes}
-    by_table: dict[str, list[ExpectationChange]] = {name: [] for name in new}
-    for place, standing in enumerate(left.expected.standings):
-        changed = [name for name in standing.expectation.tables if name in by_table]
-        if changed:
-            each = ExpectationChange(base.expected.standings[place], standing)
-            if each.breaks:
-                rows = groups(run, left.expected, place, tables, new)
-                each = replace(each, groups=tuple(rows))
-            by_table[changed[0]].append(each)
-    return {name: tuple(each) for name, each in by_table.items()}
 
 
 def _digest(intakes: Mapping[str, BatchIntake]) -> str:
     """What tells the content of a batch from another one's."""
     if len(intakes) == 1:
         return next(iter(intakes.values())).digest
-    return json.dumps({name: each.digest for name, each in sorted(intakes.items())})
+    return json.dumps({name: intake.digest for name, intake in sorted(intakes.items())})
 
 
-def _applied_before(then: BatchChanges) -> BatchChanges:
-    again = {
-        name: replace(each, applied=False, applied_before=True)
-        for name, each in then.tables.items()
+def _applied_before(store: Store, batch: BatchRecord) -> BatchChanges | None:
+    """What a batch with the same id and content did, if there was one. A check says the same as
+    the batch itself: there is nothing left to be done."""
+    for name in batch.tables if batch.id else ():
+        version = store.find_batch(name, batch.id or "", batch.digest)
+        if version is not None and version.changes is not None:
+            then = BatchChanges.from_stored(version.changes, registry.makers())
+            return replace(then, tables=_each(then.tables, applied=False, applied_before=True))
+    return None
+
+
+def _change_rows(
+    run: Run, base: _Base, intakes: Mapping[str, BatchIntake], quarantine: str | None
+) -> Sifted:
+    """What the batch does to the rows and to the expectations; with a quarantine, without the rows
+    that break these."""
+    if quarantine is not None:
+        return sifted(run, base.expected, intakes, base.tables)
+    changes = change_rows(run, [(base.tables[name], intake) for name, intake in intakes.items()])
+    return _change_expectations(run, base, Sifted(changes, base.expected))
+
+
+def _change_expectations(run: Run, base: _Base, rows: Sifted) -> Sifted:
+    """The same rows, with what they do to the expectations of a version."""
+    if not base.expected:
+        return replace(rows, expected=base.expected)
+    now = base.tables | {change.after.name: change.after for change in rows.changes}
+    with run.stage("expectations"):
+        expected = expectations.changed(run, base.expected, rows.changes, now)
+    return replace(rows, expected=expected)
+
+
+def _change_evidence(
+    runs: Mapping[str, Run], before: Mapping[str, TableState], changes: Sequence[RowChange]
+) -> tuple[dict[str, TableState], list[RowChange]]:
+    """What is known of the changed tables afterwards, from pairs of their rows; and the changes
+    with the indexes and duplicates that were found."""
+    after: dict[str, TableState] = {}
+    indexed = []
+    for change in changes:
+        name = change.before.name
+        after[name], with_indexes = before[name].change(runs[name], change)
+        indexed.append(with_indexes)
+    return after, indexed
+
+
+def _change_values(
+    run: Run,
+    before: Mapping[str, TableState],
+    after: Mapping[str, TableState],
+    base: _Base,
+    changes: Sequence[RowChange],
+) -> dict[str, Step]:
+    """The changed tables with the values of all tables, which are all as they are afterwards."""
+    values = base.values
+    if values is not None:
+        tables = base.tables | {name: state.table for name, state in after.items()}
+        values = values.change(run, changes, tables)
+    names = frozenset(after)
+    return {
+        name: Step(before[name], state, base.values, values, names - {name})
+        for name, state in after.items()
     }
-    return replace(then, tables=again)
+
+
+def _changes_by_table(
+    run: Run,
+    runs: Mapping[str, Run],
+    steps: Mapping[str, Step],
+    base: _Base,
+    rows: Sifted,
+    batch_id: str | None,
+    dry_run: bool,
+) -> dict[str, Changes]:
+    """What the batch did to each table."""
+    version = base.version.version
+    counts = {change.before.name: change.counts for change in rows.changes}
+    with run.stage("witnesses"):
+        by_table = {
+            name: _changes(runs[name], step, batch_id, counts[name], version, dry_run)
+            for name, step in steps.items()
+        }
+        if base.expected:
+            rules = _expectations(run, base, rows, {n: step.after for n, step in steps.items()})
+            by_table = {n: replace(each, expectations=rules[n]) for n, each in by_table.items()}
+    return by_table
+
+
+def _expectations(
+    run: Run, base: _Base, rows: Sifted, after: Mapping[str, TableState]
+) -> dict[str, tuple[ExpectationChange, ...]]:
+    """What becomes of the expectations that changed tables can break, with rows that do: each is
+    reported once, with the first of its tables that changed."""
+    tables = base.tables | {name: each.table for name, each in after.items()}
+    new = {each.after.name: each.added for each in rows.changes}
+    by_table: dict[str, list[ExpectationChange]] = {name: [] for name in new}
+    for place, standing in enumerate(rows.expected.standings):
+        changed = [name for name in standing.expectation.tables if name in by_table]
+        if changed:
+            change = ExpectationChange(base.expected.standings[place], standing)
+            if change.breaks:
+                violating = groups(run, rows.expected, place, tables, new)
+                change = replace(change, groups=tuple(violating))
+            by_table[changed[0]].append(change)
+    return {name: tuple(changes) for name, changes in by_table.items()}
 
 
 def _changes(
@@ -327,4 +338,28 @@ def _changes(
         duplicates_before=before.duplicates,
         duplicated=tuple(json.loads(each) for each in text.values()),
         kinds={field: each for field, each in changes.items() if each is not None},
+    )
+
+
+def _each(by_table: Mapping[str, Changes], **outcome: Any) -> dict[str, Changes]:
+    """The changes of every table with the outcome of the whole batch."""
+    return {name: replace(changes, **outcome) for name, changes in by_table.items()}
+
+
+def _committed(
+    changes: BatchChanges, version: int, quarantined: Mapping[str, Quarantine]
+) -> BatchChanges:
+    """The changes as the version says them that has them."""
+    tables = {
+        name: replace(each, quarantined=quarantined.get(name), version=version)
+        for name, each in changes.tables.items()
+    }
+    return replace(changes, tables=tables)
+
+
+def _are_apart(others: Sequence[Header], batch: BatchRecord) -> bool:
+    """Whether versions are batches of other tables, each of them."""
+    return all(
+        other.batch is not None and not {*other.batch.tables}.intersection(batch.tables)
+        for other in others
     )

@@ -41,11 +41,11 @@ from holdfast.report.document import Points
 from holdfast.runtime.run import Destination, Run
 from holdfast.runtime.runner import Runner
 from holdfast.store import Store
-from holdfast.table.change import Rows
+from holdfast.table.change import TableRows
 from holdfast.table.state import Table
 from holdfast.tasks import points as tasks
 from holdfast.tasks.shown import rows_as_text
-from holdfast.values import storage
+from holdfast.values.state import ValueState
 
 _POINTS = 240
 """So many rows are drawn of a table."""
@@ -140,7 +140,7 @@ def _violating_alone(
     asked = row_rule(rule, table.columns)
     if asked is None:
         return 0, np.empty(0, np.int64)
-    return violating(run, Rows.living(table), asked, most)
+    return violating(run, TableRows.living(table), asked, most)
 
 
 def _rows_of(store: Store, table: Table, ids: NDArray[np.int64]) -> list[tuple[Row, ...]]:
@@ -191,7 +191,7 @@ def missing_values(
         options = version.options
         if version.inclusion is None:
             raise REGISTRY["inds"].missing(options.kinds)
-        held = storage.load(store, version.inclusion)
+        held = ValueState.load(store, version.inclusion)
         for each in (dependent, referenced):
             version.table(each.table)
             if each not in held.attributes:

@@ -15,8 +15,7 @@ from holdfast.runtime.run import Run
 from holdfast.store import Lease, Store
 from holdfast.store.files import is_kept
 from holdfast.tasks.shown import rows_as_text
-from holdfast.values import storage
-from holdfast.values.clusters import ValueState
+from holdfast.values.state import ValueState
 
 
 def commit(
@@ -29,8 +28,8 @@ def commit(
     with what else it says."""
     version = version or Commit()
     tables = version.tables | {name: _record(run, each) for name, each in known.items()}
-    inclusion = None if values is None else storage.record(values)
-    version = replace(version, options=run.options, tables=tables, inclusion=inclusion)
+    record = None if values is None else values.record
+    version = replace(version, options=run.options, tables=tables, inclusion=record)
     return publish(run.store, run.lease, version)
 
 

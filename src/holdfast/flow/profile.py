@@ -25,9 +25,7 @@ from holdfast.table import columns, compaction
 from holdfast.table.batch import estimated
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
-from holdfast.values import state as values
-from holdfast.values import storage
-from holdfast.values.clusters import ValueState
+from holdfast.values.state import ValueState
 
 T = TypeVar("T")
 
@@ -56,7 +54,7 @@ def profile(
             run = Run(runner, store, options, lease, about(progress, name), key=key)
             with bounded(name):
                 of_table = _discovered(run, TableState(_read(run, name, row_inputs[name])))
-                of_table = of_table.saved(run, None)
+                of_table = of_table.save(run, None)
             seconds[name] = run.seconds
             return of_table
 
@@ -94,14 +92,14 @@ def extend(
         def further(runner: Runner, name: str) -> TableState:
             run = Run(runner, store, options, lease, about(progress, name))
             with bounded(name):
-                return _discovered(run, loaded[name]).saved(run, loaded[name])
+                return _discovered(run, loaded[name]).save(run, loaded[name])
 
         known = by_table(runner, before.tables, further, options)
         run = Run(runner, store, options, lease, progress)
         if before.inclusion is None:
             held = _with_values(run, known)
         else:
-            held = storage.load(store, before.inclusion)
+            held = ValueState.load(store, before.inclusion)
         kept = Commit(
             tables=before.tables,
             expectations=before.expectations,
@@ -139,8 +137,8 @@ def _with_values(run: Run, known: Mapping[str, TableState]) -> ValueState | None
     """The values of all tables, where a kind needs them."""
     if not any(kind.values for kind in registry.named(run.options.kinds)):
         return None
-    inclusion = values.discover(run, {name: each.table for name, each in known.items()})
-    return values.saved(run, inclusion, None)
+    values = ValueState.discover(run, {name: each.table for name, each in known.items()})
+    return values.save(run, None)
 
 
 def _read(run: Run, name: str, row_input: RowInput) -> Table:

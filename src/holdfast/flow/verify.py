@@ -32,8 +32,7 @@ from holdfast.table import columns
 from holdfast.table.placement import shares
 from holdfast.tasks import check as check_tasks
 from holdfast.tasks.view import View
-from holdfast.values import state as values
-from holdfast.values import storage
+from holdfast.values.state import ValueState
 
 
 def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
@@ -55,9 +54,8 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
         differences = by_table(runner, kept, anew, options)
         if version.inclusion and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)
-            held = storage.load(store, version.inclusion)
             tables = {name: each.table for name, each in kept.items()}
-            for name, sentence in values.differences(run, held, tables):
+            for name, sentence in ValueState.load(store, version.inclusion).compare(run, tables):
                 differences[name].append(sentence)
         if version.expectations and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)

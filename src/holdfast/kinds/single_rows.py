@@ -10,7 +10,7 @@ from holdfast.kernels.arrays import I64
 from holdfast.model.explanation import Example, Removal, Violations
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
-from holdfast.table.change import Rows
+from holdfast.table.change import TableRows
 from holdfast.table.placement import shares
 from holdfast.tasks import tuples as tasks
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from holdfast.kinds.question import Question
 
 
-def tested(run: Run, rows: Rows, rules: tuple[tasks.RowRule, ...], most: int) -> list[Call]:
+def tested(run: Run, rows: TableRows, rules: tuple[tasks.RowRule, ...], most: int) -> list[Call]:
     """Calls that test rows by rules, and give the ids of at most so many for each."""
     table = rows.table
     view = table.view(run.store.path, run.options, rows.segments)
@@ -29,7 +29,7 @@ def tested(run: Run, rows: Rows, rules: tuple[tasks.RowRule, ...], most: int) ->
     ]
 
 
-def violating(run: Run, rows: Rows, rule: tasks.RowRule, most: int) -> tuple[int, I64]:
+def violating(run: Run, rows: TableRows, rule: tasks.RowRule, most: int) -> tuple[int, I64]:
     """How many rows violate a rule, and the ids of the first."""
     calls = tested(run, rows, (rule,), most) if rows.count else []
     results = [each.arrays for result in run.runner.run(calls) for each in result] if calls else []
@@ -40,7 +40,7 @@ def violating(run: Run, rows: Rows, rule: tasks.RowRule, most: int) -> tuple[int
 def violations(question: Question, name: str, rule: tasks.RowRule) -> Violations:
     """The rows of a table that violate a rule: all of them would have to go."""
     table = question.table(name)
-    number, ids = violating(question.run, Rows.living(table), rule, question.shown.rows)
+    number, ids = violating(question.run, TableRows.living(table), rule, question.shown.rows)
     [shown] = question.rows(table, [ids])
     return Violations(
         number,

@@ -19,7 +19,7 @@ from holdfast.table import compaction
 from holdfast.table.batch import estimated
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
-from holdfast.values.clusters import ValueState
+from holdfast.values.state import ValueState
 
 _NOBODY = np.empty(0, np.int64)
 
@@ -42,7 +42,7 @@ class TableState:
             table, {space: storage.load(store, each, columns) for space, each in kept}
         )
 
-    def changed(self, run: Run, change: RowChange) -> tuple[TableState, RowChange]:
+    def change(self, run: Run, change: RowChange) -> tuple[TableState, RowChange]:
         """After a batch; the change then has the indexes and duplicates that were found."""
         if not self.evidence:
             # Nobody looks for repeated rows then.
@@ -52,7 +52,7 @@ class TableState:
             evidence, change = pairs.changed(run, change, self.evidence)
         return TableState(change.after, evidence), change
 
-    def compacted(self, run: Run) -> TableState:
+    def compact(self, run: Run) -> TableState:
         """With small segments merged."""
         table = replace(self.table, segments=tuple(s for s in self.table.segments if s.live))
         if not compaction.due(table.segments, table.words):
@@ -63,7 +63,7 @@ class TableState:
             moved = {name: each.renumbered(moves) for name, each in self.evidence.items()}
             return TableState(table, moved)
 
-    def saved(self, run: Run, before: TableState | None) -> TableState:
+    def save(self, run: Run, before: TableState | None) -> TableState:
         """With what changed written to files."""
         old = before.evidence if before else {}
         saved = {

@@ -96,6 +96,13 @@ class DelegatingRunner(Runner):
         return self.read_all([Read(task, rows, spec, count)])[0]
 
 
+def run_all(runner: Runner, calls: Sequence[Call]) -> list[TaskResult]:
+    """The task results of all calls, in order, without which is whose; no job where there are no
+    calls."""
+    results = runner.run(calls) if calls else []
+    return [task_result for result in results for task_result in result]
+
+
 def piles(calls: Sequence[Call], tasks: int) -> list[list[int]]:
     """The numbers of the calls that run one after the other, in one task.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from holdfast.tasks.segments import Segment, are_dead
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """Some rows of a table: those that live in some segments; with ``later``, the same segments as
     they were afterwards, those of them that had been deleted by then; with ``ids``, those that have
     one of these, deleted or not."""
@@ -24,24 +25,24 @@ class Rows:
     later: tuple[Segment, ...] | None = None
 
     @staticmethod
-    def living(table: Table) -> Rows:
+    def living(table: Table) -> TableRows:
         """All of them."""
-        return Rows(table, table.segments)
+        return TableRows(table, table.segments)
 
     @staticmethod
-    def at(table: Table, ids: I64) -> Rows:
+    def at(table: Table, ids: I64) -> TableRows:
         """Those with these ids."""
         numbers = set((ids >> 32).tolist())
-        return Rows(table, tuple(s for s in table.segments if s.number in numbers), ids)
+        return TableRows(table, tuple(s for s in table.segments if s.number in numbers), ids)
 
     @staticmethod
-    def deleted(before: Table, after: Table) -> Rows:
+    def deleted(before: Table, after: Table) -> TableRows:
         """Those that a table has lost."""
         now = {segment.number: segment for segment in after.segments}
         left = {number: segment.live for number, segment in now.items()}
         fewer = tuple(s for s in before.segments if s.live > left.get(s.number, 0))
         later = tuple(now[s.number] for s in fewer if s.number in now)
-        return Rows(before, fewer, later=later)
+        return TableRows(before, fewer, later=later)
 
     @property
     def count(self) -> int:
@@ -78,15 +79,15 @@ class RowChange:
     added: tuple[Segment, ...]
     counts: RowCounts = RowCounts()
 
-    @property
-    def arrived(self) -> Rows:
+    @cached_property
+    def arrived(self) -> TableRows:
         """The rows that it brings."""
-        return Rows(self.after, self.added)
+        return TableRows(self.after, self.added)
 
-    @property
-    def departed(self) -> Rows:
+    @cached_property
+    def departed(self) -> TableRows:
         """The rows that it takes away."""
-        return Rows.deleted(self.before, self.after)
+        return TableRows.deleted(self.before, self.after)
 
     def took(self, root: str, ids: I64) -> Flags:
         """Which of some rows of the table it takes away; those that are negative are none."""

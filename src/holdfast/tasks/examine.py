@@ -21,7 +21,7 @@ from holdfast.runtime.result import TaskResult
 from holdfast.tasks import exchange
 from holdfast.tasks.completion import Planes
 from holdfast.tasks.segments import combined, live_positions, map_words
-from holdfast.tasks.values import Cells
+from holdfast.tasks.values import RowValues
 from holdfast.tasks.view import View
 
 
@@ -66,8 +66,8 @@ class GroupedIn:
 class Orphans:
     """Look for values of the first attribute of some rows that those of others do not have."""
 
-    dependent: Cells
-    referenced: Cells
+    dependent: RowValues
+    referenced: RowValues
     shown: Shown
 
 
@@ -76,7 +76,7 @@ class Coded:
     """Write the codes of the first attribute of some rows, and the rows' ids, for
     :class:`OrphansIn`."""
 
-    cells: Cells
+    cells: RowValues
     prefix: str
 
     @property
@@ -266,7 +266,7 @@ def _orphans(dependent: U64, referenced: U64, shown: Shown) -> TaskResult:
     return TaskResult(facts, _examples(starts, sizes, lacking, ids, every, shown))
 
 
-def _values(cells: Cells) -> U64:
+def _values(cells: RowValues) -> U64:
     """The codes of the first attribute, two words each, and the ids of their rows."""
     blocks = [np.empty((0, 3), np.uint64)]
     for segment, positions, codes in cells.codes(0):

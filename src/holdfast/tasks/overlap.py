@@ -11,7 +11,7 @@ import numpy as np
 from holdfast.kernels import values
 from holdfast.model.commits import ValueRun
 from holdfast.runtime.result import TaskResult
-from holdfast.tasks.values import CODES, Cells, slices
+from holdfast.tasks.values import CODES, RowValues, slices
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Overlap:
 
     root: str
     columns: int
-    cells: tuple[Cells, ...] = ()
+    cells: tuple[RowValues, ...] = ()
     runs: tuple[ValueRun, ...] = ()
     low: int = 0
     high: int = CODES

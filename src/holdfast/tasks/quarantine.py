@@ -23,7 +23,7 @@ from holdfast.tasks.coding import Coding
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.segments import live_positions, read_raw
 from holdfast.tasks.shown import cells, plain, rows_as_text
-from holdfast.tasks.values import CODES, Cells, found_at, same_codes
+from holdfast.tasks.values import CODES, RowValues, found_at, same_codes
 from holdfast.tasks.view import View
 
 RULE, CLASH = "_holdfast_rule", "_holdfast_clash"
@@ -39,8 +39,8 @@ class Agreeing:
     agree on no columns."""
 
     view: View
-    lhs: Cells | None
-    both: Cells | None
+    lhs: RowValues | None
+    both: RowValues | None
     rows: int  # of the table
 
 
@@ -48,7 +48,7 @@ class Agreeing:
 class Referring:
     """Rows of one side whose tuples another side, by its number, lacks."""
 
-    left: Cells
+    left: RowValues
     right: int
 
 
@@ -68,7 +68,7 @@ class Needed:
 
     root: str
     runs: tuple[ValueRun, ...]
-    gone: Cells
+    gone: RowValues
     right: int
     left: int
 
@@ -77,8 +77,8 @@ class Needed:
 class Asking:
     """Which requests mean some rows: those that have the same tuple."""
 
-    asked: Cells
-    taken: Cells
+    asked: RowValues
+    taken: RowValues
 
 
 @dataclass(frozen=True)
@@ -87,8 +87,8 @@ class Clashing:
     side, or any where there is none."""
 
     view: View
-    lhs: Cells | None
-    both: Cells | None
+    lhs: RowValues | None
+    both: RowValues | None
     codes: U64
     most: int
 
@@ -194,7 +194,7 @@ Coded = tuple[U64, Flags]
 
 
 def _both(
-    view: View, lhs: Cells | None, both: Cells | None
+    view: View, lhs: RowValues | None, both: RowValues | None
 ) -> Iterator[tuple[Segment, I64, Coded, Coded]]:
     """Rows with their codes on both sides, segment by segment; a side of no columns has one."""
     sides = [None if side is None else side.aligned() for side in (lhs, both)]

@@ -21,7 +21,7 @@ from holdfast.kernels.violations import Term
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.values import Changed, positions_of, written
+from holdfast.tasks.values import ChangedEntries, positions_of, written
 from holdfast.tasks.view import View
 
 _CHUNK = 1 << 16
@@ -29,7 +29,7 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class Recount(Changed):
+class Recount(ChangedEntries):
     """Change the counts of tuples whose codes are in a range."""
 
     sides: int  # their numbers are below

@@ -45,7 +45,7 @@ CODES = 1 << 64
 
 
 @dataclass(frozen=True)
-class Attribute:
+class ValueColumns:
     """A column as a set of values, or several columns as a set of tuples: its number among all,
     the columns, and the families of their types. Only values of one family are equal."""
 
@@ -55,13 +55,13 @@ class Attribute:
 
 
 @dataclass(frozen=True)
-class Cells:
+class RowValues:
     """Rows of a table whose values count: the living ones; with ``later``, the same segments as
     they were afterwards, those that had been deleted by then; or those with the given ids."""
 
     view: View
     schema: pa.Schema
-    attributes: tuple[Attribute, ...]
+    attributes: tuple[ValueColumns, ...]
     nulls: bool  # whether a null is a value
     weight: int = 1  # -1: the rows are gone
     ids: I64 | None = None
@@ -189,10 +189,10 @@ def _largest(root: str, runs: tuple[ValueRun, ...], low: int, high: int) -> str 
 
 
 @dataclass(frozen=True)
-class Count:
+class CountValues:
     """Make runs of the values of some rows."""
 
-    cells: Cells
+    cells: RowValues
     prefix: str
 
     @property
@@ -207,7 +207,7 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Changed:
+class ChangedEntries:
     """Entries that changed and whose codes are in a range: in runs, or in rows that are counted
     here. ``before`` are the runs until now."""
 
@@ -216,7 +216,7 @@ class Changed:
     low: int
     high: int
     changed: tuple[ValueRun, ...]
-    cells: tuple[Cells, ...]
+    cells: tuple[RowValues, ...]
     before: tuple[ValueRun, ...]
 
     @property
@@ -240,7 +240,7 @@ class Changed:
 
 
 @dataclass(frozen=True)
-class Move(Changed):
+class MoveValues(ChangedEntries):
     """What becomes of the values that changed and whose codes are in a range."""
 
     words: int  # of a mask over all attributes
@@ -248,7 +248,7 @@ class Move(Changed):
 
 
 @dataclass(frozen=True)
-class Merge:
+class MergeRuns:
     """Make one part of a range of several runs."""
 
     root: str
@@ -270,7 +270,7 @@ class Merge:
 
 
 @dataclass(frozen=True)
-class Compare:
+class CompareRuns:
     """Look whether two lists of runs say the same of a range."""
 
     root: str
@@ -281,7 +281,7 @@ class Compare:
 
 
 @dataclass(frozen=True)
-class Missing:
+class MissingValues:
     """Values of one attribute that another lacks, in a range of codes; at most so many."""
 
     root: str
@@ -294,22 +294,22 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class Find:
+class FindValues:
     """A row for each of some codes of the first attribute."""
 
-    cells: Cells
+    cells: RowValues
     codes: U64
 
 
 @dataclass(frozen=True)
-class Trial:
+class ContainmentTests:
     """Test pairs of sides, by attribute numbers: does one have a tuple that the other has not?"""
 
     root: str
     low: int
     high: int
     runs: tuple[ValueRun, ...]
-    cells: tuple[Cells, ...]
+    cells: tuple[RowValues, ...]
     left: tuple[int, ...]
     right: tuple[int, ...]
 
@@ -320,13 +320,13 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Look:
+class CountTuples:
     """Count the rows that have some tuples: those of the first attribute of ``wanted``, and the
     given codes; with neither, tell whether there is any tuple."""
 
-    wanted: tuple[Cells, ...]
+    wanted: tuple[RowValues, ...]
     codes: U64
-    among: tuple[Cells, ...]
+    among: tuple[RowValues, ...]
 
 
 def family(name: str, type_: pa.DataType) -> str:
@@ -365,7 +365,7 @@ def salt(family_: str) -> U64:
     return np.frombuffer(digest, np.uint64).copy()  # writable like the other: one kernel for both
 
 
-def count(item: Count) -> Iterator[TaskResult]:
+def count(item: CountValues) -> Iterator[TaskResult]:
     """Write runs, each of as many entries as a task holds."""
     held: list[U64] = []
     root = item.cells.view.path
@@ -378,7 +378,7 @@ def count(item: Count) -> Iterator[TaskResult]:
         yield written(root, item.prefix, values.merged(held))
 
 
-def move(item: Move) -> Iterator[TaskResult]:
+def move(item: MoveValues) -> Iterator[TaskResult]:
     """Write what changed, and tell how many values move between clusters."""
     delta, old = item.entries()
     with np.errstate(over="ignore"):
@@ -391,14 +391,14 @@ def move(item: Move) -> Iterator[TaskResult]:
     yield TaskResult(task_result.facts, {"masks": masks, "counts": counts})
 
 
-def merge(item: Merge) -> Iterator[TaskResult]:
+def merge(item: MergeRuns) -> Iterator[TaskResult]:
     """Write the merged part."""
     root = Path(item.root)
     entries = values.merged(slices(root, item.runs, item.low, item.high))
     yield written(root, item.prefix, entries, item.frequencies)
 
 
-def compare(item: Compare) -> Iterator[TaskResult]:
+def compare(item: CompareRuns) -> Iterator[TaskResult]:
     """How many values of which attributes differ."""
     root = Path(item.root)
     two = slices(root, item.two, item.low, item.high)
@@ -410,7 +410,7 @@ def compare(item: Compare) -> Iterator[TaskResult]:
     yield TaskResult({"wrong": wrong})
 
 
-def missing(item: Missing) -> Iterator[TaskResult]:
+def missing(item: MissingValues) -> Iterator[TaskResult]:
     """The codes of the values."""
     wanted = (item.dependent, item.referenced)
     blocks = slices(Path(item.root), item.runs, item.low, item.high)
@@ -422,7 +422,7 @@ def missing(item: Missing) -> Iterator[TaskResult]:
     yield TaskResult({"values": int(lone.sum())}, {"codes": entries[lone, :2][: item.most]})
 
 
-def find(item: Find) -> Iterator[TaskResult]:
+def find(item: FindValues) -> Iterator[TaskResult]:
     """The ids of rows, and which codes they have; each code at most once a segment."""
     for segment, positions, codes in item.cells.codes(0):
         at = found_at(codes, item.codes)
@@ -447,7 +447,7 @@ def found_at(codes: U64, among: U64) -> I64:
     return at
 
 
-def trial(item: Trial) -> Iterator[TaskResult]:
+def trial(item: ContainmentTests) -> Iterator[TaskResult]:
     """For each pair of sides, in one range of codes: a code that refutes it, if there is one, and
     how many rows of the left side have it."""
     root = Path(item.root)
@@ -464,7 +464,7 @@ def trial(item: Trial) -> Iterator[TaskResult]:
     yield TaskResult({}, {"seen": seen, "rows": rows, "codes": codes})
 
 
-def look(item: Look) -> Iterator[TaskResult]:
+def count_tuples(item: CountTuples) -> Iterator[TaskResult]:
     """How many of some rows have the tuples of a batch (or the given codes)."""
     if not item.wanted and not len(item.codes):
         tuples = (codes for cells in item.among for _, _, codes in cells.codes(0))

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
-from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.runtime.run import Destination
 from holdfast.runtime.runner import Call, Runner
 from holdfast.tasks import values as tasks
 from holdfast.tasks.values import cut
-from holdfast.values.changes import run_of
-from holdfast.values.clusters import ValueState
+from holdfast.values.counting import run_of
 
 
 def due(runs: tuple[ValueRun, ...]) -> list[tuple[ValueRun, ...]]:
@@ -31,19 +27,6 @@ def due(runs: tuple[ValueRun, ...]) -> list[tuple[ValueRun, ...]]:
         for members in tiers.values()
         for start in range(0, len(members) - fan + 1, fan)
     ]
-
-
-def merged(
-    runner: Runner,
-    state: ValueState,
-    destination: Destination,
-    options: Options,
-    progress: Progress,
-) -> ValueState:
-    """Merge runs where a tier is full."""
-    frequencies = not options.insert_only
-    runs = merged_runs(runner, state.runs, destination, frequencies, progress)
-    return state if runs is state.runs else replace(state, runs=runs)
 
 
 def merged_runs(
@@ -66,7 +49,7 @@ def merged_runs(
         if entries > limits.small_run * limits.merged_runs:
             parts = max(runner.tasks, -(-entries // limits.task_entries))
         for k in range(parts):
-            item = tasks.Merge(
+            item = tasks.MergeRuns(
                 destination.root, destination.prefix, cut(k, parts), cut(k + 1, parts), group,
                 frequencies,
             )  # fmt: skip

@@ -17,18 +17,14 @@ import numpy as np
 
 from holdfast.kernels.arrays import I64, U64
 from holdfast.model import thresholds
-from holdfast.model.commits import ValueRun
 from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, REFUTED
-from holdfast.model.options import Options
-from holdfast.model.progress import Progress
-from holdfast.runtime.run import Destination
-from holdfast.runtime.runner import Call, Runner
-from holdfast.table.change import Rows
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call, run_all
+from holdfast.table.change import RowChange, TableRows
 from holdfast.table.placement import shares
 from holdfast.tasks import values as tasks
-from holdfast.tasks.encode import layout
-from holdfast.tasks.values import Cells, cut
-from holdfast.tasks.view import View
+from holdfast.tasks.values import RowValues
+from holdfast.values.counting import columns_of, counted, values_of
 
 Side = tuple[str, tuple[int, ...]]
 """A table and some of its columns."""
@@ -75,68 +71,47 @@ class Verdict:
 Verdicts = dict[Candidate, Verdict]
 
 
-@dataclass(frozen=True)
-class Batch:
-    """What a batch did to a table."""
-
-    added: Rows
-    gone: Rows
-
-    @property
-    def count(self) -> int:
-        """How many rows came and went."""
-        return self.added.count + self.gone.count
-
-
-Batches = Mapping[str, Batch]
+RowChanges = Mapping[str, RowChange]
 """What a batch did to each table that it changed."""
 
 
 @dataclass(frozen=True)
-class Search:
+class TupleSearch:
     """Where and how candidates are tested: all tables as they are now."""
 
-    runner: Runner
-    destination: Destination
-    options: Options
-    tables: Mapping[str, Rows]
+    run: Run
+    tables: Mapping[str, TableRows]
 
-    def cells(self, rows: Rows, sides: Iterable[tuple[int, Side]]) -> Cells:
+    def tuples(self, rows: TableRows, sides: Iterable[tuple[int, Side]]) -> RowValues:
         """Rows seen as tuples, one attribute for each side, with its number."""
-        schema = rows.table.columns.schema
-        attributes = tuple(
-            tasks.Attribute(number, columns, tuple(map(rows.table.columns.family, columns)))
-            for number, (_, columns) in sides
-        )
-        widths = layout(schema).widths
-        view = View(self.destination.root, rows.segments, widths, self.options.nulls == "equal")
-        nulls = self.options.inclusion_nulls == "values"
-        return Cells(view, schema, attributes, nulls, 1, rows.ids, rows.later)
+        attributes = [columns_of(number, rows, columns) for number, (_, columns) in sides]
+        return values_of(self.run, rows, attributes)
+
+    def shared(self, values: RowValues) -> list[RowValues]:
+        """Rows dealt out to tasks."""
+        return [replace(values, view=s) for s in shares(values.view, self.run.runner.tasks)]
 
 
 def all_verdicts(
-    search: Search,
-    unary: Iterable[Candidate],
-    before: Verdicts,
-    batches: Batches,
-    progress: Progress,
+    search: TupleSearch, unary: Iterable[Candidate], before: Verdicts, batch: RowChanges
 ) -> Verdicts:
     """The verdicts on all candidates of two columns and more, given the dependencies of one.
 
     ``before`` are those of the version before the batch, none where there is no such version.
     """
+    options = search.run.options
     verdicts: Verdicts = {}
     holding = set(unary)
-    for arity in range(2, search.options.max_arity + 1):
+    for arity in range(2, options.max_arity + 1):
         candidates = list(_candidates(holding, arity))
         if not candidates:
             break
-        progress("tuples", arity=arity, candidates=len(candidates))
+        search.run.progress("tuples", arity=arity, candidates=len(candidates))
         known = {each: before[each] for each in candidates if each in before}
-        known = _kept(search, known, batches)
+        known = _still_known(search, known, batch)
         verdicts |= known
         verdicts |= _tested(search, [each for each in candidates if each not in known])
-        wanted = {HOLDS, EMPTY} if search.options.empty_columns else {HOLDS}
+        wanted = {HOLDS, EMPTY} if options.empty_columns else {HOLDS}
         holding = {each for each in candidates if verdicts[each].status in wanted}
     return verdicts
 
@@ -164,44 +139,36 @@ def _candidates(holding: set[Candidate], arity: int) -> Iterator[Candidate]:
 # Tests
 
 
-def _tested(search: Search, candidates: list[Candidate]) -> Verdicts:
+def _tested(search: TupleSearch, candidates: list[Candidate]) -> Verdicts:
     """Compare the sets of tuples in full."""
     if not candidates:
         return {}
     sides = sorted({side for each in candidates for side in (each.left, each.right)})
     number = {side: k for k, side in enumerate(sides)}
-    cells = [
-        search.cells(
+    rows = [
+        search.tuples(
             search.tables[table], [(number[side], side) for side in sides if side[0] == table]
         )
         for table in dict.fromkeys(side[0] for side in sides)
     ]
-    size = sum(s.rows for each in cells for s in each.view.segments) * len(sides)
-    runs: tuple[ValueRun, ...] = ()
-    parts = 1
-    if size > thresholds.current.task_cells:
-        runs = _counted(search, cells)
-        entries = sum(run.entries for run in runs)
-        parts = max(search.runner.tasks, -(-entries // thresholds.current.task_entries))
+    size = sum(s.rows for each in rows for s in each.view.segments) * len(sides)
+    values = counted(search.run, rows, size)
     left = tuple(number[each.left] for each in candidates)
     right = tuple(number[each.right] for each in candidates)
+    root = search.run.store.path
     calls: list[Call] = [
         (
             tasks.trial,
-            tasks.Trial(
-                search.destination.root, cut(k, parts), cut(k + 1, parts), runs,
-                () if runs else tuple(cells), left, right,
-            ),
+            tasks.ContainmentTests(root, low, high, values.runs, values.rows, left, right),
         )
-        for k in range(parts)
-    ]  # fmt: skip
+        for low, high in values.ranges
+    ]
     seen = np.zeros(len(candidates), np.bool_)
     refuted: dict[int, Verdict] = {}
-    for result in search.runner.run(calls):
-        for task_result in result:
-            seen |= task_result.arrays["seen"]
-            for k in np.flatnonzero(task_result.arrays["rows"]).tolist():
-                refuted[k] = _refuted(task_result.arrays["codes"], task_result.arrays["rows"], k)
+    for task_result in run_all(search.run.runner, calls):
+        seen |= task_result.arrays["seen"]
+        for k in np.flatnonzero(task_result.arrays["rows"]).tolist():
+            refuted[k] = _refuted(task_result.arrays["codes"], task_result.arrays["rows"], k)
     return {
         each: refuted.get(k, Verdict(HOLDS if seen[k] else EMPTY))
         for k, each in enumerate(candidates)
@@ -213,63 +180,49 @@ def _refuted(codes: U64, rows: I64, at: int) -> Verdict:
     return Verdict(REFUTED, (high, low), int(rows[at]))
 
 
-def _counted(search: Search, cells: list[Cells]) -> tuple[ValueRun, ...]:
-    calls: list[Call] = [
-        (tasks.count, tasks.Count(replace(each, view=share), search.destination.prefix))
-        for each in cells
-        for share in shares(each.view, search.runner.tasks)
-    ]
-    task_results = [task_result for result in search.runner.run(calls) for task_result in result]
-    return tuple(ValueRun((p.facts["part"],), p.facts["entries"]) for p in task_results)
-
-
-def _kept(search: Search, known: Verdicts, batches: Batches) -> Verdicts:
+def _still_known(search: TupleSearch, known: Verdicts, batch: RowChanges) -> Verdicts:
     """The verdicts that a batch leaves as they are or replaces at once; the others are tested."""
     most = thresholds.current.looked_up_rows
-    many = {table for table, batch in batches.items() if batch.count > most}
-    filled = {table for table, batch in batches.items() if batch.added.count}
-    kept = {
+    many = {name for name, c in batch.items() if c.arrived.count + c.departed.count > most}
+    filled = {table for table, change in batch.items() if change.arrived.count}
+    verdicts = {
         each: verdict
         for each, verdict in known.items()
         if not many & {each.table, each.other}
         and not (verdict.status == EMPTY and each.table in filled)
     }
-    answers = _looked_up(
+    answers = _answers(
         search,
         [
-            (each, what, look)
-            for each, verdict in kept.items()
-            for what, look in _looks(search, each, verdict, batches)
+            (each, what, lookup)
+            for each, verdict in verdicts.items()
+            for what, lookup in _lookups(search, each, verdict, batch)
         ],
     )
     doubtful: dict[Candidate, U64] = {}
     for each, answer in answers.items():
         number = {what: int(rows.sum()) for what, (_, rows) in answer.items()}
-        if kept[each].status == REFUTED:
-            left = kept[each].rows + number.get("come", 0) - number.get("gone", 0)
-            kept[each] = replace(kept[each], rows=0 if number.get("supplied") else left)
+        if verdicts[each].status == REFUTED:
+            left = verdicts[each].rows + number.get("come", 0) - number.get("gone", 0)
+            verdicts[each] = replace(verdicts[each], rows=0 if number.get("supplied") else left)
             continue
         if number.get("left") == 0:
-            kept[each] = Verdict(EMPTY)
+            verdicts[each] = Verdict(EMPTY)
         lost = [codes[rows == 0] for what, (codes, rows) in answer.items() if what != "left"]
         if any(map(len, lost)):
             doubtful[each] = np.concatenate(lost)
-    kept |= _missed(search, doubtful)
-    return {
-        each: verdict for each, verdict in kept.items() if verdict.status != REFUTED or verdict.rows
-    }
+    verdicts |= _missed(search, doubtful)
+    return {each: v for each, v in verdicts.items() if v.status != REFUTED or v.rows}
 
 
-def _missed(search: Search, doubtful: Mapping[Candidate, U64]) -> Verdicts:
+def _missed(search: TupleSearch, doubtful: Mapping[Candidate, U64]) -> Verdicts:
     """Verdicts on candidates whose right side lacks some tuples, if the left side has any."""
-    looks = []
-    for each, codes in doubtful.items():
-        cells = search.cells(search.tables[each.table], [(0, each.left)])
-        looks += [
-            (each, "left", tasks.Look((), codes, (replace(cells, view=share),)))
-            for share in shares(cells.view, search.runner.tasks)
-        ]
-    on_the_left = {each: answer["left"] for each, answer in _looked_up(search, looks).items()}
+    lookups = [
+        (each, "left", tasks.CountTuples((), codes, (share,)))
+        for each, codes in doubtful.items()
+        for share in search.shared(search.tuples(search.tables[each.table], [(0, each.left)]))
+    ]
+    on_the_left = {each: answer["left"] for each, answer in _answers(search, lookups).items()}
     return {
         each: _refuted(codes, rows, int(rows.argmax()))
         for each, (codes, rows) in on_the_left.items()
@@ -281,10 +234,13 @@ Answers = dict[Candidate, dict[str, tuple[U64, I64]]]
 """What was looked up: tuples, and how many rows have each."""
 
 
-def _looked_up(search: Search, looks: list[tuple[Candidate, str, tasks.Look]]) -> Answers:
-    results = search.runner.run([(tasks.look, look) for _, _, look in looks]) if looks else []
+def _answers(
+    search: TupleSearch, lookups: list[tuple[Candidate, str, tasks.CountTuples]]
+) -> Answers:
+    calls: list[Call] = [(tasks.count_tuples, lookup) for _, _, lookup in lookups]
+    results = search.run.runner.run(calls) if calls else []
     answers: Answers = {}
-    for (each, what, _), result in zip(looks, results, strict=True):
+    for (each, what, _), result in zip(lookups, results, strict=True):
         for task_result in result:
             answer = answers.setdefault(each, {})
             codes, rows = task_result.arrays["codes"], task_result.arrays["rows"]
@@ -292,31 +248,31 @@ def _looked_up(search: Search, looks: list[tuple[Candidate, str, tasks.Look]]) -
     return answers
 
 
-def _looks(
-    search: Search, each: Candidate, verdict: Verdict, batches: Batches
-) -> Iterator[tuple[str, tasks.Look]]:
+def _lookups(
+    search: TupleSearch, each: Candidate, verdict: Verdict, batch: RowChanges
+) -> Iterator[tuple[str, tasks.CountTuples]]:
     """What has to be looked up to know what a batch does to a verdict."""
     none = np.empty((0, 2), np.uint64)
-    left, right = batches.get(each.table), batches.get(each.other)
+    left, right = batch.get(each.table), batch.get(each.other)
     if verdict.status == REFUTED:
         code = np.array([verdict.missing], np.uint64)
         for what, rows, side in (
-            ("gone", left and left.gone, each.left),
-            ("come", left and left.added, each.left),
-            ("supplied", right and right.added, each.right),
+            ("gone", left and left.departed, each.left),
+            ("come", left and left.arrived, each.left),
+            ("supplied", right and right.arrived, each.right),
         ):
             if rows and rows.count:
-                yield what, tasks.Look((), code, (search.cells(rows, [(0, side)]),))
+                yield what, tasks.CountTuples((), code, (search.tuples(rows, [(0, side)]),))
     elif verdict.status == HOLDS:
-        if left and left.gone.count:
-            mine = search.cells(search.tables[each.table], [(0, each.left)])
-            yield "left", tasks.Look((), none, (mine,))
+        if left and left.departed.count:
+            dependent = search.tuples(search.tables[each.table], [(0, each.left)])
+            yield "left", tasks.CountTuples((), none, (dependent,))
         wanted = []
-        if left and left.added.count:
-            wanted.append(("arrived", search.cells(left.added, [(0, each.left)])))
-        if right and right.gone.count:
-            wanted.append(("departed", search.cells(right.gone, [(0, each.right)])))
-        others = search.cells(search.tables[each.other], [(0, each.right)])
-        for what, cells in wanted:
-            for share in shares(others.view, search.runner.tasks) or [others.view]:
-                yield what, tasks.Look((cells,), none, (replace(others, view=share),))
+        if left and left.arrived.count:
+            wanted.append(("arrived", search.tuples(left.arrived, [(0, each.left)])))
+        if right and right.departed.count:
+            wanted.append(("departed", search.tuples(right.departed, [(0, each.right)])))
+        referenced = search.tuples(search.tables[each.other], [(0, each.right)])
+        for what, tuples in wanted:
+            for share in search.shared(referenced) or [referenced]:
+                yield what, tasks.CountTuples((tuples,), none, (share,))

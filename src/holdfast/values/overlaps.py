@@ -34,7 +34,7 @@ _READ_FILES = 32
 
 
 @dataclass(frozen=True)
-class Moves:
+class ValueMoves:
     """Values that moved between clusters: so many of each, from one mask of attributes to another.
     Only the attributes of some stretches came and went."""
 
@@ -67,7 +67,7 @@ class Overlaps:
     distinct: I64  # values that each attribute has itself
     runs: tuple[ValueRun, ...] = ()
     store: Store | None = None  # that has the files of the runs
-    moves: Moves | None = None  # not yet in a run
+    moves: ValueMoves | None = None  # not yet in a run
     _read: dict[str, Entries] = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -75,7 +75,7 @@ class Overlaps:
         """How many attributes there are."""
         return len(self.distinct)
 
-    def moved(self, moves: Moves) -> Overlaps:
+    def moved(self, moves: ValueMoves) -> Overlaps:
         """After values moved, which happens once between two versions."""
         assert self.moves is None
         return replace(self, distinct=self.distinct + moves.distinct(self.count), moves=moves)
@@ -177,7 +177,7 @@ def between(entries: Entries, low: int, high: int) -> Entries:
     return one[chosen], two[chosen], values[chosen]
 
 
-def shared_by_moved(moves: Moves, attributes: int, low: int, high: int) -> Entries:
+def shared_by_moved(moves: ValueMoves, attributes: int, low: int, high: int) -> Entries:
     """By how much values that moved change what a stretch shares with all attributes."""
     block = np.zeros((high - low, attributes), np.int64)
     moves.add_to(block, low, high)
@@ -185,7 +185,7 @@ def shared_by_moved(moves: Moves, attributes: int, low: int, high: int) -> Entri
     return one + low, two, block[one, two]
 
 
-def changed_entries(moves: Moves, attributes: int) -> Entries:
+def changed_entries(moves: ValueMoves, attributes: int) -> Entries:
     """What values that moved change: in the rows of the attributes that came and went, and in
     their columns, which are the same turned over."""
     inside = np.zeros(attributes, np.bool_)

@@ -1,71 +1,167 @@
-"""The values of all tables of a profile, as evidence: discovered, changed by a batch, verified."""
+"""The values of all tables of a profile in one version, with the operations that evidence has:
+discover, change, compact, save, load, compare.
+
+An *attribute* is a column of a table. A value's *cluster* is the set of attributes in which it
+occurs, and A ⊆ B holds iff every cluster with A has B (Incremental Discovery of Inclusion
+Dependencies, lemma 4.2). The values are in runs of entries, in files, and so are the clusters with
+their numbers of values, and what follows from them: how many values every two attributes share. A
+batch moves values between clusters, and touches only the values it contains.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
-from holdfast.model.lazily import Lazily
+import numpy as np
+
+from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64, U64
+from holdfast.model.commits import InclusionRecord, ValueRun
+from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, Attribute, InclusionDependency
+from holdfast.model.options import Options
 from holdfast.runtime.run import Run
-from holdfast.table.change import RowChange, Rows
+from holdfast.store import Store
+from holdfast.table.change import RowChange, TableRows
 from holdfast.table.state import Table
 from holdfast.values import changes, compaction, storage, verify
-from holdfast.values.clusters import ValueState
-from holdfast.values.n_ary import Batch, Search
+from holdfast.values.clusters import Clusters, unfit
+from holdfast.values.n_ary import Candidate, Verdicts
+from holdfast.values.overlaps import Overlaps, Stretch, ValueMoves
+from holdfast.values.shared import Shared, shared_values
 
 
-def discover(run: Run, tables: Mapping[str, Table]) -> ValueState:
-    """From the rows of all tables."""
-    with run.stage("values"):
-        none = ValueState.none({name: table.columns for name, table in tables.items()})
-        return _of_rows(run, none, tables)
+@dataclass(frozen=True)
+class ValueState:
+    """What is known of the values of all tables in one version."""
 
+    attributes: tuple[Attribute, ...]
+    families: tuple[str, ...]
+    runs: tuple[ValueRun, ...]
+    clusters: Clusters
+    overlaps: Overlaps
+    verdicts: Verdicts = field(default_factory=dict)  # on candidates of several columns
+    files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # once written, by role
 
-def changed(
-    run: Run, before: ValueState, changed: Sequence[RowChange], tables: Mapping[str, Table]
-) -> ValueState:
-    """After a batch: merged with the values of the new rows, those of the deleted ones extracted.
-    ``changed`` are the tables that it changes, ``tables`` all of them, as they are afterwards."""
-    with run.stage("values"):
-        rows: list[Rows] = []
-        batches: dict[str, Batch] = {}
-        for each in changed:
-            batch = Batch(each.arrived, each.departed)
-            rows += [batch.added, batch.gone]
-            batches[each.after.name] = batch
-        after = changes.changed(
-            run.runner, before, rows, run.destination, run.options, run.progress
+    # Operations
+
+    @staticmethod
+    def discover(run: Run, tables: Mapping[str, Table]) -> ValueState:
+        """From the rows of all tables."""
+        with run.stage("values"):
+            return _empty(tables)._of_rows(run, tables)
+
+    def change(
+        self, run: Run, row_changes: Sequence[RowChange], tables: Mapping[str, Table]
+    ) -> ValueState:
+        """After a batch: merged with the values of the new rows, those of the deleted ones
+        extracted. ``row_changes`` are of the tables that it changes, ``tables`` all of them, as
+        they are afterwards."""
+        with run.stage("values"):
+            rows = [some for each in row_changes for some in (each.arrived, each.departed)]
+            batch = {change.after.name: change for change in row_changes}
+            return changes.with_verdicts(
+                run, changes.with_rows(run, self, rows), tables, self, batch
+            )
+
+    def compact(self, run: Run) -> ValueState:
+        """With runs merged where there are many."""
+        if not compaction.due(self.runs):
+            return self
+        with run.stage("merge"):
+            frequencies = not run.options.insert_only
+            runs = compaction.merged_runs(
+                run.runner, self.runs, run.destination, frequencies, run.progress
+            )
+            return replace(self, runs=runs)
+
+    def save(self, run: Run, before: ValueState | None) -> ValueState:
+        """With what changed written to files."""
+        return storage.save(run.store, run.lease, self, before)
+
+    @staticmethod
+    def load(store: Store, record: InclusionRecord) -> ValueState:
+        """The state that a commit stored."""
+        shared = shared_values(store, record)
+        words = bitsets.words_for(len(shared.attributes))
+        return ValueState(
+            shared.attributes,
+            shared.families,
+            record.runs,
+            Clusters(words, record.clusters, store),
+            shared.overlaps,
+            storage.verdicts(store, record),
+            record.files,
         )
-        search = _search(run, tables)
-        return changes.with_tuples(search, after, before, batches, run.progress)
+
+    @property
+    def record(self) -> InclusionRecord:
+        """What a commit stores."""
+        return InclusionRecord(self.runs, self.overlaps.runs, self.clusters.runs, self.files)
+
+    def compare(self, run: Run, tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
+        """Where this is not what the rows say: the table, and a sentence about it."""
+        fresh = _without_values(self.attributes, self.families)._of_rows(run, tables)
+        yield from verify.differences(run, self, fresh)
+
+    def _of_rows(self, run: Run, tables: Mapping[str, Table]) -> ValueState:
+        rows = [TableRows.living(table) for table in tables.values()]
+        return changes.with_verdicts(run, changes.with_rows(run, self, rows), tables)
+
+    # Parts
+
+    @cached_property
+    def stretches(self) -> dict[str, Stretch]:
+        """The numbers of each table's attributes, in the order of its columns."""
+        stretches: dict[str, Stretch] = {}
+        for number, attribute in enumerate(self.attributes):
+            first, _ = stretches.get(attribute.table, (number, number))
+            stretches[attribute.table] = (first, number + 1)
+        return stretches
+
+    @cached_property
+    def shared(self) -> Shared:
+        """What dependencies are read from."""
+        return Shared(self.attributes, self.families, self.overlaps)
+
+    def moved(self, masks: U64, counts: I64, tables: set[str]) -> ValueState:
+        """The clusters after values of some tables moved: each row has the mask before and the
+        mask after."""
+        words = self.clusters.words
+        before, after = (np.ascontiguousarray(masks[:, at : at + words]) for at in (0, words))
+        changed = tuple(self.stretches[name] for name in self.stretches if name in tables)
+        moves = ValueMoves(before, after, counts, changed)
+        overlaps = self.overlaps.moved(moves)
+        if (overlaps.distinct < 0).any():
+            raise unfit()
+        return replace(self, clusters=replace(self.clusters, moves=moves), overlaps=overlaps)
+
+    def holding(self, options: Options) -> list[Candidate]:
+        """The candidates of several columns that hold."""
+        wanted = (HOLDS, EMPTY) if options.empty_columns else (HOLDS,)
+        return [each for each, verdict in self.verdicts.items() if verdict.status in wanted]
+
+    def named(self, candidate: Candidate) -> InclusionDependency:
+        """A candidate as a constraint."""
+        left, right = (self.stretches[name][0] for name in (candidate.table, candidate.other))
+        return InclusionDependency(
+            tuple(self.attributes[left + c] for c in candidate.columns),
+            tuple(self.attributes[right + c] for c in candidate.others),
+        )
 
 
-def compacted(run: Run, values: ValueState) -> ValueState:
-    """With runs merged where there are many."""
-    if not compaction.due(values.runs):
-        return values
-    with run.stage("merge"):
-        return compaction.merged(run.runner, values, run.destination, run.options, run.progress)
+def _empty(tables: Mapping[str, Table]) -> ValueState:
+    """Attributes without values."""
+    attributes, families = [], []
+    for table, columns in ((name, table.columns) for name, table in tables.items()):
+        for c, name in enumerate(columns.names):
+            attributes.append(Attribute(table, name))
+            families.append(columns.family(c))
+    return _without_values(tuple(attributes), tuple(families))
 
 
-def differences(
-    run: Run, kept: ValueState, tables: Mapping[str, Table]
-) -> Iterator[tuple[str, str]]:
-    """Where the kept values are not those of the rows: the table, and a sentence about it."""
-    fresh = _of_rows(run, kept.emptied, tables)
-    yield from verify.differences(run.runner, kept, fresh, run.destination)
-
-
-def _of_rows(run: Run, none: ValueState, tables: Mapping[str, Table]) -> ValueState:
-    rows = [Rows.living(table) for table in tables.values()]
-    unary = changes.changed(run.runner, none, rows, run.destination, run.options, run.progress)
-    return changes.with_tuples(_search(run, tables), unary, None, {}, run.progress)
-
-
-def _search(run: Run, tables: Mapping[str, Table]) -> Search:
-    rows = Lazily(tables, lambda name: Rows.living(tables[name]))
-    return Search(run.runner, run.destination, run.options, rows)
-
-
-def saved(run: Run, values: ValueState, before: ValueState | None) -> ValueState:
-    """With what changed written to files."""
-    return storage.save(run.store, run.lease, values, before)
+def _without_values(attributes: tuple[Attribute, ...], families: tuple[str, ...]) -> ValueState:
+    count = len(attributes)
+    overlaps = Overlaps(np.zeros(count, np.int64))
+    return ValueState(attributes, families, (), Clusters(bitsets.words_for(count)), overlaps)

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from holdfast.kernels import bitsets
 from holdfast.model import thresholds
 from holdfast.model.commits import InclusionRecord, ValueRun
 from holdfast.store import Lease, Store
 from holdfast.store.codecs import masks_of, stored, write
 from holdfast.store.differences import saved
-from holdfast.values.clusters import Clusters, ValueState, differences, grouped
+from holdfast.values.clusters import Clusters, differences, grouped
 from holdfast.values.compaction import due
 from holdfast.values.n_ary import Candidate, Verdict, Verdicts
 from holdfast.values.overlaps import (
@@ -28,12 +28,9 @@ from holdfast.values.overlaps import (
     summed,
     table_of,
 )
-from holdfast.values.shared import shared_values
 
-
-def record(state: ValueState) -> InclusionRecord:
-    """What a commit stores."""
-    return InclusionRecord(state.runs, state.overlaps.runs, state.clusters.runs, state.files)
+if TYPE_CHECKING:
+    from holdfast.values.state import ValueState
 
 
 def save(store: Store, lease: Lease, state: ValueState, before: ValueState | None) -> ValueState:
@@ -45,9 +42,9 @@ def save(store: Store, lease: Lease, state: ValueState, before: ValueState | Non
         distinct = pa.table({"values": state.overlaps.distinct})
         known = files.get("distinct", ())
         files["distinct"] = saved(store, lease, "distinct", distinct, known)
-    if state.tuples and (before is None or before.tuples != state.tuples):
-        files["tuples"] = (write(store, lease, "tuples", _tuples(state.tuples)),)
-    elif not state.tuples:
+    if state.verdicts and (before is None or before.verdicts != state.verdicts):
+        files["tuples"] = (write(store, lease, "tuples", _tuples(state.verdicts)),)
+    elif not state.verdicts:
         files.pop("tuples", None)
     clusters = _saved_clusters(store, lease, state.clusters)
     overlaps = _saved_overlaps(store, lease, state.overlaps)
@@ -149,26 +146,13 @@ def _tuples(verdicts: Verdicts) -> pa.Table:
     )
 
 
-def _verdicts(kept: pa.Table) -> Verdicts:
+def verdicts(store: Store, record: InclusionRecord) -> Verdicts:
+    """What a commit stored about candidates of several columns."""
+    files = record.files.get("tuples")
+    rows = stored(store, files).to_pylist() if files else []
     return {
         Candidate(row["table"], tuple(row["columns"]), row["other"], tuple(row["others"])): Verdict(
             row["status"], (row["code"], row["rest"]), row["rows"]
         )
-        for row in kept.to_pylist()
+        for row in rows
     }
-
-
-def load(store: Store, record: InclusionRecord) -> ValueState:
-    """The state that a commit stored."""
-    shared = shared_values(store, record)
-    words = bitsets.words_for(len(shared.attributes))
-    tuples = record.files.get("tuples")
-    return ValueState(
-        shared.attributes,
-        shared.families,
-        record.runs,
-        Clusters(words, record.clusters, store),
-        shared.overlaps,
-        _verdicts(stored(store, tuples)) if tuples else {},
-        record.files,
-    )

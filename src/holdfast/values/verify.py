@@ -1,56 +1,54 @@
-"""Kept values beside those of the rows."""
+"""Stored values beside those of the rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from holdfast.model.commits import ValueRun
-from holdfast.runtime.run import Destination
-from holdfast.runtime.runner import Call, Runner
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call, run_all
 from holdfast.tasks import values as tasks
-from holdfast.tasks.values import cut
-from holdfast.values.clusters import ValueState
+from holdfast.values.counting import ranges
+
+if TYPE_CHECKING:
+    from holdfast.values.state import ValueState
 
 
-def differences(
-    runner: Runner, kept: ValueState, fresh: ValueState, destination: Destination
-) -> Iterator[tuple[str, str]]:
-    """Where the kept values are not those of the rows: the table, and a sentence about it."""
-    some = False
-    for low, high in kept.overlaps.stretches():
-        mine, theirs = (state.overlaps.rows(low, high) for state in (kept, fresh))
-        for one, two in np.argwhere(np.triu(mine != theirs, low)).tolist():
-            some = True
-            a, b = kept.attributes[low + one], kept.attributes[two]
+def differences(run: Run, stored: ValueState, fresh: ValueState) -> Iterator[tuple[str, str]]:
+    """Where the stored values are not those of the rows: the table, and a sentence about it."""
+    any_differ = False
+    for low, high in stored.overlaps.stretches():
+        old, new = (state.overlaps.rows(low, high) for state in (stored, fresh))
+        for one, two in np.argwhere(np.triu(old != new, low)).tolist():
+            any_differ = True
+            a, b = stored.attributes[low + one], stored.attributes[two]
             what = f"{a} has" if low + one == two else f"{a} and {b} share"
             yield (
                 a.table,
-                f"the profile says that {what} {mine[one, two]} distinct values, but it is "
-                f"{theirs[one, two]}",
+                f"the profile says that {what} {old[one, two]} distinct values, but it is "
+                f"{new[one, two]}",
             )
-    if some:
+    if any_differ:
         return
-    table = kept.attributes[0].table
-    statuses = [{each: v.status for each, v in state.tuples.items()} for state in (kept, fresh)]
-    if statuses[0] != statuses[1]:
+    table = stored.attributes[0].table
+    old_statuses, new_statuses = (
+        {candidate: verdict.status for candidate, verdict in state.verdicts.items()}
+        for state in (stored, fresh)
+    )
+    if old_statuses != new_statuses:
         yield table, "the profile's inclusions of several columns are not those of the rows"
-    same = kept.clusters.all(), fresh.clusters.all()
-    if not all(np.array_equal(a, b) for a, b in zip(*same, strict=True)):
+    clusters = zip(stored.clusters.all(), fresh.clusters.all(), strict=True)
+    if not all(np.array_equal(a, b) for a, b in clusters):
         yield table, "the profile's clusters of attributes are not those of the rows"
-    parts = max(len(run.parts) for run in (*kept.runs, *fresh.runs, ValueRun((None,), 0)))
+    parts = max([1, *(len(run.parts) for run in (*stored.runs, *fresh.runs))])
+    root = run.store.path
     calls: list[Call] = [
-        (
-            tasks.compare,
-            tasks.Compare(
-                destination.root, cut(k, parts), cut(k + 1, parts), kept.runs, fresh.runs
-            ),
-        )
-        for k in range(parts)
+        (tasks.compare, tasks.CompareRuns(root, low, high, stored.runs, fresh.runs))
+        for low, high in ranges(parts)
     ]
-    for result in runner.run(calls):
-        for task_result in result:
-            for number, count in task_result.facts["wrong"].items():
-                each = kept.attributes[int(number)]
-                yield each.table, f"the profile counts {count} values of {each} wrongly"
+    for task_result in run_all(run.runner, calls):
+        for number, count in task_result.facts["wrong"].items():
+            attribute = stored.attributes[int(number)]
+            yield attribute.table, f"the profile counts {count} values of {attribute} wrongly"

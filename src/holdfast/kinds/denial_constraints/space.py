@@ -43,7 +43,7 @@ from holdfast.table.placement import parts
 from holdfast.table.placement import shares as shared
 from holdfast.table.state import Table
 from holdfast.tasks.overlap import Overlap, overlap
-from holdfast.tasks.values import Attribute, Cells, Count, cut
+from holdfast.tasks.values import CountValues, RowValues, ValueColumns, cut
 from holdfast.tasks.values import count as count_values
 
 _OPERATORS = {ORDERED: ORDER, BY_EQUALITY: EQUALITY}
@@ -156,15 +156,15 @@ def _common(run: Run, table: Table) -> NDArray[np.int64]:
     with run.stage("values"):
         run.progress("values")
         kinds = _families(table.columns)
-        attributes = tuple(Attribute(c, (c,), (kind,)) for c, kind in enumerate(kinds))
+        attributes = tuple(ValueColumns(c, (c,), (kind,)) for c, kind in enumerate(kinds))
         root, view = run.store.path, table.view(run.store.path, run.options)
-        cells = Cells(view, table.columns.schema, attributes, nulls=False)
+        cells = RowValues(view, table.columns.schema, attributes, nulls=False)
         count = parts(run.runner, view)
         whole = Overlap(root, len(attributes), (cells,))
         if count == 1:
             return _summed(run, [(overlap, whole)])
         writing: list[Call] = [
-            (count_values, Count(replace(cells, view=share), run.destination.prefix))
+            (count_values, CountValues(replace(cells, view=share), run.destination.prefix))
             for share in shared(view, count)
         ]
         with exchanged(run.runner, root, writing) as written:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from holdfast.runtime.result import TaskResult
     from holdfast.runtime.runner import Call
     from holdfast.tasks.examine import Shown
-    from holdfast.tasks.values import Cells
+    from holdfast.tasks.values import RowValues
 
 _PARTS_UP_TO = 4
 """Columns up to which the parts of a dependency that does not hold are looked at."""
@@ -156,14 +156,14 @@ def _family(columns: Columns, attribute: Attribute) -> str:
     return columns.family(columns.position(attribute.column, attribute.table))
 
 
-def _cells(question: Question, side: tuple[Attribute, ...]) -> Cells:
-    from holdfast.tasks.values import Attribute as Values
-    from holdfast.tasks.values import Cells
+def _cells(question: Question, side: tuple[Attribute, ...]) -> RowValues:
+    from holdfast.tasks.values import RowValues
+    from holdfast.tasks.values import ValueColumns as Values
 
     table, options = question.table(side[0].table), question.run.options
     places = tuple(table.columns.position(each.column, each.table) for each in side)
     kinds = tuple(_family(table.columns, each) for each in side)
-    return Cells(
+    return RowValues(
         table.view(question.run.store.path, options),
         table.columns.schema,
         (Values(0, places, kinds),),

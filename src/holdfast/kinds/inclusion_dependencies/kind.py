@@ -69,7 +69,6 @@ class InclusionDependencies(Kind):
 
         Where a batch changes several tables each is reported once: with its dependent table, or
         if the batch does not change that one, with the referenced table."""
-        from holdfast.values.clusters import holding, named
         from holdfast.values.shared import Wanted
 
         before, after = step.values_before, step.values_after
@@ -81,14 +80,12 @@ class InclusionDependencies(Kind):
         wanted = Wanted(options.min_coverage, options.empty_columns, options.within_tables)
         stretch = after.stretches[step.after.table.name]
         unary = after.shared.changes(before.shared, *stretch, wanted)
-        wide = [holding(values.tuples, options) for values in (before, after)]
+        wide = [values.holding(options) for values in (before, after)]
         held, holds = map(set, wide)
         came = after.shared.named(unary[0])
-        came += [named(each, after) for each in wide[1] if each not in held]
+        came += [after.named(each) for each in wide[1] if each not in held]
         went = after.shared.named(unary[1])
-        went += [
-            replace(named(each, after), coverage=None) for each in wide[0] if each not in holds
-        ]
+        went += [replace(after.named(each), coverage=None) for each in wide[0] if each not in holds]
         mine = step.after.table.name
 
         def reported_here(each: InclusionDependency) -> bool:

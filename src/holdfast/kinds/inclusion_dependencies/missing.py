@@ -11,13 +11,11 @@ from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.options import Options
 from holdfast.runtime.run import Destination
 from holdfast.runtime.runner import Call, Runner
-from holdfast.table.change import Rows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import values as tasks
-from holdfast.tasks.values import cut
-from holdfast.values.changes import cells_of
-from holdfast.values.clusters import ValueState
+from holdfast.tasks.values import RowValues, ValueColumns, cut
+from holdfast.values.state import ValueState
 
 
 def missing(
@@ -35,7 +33,7 @@ def missing(
     calls: list[Call] = [
         (
             tasks.missing,
-            tasks.Missing(
+            tasks.MissingValues(
                 destination.root, cut(k, parts), cut(k + 1, parts), state.runs, dependent,
                 referenced, most,
             ),
@@ -47,11 +45,12 @@ def missing(
     codes = np.concatenate([task_result.arrays["codes"] for task_result in task_results])[:most]
     if not len(codes):
         return np.empty(0, np.int64)
-    cells = cells_of(state, Rows.living(table), destination, options)
     column = table.columns.names.index(pair[0].column)
-    cells = replace(cells, attributes=cells.attributes[column : column + 1])
+    attribute = ValueColumns(dependent, (column,), (state.families[dependent],))
+    view, nulls = table.view(destination.root, options), options.inclusion_nulls == "values"
+    cells = RowValues(view, table.columns.schema, (attribute,), nulls)
     calls = [
-        (tasks.find, tasks.Find(replace(cells, view=share), codes))
+        (tasks.find, tasks.FindValues(replace(cells, view=share), codes))
         for share in shares(cells.view, runner.tasks)
     ]
     ids = np.full(len(codes), -1, np.int64)
