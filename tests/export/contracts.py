@@ -8,7 +8,7 @@ from typing import Any
 
 import holdfast.sample
 from holdfast.export.contract import Column, Contract, TableContract
-from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import Attribute, ForeignKey
@@ -30,9 +30,9 @@ def odd(
     table, other = names
     parent = TableContract(
         other,
-        (Column("select", "bigint", required), Column("no,te", "string")),
+        (Column("select", "bigint"), Column("no,te", "string")),
         2,
-        (Key(other, ("select",)),),
+        (*([NotNull(other, "select")] if required else []), Key(other, ("select",))),
     )
     predicates = {
         "two": [("t", ODD[3], "<", "s", ODD[3]), ("t", ODD[5], ">=", "s", ODD[6])],
@@ -40,13 +40,15 @@ def odd(
     }
     child = TableContract(
         table,
-        tuple(Column(name, "bigint", required and name == ODD[0]) for name in ODD),
+        tuple(Column(name, "bigint") for name in ODD),
         3,
-        tuple(Key(table, each) for each in ((ODD[0],), (ODD[1], ODD[2], ODD[5]), (ODD[2],))),
-        (FunctionalDependency(table, (ODD[1], ODD[7]), ODD[4]),),
-        tuple(DenialConstraint(table, tuple(map(_predicate, each)))
-              for each in predicates.values()),
-    )  # fmt: skip
+        (
+            *([NotNull(table, ODD[0])] if required else []),
+            *(Key(table, each) for each in ((ODD[0],), (ODD[1], ODD[2], ODD[5]), (ODD[2],))),
+            FunctionalDependency(table, (ODD[1], ODD[7]), ODD[4]),
+            *(DenialConstraint(table, tuple(map(_predicate, e))) for e in predicates.values()),
+        ),
+    )
     reference = ForeignKey((Attribute(table, ODD[3]),), (Attribute(other, "select"),), 0.9)
     return Contract("odd", 1, nulls, "ignored", (child, parent), (reference,))
 
@@ -116,20 +118,9 @@ def shop() -> Contract:
         mine: list[Any] = [rule for rule in rules if rule.table == name]  # type: ignore[union-attr]
         header, *rows = shop_rows(name)
         cells = zip(header, zip(*rows, strict=True), strict=True)
-        columns = tuple(
-            Column(str(each), types.get(str(each), "string"), None not in values)
-            for each, values in cells
-        )
-        tables.append(
-            TableContract(
-                name,
-                columns,
-                len(rows),
-                tuple(rule for rule in mine if isinstance(rule, Key)),
-                tuple(rule for rule in mine if isinstance(rule, FunctionalDependency)),
-                tuple(rule for rule in mine if isinstance(rule, DenialConstraint)),
-            )
-        )
+        columns = tuple(Column(str(each), types.get(str(each), "string")) for each in header)
+        present = [NotNull(name, str(each)) for each, values in cells if None not in values]
+        tables.append(TableContract(name, columns, len(rows), (*present, *mine)))
     references = tuple(
         ForeignKey((Attribute(a, b),), (Attribute(c, d),), 1.0) for a, b, c, d in _REFERENCES
     )

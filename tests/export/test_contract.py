@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from holdfast.export import contract_of
+from holdfast.export.contract import TableContract
 from holdfast.kinds.inclusion_dependencies.foreign_keys import Facts
 from holdfast.kinds.inclusion_dependencies.reading import Inclusions
 from holdfast.kinds.keys.reading import FoundKeys
@@ -48,6 +50,11 @@ class Rules(list[DenialConstraint]):
     def besides(self, forms: Sequence[str]) -> list[DenialConstraint]:
         """Those that have none of these forms."""
         return [each for each in self if each.form not in forms]
+
+
+def of(table: TableContract, kind: type) -> list[Any]:
+    """The rules of a class."""
+    return [rule for rule in table.rules if isinstance(rule, kind)]
 
 
 ORDER = dc("t.id <= s.id and t.paid > s.paid")
@@ -92,8 +99,11 @@ def test_the_constraints_that_matter() -> None:
     assert orders.keys[0].columns == ("id",)
     assert len(orders.keys) == 3
     # Not what a key implies, nor what nearly holds.
-    assert {each.body for each in orders.dependencies} == {"zip -> city", "{} -> planet"}
-    assert orders.denials == (ORDER,)
+    assert {each.body for each in of(orders, FunctionalDependency)} == {
+        "zip -> city",
+        "{} -> planet",
+    }
+    assert of(orders, DenialConstraint) == [ORDER]
     assert [str(each) for each in chosen.foreign_keys] == [
         "orders(customer_id) in customers(customer_id)"
     ]
@@ -104,15 +114,15 @@ def test_every_constraint_that_holds() -> None:
     orders = chosen.table("orders")
     assert orders is not None
     assert len(orders.keys) == len(KEYS)
-    assert len(orders.dependencies) == 3
-    assert len(orders.denials) == 3
+    assert len(of(orders, FunctionalDependency)) == 3
+    assert len(of(orders, DenialConstraint)) == 3
     texts = [str(rule) for rule in chosen.rules]
     assert len(texts) == len(set(texts))
 
 
 def test_a_key_that_is_referred_to_is_exported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever its place, because a foreign key needs it."""
-    monkeypatch.setattr("holdfast.export.contract._KEYS", 0)
+    monkeypatch.setattr("holdfast.kinds.keys.export.KEYS", 0)
     customers, orders = contract_of(snapshot(), "shop").tables
     assert [key.columns for key in customers.keys] == [("customer_id",)]
     assert orders.keys == ()
@@ -159,10 +169,10 @@ def test_what_is_expected_comes_first() -> None:
         orders = chosen.table("orders")
         assert orders is not None
         assert str(orders.keys[0]) == texts[0]
-        assert str(orders.dependencies[0]) == texts[1]
-        assert str(orders.denials[0]) == texts[2]
+        assert str(of(orders, FunctionalDependency)[0]) == texts[1]
+        assert str(of(orders, DenialConstraint)[0]) == texts[2]
         assert [str(each) for each in chosen.foreign_keys][:2] == [*texts[4:6]]
-        assert str(chosen.inclusions[0]) == texts[6], "no key on its right side"
+        assert str(chosen.across[0]) == texts[6], "no key on its right side"
 
 
 def test_some_tables() -> None:

@@ -51,8 +51,8 @@ def test_sqlite_adds_keys_to_tables_that_are_there() -> None:
 def test_tables_that_refer_to_each_other_are_made() -> None:
     """One of a circle gets its reference when the other is there."""
     tables = tuple(
-        TableContract(name, (Column("id", "bigint", True), Column("other", "bigint")), 0,
-            (Key(name, ("id",)),))
+        TableContract(name, (Column("id", "bigint"), Column("other", "bigint")), 0,
+            (NotNull(name, "id"), Key(name, ("id",))))
         for name in ("a", "b")
     )  # fmt: skip
     references = tuple(

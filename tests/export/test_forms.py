@@ -12,11 +12,12 @@ import yaml
 
 from holdfast.export import FORMS, exported
 from holdfast.export.contract import Column, Contract, TableContract
-from holdfast.export.dialects import DIALECTS, identifier
+from holdfast.export.dialects import DIALECTS
 from holdfast.export.files import Exported
-from holdfast.model.constraints import Key
+from holdfast.model.constraints import Key, NotNull
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.inclusion_dependencies import Attribute, ForeignKey
+from holdfast.model.names import identifier
 from tests.export.contracts import ODD, ODD_PARENT, ODD_TABLE, odd, shop
 
 
@@ -168,8 +169,9 @@ def test_the_json_page_shows_what_is_printed() -> None:
     page = (Path(__file__).parent.parent.parent / "docs" / "json.md").read_text("utf-8")
     section = page.partition("\n## export\n")[2].partition("\n## ")[0]
     (block,) = re.findall(r"```json\n(.*?)```", section, flags=re.DOTALL)
-    columns = (Column("id", "bigint", True), Column("city", "string"))
-    orders = TableContract("orders", columns, 1000, (Key("orders", ("id",)),))
+    columns = (Column("id", "bigint"), Column("city", "string"))
+    rules = (NotNull("orders", "id"), Key("orders", ("id",)))
+    orders = TableContract("orders", columns, 1000, rules)
     reference = ForeignKey((Attribute("orders", "city"),), (Attribute("places", "city"),), 0.8)
     contract = Contract("shop", 3, "equal", "ignored", (orders,), (reference,))
     assert json.loads(block) == json.loads(str(exported(contract, "json")))

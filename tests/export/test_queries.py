@@ -49,8 +49,9 @@ def rules(draw: st.DrawFn, columns: int) -> Rule:
 
 def contract(columns: int, nulls: str, inclusion_nulls: str = "ignored") -> Contract:
     """That of a table which had no nulls when it was profiled; now it may have some."""
-    described = tuple(Column(NAMES[c], "bigint", True) for c in range(columns))
-    table = TableContract("t", described)
+    described = tuple(Column(NAMES[c], "bigint") for c in range(columns))
+    present = tuple(NotNull("t", NAMES[c]) for c in range(columns))
+    table = TableContract("t", described, 0, present)
     return Contract("any", 1, nulls, inclusion_nulls, (table,))
 
 
@@ -82,7 +83,7 @@ def test_a_query_finds_what_violates_a_rule(
 def test_an_inclusion_between_tables_finds_the_missing_values() -> None:
     asked = odd()
     database = sqlite_of(asked, SQLITE, ODD_BROKEN)
-    (rule,) = asked.inclusions_of(asked.tables[0].name)
+    (rule,) = asked.across_of(asked.tables[0].name)
     assert sorted(database.execute(Queries(SQLITE, asked).of(rule))) == [(98,), (99,)]
 
 

@@ -8,6 +8,9 @@ sql.py                  constraints of databases
 dbt.py, great_expectations.py, soda.py, odcs.py, mermaid.py, markdown.py, document.py
                         the other forms, one module each; a new one is a line in the registry
 
+A form has the frame of its files. Its part of each constraint comes from the constraint's kind
+(``kinds/exporter.py``).
+
 A check that is exported never fails on the rows that the profile has. It may be weaker than
 the constraint where a tool compares nulls in another way; the queries are exact.
 """

@@ -2,34 +2,27 @@
 
 What is expected comes first, then by default the few that matter most by their scores
 (``kinds/ranking.py``): keys, likely foreign keys, functional dependencies that do not follow
-from others, and rules. What only nearly holds is never exported.
+from others, and rules. What only nearly holds is never exported. Each kind chooses its own
+(``kinds/exporter.py``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
+from holdfast.kinds import registry
+from holdfast.kinds.base import Kind, Role
 from holdfast.model.commits import unknown_table
-from holdfast.model.constraints import FunctionalDependency, Key, NotNull
-from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
-from holdfast.model.grammar import Rule
-from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency
 
 if TYPE_CHECKING:
+    from holdfast.model.constraints import Key
+    from holdfast.model.inclusion_dependencies import ForeignKey
     from holdfast.report.snapshot import Snapshot, TableSnapshot
-
-_KEYS = 3
-"""So many keys of a table are exported unless all are asked for, besides those that foreign keys
-refer to."""
-
-_RULES = 10
-"""So many functional dependencies of a table, and so many denial constraints, are."""
-
-_LIKELY = 0.5
-"""Foreign keys with at least this score are exported unless all are asked for."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +31,6 @@ class Column:
 
     name: str
     type: str
-    required: bool = False  # whether it is known that every row has a value
 
 
 @dataclass(frozen=True)
@@ -48,19 +40,22 @@ class TableContract:
     name: str
     columns: tuple[Column, ...]
     rows: int = 0
-    keys: tuple[Key, ...] = ()
-    dependencies: tuple[FunctionalDependency, ...] = ()
-    denials: tuple[DenialConstraint, ...] = ()
+    rules: tuple[Constraint, ...] = ()  # those of one kind side by side
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of its columns."""
-        return tuple(each.name for each in self.columns)
+        return tuple(column.name for column in self.columns)
 
-    @property
+    @cached_property
+    def keys(self) -> tuple[Key, ...]:
+        """The keys."""
+        return tuple(self._with_role("key"))
+
+    @cached_property
     def required(self) -> frozenset[str]:
         """The columns that are known to have a value in every row."""
-        return frozenset(each.name for each in self.columns if each.required)
+        return frozenset(rule.column for rule in self._with_role("not null"))
 
     @property
     def primary(self) -> Key | None:
@@ -70,13 +65,8 @@ class TableContract:
                 return key
         return None
 
-    @property
-    def rules(self) -> Iterator[Rule]:
-        """Every constraint of it."""
-        yield from (NotNull(self.name, each.name) for each in self.columns if each.required)
-        yield from self.keys
-        yield from self.dependencies
-        yield from self.denials
+    def _with_role(self, role: Role) -> Iterator[Any]:
+        return (rule for rule in self.rules if registry.of(rule).role == role)
 
     def type_of(self, column: str) -> str:
         """The type of a column."""
@@ -93,31 +83,75 @@ class Contract:
     inclusion_nulls: str  # ignored or values: nulls on the left side of an inclusion
     tables: tuple[TableContract, ...]
     foreign_keys: tuple[ForeignKey, ...] = ()
-    inclusions: tuple[InclusionDependency, ...] = ()  # other than foreign keys
+    across: tuple[Constraint, ...] = ()  # other rules about several tables
     namespace: tuple[str, ...] = ()  # the catalog and schema of the tables, as far as given
 
     def table(self, name: str) -> TableContract | None:
         """One of the tables; None: it is not exported."""
-        return next((each for each in self.tables if each.name == name), None)
+        return next((table for table in self.tables if table.name == name), None)
 
     def references(self, table: str) -> list[ForeignKey]:
         """The foreign keys of a table."""
-        return [each for each in self.foreign_keys if each.dependent[0].table == table]
+        return [key for key in self.foreign_keys if key.tables[0] == table]
 
-    def inclusions_of(self, table: str) -> list[InclusionDependency]:
-        """What is contained elsewhere of a table, foreign keys first."""
-        references = [
-            InclusionDependency(each.dependent, each.referenced) for each in self.references(table)
-        ]
-        others = [each for each in self.inclusions if each.dependent[0].table == table]
-        return [*references, *others]
+    def across_of(self, table: str) -> list[Constraint]:
+        """What relates a table to others, foreign keys first."""
+        references: list[Constraint] = [key.inclusion for key in self.references(table)]
+        return [*references, *(rule for rule in self.across if rule.tables[0] == table)]
+
+    def rules_of(self, table: TableContract) -> tuple[Constraint, ...]:
+        """Every constraint of a table."""
+        return (*table.rules, *self.across_of(table.name))
 
     @property
-    def rules(self) -> Iterator[Rule]:
+    def rules(self) -> Iterator[Constraint]:
         """Every constraint."""
         for table in self.tables:
-            yield from table.rules
-            yield from self.inclusions_of(table.name)
+            yield from self.rules_of(table)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What there is to choose from."""
+
+    snapshot: Snapshot
+    tables: Mapping[str, TableSnapshot]
+    everything: bool  # whether all that holds is asked for
+    expected: Sequence[Any]  # rules that are expected and hold
+
+    def expected_of(self, kind: Kind, table: str | None = None) -> list[Any]:
+        """The rules of a kind that are expected, in a table or in any."""
+        return [
+            rule
+            for rule in self.expected
+            if registry.of(rule) is kind and table in (None, rule.tables[0])
+        ]
+
+    def keys(self, table: str) -> set[frozenset[str]]:
+        """The columns of the keys of a table: of those that hold, and those that are expected."""
+        found = () if self.tables[table].duplicates else self.tables[table].keys
+        expected = [
+            rule
+            for rule in self.expected
+            if registry.of(rule).role == "key" and rule.tables[0] == table
+        ]
+        return {frozenset(key.columns) for key in (*found, *expected)}
+
+    @cached_property
+    def across(self) -> tuple[list[ForeignKey], list[Constraint]]:
+        """What is exported between tables: foreign keys, and the others."""
+        foreign_keys: list[ForeignKey] = []
+        others: list[Constraint] = []
+        for kind in registry.every():
+            references, rest = kind.exporter().chosen_across(self)
+            foreign_keys += references
+            others += rest
+        return foreign_keys, others
+
+    def referenced(self, table: str) -> set[frozenset[str]]:
+        """The columns of a table that foreign keys refer to."""
+        keys = [key for key in self.across[0] if key.tables[1] == table]
+        return {frozenset(column.column for column in key.referenced) for key in keys}
 
 
 def contract_of(
@@ -127,131 +161,41 @@ def contract_of(
     everything: bool = False,
     tables: Sequence[str] | None = None,
     namespace: Sequence[str] = (),
-    expected: Sequence[Rule] = (),
+    expected: Sequence[Constraint] = (),
 ) -> Contract:
     """What is exported of a version of a profile that is called so: of some tables or all, rules
     that are expected and hold, and besides the few constraints that matter or every one that holds.
     ``namespace`` is where the tables are."""
-    for each in tables or ():
-        if each not in snapshot.tables:
-            raise unknown_table(each, snapshot.tables)
-    chosen = {each: snapshot.tables[each] for each in (tables or snapshot.tables)}
-    if not chosen:
+    for table in tables or ():
+        if table not in snapshot.tables:
+            raise unknown_table(table, snapshot.tables)
+    by_name = {table: snapshot.tables[table] for table in (tables or snapshot.tables)}
+    if not by_name:
         raise InputError(f"the profile {name} has no table to export")
-    references, inclusions = _contained(snapshot, chosen, everything, expected)
+    choice = Choice(snapshot, by_name, everything, expected)
+    foreign_keys, others = choice.across
     return Contract(
         name,
         snapshot.version,
         snapshot.options["nulls"],
         snapshot.options["inclusion_nulls"],
-        tuple(_table(snapshot, each, references, everything, expected) for each in chosen.values()),
-        tuple(references),
-        tuple(inclusions),
+        tuple(_table(choice, table) for table in by_name.values()),
+        tuple(foreign_keys),
+        tuple(others),
         tuple(namespace),
     )
 
 
-def _contained(
-    snapshot: Snapshot,
-    tables: dict[str, TableSnapshot],
-    everything: bool,
-    expected: Sequence[Rule],
-) -> tuple[list[ForeignKey], list[InclusionDependency]]:
-    """The foreign keys between the tables, those that are expected and the likeliest first; and
-    the other inclusions."""
-    inclusions = snapshot.inclusions
-
-    def inside(each: ForeignKey | InclusionDependency) -> bool:
-        return {each.dependent[0].table, each.referenced[0].table} <= {*tables}
-
-    wanted = [each for each in expected if isinstance(each, InclusionDependency) and inside(each)]
-    meant = {each.sides for each in wanted}
-    certain = [ForeignKey(*each.sides, 1.0) for each in wanted if _is_key(each, tables, expected)]
-    plain = [each for each in wanted if not _is_key(each, tables, expected)]
-    if inclusions is None:
-        return certain, plain
-    holding = [
-        each
-        for each in inclusions.foreign_keys(1.0)
-        if each.coverage == 1 and inside(each) and (each.dependent, each.referenced) not in meant
-    ]
-    if everything:
-        known = {(each.dependent, each.referenced) for each in holding}
-        others = [each for each in inclusions.dependencies(1.0) if inside(each)]
-        rest = [each for each in others if each.sides not in known | meant]
-        return [*certain, *holding], [*plain, *rest]
-    # Of several keys that contain a column at most one is meant.
-    likeliest: dict[object, ForeignKey] = {each.dependent: each for each in certain}
-    for each in holding:
-        if each.score >= _LIKELY:
-            likeliest.setdefault(each.dependent, each)
-    return [*likeliest.values()], plain
-
-
-def _is_key(
-    inclusion: InclusionDependency, tables: dict[str, TableSnapshot], expected: Sequence[Rule]
-) -> bool:
-    """Whether an inclusion lies in a key, so that it is a foreign key."""
-    table = tables[inclusion.referenced[0].table]
-    known = [] if table.duplicates else [frozenset(key.columns) for key in table.keys]
-    expected_keys = [
-        each for each in expected if isinstance(each, Key) and each.table == table.name
-    ]
-    columns = frozenset(each.column for each in inclusion.referenced)
-    return columns in {*known, *(frozenset(key.columns) for key in expected_keys)}
-
-
-def _table(
-    snapshot: Snapshot,
-    table: TableSnapshot,
-    references: Sequence[ForeignKey],
-    everything: bool,
-    expected: Sequence[Rule],
-) -> TableContract:
+def _table(choice: Choice, table: TableSnapshot) -> TableContract:
     from holdfast.kinds.ranking import ranked
 
-    mine = [
-        each
-        for each in expected
-        if not isinstance(each, InclusionDependency) and each.table == table.name
+    ranking = ranked(choice.snapshot, [table.name])[table.name].kinds
+    rules = [
+        rule
+        for kind in registry.every()
+        for rule in kind.exporter().chosen(choice, table, ranking.get(kind.field, ()))
     ]
-    by_kind = ranked(snapshot, [table.name])[table.name].kinds
-    best = [each for kind in by_kind.values() for each in kind]
-    # One that follows from others says nothing beside them.
-    keys = [each.constraint for each in best if isinstance(each.constraint, Key)]
-    cover = [each.constraint for each in best if not each.implied_by]
-    dependencies = [each for each in cover if isinstance(each, FunctionalDependency)]
-    rules = [each for each in cover if isinstance(each, DenialConstraint)]
-    if everything:
-        keys = [*keys, *(key for key in table.keys if key not in keys and not table.duplicates)]
-        dependencies = [each for each in table.functional_dependencies or () if not each.error]
-        rules = [each for each in table.found.get("dcs") or () if not each.error]
-    else:
-        referenced = {
-            frozenset(a.column for a in each.referenced)
-            for each in references
-            if each.referenced[0].table == table.name
-        }
-        few = keys[:_KEYS]
-        keys = [key for key in keys if key in few or frozenset(key.columns) in referenced]
-        dependencies, rules = dependencies[:_RULES], rules[:_RULES]
-    expected_keys = [each for each in mine if isinstance(each, Key)]
-    expected_fds = [each for each in mine if isinstance(each, FunctionalDependency)]
-    expected_rules = [each for each in mine if isinstance(each, DenialConstraint)]
+    columns = zip(table.columns, table.types, strict=True)
     return TableContract(
-        table.name,
-        _columns(table, {each.column for each in mine if isinstance(each, NotNull)}),
-        table.rows,
-        tuple(dict.fromkeys([*expected_keys, *keys])),
-        tuple(dict.fromkeys([*expected_fds, *dependencies])),
-        tuple(dict.fromkeys([*expected_rules, *rules])),
+        table.name, tuple(Column(name, type_) for name, type_ in columns), table.rows, tuple(rules)
     )
-
-
-def _columns(table: TableSnapshot, expected: set[str]) -> tuple[Column, ...]:
-    """The columns, with those that are expected to be never null, or are; without a row the latter
-    says nothing."""
-    without_nulls = {each.name for each in table.facts if each.nulls == 0} if table.rows else set()
-    present = expected | without_nulls
-    pairs = zip(table.columns, table.types, strict=True)
-    return tuple(Column(name, kind, name in present) for name, kind in pairs)

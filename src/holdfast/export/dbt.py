@@ -6,17 +6,18 @@ and ``relationships``. Everything else is a query, run by the test ``holdfast_vi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
-from holdfast.export import sql
 from holdfast.export.contract import Contract, TableContract
-from holdfast.export.dialects import Dialect, identifier, is_plain, nulls_sentence
+from holdfast.export.dialects import Dialect, is_plain, nulls_sentence
 from holdfast.export.queries import Queries, about, name_of
 from holdfast.export.yaml_text import dumps
-from holdfast.model.constraints import Key
+from holdfast.kinds import registry
+from holdfast.model.constraints import Constraint
 from holdfast.model.errors import SchemaError
-from holdfast.model.grammar import Rule
-from holdfast.model.inclusion_dependencies import InclusionDependency
+from holdfast.model.names import identifier
 from holdfast.screen.text import plain
 
 _ROWS, _OTHERS = "holdfast_rows", "holdfast_others"
@@ -33,6 +34,26 @@ select * from (
 ) as violations
 {% endtest %}
 """
+
+
+@dataclass(frozen=True)
+class Dbt:
+    """Words of a properties file."""
+
+    sql: Queries
+
+    def ref(self, table: str) -> str:
+        """A reference to the model of a table."""
+        return f"ref('{_model_name(table)}')"
+
+    def field(self, column: str) -> str:
+        """A column as an argument of a test."""
+        return column if is_plain(column) else self.sql.dialect.name_of(column)
+
+    def takes(self, columns: Iterable[str]) -> bool:
+        """Whether constraints of the table can name these columns: dbt does not quote them, so that
+        those with names that need quotes are tested alone."""
+        return all(map(is_plain, columns))
 
 
 def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]:
@@ -62,22 +83,27 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
 
 
 def _model(contract: Contract, dialect: Dialect, table: TableContract) -> dict[str, Any]:
-    name = _model_name(table.name)
+    name, dbt = _model_name(table.name), Dbt(Queries(dialect, contract))
     columns = {column.name: _column(dialect, column.name, column.type) for column in table.columns}
     tests: list[Any] = []
-    for rule in (*table.rules, *contract.inclusions_of(table.name)):
-        column, test = _own_test(dialect, rule)
-        if column is not None:
-            columns[column].setdefault("data_tests", []).append(test)
+    for rule in contract.rules_of(table):
+        test = registry.of(rule).exporter().dbt_test(rule, dbt)
+        # A name with a quote in it dbt does not quote well.
+        if test is not None and dialect.quote not in test[0] and "'" not in test[0]:
+            columns[test[0]].setdefault("data_tests", []).append(test[1])
         else:
-            tests.append(_query_test(contract, dialect, rule))
+            tests.append(_query_test(contract, dialect, rule, dbt))
     for column in table.required:
         columns[column]["constraints"] = [{"type": "not_null"}]
     model: dict[str, Any] = {"name": name}
     if name != table.name:
         model["config"] = {"alias": table.name}
-    if constraints := [*_constraints(contract, dialect, table)]:
-        model["constraints"] = constraints
+    constraints = [
+        registry.of(rule).exporter().dbt_constraint(rule, dbt, table)
+        for rule in (*table.rules, *contract.references(table.name))
+    ]
+    if any(constraints):
+        model["constraints"] = [constraint for constraint in constraints if constraint]
     model["columns"] = [*columns.values()]
     if tests:
         model["data_tests"] = tests
@@ -96,63 +122,12 @@ def _column(dialect: Dialect, name: str, kind: str) -> dict[str, Any]:
     return column
 
 
-def _own_test(dialect: Dialect, rule: Rule) -> tuple[str | None, Any]:
-    """The column that one of dbt's own tests is for, and the test; None: there is none. A name
-    with a quote in it dbt does not quote well."""
-    known: tuple[str, Any] | None = None
-    if isinstance(rule, Key) and len(rule.columns) == 1:
-        known = rule.columns[0], "unique"
-    elif isinstance(rule, InclusionDependency) and len(rule.dependent) == 1:
-        (mine,), (theirs,) = rule.dependent, rule.referenced
-        field = theirs.column if is_plain(theirs.column) else dialect.name_of(theirs.column)
-        to = {"to": f"ref('{_model_name(theirs.table)}')", "field": field}
-        known = mine.column, {"relationships": {"arguments": to}}
-    elif type(rule).__name__ == "NotNull":
-        known = rule.column, "not_null"  # type: ignore[union-attr]
-    if known is None or dialect.quote in known[0] or "'" in known[0]:
-        return None, None
-    return known
-
-
-def _query_test(contract: Contract, dialect: Dialect, rule: Rule) -> dict[str, Any]:
+def _query_test(contract: Contract, dialect: Dialect, rule: Constraint, dbt: Dbt) -> dict[str, Any]:
     """A test that runs a query."""
-    places: dict[str, str] = {}
+    first, *others = rule.tables
+    places = {**dict.fromkeys(others, _OTHERS), first: _ROWS}
     arguments: dict[str, Any] = {"rule": about(rule)}
-    if isinstance(rule, InclusionDependency):
-        other = rule.referenced[0].table
-        places = {other: _OTHERS, rule.dependent[0].table: _ROWS}
-        if other == rule.dependent[0].table:
-            places = {other: _ROWS}
-        else:
-            arguments["to"] = f"ref('{_model_name(other)}')"
-    else:
-        places = {rule.table: _ROWS}
+    if len(places) > 1:
+        arguments["to"] = dbt.ref(others[0])
     arguments["query"] = Queries(dialect, contract, places).of(rule) + "\n"
     return {"holdfast_violations": {"name": name_of(rule), "arguments": arguments}}
-
-
-def _constraints(contract: Contract, dialect: Dialect, table: TableContract) -> list[Any]:
-    """What dbt can put into the table that it makes. It does not quote the columns of these, so
-    those with names that need quotes are tested alone."""
-    constraints: list[Any] = []
-    for place, key in enumerate(table.keys):
-        if not key.columns or not all(map(is_plain, key.columns)):
-            continue
-        primary = place == 0 and table.primary is not None
-        constraints.append(
-            {"type": "primary_key" if primary else "unique", "columns": [*key.columns]}
-        )
-    for rule in table.denials:
-        clause = sql.check(contract, dialect, rule)
-        if clause.text:
-            expression = clause.text.removeprefix("CHECK (").removesuffix(")")
-            constraints.append({"type": "check", "name": clause.name, "expression": expression})
-    for each in contract.references(table.name):
-        dependent, referenced = (
-            [a.column for a in side] for side in (each.dependent, each.referenced)
-        )
-        if all(map(is_plain, (*dependent, *referenced))):
-            other = _model_name(each.referenced[0].table)
-            to = {"to": f"ref('{other}')", "to_columns": referenced}
-            constraints.append({"type": "foreign_key", "columns": dependent, **to})
-    return constraints

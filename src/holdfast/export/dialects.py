@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.export.contract import Contract, TableContract
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.precision import in_microseconds
 from holdfast.screen.text import plain
-
-_UNCHANGED = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
-"""Words that a name of plain letters can have as they are; two underscores are between words."""
-
-_NAME_LENGTH = 60
-"""The longest name that a constraint gets: every database takes it."""
 
 
 @dataclass(frozen=True)
@@ -212,23 +205,3 @@ user using values view when where window with
 
 _RESERVED = frozenset(_WORDS.split())
 """Words that one dialect or another reserves."""
-
-
-def identifier(words: Sequence[str], ending: str = "") -> str:
-    """A name of plain letters for a constraint, a file or an entity, which tells those apart whose
-    words differ.
-
-    >>> identifier(["orders", "customer_id"], "fk"), identifier(["a b"]), identifier(["a_b"])
-    ('orders__customer_id__fk', 'a_b__9ef6ba', 'a_b')
-    """
-    parts = [*words, *([ending] if ending else [])]
-    whole = "__".join(parts)
-    if len(whole) <= _NAME_LENGTH and all(map(_UNCHANGED.fullmatch, words)):
-        return whole
-    digest = hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:6]
-    readable = re.sub(r"[^a-z0-9]+", "_", "_".join(words).lower()).strip("_")
-    room = _NAME_LENGTH - len(digest) - len(ending) - 4
-    start = readable[:room].strip("_")
-    if not start or start[0].isdigit():
-        start = f"c_{start}".strip("_")
-    return "__".join([start, digest, *parts[len(words) :]])

@@ -7,6 +7,7 @@ from typing import Any
 
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect
+from holdfast.kinds import registry
 
 
 def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str]:
@@ -17,23 +18,22 @@ def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str
         "nulls": contract.nulls,
         "inclusion_nulls": contract.inclusion_nulls,
         "tables": {table.name: _table(table) for table in contract.tables},
-        "foreign_keys": [_said(each) for each in contract.foreign_keys],
-        "inclusion_dependencies": [_said(each) for each in contract.inclusions],
+        "foreign_keys": [_said(key) for key in contract.foreign_keys],
+        "inclusion_dependencies": [_said(rule) for rule in contract.across],
     }
     return {"constraints.json": json.dumps(form, indent=2, ensure_ascii=False) + "\n"}
 
 
 def _table(table: TableContract) -> dict[str, Any]:
-    return {
-        "rows": table.rows,
-        "columns": [
-            {"name": each.name, "type": each.type, "never_null": each.required}
-            for each in table.columns
-        ],
-        "keys": [_said(each) for each in table.keys],
-        "functional_dependencies": [_said(each) for each in table.dependencies],
-        "denial_constraints": [_said(each) for each in table.denials],
+    rules = {
+        kind.field: [_said(rule) for rule in table.rules if registry.of(rule) is kind]
+        for kind in registry.table_parts()
     }
+    columns = [
+        {"name": each.name, "type": each.type, "never_null": each.name in table.required}
+        for each in table.columns
+    ]
+    return {"rows": table.rows, "columns": columns, **rules}
 
 
 def _said(rule: Any) -> dict[str, Any]:

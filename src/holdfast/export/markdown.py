@@ -6,7 +6,8 @@ import re
 
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect, nulls_sentence
-from holdfast.model.names import listed
+from holdfast.kinds import registry
+from holdfast.model.constraints import Constraint
 from holdfast.screen.text import count, plain
 
 
@@ -33,24 +34,30 @@ def _table(contract: Contract, table: TableContract) -> list[str]:
     }
     for column in table.columns:
         facts = ["key"] if column.name in alone else []
-        facts += ["never null"] if column.required else []
+        facts += ["never null"] if column.name in table.required else []
         if column.name in parents:
             parent = parents[column.name]
             facts.append(f"refers to {_code(parent.table)}, {_code(parent.column)}")
         lines.append(f"| {_code(column.name)} | {_code(column.type)} | {', '.join(facts)} |")
-    lists = {
-        "Keys": [_code(listed(key.columns)) for key in table.keys],
-        "Contained elsewhere": [_code(str(e)) for e in contract.inclusions_of(table.name)],
-        "Functional dependencies": [_code(each.body) for each in table.dependencies],
-        "Rules": [
-            f"{_text(each.sentence)}: {_code(each.body)}" if each.sentence else _code(each.body)
-            for each in table.denials
-        ],
-    }
-    for heading, entries in lists.items():
-        if entries:
-            lines += ["", f"{heading}:", "", *(f"- {entry}" for entry in entries)]
+    for heading, entries in _lists(contract, table).items():
+        lines += ["", f"{heading}:", "", *(f"- {entry}" for entry in entries)]
     return lines
+
+
+def _lists(contract: Contract, table: TableContract) -> dict[str, list[str]]:
+    """Its constraints by their headings: keys, what relates it to others, and the rest. What is
+    said of single columns stands beside these."""
+    rules = [rule for rule in table.rules if registry.of(rule).role is None]
+    lists: dict[str, list[str]] = {}
+    for rule in (*table.keys, *contract.across_of(table.name), *rules):
+        lists.setdefault(registry.of(rule).exporter().heading, []).append(_entry(rule))
+    return lists
+
+
+def _entry(rule: Constraint) -> str:
+    kind = registry.of(rule)
+    sentence, body = kind.exporter().sentence(rule), _code(kind.body(rule))
+    return f"{_text(sentence)}: {body}" if sentence else body
 
 
 def _code(text: str) -> str:

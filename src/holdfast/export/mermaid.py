@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from holdfast.export.contract import Contract, TableContract
-from holdfast.export.dialects import Dialect, identifier
+from holdfast.export.dialects import Dialect
+from holdfast.model.names import identifier
 from holdfast.screen.text import plain
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
@@ -19,7 +20,7 @@ def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str
     for table in contract.tables:
         lines += _entity(contract, table)
     for each in contract.foreign_keys:
-        (child, parent) = (contract.table(s[0].table) for s in (each.dependent, each.referenced))
+        child, parent = map(contract.table, each.tables)
         assert child is not None
         assert parent is not None
         columns = [a.column for a in each.dependent]

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from holdfast.export.contract import Column, Contract, TableContract
-from holdfast.export.dialects import Dialect, identifier, nulls_sentence
+from holdfast.export.dialects import Dialect, nulls_sentence
 from holdfast.export.queries import Queries, about, name_of
 from holdfast.export.yaml_text import dumps
-from holdfast.model.constraints import NotNull
-from holdfast.model.grammar import Rule
-from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
+from holdfast.kinds import registry
+from holdfast.model.constraints import Constraint
+from holdfast.model.inclusion_dependencies import Attribute
+from holdfast.model.names import identifier
 from holdfast.screen.text import plain
 
 _LOGICAL = {
@@ -66,12 +67,11 @@ def _object(contract: Contract, dialect: Dialect, table: TableContract) -> dict[
         for each in contract.references(table.name)
     ]:
         form["relationships"] = relationships
-    alone = {key for key in table.keys if len(key.columns) == 1}
-    rules = [*table.rules, *contract.inclusions_of(table.name)]
+    said = {key for key in table.keys if len(key.columns) == 1}  # by the properties of columns
     if quality := [
         _quality(contract, dialect, rule)
-        for rule in rules
-        if rule not in alone and not isinstance(rule, NotNull)
+        for rule in contract.rules_of(table)
+        if rule not in said and registry.of(rule).role != "not null"
     ]:
         form["quality"] = quality
     return form
@@ -88,7 +88,7 @@ def _property(table: TableContract, column: Column) -> dict[str, Any]:
     if table.keys and column.name in table.keys[0].columns:
         position = table.keys[0].columns.index(column.name) + 1
         form |= {"primaryKey": True, "primaryKeyPosition": position}
-    if column.required:
+    if column.name in table.required:
         form["required"] = True
     if any(key.columns == (column.name,) for key in table.keys):
         form["unique"] = True
@@ -116,17 +116,14 @@ def _reference(side: Sequence[Attribute]) -> str | list[str]:
     return places if len(places) > 1 else places[0]
 
 
-def _quality(contract: Contract, dialect: Dialect, rule: Rule) -> dict[str, Any]:
+def _quality(contract: Contract, dialect: Dialect, rule: Constraint) -> dict[str, Any]:
     """A query that counts what violates a rule."""
     inner = Queries(dialect, contract).of(rule)
     query = f"SELECT count(*) FROM (\n{inner}\n) AS {dialect.name_of('violations')}\n"
-    dimension = "uniqueness" if hasattr(rule, "columns") else "consistency"
-    if isinstance(rule, InclusionDependency):
-        dimension = "conformity"
     return {
         "name": name_of(rule),
         "description": about(rule),
-        "dimension": dimension,
+        "dimension": registry.of(rule).exporter().dimension,
         "type": "sql",
         "query": query,
         "mustBe": 0,

@@ -7,28 +7,16 @@ comments, and ``queries.py`` has a query for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from holdfast.export.contract import Contract, TableContract
-from holdfast.export.dialects import Dialect, comment, identifier, nulls_sentence
+from holdfast.export.dialects import Dialect, comment, nulls_sentence
 from holdfast.export.queries import Queries
-from holdfast.model.constraints import Key, NotNull
-from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.kinds import registry
+from holdfast.kinds.exporter import Clause
+from holdfast.model.constraints import Constraint
 from holdfast.model.inclusion_dependencies import ForeignKey
 
 _WITHOUT = "Without a constraint (--to queries has a query for each):"
-
-
-@dataclass(frozen=True)
-class Clause:
-    """A constraint as part of a table, with the name that it gets. Without text there is none, and
-    ``why`` says so."""
-
-    rule: str
-    name: str = ""
-    text: str = ""
-    why: str = ""
-    unique: str = ""  # the columns of a key, which can be a unique index
 
 
 def files(contract: Contract, dialect: Dialect, create: bool) -> dict[str, str]:
@@ -74,7 +62,7 @@ def _created(contract: Contract, dialect: Dialect, table: TableContract) -> list
     parts = []
     for column in table.columns:
         kind = dialect.type_of(column.type, in_key=column.name in in_keys)
-        present = " NOT NULL" if column.required else ""
+        present = " NOT NULL" if column.name in table.required else ""
         parts.append(f"{dialect.name_of(column.name)} {kind}{present}")
     clauses = [
         *_clauses(contract, dialect, table),
@@ -95,14 +83,15 @@ def _created(contract: Contract, dialect: Dialect, table: TableContract) -> list
 
 def _altered(contract: Contract, dialect: Dialect, table: TableContract) -> list[str]:
     """The statements that add the constraints of a table, apart from its foreign keys."""
-    lines, clauses = [], [*_clauses(contract, dialect, table)]
+    lines: list[str] = []
+    clauses = [*_clauses(contract, dialect, table)]
     place = dialect.table_of(contract, table.name)
-    for column in table.columns:
-        if column.required and dialect.sets_not_null:
-            name = dialect.name_of(column.name)
-            lines.append(f"ALTER TABLE {place} ALTER COLUMN {name} SET NOT NULL;")
-        elif column.required:
-            clauses.append(Clause(str(NotNull(table.name, column.name))))
+    if dialect.sets_not_null:
+        names = [dialect.name_of(name) for name in table.names if name in table.required]
+        lines += [f"ALTER TABLE {place} ALTER COLUMN {name} SET NOT NULL;" for name in names]
+    else:
+        required = [rule for rule in table.rules if registry.of(rule).role == "not null"]
+        clauses += [Clause(str(rule)) for rule in required]
     for clause in clauses:
         if clause.text:
             lines += _added(contract, dialect, table, clause)
@@ -138,73 +127,22 @@ def _left_out(clauses: Iterable[Clause]) -> list[str]:
 
 
 def _clauses(contract: Contract, dialect: Dialect, table: TableContract) -> Iterator[Clause]:
-    for key in table.keys:
-        yield _key(contract, dialect, table, key)
-    for dependency in table.dependencies:
-        yield Clause(str(dependency))
-    for rule in table.denials:
-        yield check(contract, dialect, rule)
-
-
-def _key(contract: Contract, dialect: Dialect, table: TableContract, key: Key) -> Clause:
-    columns = dialect.names(key.columns)
-    if not columns:
-        return Clause(str(key))
-    if key == table.primary:
-        name = identifier([table.name], "pk")
-        text = f"PRIMARY KEY ({columns}){dialect.informational}"
-        return Clause(str(key), name, text, unique=columns)
-    if dialect.unique is None:
-        why = f"{dialect.name} has one key per table, of columns that are never null"
-        return Clause(str(key), why=why)
-    word = dialect.unique
-    if contract.nulls == "equal" and not table.required.issuperset(key.columns):
-        word = dialect.unique_nulls or word
-    name = identifier([table.name, *key.columns], "key")
-    text = f"{word} ({columns}){dialect.informational}"
-    return Clause(str(key), name, text, unique=columns)
-
-
-def check(contract: Contract, dialect: Dialect, rule: DenialConstraint) -> Clause:
-    """A rule about single rows is a check; for others no database has a constraint."""
-    rows = {row for each in rule.predicates for row, _ in (each.left, each.right)}
-    if len(rows) != 1:
-        return Clause(str(rule))
-    queries = Queries(dialect, contract)
-    conditions = [queries.predicate(each) for each in rule.predicates]
-    words = [word for p in rule.predicates for word in (p.left[1], p.op, p.right[1])]
-    name = identifier([rule.table, *words], "check")
-    return Clause(str(rule), name, f"CHECK (NOT ({' AND '.join(conditions)}))")
+    """The constraints of a table but for those that are said of its columns."""
+    for rule in table.rules:
+        if registry.of(rule).role != "not null":
+            yield _clause(contract, dialect, table, rule)
 
 
 def _references(
     contract: Contract, dialect: Dialect, table: TableContract
 ) -> Iterator[tuple[ForeignKey, Clause]]:
     """The foreign keys of a table, each as a clause."""
-    for each in contract.references(table.name):
-        dependent = [a.column for a in each.dependent]
-        referenced = [a.column for a in each.referenced]
-        other = contract.table(each.referenced[0].table)
-        assert other is not None, "foreign keys are between exported tables"
-        types = [
-            (table.type_of(mine), other.type_of(theirs))
-            for mine, theirs in zip(dependent, referenced, strict=True)
-        ]
-        primary = () if other.primary is None else other.primary.columns
-        if differing := [pair for pair in types if pair[0] != pair[1]]:
-            why = "its columns are of the types {} and {}".format(*differing[0])
-            yield each, Clause(str(each), why=why)
-        elif dialect.unique is None and {*primary} != {*referenced}:
-            yield each, Clause(str(each), why=f"{dialect.name} refers to primary keys alone")
-        else:
-            place = dialect.table_of(contract, other.name)
-            text = (
-                f"FOREIGN KEY ({dialect.names(dependent)}) "
-                f"REFERENCES {place} ({dialect.names(referenced)}){dialect.informational}"
-            )
-            # Several keys can contain the same columns.
-            name = identifier([table.name, *dependent, other.name, *referenced], "fk")
-            yield each, Clause(str(each), name, text)
+    for key in contract.references(table.name):
+        yield key, _clause(contract, dialect, table, key)
+
+
+def _clause(contract: Contract, dialect: Dialect, table: TableContract, rule: Constraint) -> Clause:
+    return registry.of(rule).exporter().clause(rule, Queries(dialect, contract), table)
 
 
 # The order of tables
@@ -223,10 +161,11 @@ def _parents_first(contract: Contract) -> list[TableContract]:
 
 
 def _parents(contract: Contract, table: TableContract) -> set[str]:
-    return {each.referenced[0].table for each in contract.references(table.name)}
+    return {key.tables[1] for key in contract.references(table.name)}
 
 
 def _is_created_before(contract: Contract, reference: ForeignKey) -> bool:
     """Whether the table that is referred to is there when the other one is created."""
     order = [each.name for each in _parents_first(contract)]
-    return order.index(reference.referenced[0].table) <= order.index(reference.dependent[0].table)
+    dependent, referenced = map(order.index, reference.tables)
+    return referenced <= dependent

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from holdfast.kinds.parts import Part, ProfilePart, TablePart
 from holdfast.model.changes import KindChanges
@@ -27,6 +27,7 @@ from holdfast.screen.text import plain
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
     from holdfast.kinds.examine import Examiner
+    from holdfast.kinds.exporter import Exporter
     from holdfast.kinds.stored import StoredProfile, StoredTable
     from holdfast.kinds.table_state import Step, TableState
     from holdfast.model.options import Options
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.table.state import Table
+
+
+Role = Literal["key", "not null"]
 
 
 class Kind(ABC):
@@ -83,6 +87,9 @@ class Kind(ABC):
 
     classes: ClassVar[tuple[type, ...]] = ()
     """The classes of its constraints in ``model/``."""
+
+    role: ClassVar[Role | None] = None
+    """What databases take one for: a key, or a column that is never null."""
 
     # How it is found
 
@@ -152,7 +159,18 @@ class Kind(ABC):
         """What can be asked of one that is written down."""
         raise NotImplementedError(f"{self.nouns[1]} have no rule in the grammar")
 
+    def exporter(self) -> Exporter[Any]:
+        """How its constraints are written in the forms of other tools."""
+        from holdfast.kinds.exporter import Exporter
+
+        return Exporter(self)
+
     # On the terminal
+
+    def lists(self, table: TableSnapshot) -> list[TablePart]:
+        """Its lists of a table; none where it was not looked for."""
+        parts = self.parts if self.name in table.found else ()
+        return [part for part in parts if isinstance(part, TablePart)]
 
     def overview(
         self,
@@ -162,8 +180,8 @@ class Kind(ABC):
         ranking: Sequence[Ranked],  # noqa: ARG002  without ranks everything is shown
     ) -> None:
         """Its lines in what is shown of a table first: the few that matter."""
-        for part in self.parts:
-            if isinstance(part, TablePart) and part.brief and self.name in table.found:
+        for part in self.lists(table):
+            if part.brief:
                 part.show(page, table, snapshot.options, verbose=False)
 
     def overview_of_profile(self, page: Page, snapshot: Snapshot) -> None:

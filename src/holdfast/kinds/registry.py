@@ -43,6 +43,11 @@ ONLY_EXPECTED: tuple[Kind, ...] = (NotNullColumns(),)
 Shown = TypeVar("Shown", bound=Part)
 
 
+def every() -> tuple[Kind, ...]:
+    """Every kind of rules, those of single columns first."""
+    return (*ONLY_EXPECTED, *REGISTRY.values())
+
+
 def named(names: Iterable[str]) -> list[Kind]:
     """The kinds of these names, in the order of the registry."""
     wanted = set(names)
@@ -67,7 +72,7 @@ def compare_pairs(kinds: Iterable[str]) -> bool:
 
 def of(constraint: Constraint) -> Kind:
     """The kind that a constraint is of."""
-    for kind in (*REGISTRY.values(), *ONLY_EXPECTED):
+    for kind in every():
         if type(constraint) in kind.classes:
             return kind
     raise KeyError(f"no kind has constraints of the class {type(constraint).__name__}")

@@ -23,35 +23,55 @@ class Constraint(Protocol):
     def body(self) -> str:
         """The form under a heading that names the table."""
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that it is about; the rows that violate it are those of the first."""
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
 
 
 @dataclass(frozen=True)
-class Key(Written):
+class OfTable(Written):
+    """A constraint about one table, under whose name its JSON form stands."""
+
+    table: str
+
+    def __str__(self) -> str:
+        return f"{quoted(self.table)}: {self.body}"
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}{error_text(getattr(self, 'error', None))}>"
+
+    @property
+    def body(self) -> str:
+        """How it is written under its table's heading."""
+        raise NotImplementedError
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The table that it is about."""
+        return (self.table,)
+
+
+@dataclass(frozen=True, repr=False)
+class Key(OfTable):
     """Columns on which no two rows agree, and no fewer of them would do.
 
     >>> str(Key("orders", ("id",))), str(Key("orders", ())), Key("orders", ("a", "b")).body
     ('orders: key(id)', 'orders: key()', 'key(a, b)')
     """
 
-    table: str
     columns: tuple[str, ...]
     error: float | None = None  # the share of row pairs that agree on it; None: none does
-
-    def __str__(self) -> str:
-        return f"{quoted(self.table)}: {self.body}"
 
     @property
     def body(self) -> str:
         """How it is written under its table's heading."""
         return f"key({', '.join(map(quoted, self.columns))})"
 
-    def __repr__(self) -> str:
-        return f"<Key {self}{'' if self.error is None else f', error {self.error:.3g}'}>"
-
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form, which stands under its table's name."""
+        """The JSON form."""
         form: dict[str, Any] = {"columns": list(self.columns)}
         return form if self.error is None else {**form, "error": self.error}
 
@@ -79,7 +99,7 @@ class NonKey(Written):
         return super()._repr_html_() + (rows(self.witness, self.columns) if self.witness else "")
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form, which stands under its table's name."""
+        """The JSON form."""
         witness = list(self.witness) if self.witness else None
         return {"columns": list(self.columns), "witness": witness}
 
@@ -90,8 +110,8 @@ class NonKey(Written):
         return NonKey(table, tuple(form["columns"]), (witness[0], witness[1]) if witness else None)
 
 
-@dataclass(frozen=True)
-class FunctionalDependency(Written):
+@dataclass(frozen=True, repr=False)
+class FunctionalDependency(OfTable):
     """Rows that agree on the left side agree on the right, and no fewer columns on the left do.
 
     >>> str(FunctionalDependency("people", ("zip",), "city"))
@@ -100,24 +120,17 @@ class FunctionalDependency(Written):
     '{} -> planet'
     """
 
-    table: str
     lhs: tuple[str, ...]
     rhs: str
     error: float = 0.0  # the share of row pairs that violate it
-
-    def __str__(self) -> str:
-        return f"{quoted(self.table)}: {self.body}"
 
     @property
     def body(self) -> str:
         """How it is written under its table's heading."""
         return f"{listed(self.lhs)} -> {quoted(self.rhs)}"
 
-    def __repr__(self) -> str:
-        return f"<FunctionalDependency {self}{error_text(self.error)}>"
-
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form, which stands under its table's name."""
+        """The JSON form."""
         return {"lhs": list(self.lhs), "rhs": self.rhs, "error": self.error}
 
     @staticmethod
@@ -127,18 +140,14 @@ class FunctionalDependency(Written):
 
 
 @dataclass(frozen=True)
-class NotNull(Written):
+class NotNull(OfTable):
     """A column that has a value in every row.
 
     >>> str(NotNull("orders", "id"))
     'orders: id not null'
     """
 
-    table: str
     column: str
-
-    def __str__(self) -> str:
-        return f"{quoted(self.table)}: {self.body}"
 
     @property
     def body(self) -> str:
@@ -146,7 +155,7 @@ class NotNull(Written):
         return f"{quoted(self.column)} not null"
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form, which stands under its table's name."""
+        """The JSON form."""
         return {"column": self.column}
 
     @staticmethod
@@ -189,6 +198,6 @@ def shortest_first(sets: Iterable[Sets], columns: Sequence[str]) -> list[Sets]:
     return sorted(sets, key=lambda each: (len(each.columns), [place[c] for c in each.columns]))
 
 
-def error_text(share: float) -> str:
-    """An error that there is, as it is told beside a constraint."""
+def error_text(share: float | None) -> str:
+    """The error of a constraint that some rows violate, as its repr has it."""
     return f", error {share:.3g}" if share else ""

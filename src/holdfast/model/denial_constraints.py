@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from holdfast.model.constraints import FunctionalDependency, Key, error_text
+from holdfast.model.constraints import FunctionalDependency, Key, OfTable
 from holdfast.model.errors import InputError
-from holdfast.model.markup import Written
 from holdfast.model.names import listed, quoted
 
 Cell = tuple[str, str]
@@ -122,8 +121,8 @@ class OrderRule:
         return f", within {listed(self.within)}" if self.within else ""
 
 
-@dataclass(frozen=True)
-class DenialConstraint(Written):
+@dataclass(frozen=True, repr=False)
+class DenialConstraint(OfTable):
     """No two rows satisfy all the predicates.
 
     >>> earlier = Predicate(("t", "hired"), "<", ("s", "hired"))
@@ -131,20 +130,13 @@ class DenialConstraint(Written):
     'staff: not (t.hired < s.hired and t.id > s.id)'
     """
 
-    table: str
     predicates: tuple[Predicate, ...]
     error: float = 0.0  # the share of ordered row pairs, or of rows within which it compares cells
-
-    def __str__(self) -> str:
-        return f"{quoted(self.table)}: {self.body}"
 
     @property
     def body(self) -> str:
         """How it is written under its table's heading."""
         return f"not ({' and '.join(map(str, self.predicates))})"
-
-    def __repr__(self) -> str:
-        return f"<DenialConstraint {self}{error_text(self.error)}>"
 
     def _notes(self) -> list[str]:
         return [*([self.sentence] if self.sentence else []), *super()._notes()]

@@ -93,23 +93,51 @@ class Cluster:
 
 
 @dataclass(frozen=True)
-class InclusionDependency(Written):
+class Reference(Written):
+    """Columns of a table whose values are, or should be, among those of others; the columns of a
+    side are of one table."""
+
+    dependent: tuple[Attribute, ...]
+    referenced: tuple[Attribute, ...]
+
+    def __str__(self) -> str:
+        return f"{_side(self.dependent)} in {_side(self.referenced)}"
+
+    @property
+    def body(self) -> str:
+        """The same as the whole: it names its tables itself."""
+        return str(self)
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The dependent table and the referenced one, which may be the same."""
+        return self.dependent[0].table, self.referenced[0].table
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form: both sides."""
+        return {
+            name: {"table": side[0].table, "columns": [each.column for each in side]}
+            for name, side in (("dependent", self.dependent), ("referenced", self.referenced))
+        }
+
+    @property
+    def sides(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
+        """What it is about, whatever its coverage."""
+        return self.dependent, self.referenced
+
+
+@dataclass(frozen=True, repr=False)
+class InclusionDependency(Reference):
     """Every value of the dependent columns occurs in the referenced ones, or a share of them does.
 
-    The columns of a side are of one table. Of one that a change lost, the coverage is what the
-    change left of it: None where that is not known (several columns), or where there are no values
-    any more.
+    Of one that a change lost, the coverage is what the change left of it: None where that is not
+    known (several columns), or where there are no values any more.
 
     >>> str(InclusionDependency((Attribute("orders", "customer"),), (Attribute("people", "id"),)))
     'orders(customer) in people(id)'
     """
 
-    dependent: tuple[Attribute, ...]
-    referenced: tuple[Attribute, ...]
     coverage: float | None = 1.0  # the share of the dependent's distinct values
-
-    def __str__(self) -> str:
-        return f"{_side(self.dependent)} in {_side(self.referenced)}"
 
     def __repr__(self) -> str:
         known = self.coverage is not None and self.coverage < 1
@@ -120,19 +148,9 @@ class InclusionDependency(Written):
         known = self.coverage is not None and self.coverage < 1
         return [f"{self.coverage:.6g} of the values"] if known else []
 
-    @property
-    def body(self) -> str:
-        """The same as the whole: it names its tables itself."""
-        return str(self)
-
-    @property
-    def sides(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
-        """What it is about, whatever its coverage."""
-        return self.dependent, self.referenced
-
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        return {**_sides(self.dependent, self.referenced), "coverage": self.coverage}
+        return {**super().to_dict(), "coverage": self.coverage}
 
     @staticmethod
     def from_dict(form: dict[str, Any]) -> InclusionDependency:
@@ -142,17 +160,12 @@ class InclusionDependency(Written):
         )
 
 
-@dataclass(frozen=True)
-class ForeignKey(Written):
+@dataclass(frozen=True, repr=False)
+class ForeignKey(Reference):
     """An inclusion in a minimal key of another table, with how likely it is meant: 0 to 1."""
 
-    dependent: tuple[Attribute, ...]
-    referenced: tuple[Attribute, ...]
     score: float
     coverage: float = 1.0  # the share of the dependent's distinct values
-
-    def __str__(self) -> str:
-        return f"{_side(self.dependent)} in {_side(self.referenced)}"
 
     def __repr__(self) -> str:
         return f"<ForeignKey {self}, score {self.score:.3g}>"
@@ -165,15 +178,9 @@ class ForeignKey(Written):
         """The dependency alone, which can be asked for."""
         return InclusionDependency(self.dependent, self.referenced, self.coverage)
 
-    @property
-    def body(self) -> str:
-        """The same as the whole: it names its tables itself."""
-        return str(self)
-
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
-        sides = _sides(self.dependent, self.referenced)
-        return {**sides, "score": self.score, "coverage": self.coverage}
+        return {**super().to_dict(), "score": self.score, "coverage": self.coverage}
 
     @staticmethod
     def from_dict(form: dict[str, Any]) -> ForeignKey:
@@ -186,14 +193,6 @@ class ForeignKey(Written):
 def _side(attributes: tuple[Attribute, ...]) -> str:
     columns = ", ".join(quoted(each.column) for each in attributes)
     return f"{quoted(attributes[0].table)}({columns})"
-
-
-def _sides(dependent: tuple[Attribute, ...], referenced: tuple[Attribute, ...]) -> dict[str, Any]:
-    """The JSON form of both sides; the columns of a side are of one table."""
-    return {
-        name: {"table": side[0].table, "columns": [each.column for each in side]}
-        for name, side in (("dependent", dependent), ("referenced", referenced))
-    }
 
 
 def _attributes(side: dict[str, Any]) -> tuple[Attribute, ...]:

@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+
+_UNCHANGED = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
+"""Words that a name of plain letters can have as they are; two underscores are between words."""
+
+_NAME_LENGTH = 60
+"""The longest name that a constraint gets: every database takes it."""
 
 KEYWORDS = frozenset({"and", "in", "key", "not", "null"})
 """The words of the grammar, in any case; a table or column called so goes in backticks."""
@@ -73,3 +79,25 @@ def words_of(name: str) -> list[str]:
     """
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
     return [word for word in re.split(r"[\W_]+", spaced.lower()) if word]
+
+
+def identifier(words: Sequence[str], ending: str = "") -> str:
+    """A name of plain letters for a constraint, a file or an entity, which tells those apart whose
+    words differ.
+
+    >>> identifier(["orders", "customer_id"], "fk"), identifier(["a b"]), identifier(["a_b"])
+    ('orders__customer_id__fk', 'a_b__9ef6ba', 'a_b')
+    """
+    parts = [*words, *([ending] if ending else [])]
+    whole = "__".join(parts)
+    if len(whole) <= _NAME_LENGTH and all(map(_UNCHANGED.fullmatch, words)):
+        return whole
+    import hashlib  # here, because only exports need it
+
+    digest = hashlib.blake2b("\0".join(words).encode("utf-8", "surrogatepass")).hexdigest()[:6]
+    readable = re.sub(r"[^a-z0-9]+", "_", "_".join(words).lower()).strip("_")
+    room = _NAME_LENGTH - len(digest) - len(ending) - 4
+    start = readable[:room].strip("_")
+    if not start or start[0].isdigit():
+        start = f"c_{start}".strip("_")
+    return "__".join([start, digest, *parts[len(words) :]])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
     from holdfast.kernels.bitsets import Masks
     from holdfast.kinds.denial_constraints.examine import DenialExaminer
+    from holdfast.kinds.denial_constraints.export import DenialExporter
     from holdfast.kinds.denial_constraints.reading import Denials
     from holdfast.kinds.stored import StoredTable
     from holdfast.kinds.table_state import Step, TableState
@@ -151,6 +152,12 @@ class DenialConstraints(Kind):
         if old is None or new is None:
             return None
         return KindDiff(new.without(old), old.without(new))
+
+    def exporter(self) -> DenialExporter:
+        """Its part of every form."""
+        from holdfast.kinds.denial_constraints.export import DenialExporter
+
+        return DenialExporter(self)
 
     def examiner(self) -> DenialExaminer:
         """One by one, whether or not they are looked for."""

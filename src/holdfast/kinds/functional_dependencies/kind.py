@@ -19,6 +19,7 @@ from holdfast.screen.page import FEW
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
     from holdfast.kinds.functional_dependencies.examine import DependencyExaminer
+    from holdfast.kinds.functional_dependencies.export import DependencyExporter
     from holdfast.kinds.functional_dependencies.reading import Dependencies
     from holdfast.kinds.stored import StoredTable
     from holdfast.kinds.table_state import Step, TableState
@@ -111,6 +112,12 @@ class FunctionalDependencies(Kind):
         if old is None or new is None:
             return None
         return KindDiff(new.without(old), old.without(new))
+
+    def exporter(self) -> DependencyExporter:
+        """Its part of every form."""
+        from holdfast.kinds.functional_dependencies.export import DependencyExporter
+
+        return DependencyExporter(self)
 
     def examiner(self) -> DependencyExaminer:
         """One by one, whether or not they are looked for."""

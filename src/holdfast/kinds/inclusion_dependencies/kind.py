@@ -18,6 +18,7 @@ from holdfast.screen.text import count
 
 if TYPE_CHECKING:
     from holdfast.kinds.inclusion_dependencies.examine import InclusionExaminer
+    from holdfast.kinds.inclusion_dependencies.export import InclusionExporter
     from holdfast.kinds.inclusion_dependencies.reading import Inclusions
     from holdfast.kinds.stored import StoredProfile
     from holdfast.kinds.table_state import Step
@@ -116,6 +117,12 @@ class InclusionDependencies(Kind):
         gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
         lost = [each for key, each in sides[0].items() if key not in sides[1]]
         return KindDiff(gained, tuple(new.lost(each) for each in lost))
+
+    def exporter(self) -> InclusionExporter:
+        """Its part of every form."""
+        from holdfast.kinds.inclusion_dependencies.export import InclusionExporter
+
+        return InclusionExporter(self)
 
     def examiner(self) -> InclusionExaminer:
         """One by one, whether or not they are looked for."""

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.kinds.parts import Form, ProfilePart
-from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency
+from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency, Reference
 from holdfast.screen.text import plain, share
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot
     from holdfast.screen.page import Page
 
-Reference = TypeVar("Reference", InclusionDependency, ForeignKey)
+AnyReference = TypeVar("AnyReference", bound=Reference)
 
 _NULLS = {
     "ignored": "A null need not occur on the right side.",
@@ -84,9 +84,7 @@ def covered(each: InclusionDependency | ForeignKey, still: str = "") -> str:
     return f"  ({still}{share(each.coverage)} of the values)"
 
 
-def _about(snapshot: Snapshot, references: Iterable[Reference]) -> list[Reference]:
+def _about(snapshot: Snapshot, references: Iterable[AnyReference]) -> list[AnyReference]:
     """Those that have a shown table on either side."""
     shown = set(snapshot.tables)
-    return [
-        each for each in references if shown & {each.dependent[0].table, each.referenced[0].table}
-    ]
+    return [reference for reference in references if shown & {*reference.tables}]

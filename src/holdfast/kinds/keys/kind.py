@@ -18,6 +18,7 @@ from holdfast.screen.page import FEW
 if TYPE_CHECKING:
     from holdfast.evidence.pairs import Need
     from holdfast.kinds.keys.examine import KeyExaminer
+    from holdfast.kinds.keys.export import KeyExporter
     from holdfast.kinds.keys.reading import FoundKeys
     from holdfast.kinds.stored import StoredTable
     from holdfast.kinds.table_state import Step, TableState
@@ -39,6 +40,7 @@ class Keys(Kind):
     optional = True
     parts = (KeyList(), NonKeyList())
     classes = (Key,)
+    role = "key"
 
     def of_table(self, stored: StoredTable) -> FoundKeys | None:
         """The keys of the distinct rows, and the non-keys."""
@@ -93,6 +95,12 @@ class Keys(Kind):
             return Key(before.name, tuple(names[c] for c in atoms), error)
 
         return changes_of_kind(run, step, AGREEMENTS, [sets], key, counts)
+
+    def exporter(self) -> KeyExporter:
+        """Its part of every form."""
+        from holdfast.kinds.keys.export import KeyExporter
+
+        return KeyExporter(self)
 
     def examiner(self) -> KeyExaminer:
         """One by one, whether or not they are looked for."""

@@ -10,6 +10,7 @@ from holdfast.model.constraints import NotNull
 
 if TYPE_CHECKING:
     from holdfast.kinds.not_null.examine import NotNullExaminer
+    from holdfast.kinds.not_null.export import NotNullExporter
 
 
 class NotNullColumns(Kind):
@@ -19,10 +20,17 @@ class NotNullColumns(Kind):
     field = "not_null"
     nouns = ("column without nulls", "columns without nulls")
     classes = (NotNull,)
+    role = "not null"
 
     def constraint(self, table: str, form: dict[str, Any]) -> NotNull:
         """The rule of a JSON form."""
         return NotNull.from_dict(table, form)
+
+    def exporter(self) -> NotNullExporter:
+        """Its part of every form."""
+        from holdfast.kinds.not_null.export import NotNullExporter
+
+        return NotNullExporter(self)
 
     def examiner(self) -> NotNullExaminer:
         """One by one."""
