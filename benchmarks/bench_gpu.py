@@ -22,7 +22,8 @@ from holdfast import flow
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import comparisons, gpu, pairs
-from holdfast.kernels.pairs import TileRows, WordCounts
+from holdfast.kernels.gpu import count as gpu_count
+from holdfast.kernels.pairs import RowPairs, TileRows, WordCounts
 from holdfast.kinds.registry import completed
 from holdfast.kinds.table_state import TableState
 from holdfast.model.comparisons import AGREEMENTS, BOTH
@@ -41,6 +42,10 @@ ORDERED = {0, 2, 4, 10, 11, 12}
 BATCH, ADULT_ROWS = 50, 32_561
 TIMES = 20
 """How many times as fast as two cores wide words are to be."""
+
+
+Counter = Callable[[RowPairs, bool], WordCounts]
+"""Counts pairs of rows, here or on the GPU."""
 
 
 class Table(NamedTuple):
@@ -95,16 +100,14 @@ def _table(codes: Any, ordered: set[int]) -> Table:
     return Table(np.ascontiguousarray(codes, np.int32), comparisons.layout(space))
 
 
-def count(counter: gpu.Counter, table: Table, rows: Any = None) -> WordCounts:
-    """All pairs of a table, or those of some rows t."""
+def count(counter: Counter, table: Table, rows: Any = None) -> WordCounts:
+    """All pairs of a table, or those of some rows t, with a pair of each word."""
     side = TileRows(table.codes)
     if rows is not None:
-        return counter(table.layout, TileRows(table.codes[:, rows]), side, True, known=_none(table))
-    return counter(table.layout, side, side, True, np.arange(table.codes.shape[1]))
-
-
-def _none(table: Table) -> Any:
-    return np.empty((0, table.layout.width), np.uint64)
+        ones = TileRows(table.codes[:, rows])
+        return counter(pairs.row_pairs(table.layout, ones, side, True), True)
+    ends = np.arange(table.codes.shape[1])
+    return counter(pairs.row_pairs(table.layout, side, side, True, ends), False)
 
 
 def timed(call: Callable[[], WordCounts], repeats: int) -> tuple[float, WordCounts]:
@@ -135,7 +138,8 @@ def on_two_cores(table: Table) -> float:
 def _counted(table: Table, rows: Any) -> int:
     """How many pairs of some rows with those before them are counted."""
     ones, others = TileRows(table.codes[:, rows]), TileRows(table.codes)
-    return int(pairs.count(table.layout, ones, others, True, rows).counts.sum())
+    tile = pairs.row_pairs(table.layout, ones, others, True, rows)
+    return int(pairs.count(tile).counts.sum())
 
 
 def _pairs(rows: int) -> int:
@@ -148,7 +152,7 @@ def same(here: WordCounts, there: WordCounts) -> None:
     assert np.array_equal(here.counts, there.counts)
 
 
-def large(counter: gpu.Counter, name: str, table: Table, most: float) -> None:
+def large(counter: Counter, name: str, table: Table, most: float) -> None:
     """A table on the GPU, against a number of seconds."""
     rows = table.codes.shape[1]
     taken, found = timed(lambda: count(counter, table), 1 if most > 60 else 3)
@@ -160,7 +164,7 @@ def large(counter: gpu.Counter, name: str, table: Table, most: float) -> None:
     )
 
 
-def beside(counter: gpu.Counter, name: str, table: Table) -> None:
+def beside(counter: Counter, name: str, table: Table) -> None:
     """The same table on the GPU and on two cores."""
     rows = table.codes.shape[1]
     start = time.perf_counter()
@@ -178,7 +182,7 @@ def beside(counter: gpu.Counter, name: str, table: Table) -> None:
     )
 
 
-def batch(counter: gpu.Counter, what: str, ordered: set[int]) -> None:
+def batch(counter: Counter, what: str, ordered: set[int]) -> None:
     """A small batch of new rows against adult's number of rows, with a pair for each word."""
     table = _table(adult(ADULT_ROWS).codes, ordered)
     rows = np.arange(BATCH) * 600
@@ -236,7 +240,7 @@ def main() -> None:
         print(f"  skipped: {there.missing}")
         return
     print(f"  {there.name}, {there.memory >> 20:,} MiB")
-    counter = gpu.counter("gpu")
+    counter = gpu_count.count
     batch(counter, "comparison words", ORDERED)
     batch(counter, "agree-sets", set())
     beside(counter, "adult-like", adult(100_000))

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 from holdfast.evidence import devices
 from holdfast.kernels import gpu, pairs
+from holdfast.kernels.arrays import I64
+from holdfast.kernels.comparisons import WordLayout
 from holdfast.kernels.gpu import count as gpu_count
 
 NAME = "A card"
+
+
+def counted(
+    device: str,
+    layout: WordLayout,
+    ones: pairs.TileRows,
+    others: pairs.TileRows,
+    nulls_equal: bool,
+    ends: I64 | None = None,
+    *,
+    with_pairs: bool = False,
+) -> pairs.WordCounts:
+    """Pairs of rows counted on the processor ("cpu"), or on a GPU that is really there."""
+    tile = pairs.row_pairs(layout, ones, others, nulls_equal, ends)
+    count = gpu_count.count if device == "gpu" else pairs.count
+    return count(tile, with_pairs)
 
 
 class Card:
@@ -27,20 +43,19 @@ class Card:
         self.looked_for.append(number)
         return gpu.CudaDevice(NAME, 1 << 34, self.missing)
 
-    def attempt(self, layout: Any, ones: Any, others: Any, *rest: Any) -> pairs.WordCounts:
+    def count(self, tile: pairs.RowPairs, with_pairs: bool = False) -> pairs.WordCounts:
         if self.failure is not None:
             raise self.failure
-        found = pairs.count(layout, ones, others, *rest)
-        self.counted.append(int(found.counts.sum()))
-        self.rows.append(max(ones.codes.shape[1], others.codes.shape[1]))
-        return found
+        self.counted.append(tile.number)
+        self.rows.append(max(tile.ones.codes.shape[1], tile.others.codes.shape[1]))
+        return pairs.count(tile, with_pairs)
 
 
 def stand_in(patch: pytest.MonkeyPatch) -> Card:
     """A card in this process; CuPy is there, too, and nothing is known of a GPU yet."""
     card = Card()
     patch.setattr(gpu, "device", card.device)
-    patch.setattr(gpu_count, "attempt", card.attempt)
+    patch.setattr(gpu_count, "count", card.count)
     patch.setattr(gpu_count, "release", lambda: None)
     patch.setattr(devices, "_has_cupy", lambda: True)
     patch.setattr(devices, "_rates", {})

@@ -5,7 +5,6 @@ That both ways count the same is in ``test_comparisons.py``.
 
 from __future__ import annotations
 
-import logging
 import sys
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +19,7 @@ from holdfast.kernels.gpu import plan as plans
 from holdfast.kernels.gpu.count import cells
 from holdfast.kernels.gpu.plan import EQUAL, ORDERED, OWN, PackingPlan
 from holdfast.model.comparisons import BOTH, FIRST, SECOND
+from tests.card import counted
 from tests.strategies import examples
 
 # Keys, with NumPy.
@@ -120,7 +120,7 @@ def test_keys_say_what_words_say(data: st.DataObject) -> None:
                     word[at >> 6] |= np.uint64(shown << (at & 63))
                 one = pairs.TileRows(codes[:, [i]], own[0][[i]])
                 other = pairs.TileRows(codes[:, [j]], own[1][[j]])
-                assert [word.tolist()] == pairs.count(layout, one, other, equal).words.tolist()
+                assert [word.tolist()] == counted("cpu", layout, one, other, equal).words.tolist()
 
 
 def test_a_code_that_leaves_no_room_is_refused() -> None:
@@ -176,32 +176,16 @@ def cuda(**changed: Any) -> Any:
     ],
 )  # fmt: skip
 def test_why_there_is_no_gpu_is_one_sentence(
-    module: Any, says: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    module: Any, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "cupy", module)
     there = gpu.device()
     assert (there.missing, there.usable) == (says, False)
-    caplog.set_level(logging.INFO, "holdfast")
-    assert gpu.counter("gpu") is gpu.counter("auto") is gpu.counter("cpu") is pairs.count
-    assert [(each.levelname, each.getMessage()) for each in caplog.records] == [
-        (level, f"Pairs are counted on the processor. {says}") for level in ("WARNING", "INFO")
-    ]
 
 
 def test_a_gpu_is_used_where_there_is_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    from holdfast.kernels.gpu.count import count
-
     monkeypatch.setitem(sys.modules, "cupy", cuda())
     assert gpu.device() == ("A card", 16 << 30, "")
-    assert gpu.counter() is gpu.counter("gpu") is count
-    assert gpu.counter("cpu") is pairs.count
-    with pytest.raises(ValueError, match="auto, cpu, gpu"):
-        gpu.counter("tpu")  # type: ignore[arg-type]
-
-
-def test_a_gpu_is_looked_for_only_when_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gpu, "_first", lambda _: pytest.fail("nobody asked"))
-    assert gpu.counter("cpu") is pairs.count
 
 
 # On a device.
@@ -223,24 +207,16 @@ def compare(
     layout: comparisons.WordLayout, ones: np.ndarray, others: np.ndarray, ends: np.ndarray | None
 ) -> None:
     """Both ways count the same, and the pairs that the GPU tells show their words."""
-    known = np.empty((0, layout.width), np.uint64)
     for equal in (False, True):
-        told = []
-        for device in ("cpu", "gpu"):
-            count = gpu.counter(device)
-            told.append(
-                count(layout, pairs.TileRows(ones), pairs.TileRows(others), equal, ends, known)
-            )
-        here, there = told
+        tile = layout, pairs.TileRows(ones), pairs.TileRows(others), equal, ends
+        here, there = (counted(device, *tile, with_pairs=True) for device in ("cpu", "gpu"))
         assert np.array_equal(here.words, there.words)
         assert np.array_equal(here.counts, there.counts)
-        assert np.array_equal(here.fresh, there.fresh)
         for k in range(0, len(there.words), 1 + len(there.words) // 100):
             i, j = there.pairs[k].tolist()
             assert ends is None or j < ends[i]
-            alone = pairs.count(
-                layout, pairs.TileRows(ones[:, [i]]), pairs.TileRows(others[:, [j]]), equal
-            )
+            one, other = pairs.TileRows(ones[:, [i]]), pairs.TileRows(others[:, [j]])
+            alone = counted("cpu", layout, one, other, equal)
             assert alone.words.tolist() == [there.words[k].tolist()]
 
 
@@ -280,7 +256,7 @@ def test_a_table_of_words_grows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @needs_gpu
-def test_a_full_device_leaves_it_to_the_processor(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_full_device_is_an_error_of_memory() -> None:
     import cupy
 
     pool = cupy.get_default_memory_pool()
@@ -288,7 +264,7 @@ def test_a_full_device_leaves_it_to_the_processor(caplog: pytest.LogCaptureFixtu
     codes, layout = table(8, 500, 3)
     pool.set_limit(size=1 << 20)
     try:
-        compare(layout, codes, codes, None)
+        with pytest.raises(MemoryError):
+            compare(layout, codes, codes, None)
     finally:
         pool.set_limit(size=0)
-    assert "memory is full: pairs are counted on the processor" in caplog.text

@@ -43,8 +43,7 @@ def evidence_of(space: Space, codes: Codes, nulls_equal: bool = True) -> bitsets
     layout = comparisons.layout_of(space.comparisons)
     t, s = comparisons.own_words(codes, layout, nulls_equal)
     ends = np.arange(codes.shape[1])
-    words = pairs.count(
-        layout, pairs.TileRows(codes, t), pairs.TileRows(codes, s), nulls_equal, ends
-    ).words
+    sides = pairs.TileRows(codes, t), pairs.TileRows(codes, s)
+    words = pairs.count(pairs.row_pairs(layout, *sides, nulls_equal, ends)).words
     both = np.concatenate([words, comparisons.mirror(words, layout)])
     return bitsets.distinct(comparisons.evidence(both, layout, space))

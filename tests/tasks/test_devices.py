@@ -31,7 +31,7 @@ def card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Card:
     return stand_in(monkeypatch)
 
 
-def a_tile(rows: int) -> tuple[Any, TileRows, TileRows, np.ndarray]:
+def a_tile(rows: int) -> pairs.RowPairs:
     """Rows with those before them, compared in order, for equality, and each within itself."""
     random = np.random.default_rng(0)
     codes = random.integers(-1, 4, (3, rows)).astype(np.int32)
@@ -39,32 +39,31 @@ def a_tile(rows: int) -> tuple[Any, TileRows, TileRows, np.ndarray]:
         [(0, 0, BOTH, True), (1, 1, BOTH, False), (0, 2, FIRST, True), (0, 2, SECOND, True)]
     )
     own_t, own_s = comparisons.own_words(codes, layout, True)
-    return layout, TileRows(codes, own_t), TileRows(codes, own_s), np.arange(rows)
+    sides = TileRows(codes, own_t), TileRows(codes, own_s)
+    return pairs.row_pairs(layout, *sides, True, np.arange(rows))
 
 
 def counted(device: Device, rows: int) -> dict[tuple[int, ...], int]:
     """Words with their numbers of pairs, of which one is looked at that is told for each."""
-    layout, ones, others, ends = a_tile(rows)
-    nothing = np.empty((0, layout.width), np.uint64)
+    tile = a_tile(rows)
     found: dict[tuple[int, ...], int] = {}
-    for part in device.count(layout, ones, others, True, ends, nothing):
+    for part in device.count(tile, True):
         for word, number in zip(part.counted.words, part.counted.counts.tolist(), strict=True):
             found[tuple(word.tolist())] = found.get(tuple(word.tolist()), 0) + number
-        for k, (i, j) in zip(part.counted.fresh, part.counted.pairs.tolist(), strict=True):
+        for k, (i, j) in enumerate(part.counted.pairs.tolist()):
             i, j = part.first + i, part.second + j
             assert j < i
             one, other = (
                 TileRows(side.codes[:, [at]], side.own[[at]])  # type: ignore[index]
-                for side, at in ((ones, i), (others, j))
+                for side, at in ((tile.ones, i), (tile.others, j))
             )
-            alone = pairs.count(layout, one, other, True)
+            alone = pairs.count(pairs.row_pairs(tile.layout, one, other, True))
             assert alone.words.tolist() == [part.counted.words[k].tolist()]
     return found
 
 
 def whole(rows: int) -> dict[tuple[int, ...], int]:
-    layout, ones, others, ends = a_tile(rows)
-    found = pairs.count(layout, ones, others, True, ends)
+    found = pairs.count(a_tile(rows))
     return {
         tuple(word.tolist()): number
         for word, number in zip(found.words, found.counts.tolist(), strict=True)

@@ -71,24 +71,24 @@ def words_inside(
     grouped: RowGroups,
     part: tuple[int, int],
     nulls_equal: bool,
-    look: pairs.Tick = pairs.no_tick,
+    tick: pairs.Tick = pairs.no_tick,
 ) -> tuple[U64, I64]:
     """The distinct words of the rows of a part with those before them in their groups, each with
     one such pair of rows (t, s). Memory follows the rows of the largest group, and the number of
-    distinct words. ``look`` is called now and then."""
+    distinct words. ``tick`` is called now and then."""
     begin, end = part
     table = pairs.empty_table(layout.width)
     blocks: list[tuple[U64, I64]] = []
     at = begin
     while at < end:
-        look()
+        tick()
         # As many groups as are small, or one that is large, some of its rows at a time.
         start = int(grouped.starts[at])
         stop = int(np.searchsorted(grouped.starts, start, "right"))
         if stop - start >= LARGE:
             stop = min(stop, end, at + LARGE_AT_ONCE)
             blocks.append(
-                _of_large(layout, codes, grouped.rows[start:stop], at - start, nulls_equal, look)
+                _of_large(layout, codes, grouped.rows[start:stop], at - start, nulls_equal, tick)
             )
             at = stop
             continue
@@ -119,7 +119,7 @@ def gathered(codes: Sequence[Codes], rows: I64) -> Codes:
     return out
 
 
-def tile(
+def sides(
     layout: WordLayout, codes: Codes, nulls_equal: bool
 ) -> tuple[pairs.TileRows, pairs.TileRows]:
     """Rows as the rows t of a tile, and as its rows s."""
@@ -135,18 +135,18 @@ def _of_large(
     rows: I64,
     skip: int,
     nulls_equal: bool,
-    look: pairs.Tick,
+    tick: pairs.Tick,
 ) -> tuple[U64, I64]:
     """A group, or its beginning; its first rows are no rows t."""
-    ones, others = tile(layout, gathered(codes, rows), nulls_equal)
+    ones, others = sides(layout, gathered(codes, rows), nulls_equal)
     later = pairs.TileRows(
         np.ascontiguousarray(ones.codes[:, skip:]), None if ones.own is None else ones.own[skip:]
     )
     ends = np.arange(skip, len(rows))
-    none = np.empty((0, layout.width), np.uint64)
-    counted = pairs.count(layout, later, others, nulls_equal, ends, none, look)
+    tile = pairs.row_pairs(layout, later, others, nulls_equal, ends)
+    counted = pairs.count(tile, True, tick)
     t, s = counted.pairs[:, 0] + skip, counted.pairs[:, 1]
-    return counted.words[counted.fresh], np.stack([rows[t], rows[s]], axis=1)
+    return counted.words, np.stack([rows[t], rows[s]], axis=1)
 
 
 def _before_large(grouped: RowGroups, at: int) -> int:

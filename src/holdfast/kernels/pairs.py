@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64, U8, U16, U32, U64
 from holdfast.kernels.comparisons import WordLayout, equalities
 from holdfast.kernels.jit import kernel
@@ -65,59 +64,71 @@ def no_tick() -> None:
     """As long as it takes."""
 
 
-class WordCounts(NamedTuple):
-    """Distinct words in order, with their numbers of pairs; and, where asked for, one pair of each
-    word that was not known."""
+class RowPairs(NamedTuple):
+    """Pairs (t, s) of rows: each row t with the first rows s, as many as its end says."""
 
-    words: U64  # (words, width)
-    counts: I64
-    fresh: I64  # positions of the words that were not known
-    pairs: I64  # (fresh words, 2): a row of each side
+    layout: WordLayout
+    ones: TileRows
+    others: TileRows
+    nulls_equal: bool
+    ends: I64
+
+    @property
+    def number(self) -> int:
+        """How many pairs there are."""
+        return int(self.ends.sum())
+
+    @property
+    def across(self) -> I64:
+        """The comparisons of t with s."""
+        return np.flatnonzero(self.layout.rows == BOTH)
 
 
-def count(
+def row_pairs(
     layout: WordLayout,
     ones: TileRows,
     others: TileRows,
     nulls_equal: bool,
     ends: I64 | None = None,
-    known: U64 | None = None,
-    look: Tick = no_tick,
-) -> WordCounts:
-    """The words of pairs (t, s), t one of ``ones`` and s one of ``others``, and how many show each.
+) -> RowPairs:
+    """Pairs of rows to be counted; without ``ends``, each row t with all rows s.
 
-    ``ends`` says how many of the others each row is compared with, the first ones; without it, all.
     So the pairs of a table, each once, are those of its rows with themselves where row i ends at i.
-    Of words that are not ``known`` one pair is reported; ``None`` asks for no pairs. Memory follows
-    the rows of the tile and the number of distinct words. ``look`` is called now and then.
     """
-    ends = checked_ends(layout, ones, others, ends)
-    tile = _Tile(layout, ones, others, ends, nulls_equal)
-    groups = _groups(tile)
-    digits = _digits(tile) if groups is None else None
-    if groups is not None:
-        words, counts, pairs = _count_agreeing(tile, groups, known is not None)
-    elif digits is not None:
-        words, counts, pairs = _count_direct(tile, digits, look)
-    else:
-        words, counts, pairs = _count_hashed(tile, look)
-    order = np.lexsort(words.T[::-1])
-    words, counts = words[order], counts[order]
-    if known is None:
-        return WordCounts(words, counts, np.empty(0, np.int64), np.empty((0, 2), np.int64))
-    fresh = np.flatnonzero(~bitsets.is_member(words, known))
-    return WordCounts(words, counts, fresh, pairs[order[fresh]])
-
-
-def checked_ends(layout: WordLayout, ones: TileRows, others: TileRows, ends: I64 | None) -> I64:
-    """How many of the others each row is compared with, if that and the rows make sense."""
     if ends is None:
         ends = np.full(ones.codes.shape[1], others.codes.shape[1])
     elif len(ends) != ones.codes.shape[1] or ends.max(initial=0) > others.codes.shape[1]:
         raise ValueError("every row needs an end, within the rows that it is compared with")
     if (layout.rows != BOTH).any() and (ones.own is None or others.own is None):
         raise ValueError("comparisons within a row need the rows' own words")
-    return np.require(ends, np.int64, ["C", "W"])
+    return RowPairs(layout, ones, others, nulls_equal, np.require(ends, np.int64, ["C", "W"]))
+
+
+class WordCounts(NamedTuple):
+    """Distinct words in order, their numbers of pairs, and where asked for a pair of each."""
+
+    words: U64  # (words, width)
+    counts: I64
+    pairs: I64  # (words, 2): a row of each side
+
+
+def count(tile: RowPairs, with_pairs: bool = False, tick: Tick = no_tick) -> WordCounts:
+    """The words of pairs of rows, and how many pairs show each.
+
+    Memory follows the rows of the tile and the number of distinct words. ``tick`` is called now and
+    then.
+    """
+    groups = _groups(tile)
+    digits = _digits(tile) if groups is None else None
+    if groups is not None:
+        counted = _count_agreeing(tile, groups, with_pairs)
+    elif digits is not None:
+        counted = _count_direct(tile, digits, tick)
+    else:
+        counted = _count_hashed(tile, tick)
+    order = np.lexsort(counted.words.T[::-1])
+    pairs = counted.pairs[order] if with_pairs else np.empty((0, 2), np.int64)
+    return WordCounts(counted.words[order], counted.counts[order], pairs)
 
 
 def agree_sets(codes: Codes, ones: I64, nulls_equal: bool) -> tuple[U64, I64]:
@@ -127,31 +138,8 @@ def agree_sets(codes: Codes, ones: I64, nulls_equal: bool) -> tuple[U64, I64]:
     and among themselves.
     """
     layout = equalities(len(codes))
-    counted = count(layout, TileRows(codes[:, ones]), TileRows(codes), nulls_equal, ones)
+    counted = count(row_pairs(layout, TileRows(codes[:, ones]), TileRows(codes), nulls_equal, ones))
     return counted.words, counted.counts
-
-
-class _Tile(NamedTuple):
-    """What is counted."""
-
-    layout: WordLayout
-    ones: TileRows
-    others: TileRows
-    ends: I64
-    nulls_equal: bool
-
-    @property
-    def pairs(self) -> int:
-        return int(self.ends.sum())
-
-    @property
-    def across(self) -> I64:
-        """The comparisons of t with s."""
-        return np.flatnonzero(self.layout.rows == BOTH)
-
-
-_WordCounts = tuple[U64, I64, I64]
-"""Distinct words in any order, their counts, and a pair of each."""
 
 
 # Words in pieces of 16 bits.
@@ -184,7 +172,7 @@ class _Block(NamedTuple):
     nulls_equal: bool
 
 
-def _pieces(tile: _Tile, piece: I64, step: I64, ones: U16, others: U16) -> _Pieces:
+def _pieces(tile: RowPairs, piece: I64, step: I64, ones: U16, others: U16) -> _Pieces:
     ordered = tile.layout.ordered[tile.across]
     order = np.lexsort((ordered, piece))
     spans = np.searchsorted(piece[order], np.arange(len(ones) + 1))
@@ -193,7 +181,7 @@ def _pieces(tile: _Tile, piece: I64, step: I64, ones: U16, others: U16) -> _Piec
     return _Pieces(tile.across[order], spans, spans[:-1] + plain, steps, ones, others)
 
 
-def _blocks(tile: _Tile, pieces: _Pieces) -> Iterator[_Block]:
+def _blocks(tile: RowPairs, pieces: _Pieces) -> Iterator[_Block]:
     """The tile in blocks of rows s, with 16-bit codes."""
     lefts = tile.layout.left[pieces.comparisons]
     rights = tile.layout.right[pieces.comparisons]
@@ -282,7 +270,7 @@ class _Counters(NamedTuple):
     state: I64  # state[0]: how many were seen
 
 
-def _digits(tile: _Tile) -> _Digits | None:
+def _digits(tile: RowPairs) -> _Digits | None:
     """Digits for the words, unless there are too many possible ones."""
     layout = tile.layout
     nulls = [(each.codes == NULL).any(axis=1) for each in (tile.ones, tile.others)]
@@ -307,13 +295,13 @@ def _digits(tile: _Tile) -> _Digits | None:
         piece.append(len(sizes) - 1)
         step.append(sizes[-1])
         sizes[-1] *= max(1, len(each))
-    most = min(DIRECT, max(PIECE, tile.pairs // SPREAD))
+    most = min(DIRECT, max(PIECE, tile.number // SPREAD))
     if len(sizes) > 2 or max(sizes) > PIECE or sizes[0] * sizes[-1] ** (len(sizes) - 1) > most:
         return None
     return _Digits(sizes, np.array(piece), np.array(step), words, own)
 
 
-def _count_direct(tile: _Tile, digits: _Digits, look: Tick) -> _WordCounts:
+def _count_direct(tile: RowPairs, digits: _Digits, tick: Tick) -> WordCounts:
     size = int(np.prod(digits.sizes))
     counters = _Counters(
         np.full(size, 255, np.uint8),
@@ -332,7 +320,7 @@ def _count_direct(tile: _Tile, digits: _Digits, look: Tick) -> _WordCounts:
             starts[0][piece] -= np.uint16(step)
     pieces = _pieces(tile, digits.piece[:-2], digits.step[:-2], *starts)
     for block in _blocks(tile, pieces):
-        look()
+        tick()
         _add_direct(block, digits.sizes[0], counters)
     seen = counters.seen[: int(counters.state[0])]
     counts = 256 * counters.carries[seen] + counters.bytes[seen] - 255
@@ -340,7 +328,7 @@ def _count_direct(tile: _Tile, digits: _Digits, look: Tick) -> _WordCounts:
     parts = np.divmod(seen.astype(np.int64), digits.sizes[0])[::-1]
     for words, piece, step in zip(digits.words, digits.piece, digits.step, strict=True):
         out |= words[parts[piece] // step % len(words)]
-    return out, counts, counters.pairs[seen]
+    return WordCounts(out, counts, counters.pairs[seen])
 
 
 @kernel
@@ -397,7 +385,7 @@ class WordTable(NamedTuple):
     state: I64  # state[0]: how many were seen
 
 
-def _count_hashed(tile: _Tile, look: Tick) -> _WordCounts:
+def _count_hashed(tile: RowPairs, tick: Tick) -> WordCounts:
     layout = tile.layout
     number = 4 * layout.width
     starts = []
@@ -412,7 +400,7 @@ def _count_hashed(tile: _Tile, look: Tick) -> _WordCounts:
     pieces = _pieces(tile, bit >> 4, 1 << (bit & 15), *starts)
     table = empty_table(layout.width)
     for block in _blocks(tile, pieces):
-        look()
+        tick()
         done = 0
         while (done := _add_hashed(block, done, table)) < len(tile.ends):
             table = grown(table)
@@ -439,11 +427,11 @@ def grown(table: WordTable) -> WordTable:
     return bigger
 
 
-def harvest(table: WordTable) -> _WordCounts:
+def harvest(table: WordTable) -> WordCounts:
     """What a table holds."""
     size = int(table.state[0])
     entries = table.entries[:size]
-    return entries[:, :-1], entries[:, -1].astype(np.int64), table.pairs[:size]
+    return WordCounts(entries[:, :-1], entries[:, -1].astype(np.int64), table.pairs[:size])
 
 
 @kernel
@@ -547,7 +535,7 @@ def _refill(table: Any) -> None:
 # Few pairs that agree anywhere: only those.
 
 
-class _Groups(NamedTuple):
+class _EqualRows(NamedTuple):
     """Rows s by their codes, and for each row t those that agree with it, by comparison."""
 
     left: Codes  # (rows t, comparisons)
@@ -560,9 +548,9 @@ class _Groups(NamedTuple):
     nulls_equal: bool
 
 
-def _groups(tile: _Tile) -> _Groups | None:
+def _groups(tile: RowPairs) -> _EqualRows | None:
     """Equal cells brought together, where only equality counts and few pairs have any."""
-    layout, pairs = tile.layout, tile.pairs
+    layout, pairs = tile.layout, tile.number
     rows, more, number = len(tile.ends), tile.others.codes.shape[1], len(layout.left)
     if layout.ordered.any() or (layout.rows != BOTH).any() or SORTED * number * more >= pairs:
         return None
@@ -582,23 +570,23 @@ def _groups(tile: _Tile) -> _Groups | None:
     left = np.ascontiguousarray(tile.ones.codes[layout.left].T)
     right = np.ascontiguousarray(tile.others.codes[layout.right].T)
     bit = layout.bit
-    return _Groups(left, right, order, starts, stops, bit, tile.ends, tile.nulls_equal)
+    return _EqualRows(left, right, order, starts, stops, bit, tile.ends, tile.nulls_equal)
 
 
-def _count_agreeing(tile: _Tile, groups: _Groups, witnessed: bool) -> _WordCounts:
+def _count_agreeing(tile: RowPairs, groups: _EqualRows, with_pairs: bool) -> WordCounts:
     """The same counts from the pairs that agree somewhere; all others show the empty word."""
     table = empty_table(tile.layout.width)
     done = 0
     while (done := _add_agreeing(groups, done, table)) < len(tile.ends):
         table = grown(table)
     words, counts, pairs = harvest(table)
-    nowhere = tile.pairs - int(counts.sum())
+    nowhere = tile.number - int(counts.sum())
     if nowhere:
-        pair = _agree_nowhere(groups) if witnessed else (-1, -1)
+        pair = _agree_nowhere(groups) if with_pairs else (-1, -1)
         words = np.concatenate([words, np.zeros((1, words.shape[1]), np.uint64)])
         counts = np.append(counts, nowhere)
         pairs = np.concatenate([pairs, [pair]])
-    return words, counts, pairs
+    return WordCounts(words, counts, pairs)
 
 
 @kernel

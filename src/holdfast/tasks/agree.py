@@ -16,7 +16,7 @@ from holdfast.kernels import bitsets
 from holdfast.kernels import counts as tables
 from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.comparisons import WordLayout, evidence, layout_of, mirror, own_words
-from holdfast.kernels.pairs import TileRows
+from holdfast.kernels.pairs import TileRows, row_pairs
 from holdfast.kernels.ranks import Codes
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Comparison, Space
@@ -196,7 +196,6 @@ def count(item: Count) -> Iterator[TaskResult]:
     view = item.view
     comparisons = comparisons_of([space.comparisons for space in item.spaces])
     layout = layout_of(comparisons)
-    nothing = np.empty((0, layout.width), np.uint64)
     totals = [_Total(space, comparisons, layout) for space in item.spaces]
     device = Device(item.device, thresholds.current.tile_rows)
     for tiles in _numbered_together(item):
@@ -207,16 +206,15 @@ def count(item: Count) -> Iterator[TaskResult]:
             ends = None
             if tile.lead is not None:
                 ends = np.clip(tile.lead + np.arange(len(ones.ids)), 0, len(others.ids))
-            wanted = nothing if item.with_pairs and tile.sign > 0 else None
+            with_pairs = item.with_pairs and tile.sign > 0
             first, second = TileRows(ones.codes, ones.own_t), TileRows(others.codes, others.own_s)
-            for part in device.count(layout, first, second, view.nulls_equal, ends, wanted):
+            compared = row_pairs(layout, first, second, view.nulls_equal, ends)
+            for part in device.count(compared, with_pairs):
                 counted = part.counted
                 pairs = np.full((len(counted.words), 2), -1, np.int64)
-                shown = [
-                    ones.ids[part.first + counted.pairs[:, 0]],
-                    others.ids[part.second + counted.pairs[:, 1]],
-                ]
-                pairs[counted.fresh] = np.stack(shown, axis=1)
+                if with_pairs:
+                    pairs[:, 0] = ones.ids[part.first + counted.pairs[:, 0]]
+                    pairs[:, 1] = others.ids[part.second + counted.pairs[:, 1]]
                 for total in totals:
                     total.add(counted.words, tile.sign * counted.counts, pairs)
                 for total in totals:

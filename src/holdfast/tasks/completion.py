@@ -372,14 +372,13 @@ class Met:
         """Rows up to ``size`` with rows from ``first`` on."""
         layout, equal = self._layout, self._view.nulls_equal
         codes = self._coding.codes(words, self._view.shape.first)
-        ones, others = groups.tile(layout, codes, equal)
+        ones, others = groups.sides(layout, codes, equal)
         t = pairs.TileRows(codes[:, :size], None if ones.own is None else ones.own[:size])
         s = pairs.TileRows(codes[:, first:], None if others.own is None else others.own[first:])
         ends = None if first else np.arange(size)
-        none = np.empty((0, layout.width), np.uint64)
-        counted = pairs.count(layout, t, s, equal, ends, none, look)
+        counted = pairs.count(pairs.row_pairs(layout, t, s, equal, ends), True, look)
         rows = counted.pairs + np.array([0, first])
-        self._blocks.append((counted.words[counted.fresh], ids[rows]))
+        self._blocks.append((counted.words, ids[rows]))
 
 
 def rows_of(
@@ -448,9 +447,9 @@ def _both_orders(layout: WordLayout, space: Space, words: U64, shown: I64) -> tu
 def _tile(planes: Planes, codes: list[Codes], ones: I64, others: I64) -> tuple[U64, I64, I64]:
     """The words of some rows with others, how many pairs show each, and one of them."""
     layout, equal = planes.layout, planes.view.nulls_equal
-    t, _ = groups.tile(layout, groups.gathered(codes, ones), equal)
-    _, s = groups.tile(layout, groups.gathered(codes, others), equal)
-    counted = pairs.count(layout, t, s, equal, None, np.empty((0, layout.width), np.uint64))
+    t, _ = groups.sides(layout, groups.gathered(codes, ones), equal)
+    _, s = groups.sides(layout, groups.gathered(codes, others), equal)
+    counted = pairs.count(pairs.row_pairs(layout, t, s, equal), True)
     shown = np.stack([ones[counted.pairs[:, 0]], others[counted.pairs[:, 1]]], axis=1)
     return counted.words, counted.counts, shown
 
@@ -458,7 +457,6 @@ def _tile(planes: Planes, codes: list[Codes], ones: I64, others: I64) -> tuple[U
 def _triangle(planes: Planes, codes: list[Codes], rows: I64) -> tuple[U64, I64]:
     """The words of some rows with each other, and a pair of each."""
     layout, equal = planes.layout, planes.view.nulls_equal
-    t, s = groups.tile(layout, groups.gathered(codes, rows), equal)
-    none = np.empty((0, layout.width), np.uint64)
-    counted = pairs.count(layout, t, s, equal, np.arange(len(rows)), none)
+    t, s = groups.sides(layout, groups.gathered(codes, rows), equal)
+    counted = pairs.count(pairs.row_pairs(layout, t, s, equal, np.arange(len(rows))), True)
     return counted.words, rows[counted.pairs]

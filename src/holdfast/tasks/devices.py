@@ -21,10 +21,9 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.kernels import gpu, pairs
-from holdfast.kernels.arrays import I64, U64
-from holdfast.kernels.comparisons import WordLayout, equalities
+from holdfast.kernels.comparisons import equalities
 from holdfast.kernels.gpu import count as gpu_count
-from holdfast.kernels.pairs import TileRows, WordCounts
+from holdfast.kernels.pairs import RowPairs, TileRows, WordCounts, row_pairs
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.timed import look
 
@@ -74,41 +73,21 @@ class Device:
         self.missing = ""
         """Why the processor counts though a GPU is wanted: a sentence."""
 
-    def count(
-        self,
-        layout: WordLayout,
-        ones: TileRows,
-        others: TileRows,
-        nulls_equal: bool,
-        ends: I64 | None,
-        known: U64 | None,
-    ) -> Iterator[Part]:
+    def count(self, tile: RowPairs, with_pairs: bool) -> Iterator[Part]:
         """The pairs of a tile, as :func:`holdfast.kernels.pairs.count` counts them."""
-        ends = pairs.checked_ends(layout, ones, others, ends)
         if self._wanted:
-            counted = self.on_gpu(layout, ones, others, nulls_equal, ends, known)
+            counted = self.on_gpu(tile, with_pairs)
             if counted is not None:
                 yield Part(0, 0, counted)
                 return
-        for first in range(0, len(ends), self._rows):
-            for second in range(0, int(ends.max(initial=0)), self._rows):
-                mine, theirs = slice(first, first + self._rows), slice(second, second + self._rows)
-                left, right = _some(ones, mine), _some(others, theirs)
-                some = np.clip(ends[mine] - second, 0, right.codes.shape[1])
-                if not some.any():
-                    continue
-                count = partial(pairs.count, layout, left, right, nulls_equal, some, known, look)
-                yield Part(first, second, self._timed(CPU, int(some.sum()), count))
+        for first in range(0, len(tile.ends), self._rows):
+            for second in range(0, int(tile.ends.max(initial=0)), self._rows):
+                part = _part(tile, first, second, self._rows)
+                if part.number:
+                    count = partial(pairs.count, part, with_pairs, look)
+                    yield Part(first, second, self._timed(CPU, part.number, count))
 
-    def on_gpu(
-        self,
-        layout: WordLayout,
-        ones: TileRows,
-        others: TileRows,
-        nulls_equal: bool,
-        ends: I64,
-        known: U64 | None,
-    ) -> WordCounts | None:
+    def on_gpu(self, tile: RowPairs, with_pairs: bool) -> WordCounts | None:
         """The same on the GPU, or None: then it is not asked again."""
         number, self.missing = _number()
         if not self.missing:
@@ -118,11 +97,9 @@ class Device:
                 self.missing = there.missing
                 if there.usable:
                     self._used = True
-                    count = partial(
-                        gpu_count.attempt, layout, ones, others, nulls_equal, ends, known
-                    )
                     try:
-                        return self._timed(there.name, int(ends.sum()), count)
+                        count = partial(gpu_count.count, tile, with_pairs)
+                        return self._timed(there.name, tile.number, count)
                     except MemoryError as full:  # CuPy's is one
                         self.missing = f"The memory of {there.name} is full: {gpu.line(full)}."
                     except RuntimeError as failure:  # CUDA's and the compiler's errors are
@@ -161,11 +138,11 @@ def measure(item: Measure) -> Iterator[TaskResult]:
     and why, where there is none."""
     random = np.random.default_rng(0)
     rows = TileRows(random.integers(0, 16, (item.columns, _TRIED), np.int32))
-    layout, ends = equalities(item.columns), np.arange(_TRIED)
+    tile = row_pairs(equalities(item.columns), rows, rows, True, np.arange(_TRIED))
     rate = 0.0
     for _ in range(2):  # what is compiled and loaded the first time does not count
         device = Device(GPU, _TRIED)
-        if device.on_gpu(layout, rows, rows, True, ends, None) is None:
+        if device.on_gpu(tile, False) is None:
             break
         (spent,) = device.spent.values()
         rate = spent.pairs / max(spent.seconds, 1e-9)
@@ -205,7 +182,15 @@ def _number() -> tuple[int, str]:
     return 0, f"Spark has scheduled the GPU {address!r}, which is no number that CUDA knows."
 
 
-def _some(rows: TileRows, these: slice) -> TileRows:
-    if these.start == 0 and these.stop >= rows.codes.shape[1]:
+def _part(tile: RowPairs, first: int, second: int, size: int) -> RowPairs:
+    """Up to ``size`` rows t from the first on, beside up to ``size`` rows s from the second on."""
+    left, right = _rows(tile.ones, first, size), _rows(tile.others, second, size)
+    ends = np.clip(tile.ends[first : first + size] - second, 0, right.codes.shape[1])
+    return row_pairs(tile.layout, left, right, tile.nulls_equal, ends)
+
+
+def _rows(rows: TileRows, first: int, size: int) -> TileRows:
+    if first == 0 and size >= rows.codes.shape[1]:
         return rows
-    return TileRows(rows.codes[:, these], None if rows.own is None else rows.own[these])
+    part = slice(first, first + size)
+    return TileRows(rows.codes[:, part], None if rows.own is None else rows.own[part])

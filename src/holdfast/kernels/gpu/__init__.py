@@ -1,31 +1,18 @@
 """Counting pairs on a CUDA device, where there is one.
 
-:func:`counter` gives the function that counts, here or there; :func:`device` says what there is, or
-in a sentence why it is not used. CuPy, which comes with the extra ``gpu``, is imported only when
-one of the two looks for a device.
+:func:`device` says which device there is, or in a sentence why it is not used. CuPy, which comes
+with the extra ``gpu``, is imported only there and where pairs are counted.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
-
-from holdfast.kernels import pairs
-from holdfast.kernels.pairs import WordCounts
-
-log = logging.getLogger("holdfast")
+from typing import Any, NamedTuple
 
 OLDEST = 70
 """The compute capability, times ten, from which on threads of a warp can wait for each other."""
 
 LEAST = 1 << 30
 """Bytes of free memory without which a device is not used."""
-
-Counter = Callable[..., WordCounts]
-"""A function like :func:`holdfast.kernels.pairs.count`."""
-
-Chosen = Literal["auto", "cpu", "gpu"]
 
 
 class CudaDevice(NamedTuple):
@@ -53,27 +40,6 @@ def device(number: int | None = None) -> CudaDevice:
         return _first(cupy, number)
     except (RuntimeError, OSError) as error:  # CUDA's and the driver's errors are RuntimeErrors
         return _none(f"CUDA finds no GPU that it can use: {line(error)}.")
-
-
-def counter(device: Chosen = "auto") -> Counter:
-    """The function that counts pairs of rows: :func:`holdfast.kernels.pairs.count`, or the same on
-    a GPU. Without one, ``gpu`` warns and counts on the processor like ``auto``."""
-    if device not in ("auto", "cpu", "gpu"):
-        raise ValueError(f"no device {device!r}; there are: auto, cpu, gpu")
-    if device == "cpu":
-        return pairs.count
-    there = _look()
-    if there.usable:
-        log.info("Pairs are counted on %s.", there.name)
-        from holdfast.kernels.gpu.count import count
-
-        return count
-    level = logging.WARNING if device == "gpu" else logging.INFO
-    log.log(level, "Pairs are counted on the processor. %s", there.missing)
-    return pairs.count
-
-
-_look = device
 
 
 def _first(cupy: Any, number: int | None) -> CudaDevice:

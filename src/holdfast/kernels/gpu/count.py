@@ -9,22 +9,19 @@ Nothing here imports CuPy before it is called: it is there only with the extra `
 
 from __future__ import annotations
 
-import logging
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast.kernels import bitsets, pairs
-from holdfast.kernels.arrays import I32, U32
+from holdfast.kernels import pairs
+from holdfast.kernels.arrays import I32, I64, U32
 from holdfast.kernels.comparisons import WordLayout
 from holdfast.kernels.gpu import pack, source
 from holdfast.kernels.gpu.plan import EQUAL, ORDERED, OWN, CellFacts, null_codes, plan
-from holdfast.kernels.pairs import I64, U64, TileRows, WordCounts
+from holdfast.kernels.pairs import RowPairs, TileRows, WordCounts
 from holdfast.kernels.ranks import NULL
 from holdfast.model.comparisons import BOTH
-
-log = logging.getLogger("holdfast")
 
 SAMPLED = 1 << 26
 """Pairs from which on a sample says which words are frequent."""
@@ -66,11 +63,11 @@ class _Side(NamedTuple):
 class _Table:
     """Keys and their counters on the device."""
 
-    def __init__(self, cupy: Any, length: int, slots: int, direct: bool, witnessed: bool) -> None:
+    def __init__(self, cupy: Any, length: int, slots: int, direct: bool, with_pairs: bool) -> None:
         self.slots = slots
         self.keys = cupy.zeros((0 if direct else slots, length), np.uint32)
         self.counts = cupy.zeros(slots, np.uint64)
-        self.pairs = cupy.zeros(slots if witnessed else 0, np.uint64)
+        self.pairs = cupy.zeros(slots if with_pairs else 0, np.uint64)
         self.entries = cupy.zeros(1, np.uint32)
 
     @property
@@ -84,41 +81,15 @@ class _Table:
         return self.pairs if len(self.pairs) else np.uint64(0)
 
 
-def count(
-    layout: WordLayout,
-    ones: TileRows,
-    others: TileRows,
-    nulls_equal: bool,
-    ends: I64 | None = None,
-    known: U64 | None = None,
-) -> WordCounts:
-    """The same as :func:`holdfast.kernels.pairs.count`. Where the device's memory does not do, it
-    says so and counts on the processor."""
-    try:
-        return attempt(layout, ones, others, nulls_equal, ends, known)
-    except MemoryError as full:  # CuPy's is one, and says how much was asked for
-        log.warning("The GPU's memory is full: pairs are counted on the processor. %s", full)
-    return pairs.count(layout, ones, others, nulls_equal, ends, known)
-
-
-def attempt(
-    layout: WordLayout,
-    ones: TileRows,
-    others: TileRows,
-    nulls_equal: bool,
-    ends: I64 | None = None,
-    known: U64 | None = None,
-) -> WordCounts:
-    """The same, or a ``MemoryError`` where the device's memory does not do."""
-    ends = pairs.checked_ends(layout, ones, others, ends)
-    if not ends.sum():
-        return pairs.count(layout, ones, others, nulls_equal, ends, known)
+def count(tile: RowPairs, with_pairs: bool = False) -> WordCounts:
+    """The same as :func:`holdfast.kernels.pairs.count`, or a ``MemoryError`` where the device's
+    memory does not suffice."""
+    if not tile.number:
+        return pairs.count(tile, with_pairs)
     import cupy
 
     try:
-        return _Count(cupy, layout, ones, others, nulls_equal, ends, known is not None).result(
-            known
-        )
+        return _Count(cupy, tile, with_pairs).result()
     finally:
         pool = cupy.get_default_memory_pool()
         if pool.total_bytes() > KEPT:
@@ -135,24 +106,15 @@ def release() -> None:
 class _Count:
     """One call: the plan, the kernels, the table."""
 
-    def __init__(
-        self,
-        cupy: Any,
-        layout: WordLayout,
-        ones: TileRows,
-        others: TileRows,
-        nulls_equal: bool,
-        ends: I64,
-        witnessed: bool,
-    ) -> None:
-        self.cupy, self.layout, self.nulls_equal = cupy, layout, nulls_equal
-        self.ones, self.others, self.ends, self.witnessed = ones, others, ends, witnessed
-        self.plan = plan(cells(layout, ones, others), nulls_equal)
+    def __init__(self, cupy: Any, tile: RowPairs, with_pairs: bool) -> None:
+        self.cupy, self.with_pairs = cupy, with_pairs
+        self.layout, self.ones, self.others, self.nulls_equal, self.ends = tile
+        self.plan = plan(cells(self.layout, self.ones, self.others), self.nulls_equal)
         attributes = cupy.cuda.Device().attributes
         self.shape = source.shape(self.plan, attributes["MaxSharedMemoryPerBlockOptin"])
         # Threads are for rows of one side: for those s, where there are few rows t.
-        self.swapped = len(ends) < min(self.shape.tile, others.codes.shape[1])
-        text = source.source(self.plan, self.shape, nulls_equal, self.swapped)
+        self.swapped = len(self.ends) < min(self.shape.tile, self.others.codes.shape[1])
+        text = source.source(self.plan, self.shape, self.nulls_equal, self.swapped)
         number = cupy.cuda.Device().id
         self.kernels = _module(text, number)
         self.pack = _module(pack.SOURCE, number).get_function("pack")
@@ -161,12 +123,12 @@ class _Count:
         if self.shared > 48 << 10:
             self.counting.max_dynamic_shared_size_bytes = self.shared
         self.grid = attributes["MultiProcessorCount"] * self.shape.blocks
-        self.total = int(ends.sum())
+        self.total = tile.number
         self.hot = cupy.zeros((self.plan.length, self.shape.hot), np.uint32)
         self.hot_at = cupy.zeros(self.shape.hot, np.uint32)
         self.table = self._table(self._first_slots())
 
-    def result(self, known: U64 | None) -> WordCounts:
+    def result(self) -> WordCounts:
         """Count all pairs and return their words."""
         free = self.cupy.cuda.runtime.memGetInfo()[0]
         most = max(self.shape.tile, free // SHARE // (4 * self.plan.columns))
@@ -185,7 +147,7 @@ class _Count:
                     self._sample(left, right, ends)
                     sampled = True
                 self._count(left, right, ends)
-        return self._harvest(known)
+        return self._harvest()
 
     # Rows to the device.
 
@@ -305,7 +267,7 @@ class _Count:
         self._count(one, other, fewer)
         self._find_hot()
         self.table.counts.fill(0)
-        if self.witnessed:
+        if self.with_pairs:
             # Words among the frequent ones note no pair later: they have those of the sample.
             packed = self.table.pairs
             mine, theirs = packed >> np.uint64(32), packed & np.uint64(0xFFFFFFFF)
@@ -334,7 +296,7 @@ class _Count:
         return 1 << (2 * min(self.total, ROOM * self._step()) - 1).bit_length()
 
     def _table(self, slots: int) -> _Table:
-        return _Table(self.cupy, self.plan.length, slots, self.plan.direct > 0, self.witnessed)
+        return _Table(self.cupy, self.plan.length, slots, self.plan.direct > 0, self.with_pairs)
 
     def _limit(self) -> int:
         """Entries from which on the table may become full within a step."""
@@ -358,7 +320,7 @@ class _Count:
         if self.hot_at.any():
             self._find_hot()
 
-    def _harvest(self, known: U64 | None) -> WordCounts:
+    def _harvest(self) -> WordCounts:
         cupy, layout = self.cupy, self.layout
         entries = cupy.flatnonzero(self.table.counts).astype(np.uint32)
         words = cupy.zeros((len(entries), layout.width), np.uint64)
@@ -381,14 +343,9 @@ class _Count:
         entries = entries[order]
         sorted_words = words[order].get()
         counts = self.table.counts[entries].get().astype(np.int64)
-        if known is None:
-            return WordCounts(
-                sorted_words, counts, np.empty(0, np.int64), np.empty((0, 2), np.int64)
-            )
-        fresh = np.flatnonzero(~bitsets.is_member(sorted_words, known))
-        packed = self.table.pairs[entries[cupy.asarray(fresh)]].get()
+        packed = self.table.pairs[entries if self.with_pairs else entries[:0]].get()
         rows = np.stack([packed >> np.uint64(32), packed & np.uint64(0xFFFFFFFF)], axis=1)
-        return WordCounts(sorted_words, counts, fresh, rows.astype(np.int64))
+        return WordCounts(sorted_words, counts, rows.astype(np.int64))
 
     def _bit(self, comparison: int, which: int) -> int:
         """The bit of a word for an outcome; with rows the other way round, <= is >=."""
