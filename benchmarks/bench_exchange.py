@@ -36,12 +36,14 @@ from benchmarks.tpch import lineitem
 from holdfast import Options, Profile, Source
 from holdfast.cover import candidates as cands
 from holdfast.cover.dependencies import KEY
-from holdfast.evidence.agreement.search_plans import IndexSearch, Scope
+from holdfast.evidence.agreement.search_plans import IndexSearch
+from holdfast.evidence.scope import Scope
 from holdfast.kernels import bitsets, evidence
 from holdfast.kernels import search as searches
 from holdfast.kernels.evidence import Candidates, NumberedRows
 from holdfast.kinds.table_state import TableState
 from holdfast.model import thresholds
+from holdfast.model.comparisons import agreements
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.evidence import _task_result, _trie
 from holdfast.tasks.segments import live_positions
@@ -105,7 +107,7 @@ def _table(
     order = (one, two, *(c for c in range(len(names)) if c not in (one, two)))
     for parts in (runner.tasks, 64):
         runner.tasks = parts
-        scope = Scope(runner, view, every_rhs=False)
+        scope = Scope(runner, view, table.columns.schema, agreements(len(names)), "")
         ways = {
             "ranges": partial(_ranges, scope, wanted, order),
             "exchange": partial(_exchange, session, scope, wanted, order, parts),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from holdfast.cover.candidates import NEAR, apart
+from holdfast.cover.candidates import SUBKEY, apart
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import storage
 from holdfast.evidence.agreement.search_plans import IndexSearch
@@ -54,7 +54,7 @@ def listed_pairs(shop: Shop) -> Any:
     """Those that are stored, if any are."""
     witnessed = known(shop).evidence[AGREEMENTS].witnessed
     assert witnessed is not None
-    return None if witnessed.near is None else witnessed.near()
+    return None if witnessed.stored_lists is None else witnessed.stored_lists()
 
 
 def witnesses(shop: Shop, non_keys: int, seed: int) -> Any:
@@ -121,7 +121,7 @@ def test_evidence_against_near_keys_is_listed_and_not_returned(
     listed, returned = 0, 0
     for candidates, results in searches:
         wanted = apart(candidates, candidates.rhs, {KEY: [], **{c: [] for c in range(8)}})
-        listed += len(apart(candidates, candidates.rhs, {NEAR: []})[NEAR])
+        listed += len(apart(candidates, candidates.rhs, {SUBKEY: []})[SUBKEY])
         for mask in (mask for result in results for mask in result.arrays["masks"]):
             agree = set(bitsets.to_columns(mask[None])[0])
             returned += 1
@@ -208,8 +208,8 @@ def test_files_of_before(
     """Once there was one number for all sets."""
     codes = some_rows(1, 1_000)
     living = np.ones(len(codes), np.bool_)
-    table = storage._near
-    monkeypatch.setattr(storage, "_near", lambda near: table(near).drop_columns("before"))
+    table = storage._lists_table
+    monkeypatch.setattr(storage, "_lists_table", lambda near: table(near).drop_columns("before"))
     with small_limits(**LISTED):
         shop = Shop(tmp_path / "p", len(VALUES), rows_of(codes), KEYS)
         searched.clear()

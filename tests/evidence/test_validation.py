@@ -15,6 +15,7 @@ from holdfast.cover import deepening
 from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence.agreement import search_plans
+from holdfast.evidence.agreement.planning import Premises
 from holdfast.evidence.agreement.search_plans import (
     BatchProbe,
     BatchRepeats,
@@ -50,7 +51,7 @@ def from_nothing(shop: Shop, time: Time | None = None) -> Iterator[Validation]:
     depth = Deepening(Limits(), time or Time(), deepening.WITNESSED)
     with shop.store.writing() as lease:
         run = Run(shop.runner, shop.store, shop.options, lease, no_progress)
-        yield Validation.begun(run, depth, table, none.evidence, none.covers)
+        yield Validation.of(run, depth, table, none, Premises.none(none.covers))
 
 
 @contextmanager
@@ -66,9 +67,8 @@ def with_batch(shop: Shop, inserts: Rows, time: Time | None = None) -> Iterator[
     depth = Deepening(Limits(), time or Time(), deepening.WITNESSED)
     with shop.store.writing() as lease:
         run = Run(shop.runner, shop.store, shop.options, lease, no_progress)
-        yield Validation.begun(
-            run, depth, table, known.evidence, known.covers, held=known.covers.minimal, batch=batch
-        )
+        premises = Premises.of_batch(batch, known.covers.minimal, known.covers)
+        yield Validation.of(run, depth, table, known, premises)
 
 
 def take_round(state: Validation) -> list[search_plans.SearchPlan]:
@@ -81,11 +81,11 @@ def take_round(state: Validation) -> list[search_plans.SearchPlan]:
 
 
 def assert_exact(state: Validation, rows: Rows) -> None:
-    columns = state.covers.atoms
-    keys = bitsets.to_columns(state.covers.keys.minimal)
+    columns = state.known.covers.atoms
+    keys = bitsets.to_columns(state.known.covers.keys.minimal)
     maximal = oracle.maximal_sets(oracle.agree_sets(rows, columns, "equal"))
     assert sorted(keys, key=lambda key: (len(key), key)) == oracle.minimal_sets(columns, maximal)
-    lhs, rhs = state.covers.dependencies
+    lhs, rhs = state.known.covers.dependencies
     found = set(zip(bitsets.to_columns(lhs), rhs.tolist(), strict=True))
     assert found == set(oracle.dependencies(rows, columns, "equal", None))
 
@@ -121,7 +121,7 @@ def test_what_was_searched_in_part_is_proposed_again(tmp_path: Path) -> None:
             assert planned
             assert all(look.in_part for look in planned)
             looked_at = {tuple(lhs) for look in planned for lhs in look.candidates.lhs.tolist()}
-            known = {tuple(lhs) for each in state.validated.values() for lhs in each.tolist()}
+            known = {tuple(lhs) for each in state.known.validated.values() for lhs in each.tolist()}
             assert not looked_at & known
             again = take_round(state)
             assert any(isinstance(look, IndexSearch) for look in again)
@@ -144,7 +144,7 @@ def test_a_left_side_with_too_many_combinations_is_searched(
             for _ in range(rounds):
                 planned = take_round(state)
             assert all(isinstance(look, Survey | SurveyMerge | IndexSearch) for look in planned)
-            too_many = bitsets.to_columns(state.underestimated)
+            too_many = bitsets.to_columns(state.known.underestimated)
             assert (0,) in too_many
             assert (2,) not in too_many
             searched = [look for look in take_round(state) if isinstance(look, IndexSearch)]
@@ -162,15 +162,16 @@ def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
         shop = Shop(tmp_path / "p", 3, ROWS, OPTIONS)
         with with_batch(shop, inserts) as state:
             none = Witnessed.none(3, (KEY, 0, 1, 2), Limits())
-            state.evidence, state.covers = none.evidence, none.covers  # as if deletes took it all
-            held = cands.together(state.held, 3)
+            # As if deletes took it all.
+            state.known = replace(state.known, evidence=none.evidence, covers=none.covers)
+            held = cands.together(state.premises.held, 3)
             planned = take_round(state)
             (probe,) = (look for look in planned if isinstance(look, BatchProbe))
             assert any(isinstance(look, BatchRepeats) for look in planned)
             assert probe.candidates.lhs.tolist() == held.lhs.tolist()
-            assert not state.batch_is_new
-            ((_, repeating),) = state.repeated
-            assert (state.duplicates, repeating) == (1, state.batch[0].base)
+            assert not state.agenda.batch_is_new
+            ((_, repeating),) = state.repeats.pairs
+            assert (state.repeats.count, repeating) == (1, state.premises.batch[0].base)
             validate(state)
             assert_exact(state, ROWS + inserts)
 
@@ -180,11 +181,13 @@ def test_a_new_batch_is_looked_up_though_nothing_is_proposed(tmp_path: Path) -> 
     with small_limits():
         shop = Shop(tmp_path / "p", 3, ROWS, replace(OPTIONS, kinds=("keys",), max_columns=1))
         with with_batch(shop, [(0, 0, 0)]) as state:
-            assert not cands.count(state.covers.minimal)
+            assert not cands.count(state.known.covers.minimal)
             (repeats,) = take_round(state)
             assert isinstance(repeats, BatchRepeats)
-            assert state.duplicates == 1
-            assert state.repeated == [[state.table.segments[0].base, state.batch[0].base]]
+            assert state.repeats.count == 1
+            assert [*state.repeats.pairs] == [
+                [state.table.segments[0].base, state.premises.batch[0].base]
+            ]
             assert state.propose() is None
 
 
@@ -197,10 +200,10 @@ def test_a_new_batch_is_looked_up_even_if_it_is_late(tmp_path: Path) -> None:
             assert state.depth.late
             proposed = state.propose()
             assert proposed is not None
-            assert state.covers.limits == Limits()
+            assert state.known.covers.limits == Limits()
             assert any(isinstance(look, BatchProbe) for look in state.plan(proposed))
             validate(state)
-            assert state.covers.limits == Limits(1, 1)
+            assert state.known.covers.limits == Limits(1, 1)
 
 
 @pytest.mark.parametrize(("cheap_probe", "reached"), [(50_000_000, True), (-1, False)])
@@ -269,7 +272,9 @@ def test_rows_that_parts_kept_are_merged(tmp_path: Path, nulls: str) -> None:
                 assert any(isinstance(look, Survey | SurveyMerge) for look in seen)
             parts = {look.parts for look in seen if isinstance(look, Survey)}
             assert parts <= {2}
-            files = [Path(shop.store.path, file) for kept in state.kept for file in kept.files]
+            files = [
+                Path(shop.store.path, file) for rows_ in state.kept.surveyed for file in rows_.files
+            ]
             assert files
             assert all(file.exists() for file in files)
             validate(state)

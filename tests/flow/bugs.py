@@ -14,10 +14,9 @@ import pytest
 
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence import witnessed
-from holdfast.evidence.agreement import listed_pairs
+from holdfast.evidence.agreement import engine as agreement
+from holdfast.evidence.agreement import listed_pairs, planning
 from holdfast.evidence.agreement.listed_pairs import ListedPairs
-from holdfast.evidence.agreement.validation import Validation
 from holdfast.evidence.comparison import engine as comparison
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.upkeep import FormerSets
@@ -59,21 +58,21 @@ def deletes_make_a_list_whole(patch: Patch) -> None:
 
 
 def lists_keep_dead_pairs(patch: Patch) -> None:
-    patch.setattr(listed_pairs, "living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
+    patch.setattr(listed_pairs, "are_living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
 
 
 def lists_keep_pairs_that_lost_one_row(patch: Patch) -> None:
-    living = listed_pairs.living
+    living = listed_pairs.are_living
 
     def either(*given: Any) -> Any:
         alive = living(*given)
         return np.repeat(alive.any(axis=1, keepdims=True), 2, axis=1)
 
-    patch.setattr(listed_pairs, "living", either)
+    patch.setattr(listed_pairs, "are_living", either)
 
 
 def hidden_evidence_keeps_dead_rows(patch: Patch) -> None:
-    patch.setattr(witnessed, "living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
+    patch.setattr(agreement, "are_living", lambda _r, _t, ids: np.ones(ids.shape, np.bool_))
 
 
 def lists_reach_one_segment_too_far(patch: Patch) -> None:
@@ -86,13 +85,8 @@ def lists_reach_one_segment_too_far(patch: Patch) -> None:
 
 
 def listed_evidence_stays_hidden(patch: Patch) -> None:
-    shown = ListedPairs.shown
-
-    def hidden(near: ListedPairs) -> Any:
-        evidence, past = shown(near)
-        return Evidence(evidence.masks[:0], evidence.witnesses[:0]), past
-
-    patch.setattr(ListedPairs, "shown", hidden)
+    none = property(lambda lists: Evidence.none(64 * lists.masks.shape[1]))
+    patch.setattr(ListedPairs, "evidence", none)
 
 
 def new_lists_hide_what_old_ones_lack(patch: Patch) -> None:
@@ -125,34 +119,29 @@ def what_held_once_is_dated_anew(patch: Patch) -> None:
 
 
 def the_first_recent_segment_is_passed_over(patch: Patch) -> None:
-    since = Validation._since
-    patch.setattr(Validation, "_since", lambda state, number: since(state, number + 1))
+    recent = planning.recent_segments
+    patch.setattr(planning, "recent_segments", lambda table, number: recent(table, number + 1))
 
 
 def what_held_once_holds_again_unseen(patch: Patch) -> None:
     """As if no row had come since."""
-
-    def again(state: Validation, candidates: Any) -> Any:
-        from holdfast.cover import candidates as cands
-
-        once = state.past.of_candidates(candidates).by_rhs(candidates)
-        state.validated = cands.joined(state.validated, once)
-        return once
-
-    patch.setattr(Validation, "_back_again", again)
+    patch.setattr(
+        planning,
+        "unchanged_since",
+        lambda premises, _table, candidates: premises.former.of_candidates(candidates).by_rhs(
+            candidates
+        ),
+    )
 
 
 def rows_since_are_not_looked_at(patch: Patch) -> None:
     """Denial constraints that held once are taken to hold again."""
-    look = comparison._Batch.look_at_recent
+    with_recent = comparison._Batch.with_recent
 
-    def unseen(state: Any, unsure: Any) -> None:
-        known = state.known
-        look(state, unsure)
-        state.known = known
-        state.__dict__.pop("covers", None)
+    def unseen(batch: Any, known: Any) -> Any:
+        return batch._known(known.evidence, with_recent(batch, known).held)
 
-    patch.setattr(comparison._Batch, "look_at_recent", unseen)
+    patch.setattr(comparison._Batch, "with_recent", unseen)
 
 
 def witnesses_keep_a_dead_row(patch: Patch) -> None:
@@ -244,12 +233,12 @@ def the_cover_does_not_shorten_after_deletes(patch: Patch) -> None:
 
 def a_batch_holds_what_deletes_left(patch: Patch) -> None:
     """What is minimal without the deleted evidence counts as having held before the batch."""
-    validated = witnessed.Witnessed.validated
+    of_batch = planning.Premises.of_batch
 
-    def wrong(state: Any, run: Any, table: Any, _old: Any, *given: Any) -> Any:
-        return validated(state, run, table, state.covers, *given)
+    def wrong(batch: Any, _minimal: Any, covers: Covers, *given: Any) -> Any:
+        return of_batch(batch, covers.minimal, covers, *given)
 
-    patch.setattr(witnessed.Witnessed, "validated", wrong)
+    patch.setattr(planning.Premises, "of_batch", staticmethod(wrong))
 
 
 def a_value_counts_once_a_batch(patch: Patch) -> None:

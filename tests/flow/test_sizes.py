@@ -6,11 +6,14 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from holdfast.evidence.agreement.search_plans import IndexSearch, Scope
+from holdfast.evidence.agreement.search_plans import IndexSearch
+from holdfast.evidence.scope import Scope
 from holdfast.kernels import bitsets
 from holdfast.kernels.evidence import Candidates
+from holdfast.model.comparisons import agreements
 from holdfast.runtime.runner import InProcess, piles
 from tests.flow.tables import Shop, small_limits
 from tests.strategies import Rows
@@ -59,7 +62,8 @@ def test_a_heavy_value_that_is_brought_together_is_a_call_of_its_own(
         lhs = bitsets.from_columns([(0,)], 2)
         candidates = Candidates(lhs, np.zeros((1, 2), np.uint64))
         look = IndexSearch(candidates, (0,), (0, 1), "0", False, whole=True)
-        calls = look.calls(Scope(InProcess(4), view, False))
+        scope = Scope(InProcess(4), view, pa.schema([]), agreements(2), "")
+        calls = look.calls(scope)
         works = [item.work for _, item in calls]
         brought = [len(view.between("0", item.low, item.high).ids) for _, item in calls]
         assert sum(brought) == 9 + 2 * others

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from holdfast.api import Profile
 from holdfast.cover import deepening
-from holdfast.evidence import witnessed
-from holdfast.evidence.agreement import validation
+from holdfast.evidence.agreement import engine
+from holdfast.evidence.agreement.validation import Validation, validate
 from holdfast.kernels import bitsets, maximal
 from holdfast.kernels import cover as kernels
 from holdfast.kinds.table_state import TableState
@@ -255,17 +255,16 @@ def test_what_later_batches_go_by_is_left_out_when_it_is_late(
     monkeypatch.setattr(model, "clock", lambda: 0.0)
     options = Options(("keys", "fds"), evidence="witnessed", time_budget=10)
     with small_limits(part_from_rows=0):
-        validated = validation.validate
 
-        def late(state: validation.Validation) -> Any:
+        def late(state: Validation) -> Any:
             """The search ends in time, and what comes after it does not."""
-            near = validated(state)
+            lists = validate(state)
             monkeypatch.setattr(model, "clock", lambda: 1e9)
-            return near
+            return lists
 
-        monkeypatch.setattr(witnessed, "validate", late)
+        monkeypatch.setattr(engine, "validate", late)
         shop = Shop(tmp_path / "p", 4, rows, options)
-        monkeypatch.setattr(witnessed, "validate", validated)
+        monkeypatch.setattr(engine, "validate", validate)
         assert shop.now.limits == Limits()
         assert not TableState.load(shop.store, shop.store.read(), "t").table.indexed
         assert_exact(shop, rows)

@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.cover.cover import Cover
+from holdfast.evidence.mirrors import mirrored
 from holdfast.kernels import bitsets
 from holdfast.kinds.denial_constraints import ordering as shown
 from holdfast.kinds.denial_constraints.predicates import atoms_of, constraints
-from holdfast.kinds.denial_constraints.reduction import closed, is_trivial, mirrored, reported
+from holdfast.kinds.denial_constraints.reduction import closed, is_trivial, reported
 from holdfast.model import denial_constraints as model
 from holdfast.model.comparisons import (
     EQUALITY,

@@ -12,8 +12,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from holdfast.cover.cover import Cover
+from holdfast.evidence.mirrors import mirrored
 from holdfast.kernels import bitsets
-from holdfast.kinds.denial_constraints.reduction import closed, is_trivial, mirrored, reported
+from holdfast.kinds.denial_constraints.reduction import closed, is_trivial, reported
 from holdfast.model.comparisons import (
     EQUALITY,
     FIRST,

@@ -13,8 +13,9 @@ from holdfast.kernels.arrays import U64
 from holdfast.kernels.evidence import LISTED, Candidates
 from holdfast.model.limits import Limits
 
-NEAR = -2
-"""The rhs of a near key: no two rows agree in it, as in that of a key."""
+SUBKEY = -2
+"""The rhs of a subkey, a key without one of its columns: no two rows agree in it, as in that of a
+key."""
 
 ByRhs = dict[int, U64]
 """Left-hand sides of every rhs."""
@@ -131,7 +132,7 @@ def apart(candidates: Candidates, bits: U64, lhs: ByRhs) -> ByRhs:
 
 def _bit(rhs: int, words: int) -> tuple[int, np.uint64]:
     """Where an rhs is among the bits of a candidate."""
-    if rhs == NEAR:
+    if rhs == SUBKEY:
         return words, LISTED
     word, bit = (words, 0) if rhs == KEY else (rhs // 64, rhs % 64)
     return word, np.uint64(1) << np.uint64(bit)

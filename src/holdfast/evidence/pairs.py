@@ -15,18 +15,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from holdfast.cover import deepening
 from holdfast.cover.approximate import Atoms, allowed, within
 from holdfast.cover.counts import EvidenceCounts
-from holdfast.cover.deepening import Deepening
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence import counting, devices, strategy
+from holdfast.evidence.agreement import engine as agreement
+from holdfast.evidence.comparison import engine as comparison
 from holdfast.evidence.comparison.completion import unsatisfiable
 from holdfast.evidence.counted import Counted
 from holdfast.evidence.counting import Recounted, TooManyEvidences
 from holdfast.evidence.strategy import COUNTED, WITNESSED, Choice
-from holdfast.evidence.witnessed import Witnessed
+from holdfast.evidence.witnessed import Engine, Goal, Witnessed
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import F64, I64, U64
 from holdfast.model.comparisons import Space
@@ -168,7 +168,7 @@ def discover(run: Run, table: Table, needs: Sequence[Need]) -> tuple[ByName, Tab
     return _discovered(run, table, plans, sample=run.options.start == "sample")
 
 
-def anew(run: Run, table: Table, kept: Mapping[str, PairEvidence]) -> tuple[ByName, Table]:
+def rediscover(run: Run, table: Table, kept: Mapping[str, PairEvidence]) -> tuple[ByName, Table]:
     """The same way, to the same limits, from nothing but the rows."""
     plans = [_Plan(e.space, tuple(e.covers.by_rhs), e.limits, e.choice) for e in kept.values()]
     return _discovered(run, table, plans, for_batches=False)
@@ -187,9 +187,7 @@ def changed(
         if not set(plan.witnessed_rhs) <= set(held.covers.by_rhs if held else ()):
             fresh.append(plan)
         elif held is not None and plan.witnessed_rhs:
-            witnessed[name], table = held.after(
-                run, change, plan.space, plan.witnessed_rhs, plan.depth(run)
-            )
+            witnessed[name], table = _engine(plan).changed(run, change, held, plan.goal(run))
             change = replace(change, after=table)
     others = [plan for plan in plans.values() if plan not in fresh]
     counted, failed = _recounted(run, change, others, before)
@@ -235,10 +233,10 @@ class _Plan:
             return ()
         return tuple(rhs for rhs in self.rhs if not (self.space.agreement and rhs == KEY))
 
-    def depth(self, run: Run) -> Deepening:
-        """How far to search; what is counted comes after it."""
+    def goal(self, run: Run, from_sample: bool = False) -> Goal:
+        """What to search for; what is counted comes after it."""
         time = run.time.first(0.5) if self.counted_rhs else run.time
-        return Deepening(self.limits, time, deepening.WITNESSED)
+        return Goal(self.space, self.witnessed_rhs, self.limits, time, from_sample)
 
     def evidence(self, witnessed: Witnessed | None, counted: Counted | None) -> PairEvidence:
         """What came of it."""
@@ -276,19 +274,18 @@ def _discovered(
     for_batches: bool = True,
 ) -> tuple[ByName, Table]:
     witnessed: dict[str, Witnessed] = {}
-    search = Witnessed.discover_from_sample if sample else Witnessed.discover
     for plan in plans:
-        name, rhs = plan.space.name, plan.witnessed_rhs
-        if rhs and plan.space.agreement:
-            witnessed[name], table = search(
-                run, table, rhs, plan.limits, plan.depth(run), for_batches=for_batches
-            )
-        elif rhs:
-            witnessed[name], table = Witnessed.compared(
-                run, table, plan.space, plan.limits, for_batches=for_batches
+        if plan.witnessed_rhs:
+            witnessed[plan.space.name], table = _engine(plan).discover(
+                run, table, plan.goal(run, sample), for_batches=for_batches
             )
     counted, failed = _counted(run, table, plans, run.time)
     return _together(run, table, plans, witnessed, counted, failed)
+
+
+def _engine(plan: _Plan) -> Engine:
+    """What searches for the evidence of a space."""
+    return agreement if plan.space.agreement else comparison
 
 
 def _together(

@@ -63,7 +63,7 @@ HIDDEN = "hidden"
 """The role of evidence that other evidence contains now."""
 
 NEAR = "near"
-"""The role of near keys."""
+"""The role of listed pairs."""
 
 _SINCE = b"before"
 """Where their file says before which segment the rows of the first ones lie."""
@@ -104,8 +104,8 @@ def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
         evidence = _witnessed(read["evidence"], words)
         upkeep = _upkeep(record, read.get(PAST), read.get(HIDDEN), atoms)
         covers = covers if counted is None else covers.only([KEY])
-        near = partial(_load_near, store, files[NEAR], words) if NEAR in files else None
-        witnessed = Witnessed(evidence, covers, upkeep, near)
+        lists = partial(_load_lists, store, files[NEAR], words) if NEAR in files else None
+        witnessed = Witnessed(evidence, covers, upkeep, lists)
     return PairEvidence(space, choice, limits, witnessed, counted, files, read=read)
 
 
@@ -141,36 +141,36 @@ def _with_witnesses(evidence: Evidence) -> dict[str, pa.Array]:
 
 
 def _upkeep(
-    record: EvidenceRecord, kept: pa.Table | None, hidden: pa.Table | None, atoms: int
+    record: EvidenceRecord, past: pa.Table | None, hidden: pa.Table | None, atoms: int
 ) -> Upkeep:
-    past = FormerSets.none(atoms)
-    none = Evidence.none(atoms)
-    shown = none if hidden is None else _witnessed(hidden, bitsets.words_for(atoms))
-    if kept is not None:
-        masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
-        past = FormerSets.of(masks, kept.column("before").to_numpy())
-        if "rhs" in kept.column_names:
-            past = replace(past, rhs=kept.column("rhs").to_numpy().astype(np.int64))
-    return Upkeep(record.lookups, record.lookups_at, past, shown, drawn_at=record.sampled_at)
+    words, former, evidence = bitsets.words_for(atoms), FormerSets.none(atoms), Evidence.none(atoms)
+    if hidden is not None:
+        evidence = _witnessed(hidden, words)
+    if past is not None:
+        masks = matrix_of(past.column("mask"), words)
+        former = FormerSets.of(masks, past.column("before").to_numpy())
+        if "rhs" in past.column_names:
+            former = replace(former, rhs=past.column("rhs").to_numpy().astype(np.int64))
+    return Upkeep(record.lookups, record.lookups_at, former, evidence, drawn_at=record.sampled_at)
 
 
-def _near(near: ListedPairs) -> pa.Table:
+def _lists_table(lists: ListedPairs) -> pa.Table:
     """Sets, then agree-sets with pairs."""
-    sets = len(near.sets)
-    ends = np.concatenate([[0], 2 * np.cumsum(near.counts)]).astype(np.int32)
-    pairs = pa.ListArray.from_arrays(ends, near.pairs.ravel())
+    sets = len(lists.sets)
+    ends = np.concatenate([[0], 2 * np.cumsum(lists.counts)]).astype(np.int32)
+    pairs = pa.ListArray.from_arrays(ends, lists.pairs.ravel())
     content = pa.table(
         {
-            "mask": masks_of(np.concatenate([near.sets, near.masks])),
+            "mask": masks_of(np.concatenate([lists.sets, lists.masks])),
             "pairs": pa.chunked_array([pa.nulls(sets, pairs.type), pairs]).combine_chunks(),
-            "more": np.concatenate([np.zeros(sets, np.bool_), near.more]),
-            "before": np.concatenate([near.before, np.zeros(len(near.masks), np.int64)]),
+            "more": np.concatenate([np.zeros(sets, np.bool_), lists.more]),
+            "before": np.concatenate([lists.before, np.zeros(len(lists.masks), np.int64)]),
         }
     )
-    return content.replace_schema_metadata({_SINCE: str(near.since)})
+    return content.replace_schema_metadata({_SINCE: str(lists.since)})
 
 
-def _load_near(store: Store, files: tuple[str, ...], words: int) -> ListedPairs:
+def _load_lists(store: Store, files: tuple[str, ...], words: int) -> ListedPairs:
     kept = stored(store, files)
     masks, pairs = matrix_of(kept.column("mask"), words), kept.column("pairs").combine_chunks()
     sets, since = pairs.null_count, int(kept.schema.metadata[_SINCE])
@@ -210,10 +210,10 @@ def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | Non
         for role in ("evidence", "non_keys", PAST, HIDDEN, NEAR, SAMPLED):
             files.pop(role, None)
     else:
-        listed, upkeep = pairs.witnessed.listed, pairs.witnessed.upkeep
-        if listed is not None:
-            files[NEAR] = (write(run.store, run.lease, NEAR, _near(listed)),)
-        elif pairs.witnessed.near is None:
+        new_lists, upkeep = pairs.witnessed.new_lists, pairs.witnessed.upkeep
+        if new_lists is not None:
+            files[NEAR] = (write(run.store, run.lease, NEAR, _lists_table(new_lists)),)
+        elif pairs.witnessed.stored_lists is None:
             files.pop(NEAR, None)  # what was found anew has none
         if upkeep is not None and upkeep.drawn is not None:
             drawn = _counts(upkeep.drawn, "pairs")
@@ -268,10 +268,10 @@ def _contents(
     upkeep = pairs.witnessed.upkeep if pairs.witnessed else None
     if upkeep is None:
         return
-    past, hidden = upkeep.past, upkeep.hidden
-    if len(past.masks) or (before and PAST in before.files):
-        rhs = {"rhs": past.rhs} if pairs.space.agreement else {}
-        yield PAST, pa.table({"mask": masks_of(past.masks), "before": past.before, **rhs})
+    former, hidden = upkeep.former, upkeep.hidden
+    if len(former.masks) or (before and PAST in before.files):
+        rhs = {"rhs": former.rhs} if pairs.space.agreement else {}
+        yield PAST, pa.table({"mask": masks_of(former.masks), "before": former.before, **rhs})
     if len(hidden.masks) or (before and HIDDEN in before.files):
         yield HIDDEN, pa.table(_with_witnesses(hidden))
 

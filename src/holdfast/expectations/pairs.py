@@ -13,6 +13,7 @@ import numpy as np
 
 from holdfast.evidence import counting, devices, strategy, tiles
 from holdfast.evidence.comparison import completion
+from holdfast.evidence.scope import Scope
 from holdfast.expectations.rules import OfPairs
 from holdfast.kernels import violations
 from holdfast.kernels.arrays import I64, Flags
@@ -78,10 +79,7 @@ def some(run: Run, table: Table, rule: OfPairs, most: int) -> I64:
     """A few violating pairs, by the ids of their rows: t, then s."""
     if table.rows < 2:
         return np.empty((0, 2), np.int64)
-    view = table.view(run.store.path, run.options)
-    schema, prefix = table.columns.schema, run.destination.prefix
-    scope = completion.Scope(run.runner, view, schema, rule.space, prefix, run.progress)
-    return completion.violating(scope, rule.atoms, most)
+    return completion.violating(Scope.of(run, table, rule.space), rule.atoms, most)
 
 
 def beside(

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from holdfast.cover.dependencies import KEY
 from holdfast.evidence import counting, devices, strategy
 from holdfast.evidence.comparison import completion
+from holdfast.evidence.scope import Scope
 from holdfast.evidence.storage import sets_table
 from holdfast.kinds.denial_constraints.predicate_listing import Predicates
 from holdfast.kinds.denial_constraints.predicates import (
@@ -125,11 +126,9 @@ def violations(
             return []
         # A set of no atoms is satisfied by every pair, whatever is compared.
         space = space_of(denied, table.columns) if denied.predicates else agreements(len(names))
-        view = table.view(store.path, version.options)
-        scope = completion.Scope(
-            runner, view, table.columns.schema, space, run.destination.prefix, progress
+        pairs = completion.violating(
+            Scope.of(run, table, space), atoms_of(denied, space, names), limit
         )
-        pairs = completion.violating(scope, atoms_of(denied, space, names), limit)
         return _rows_of(store, table, pairs)
 
 

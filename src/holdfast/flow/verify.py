@@ -109,7 +109,7 @@ def _verify_table(run: Run, kept: TableState) -> Iterator[str]:
     yield from columns.differences(table, task_results, run.options.keep_rows)
     if not kept.evidence:
         return
-    fresh, anew = pairs.anew(run, table, kept.evidence)
+    fresh, anew = pairs.rediscover(run, table, kept.evidence)
     for name, evidence in kept.evidence.items():
         yield from _verify_evidence(run, view, table.columns.names, evidence, fresh[name])
     if table.duplicates != anew.duplicates:

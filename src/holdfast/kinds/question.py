@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from holdfast.evidence.comparison import completion
-from holdfast.evidence.comparison.completion import Scope
+from holdfast.evidence.scope import Scope
 from holdfast.kinds.examine import Version
 from holdfast.model.commits import Commit
 from holdfast.model.comparisons import Space

@@ -1,21 +1,21 @@
-"""Near keys: sets of columns that lack one column of a key or of a dependency's lhs, and all pairs
-of rows that agree there.
+"""Lists of all pairs of rows that agree in a *subkey*: a key, or the lhs of a dependency, without
+one of its columns.
 
-When the last pair goes that a maximal non-key was shown with, what may be a key now was one with
-any further column *x* that the non-key lacks. So it contains a minimal key but for *x*: a near key.
-The same is true of an lhs, with any *x* but the rhs. Few pairs of rows agree in most near keys, and
-a search for keys brings them together anyway. They are listed then, with their agree-sets, and
-later say what such deletes leave, without a look at any row.
+When deletes take the last pair that shows a maximal non-key, what may be a key now was one with any
+further column *x* that the non-key lacks. So it contains a minimal key without *x*: a subkey. The
+same is true of an lhs, with any *x* but the rhs. Few pairs of rows agree in most subkeys, and a
+search for keys brings them together anyway. They are listed then, with their agree-sets, and later
+say what such deletes leave, without a search of the rows.
 
 Every task of a search finds such pairs, whatever its rows. They go to files, and only evidence
-against candidates comes back to the driver; so there a near key does not count as validated.
+against candidates comes back to the driver; so a subkey does not count as validated there.
 
-A list tells of rows up to the number of the next segment then: pairs that have lost a row are
-passed over, and rows that have come since are looked up, as they are for what held once
+The lists tell of rows in segments before a number: pairs that have lost a row are passed over, and
+rows that have come since are looked up, as they are for sets that held once
 (:class:`holdfast.evidence.upkeep.FormerSets`). That includes rows that were merged. What must be
-searched for all the same is listed too, and what the list said of that replaced: so nothing is
+searched for all the same is listed too, and replaces what older lists said of it: so nothing is
 searched for twice while pairs are left, as far as there is room. When too many rows have come, the
-next search makes a new list.
+next search makes new lists.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Listing(Enum):
 
     NONE = "none"
     SEARCHED = "searched"  # those that agree in a set that is searched for
-    AROUND = "around"  # and those that agree in a near key of what may be a key
+    SUBKEYS = "subkeys"  # and those that agree in a subkey of what may be a key
 
 
 @dataclass(frozen=True)
@@ -67,86 +67,94 @@ class ListedPairs:
 
     def living(self, root: str, table: Table) -> ListedPairs:
         """Without the pairs that a table has lost a row of, and agree-sets that had no others."""
-        alive = living(root, table, self.pairs).all(axis=1)
+        alive = are_living(root, table, self.pairs).all(axis=1)
         owner = np.repeat(np.arange(len(self.masks)), self.counts)[alive]
         left = np.bincount(owner, minlength=len(self.masks))
-        kept = (left > 0) | self.more
+        some = (left > 0) | self.more
         return ListedPairs(
             self.sets, self.before, self.since,
-            self.masks[kept], left[kept], self.pairs[alive], self.more[kept],
+            self.masks[some], left[some], self.pairs[alive], self.more[some],
         )  # fmt: skip
 
-    def shown(self) -> tuple[Evidence, FormerSets]:
-        """The agree-sets that there are pairs of; and the sets against which, of the rows before
-        then, there is no other evidence."""
+    @property
+    def evidence(self) -> Evidence:
+        """The agree-sets that there are pairs of, with the first of them as witnesses."""
         owner, place = np.repeat(np.arange(len(self.masks)), self.counts), tasks.places(self.counts)
         witnesses = np.full((len(self.masks), WITNESSES, 2), -1, np.int64)
         few = place < WITNESSES
         witnesses[owner[few], place[few]] = self.pairs[few]
-        shown = self.counts > 0
-        # Of others some pairs may live that no list has.
-        known = ~bitsets.any_superset(self.sets, self.masks[~shown])
-        past = FormerSets.of(self.sets[known], self.before[known])
-        return Evidence(self.masks[shown], witnesses[shown]), past
+        some = self.counts > 0
+        return Evidence(self.masks[some], witnesses[some])
+
+    @property
+    def former(self) -> FormerSets:
+        """The sets against which the rows of before show nothing but :attr:`evidence`."""
+        # Of an agree-set without pairs some may live that no list has.
+        unlisted = self.masks[self.counts == 0]
+        known = ~bitsets.any_superset(self.sets, unlisted)
+        return FormerSets.of(self.sets[known], self.before[known])
 
     def joined(self, newer: ListedPairs) -> ListedPairs | None:
         """With sets that were searched for since, which alone tell of their agree-sets now; None:
         there are none, or there is no room."""
         old = ~bitsets.is_member(self.sets, newer.sets)
-        kept = ~bitsets.any_subset(self.masks, newer.sets)
+        old_masks = ~bitsets.any_subset(self.masks, newer.sets)
         sets = np.concatenate([self.sets[old], newer.sets])
-        masks = np.concatenate([self.masks[kept], newer.masks])
+        masks = np.concatenate([self.masks[old_masks], newer.masks])
         if not len(newer.sets) or max(len(sets), len(masks)) > thresholds.current.mask_room:
             return None
+        old_pairs = np.repeat(old_masks, self.counts)
         return ListedPairs(
             sets,
             np.concatenate([self.before[old], newer.before]),
             self.since,
             masks,
-            np.concatenate([self.counts[kept], newer.counts]),
-            np.concatenate([self.pairs[np.repeat(kept, self.counts)], newer.pairs]),
-            np.concatenate([self.more[kept], newer.more]),
+            np.concatenate([self.counts[old_masks], newer.counts]),
+            np.concatenate([self.pairs[old_pairs], newer.pairs]),
+            np.concatenate([self.more[old_masks], newer.more]),
         )
 
 
-Stored = Callable[[], ListedPairs]
-"""Near keys that are read only where they are needed."""
-
-
-def around(sets: U64, values: list[float], rows: int) -> U64:
-    """The near keys of what may be keys or left-hand sides: each without any one of its columns.
-    Not those in which so many pairs of rows may agree that a search would take much longer."""
+def subkeys(sets: U64, values: list[float], rows: int) -> U64:
+    """The subkeys of what may be keys or left-hand sides: each without any one of its columns. Not
+    those in which so many pairs of rows may agree that a search would take much longer."""
     limits, rows = thresholds.current, max(rows, 1)
     weights = np.log(np.maximum(values, 1.0))
     flags = bitsets.to_flags(sets[: limits.listed_subkeys], len(weights))
     owner, column = np.nonzero(flags)
     few_pairs = np.log(rows**2 / 2 / limits.subkey_pairs_expected)
-    chosen = (flags @ weights)[owner] - weights[column] >= few_pairs
-    owner, column = (each[chosen][: limits.listed_subkeys] for each in (owner, column))
-    near = flags[owner]
-    near[np.arange(len(near)), column] = False
-    return bitsets.distinct(bitsets.from_flags(near))
+    some = (flags @ weights)[owner] - weights[column] >= few_pairs
+    owner, column = (places[some][: limits.listed_subkeys] for places in (owner, column))
+    shorter = flags[owner]
+    shorter[np.arange(len(shorter)), column] = False
+    return bitsets.distinct(bitsets.from_flags(shorter))
 
 
 def merged(
     runner: Runner, root: str, files: tuple[str, ...], sets: U64, before: int
 ) -> ListedPairs:
-    """The pairs of the lists in some files that agree in one of some sets, all pairs with which
-    were met; no sets where the pairs have too many agree-sets."""
+    """The pairs of the lists in some files that agree in one of some sets, for each of which all
+    pairs were found; no sets where the pairs have too many agree-sets."""
     limits = thresholds.current
-    kept, found = sets[:0], tasks.Merged.none(sets.shape[1])._asdict()
+    complete, merged_lists = sets[:0], tasks.Merged.none(sets.shape[1])._asdict()
     if len(sets):
         item = tasks.MergeLists(root, files, sets, limits.listed_pairs_a_mask, limits.mask_room)
         [[result]] = runner.run([(tasks.merge, item)])
-        kept, found = sets if result.facts["complete"] else kept, result.arrays
-    return ListedPairs(kept, np.full(len(kept), before, np.int64), before, **found)
+        complete = sets if result.facts["complete"] else complete
+        merged_lists = result.arrays
+    numbers = np.full(len(complete), before, np.int64)
+    return ListedPairs(complete, numbers, before, **merged_lists)
 
 
-def living(root: str, table: Table, ids: I64) -> Flags:
+def are_living(root: str, table: Table, ids: I64) -> Flags:
     """Which rows are there; not those that were merged."""
     alive = np.zeros(ids.shape, np.bool_)
     for segment in table.segments:
-        mine = ids >> 32 == segment.number
-        if mine.any():
-            alive[mine] = ~are_dead(Path(root), segment, ids[mine] - segment.base)
+        inside = ids >> 32 == segment.number
+        if inside.any():
+            alive[inside] = ~are_dead(Path(root), segment, ids[inside] - segment.base)
     return alive
+
+
+StoredLists = Callable[[], ListedPairs]
+"""Lists of an earlier version, which are read only where they are needed."""

@@ -24,27 +24,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.cover import candidates as cands
+from holdfast.evidence.scope import Scope
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import Flags
 from holdfast.kernels.evidence import Candidates
 from holdfast.model import thresholds
-from holdfast.runtime.runner import Call, Runner
+from holdfast.runtime.runner import Call
 from holdfast.table import indexes
 from holdfast.table.placement import living, parts, ranges, shares
 from holdfast.table.state import Table
 from holdfast.tasks import evidence as tasks
 from holdfast.tasks import rows as row_tasks
 from holdfast.tasks.segments import Segment, index_columns, index_name
-from holdfast.tasks.view import Among, Division, View, divided
-
-
-@dataclass(frozen=True)
-class Scope:
-    """The rows that are looked at, what runs the tasks, and what evidence counts."""
-
-    runner: Runner
-    view: View
-    every_rhs: bool  # what is maximal for some column on the right, not only what is maximal
+from holdfast.tasks.view import Among, Division, divided
 
 
 @dataclass(frozen=True)

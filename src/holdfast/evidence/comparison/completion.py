@@ -17,7 +17,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
 
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.cover import Cover
@@ -26,6 +25,8 @@ from holdfast.evidence.comparison import regions
 from holdfast.evidence.comparison.batch_indexes import short_segment
 from holdfast.evidence.comparison.regions import Region, Sampled
 from holdfast.evidence.counted import groups_of
+from holdfast.evidence.mirrors import mirrored, one_of_mirrors
+from holdfast.evidence.scope import Scope
 from holdfast.evidence.strategy import seconds_on_cpu
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64, U64, Flags
@@ -33,10 +34,9 @@ from holdfast.kernels.cover import TooMany
 from holdfast.model import thresholds
 from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import Space
-from holdfast.model.limits import OutOfTime, Time
-from holdfast.model.progress import Progress, no_progress
+from holdfast.model.limits import OutOfTime
 from holdfast.runtime.result import TaskResult
-from holdfast.runtime.runner import Call, Runner
+from holdfast.runtime.runner import Call
 from holdfast.runtime.sealed import discard
 from holdfast.runtime.timed import Timed
 from holdfast.tasks import batch_indexes as lookup_tasks
@@ -45,36 +45,12 @@ from holdfast.tasks import examine
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.completion import Planes
 from holdfast.tasks.segments import Segment
-from holdfast.tasks.view import View
 
 _SAMPLED = 0.25
 """The share of its time that a search samples pairs for, at most."""
 
 _SEED = 20_131
 """What the pairs are drawn with that are kept."""
-
-
-@dataclass(frozen=True)
-class Scope:
-    """Which pairs of rows are looked at, and where."""
-
-    runner: Runner
-    view: View
-    schema: pa.Schema
-    space: Space
-    prefix: str  # of the files that tasks write
-    progress: Progress = no_progress
-    time: Time = Time()  # noqa: RUF009  # a frozen value
-
-    @property
-    def rows(self) -> int:
-        """The number of living rows."""
-        return sum(segment.live for segment in self.view.segments)
-
-    @property
-    def pairs(self) -> int:
-        """The number of pairs of rows, each in one order."""
-        return self.rows * (self.rows - 1) // 2
 
 
 @dataclass(frozen=True)
@@ -344,7 +320,7 @@ class _State:
     def candidates(self) -> U64:
         """The minimal sets that may still be violated, one of two mirror images."""
         space = self.scope.space
-        masks = _one_of_mirrors(self.cover.minimal, space)
+        masks = one_of_mirrors(self.cover.minimal, space)
         masks = masks[~bitsets.any_subset(masks, np.concatenate(self.held))]
         return masks[~bitsets.any_subset(masks, unsatisfiable(space))]
 
@@ -382,7 +358,7 @@ class _State:
 
     def hold(self, sets: U64) -> None:
         """From now on these, and all that contain them, are validated."""
-        self.held += [sets, _mirrored(sets, self.scope.space)]
+        self.held += [sets, mirrored(sets, self.scope.space)]
 
     def comparing(self, chosen: list[Region]) -> list[Call]:
         """Calls that compare all pairs of some regions."""
@@ -444,18 +420,3 @@ def unsatisfiable(space: Space) -> U64:
         if "!=" in each.operators
     ]
     return bitsets.from_columns(sets, space.atoms)
-
-
-def _mirrored(masks: U64, space: Space) -> U64:
-    """Sets of atoms as the other row of a pair sees them."""
-    return bitsets.from_flags(bitsets.to_flags(masks, space.atoms)[:, list(space.mirror)])
-
-
-def _one_of_mirrors(masks: U64, space: Space) -> U64:
-    """Of two sets that are one when t and s change places, one."""
-    mirrored = _mirrored(masks, space)
-    later = np.zeros(len(masks), np.bool_)
-    for word in range(masks.shape[1]):
-        one, other = masks[:, word], mirrored[:, word]
-        later = np.where(one == other, later, one > other)
-    return bitsets.distinct(np.where(later[:, None], mirrored, masks))

@@ -8,8 +8,7 @@ again: those that held once among the rows that have come since, and all others 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,10 +16,12 @@ from holdfast.cover.cover import Cover
 from holdfast.cover.dependencies import KEY, Covers
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.comparison import batch_indexes, completion
-from holdfast.evidence.comparison.completion import Completed, Late, Scope
+from holdfast.evidence.comparison.completion import Completed, Late
 from holdfast.evidence.comparison.regions import Sampled
 from holdfast.evidence.counted import groups_of
+from holdfast.evidence.scope import Scope
 from holdfast.evidence.upkeep import Upkeep
+from holdfast.evidence.witnessed import Goal, Witnessed
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import U64
 from holdfast.kernels.cover import TooMany
@@ -38,148 +39,136 @@ _HALF = 0.5
 """The share of its time in which a search goes for everything that is wanted."""
 
 
-def discovered(
-    run: Run, table: Table, space: Space, limits: Limits, *, for_batches: bool
-) -> tuple[Evidence, Covers, Upkeep, Table]:
+def discover(
+    run: Run, table: Table, goal: Goal, *, for_batches: bool = True
+) -> tuple[Witnessed, Table]:
     """From nothing but the rows; ready for batches, the table then has the indexes that these are
     looked up in."""
+    space = goal.space
     with run.stage("search"):
-        evidence, covers, sampled = _completed(run, table, space, limits, None, None)
+        evidence, covers, sampled = _completed(run, table, space, goal.limits, None, None)
     upkeep = Upkeep.none(space.atoms)
     if for_batches:
         upkeep = _with_pairs(run, table, space, upkeep, sampled)
         upkeep, table = _indexed(run, table, space, covers, upkeep, sampled)
-    return evidence, covers, upkeep, table
+    return Witnessed(evidence, covers, upkeep), table
 
 
-def changed(
-    run: Run,
-    change: RowChange,
-    space: Space,
-    limits: Limits,
-    before: Evidence,
-    covers: Covers,
-    upkeep: Upkeep,
-) -> tuple[Evidence, Covers, Upkeep, Table]:
+def changed(run: Run, change: RowChange, before: Witnessed, goal: Goal) -> tuple[Witnessed, Table]:
     """After a batch. A set that held before it holds on all pairs without a new row, and all pairs
-    with one that violate it are found; so only sets that contain none which held are looked for in
-    the rows."""
-    table, minimal = change.after, covers.keys.minimal
+    with one that violate it are found; so only sets that contain none which held are searched for
+    in all rows."""
+    table, space = change.after, goal.space
+    minimal, upkeep = before.covers.keys.minimal, before.upkeep or Upkeep.none(space.atoms)
     sampled: Sampled | None = None
     with run.stage("validate"):
-        state = _Batch(run, change, space, before, covers, upkeep)
-        living = state.known
+        scope = Scope.of(run, table, space, run.time.first(_HALF))
+        deleted = change.took(run.store.path, before.evidence.witnesses)
+        batch = _Batch(scope, change, before, upkeep, *before.evidence.without(deleted))
         try:
-            unsure = state.looked_at()
+            known = batch.looked_up()
         except (OutOfTime, TooMany):
             if run.time.end is None:
                 raise
-            evidence, after, sampled = _completed(run, table, space, limits, living, None)
+            evidence, covers, sampled = _completed(run, table, space, goal.limits, batch.left, None)
         else:
-            if len(unsure):
-                evidence, after, sampled = _completed(
-                    run, table, space, limits, state.known, state.held
+            evidence, covers = known.evidence.only(known.covers.evidence), known.covers
+            if len(known.unsure):
+                evidence, covers, sampled = _completed(
+                    run, table, space, goal.limits, known.evidence, known.held
                 )
-            else:
-                evidence, after = state.known.only(state.covers.evidence), state.covers
-    past = upkeep.past.after({KEY: minimal}, change.before.next_number, after)
-    upkeep = _with_pairs(run, table, space, replace(upkeep, past=past), sampled)
-    upkeep, table = _indexed(run, table, space, after, upkeep, sampled)
-    return evidence, after, upkeep, table
+    former = upkeep.former.after({KEY: minimal}, change.before.next_number, covers)
+    upkeep = _with_pairs(run, table, space, replace(upkeep, former=former), sampled)
+    upkeep, table = _indexed(run, table, space, covers, upkeep, sampled)
+    return Witnessed(evidence, covers, upkeep), table
 
 
+@dataclass(frozen=True)
+class _Known:
+    """What look-ups have shown."""
+
+    evidence: Evidence
+    covers: Covers  # of that evidence
+    held: U64  # sets that are violated by nothing but what is known
+    unsure: U64  # minimal sets that other pairs may violate
+
+
+@dataclass(frozen=True)
 class _Batch:
-    """What is known while a batch is taken in."""
+    """A batch that is looked up, in the first part of the time that there is."""
 
-    def __init__(
-        self,
-        run: Run,
-        change: RowChange,
-        space: Space,
-        before: Evidence,
-        covers: Covers,
-        upkeep: Upkeep,
-    ) -> None:
-        self._run, self._change, self._space = run, change, space
-        self._before, self._covers_before, self._upkeep = before, covers, upkeep
-        self._time = run.time.first(_HALF)
-        self.held = covers.keys.minimal  # sets that are violated by nothing but what is known
-        deleted = change.took(run.store.path, before.witnesses)
-        self.known, self._vanished = before.without(deleted)
+    scope: Scope  # all rows afterwards
+    change: RowChange
+    before: Witnessed
+    upkeep: Upkeep
+    left: Evidence  # after the deletes
+    vanished: U64  # evidence that only deleted rows showed
 
-    @cached_property
-    def covers(self) -> Covers:
-        """The covers of what is known."""
-        known = self.known.masks
-        appeared = known[~bitsets.is_member(known, self._before.masks)]
-        # What deleted rows showed a new row may show again.
-        vanished = self._vanished[~bitsets.is_member(self._vanished, known)]
-        return self._covers_before.changed(appeared, vanished, known, self._time.look)
+    def looked_up(self) -> _Known:
+        """What the rows that came show, and, where sets may hold again that held once, the rows
+        that have come since. :class:`OutOfTime` if that takes too long."""
+        held, evidence = self.before.covers.keys.minimal, self.left
+        if self.change.added:
+            evidence = evidence.joined([self.of_added(held)])
+        known = self._known(evidence, held)
+        return self.with_recent(known) if len(known.unsure) else known
 
-    @property
-    def unsure(self) -> U64:
-        """The minimal sets that pairs may violate which nobody has looked at."""
-        minimal = self.covers.keys.minimal
-        unsure = minimal[~bitsets.any_subset(minimal, self.held)]
-        return unsure[~bitsets.any_subset(unsure, completion.unsatisfiable(self._space))]
-
-    def looked_at(self) -> U64:
-        """Look at the rows that came; the sets that are unsure all the same. :class:`OutOfTime` if
-        that takes too long."""
-        if self._change.added:
-            self.look_at_added()
-        if len(unsure := self.unsure):
-            self.look_at_recent(unsure)
-        return self.unsure
-
-    def look_at_added(self) -> None:
+    def of_added(self, held: U64) -> Evidence:
         """All pairs with a new row that violate what held. Where deleted rows were the last to show
         something, all pairs with a new row, which may show it again, unless these are many."""
         costs = thresholds.current.costs
-        rows = sum(segment.live for segment in self._change.added)
+        rows = sum(segment.live for segment in self.change.added)
         few = rows < costs.completion_seconds_a_row * costs.pairs_a_second
-        used = None if len(self._vanished) and few else self._lookups(self.held)
-        self._look_at(self._change.added, used)
+        used = None if len(self.vanished) and few else self._lookups(held)
+        return self._evidence(self.change.added, used)
 
-    def _look_at(self, segments: tuple[Segment, ...], used: tuple[LookUp, ...] | None) -> None:
-        table = self._change.after
-        scope = _scope(self._run, table, self._space, self._time)
-        if used is not None and self._seconds(used) < self._seconds(None):
-            evidence = completion.looked_up(scope, segments, used)
-        else:
-            evidence = completion.beside(scope, segments)
-        self.known = self.known.joined([evidence])
-        self.__dict__.pop("covers", None)
-
-    def look_at_recent(self, unsure: U64) -> None:
+    def with_recent(self, known: _Known) -> _Known:
         """Where sets held once: all pairs with a row that has come since, if these are few."""
-        past = self._upkeep.past.inside(unsure)
-        if not len(past.masks):
-            return
-        table = self._change.after
-        first = int(past.before.min())
+        former, table = self.upkeep.former.inside(known.unsure), self.change.after
+        if not len(former.masks):
+            return known
+        first = int(former.before.min())
         recent = tuple(s for s in table.segments if s.number >= first and s.live)
+        used = self._lookups(former.masks)
+        seconds = min(self._seconds(used), self._seconds(None))
         rows = sum(segment.live for segment in recent)
-        used = self._lookups(past.masks)
-        each = min(self._seconds(used), self._seconds(None))
-        if rows * each > thresholds.current.costs.completion_seconds_a_row * table.rows:
-            return
+        if rows * seconds > thresholds.current.costs.completion_seconds_a_row * table.rows:
+            return known
+        evidence = known.evidence
         if recent:
-            self._look_at(recent, used)
-        self.held = np.concatenate([self.held, past.masks])
+            evidence = evidence.joined([self._evidence(recent, used)])
+        return self._known(evidence, np.concatenate([known.held, former.masks]))
+
+    def _known(self, evidence: Evidence, held: U64) -> _Known:
+        """The covers of some evidence, and what is left to be looked at."""
+        masks = evidence.masks
+        appeared = masks[~bitsets.is_member(masks, self.before.evidence.masks)]
+        # What deleted rows showed a new row may show again.
+        vanished = self.vanished[~bitsets.is_member(self.vanished, masks)]
+        covers = self.before.covers.changed(appeared, vanished, masks, self.scope.time.look)
+        minimal = covers.keys.minimal
+        unsure = minimal[~bitsets.any_subset(minimal, held)]
+        unsure = unsure[~bitsets.any_subset(unsure, completion.unsatisfiable(self.scope.space))]
+        return _Known(evidence, covers, held, unsure)
+
+    def _evidence(self, segments: tuple[Segment, ...], used: tuple[LookUp, ...] | None) -> Evidence:
+        """Pairs with a row of some segments, found by look-ups, or all where that is cheaper."""
+        if used is not None and self._seconds(used) < self._seconds(None):
+            return completion.looked_up(self.scope, segments, used)
+        return completion.beside(self.scope, segments)
 
     def _seconds(self, used: tuple[LookUp, ...] | None) -> float:
         """What a row costs that is looked up, or compared with all rows."""
-        table = self._change.after
+        table = self.change.after
         if used is None:
             return table.rows / thresholds.current.costs.pairs_a_second
         return batch_indexes.seconds(used, [segment.live for segment in table.segments])
 
     def _lookups(self, sets: U64) -> tuple[LookUp, ...] | None:
         """Look-ups that serve some sets, by the indexes that there are."""
-        indexed = {"", *self._change.after.index_names}
-        there = [each for each in self._upkeep.lookups if each.index in indexed]
-        return batch_indexes.plan(sets, self._space, there) if there else None
+        indexed = {"", *self.change.after.index_names}
+        there = [lookup for lookup in self.upkeep.lookups if lookup.index in indexed]
+        return batch_indexes.plan(sets, self.scope.space, there) if there else None
 
 
 def _with_pairs(
@@ -194,7 +183,7 @@ def _with_pairs(
         return upkeep
     with run.stage("sample"):
         try:
-            drawn = completion.drawn(_scope(run, table, space, run.upkeep_time))
+            drawn = completion.drawn(Scope.of(run, table, space, run.upkeep_time))
         except OutOfTime:
             return upkeep
     return replace(upkeep, drawn=drawn, drawn_at=table.rows)
@@ -224,10 +213,10 @@ def _look_ups(
         return upkeep, table
     with run.stage("index"):
         if sampled is None or not len(sampled.masks):
-            sampled = completion.sampled(_scope(run, table, space, run.upkeep_time))
+            sampled = completion.sampled(Scope.of(run, table, space, run.upkeep_time))
         schema, distinct = table.columns.schema, table.distinct
         kept = tuple(there) if same_size else ()
-        sets = np.concatenate([minimal, upkeep.past.masks])  # those may hold again
+        sets = np.concatenate([minimal, upkeep.former.masks])  # those may hold again
         chosen = batch_indexes.choose(sets, space, schema, sampled, distinct, kept)
         mine = {each.index for each in upkeep.lookups}
         names = [name for name in table.looked_up if name not in mine]
@@ -248,7 +237,7 @@ def _completed(
     done: tuple[Completed, int | None] | None = None
     for most, time in _depths(run.time, limits.keys, len(space.comparisons)):
         try:
-            completed = completion.complete(_scope(run, table, space, time), known, held, most)
+            completed = completion.complete(Scope.of(run, table, space, time), known, held, most)
         except OutOfTime as late:
             if time.end is None:
                 raise
@@ -279,19 +268,12 @@ def _any_pair(run: Run, table: Table, space: Space, known: Evidence | None) -> E
     """Evidence of one pair of rows: with that, no set of no comparisons holds."""
     if known is None or not len(known.masks):
         anything = np.zeros((1, bitsets.words_for(space.atoms)), np.uint64)
-        known, _ = completion.validate(_scope(run, table, space), anything)
+        known, _ = completion.validate(Scope.of(run, table, space), anything)
     return Evidence(known.masks[:1], known.witnesses[:1])
 
 
 def _cover(space: Space, evidence: Evidence, most: int | None) -> Cover:
     return Cover.build(space.atoms, evidence.masks, most, groups_of(space))
-
-
-def _scope(run: Run, table: Table, space: Space, time: Time | None = None) -> Scope:
-    time = time or Time()
-    view = table.view(run.store.path, run.options)
-    prefix, schema = run.destination.prefix, table.columns.schema
-    return Scope(run.within(time), view, schema, space, prefix, run.progress, time)
 
 
 def _covers(space: Space, cover: Cover, most: int | None) -> Covers:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from holdfast.cover.cover import Cover
+from holdfast.evidence.mirrors import mirrored
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import Masks
-from holdfast.kinds.denial_constraints.reduction import closed, mirrored, reported
+from holdfast.kinds.denial_constraints.reduction import closed, reported
 from holdfast.kinds.sets import SetChanges
 from holdfast.model.comparisons import Space
 

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from holdfast.evidence.comparison import completion
+from holdfast.evidence.mirrors import mirrored
+from holdfast.evidence.scope import Scope
 from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
 from holdfast.kernels.bitsets import Masks
@@ -21,7 +23,7 @@ from holdfast.kinds.denial_constraints.predicates import (
     row_rule,
     space_of,
 )
-from holdfast.kinds.denial_constraints.reduction import closed, is_trivial, mirrored
+from holdfast.kinds.denial_constraints.reduction import closed, is_trivial
 from holdfast.kinds.denial_constraints.show import SPACE
 from holdfast.kinds.examine import Examiner, Version
 from holdfast.kinds.question import Question, agreeing
@@ -252,11 +254,8 @@ def _is_unseen(version: Version, rule: DenialConstraint) -> bool:
     return rule.is_within_a_row and version.commit.table(rule.table).rows == 1
 
 
-def _scope(question: Question, rule: DenialConstraint, space: Space) -> completion.Scope:
+def _scope(question: Question, rule: DenialConstraint, space: Space) -> Scope:
     table, run = question.table(rule.table), question.run
     if not rule.predicates:
         space = agreements(len(table.columns.names))
-    view = table.view(run.store.path, run.options)
-    return completion.Scope(
-        run.runner, view, table.columns.schema, space, run.destination.prefix, run.progress
-    )
+    return Scope.of(run, table, space)

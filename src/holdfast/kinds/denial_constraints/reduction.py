@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from holdfast.evidence.mirrors import first_of_two, mirrored, one_of_mirrors
 from holdfast.kernels import bitsets, closure
 from holdfast.kernels.arrays import I64, Flags
 from holdfast.kernels.bitsets import Masks
@@ -38,12 +39,12 @@ def reported(sets: Masks, space: Space) -> Masks:
     [(0, 4)]
     """
     sets = sets[~is_trivial(sets, space)]
-    sets = bitsets.distinct(_first_of_two(sets, mirrored(sets, space)))
+    sets = one_of_mirrors(sets, space)
     if all(each.left == each.right for each in space.comparisons):
         return sets
     closures, satisfiable = closed(sets, space)
     sets, closures = sets[satisfiable], closures[satisfiable]
-    closures = _first_of_two(closures, mirrored(closures, space))
+    closures = first_of_two(closures, mirrored(closures, space))
     kept = bitsets.distinct(closures)
     kept = kept[closure.is_smallest(kept, np.concatenate([kept, mirrored(kept, space)]))]
     where = bitsets.find(closures, kept)
@@ -66,21 +67,6 @@ def is_trivial(sets: Masks, space: Space) -> Flags:
     return out
 
 
-def mirrored(sets: Masks, space: Space) -> Masks:
-    """The mirror image of every set."""
-    # Most atoms move by the same few distances, and those that do move at once.
-    moves: dict[tuple[int, int, int], int] = {}
-    for atom, image in enumerate(space.mirror):
-        move = (atom >> 6, image >> 6, (image & 63) - (atom & 63))
-        moves[move] = moves.get(move, 0) | 1 << (atom & 63)
-    out = np.zeros_like(sets)
-    for (source, target, distance), mask in moves.items():
-        bits = sets[:, source] & np.uint64(mask)
-        shift = np.left_shift if distance > 0 else np.right_shift
-        out[:, target] |= shift(bits, np.uint64(abs(distance)))
-    return out
-
-
 def closed(sets: Masks, space: Space) -> tuple[Masks, Flags]:
     """All atoms that follow from each set, and whether any values satisfy it."""
     return closure.closed(sets, *_cells(space))
@@ -97,14 +83,3 @@ def _cells(space: Space) -> tuple[I64, I64]:
             ends.append((left, right))
             meaning.append(_MEANING[operator])
     return np.array(ends, np.int64).reshape(-1, 2), np.array(meaning, np.int64)
-
-
-def _first_of_two(ones: Masks, others: Masks) -> Masks:
-    """Of each two sets of one size the one that comes first in canonical order: the one that holds
-    the lowest atom in which they differ."""
-    later = np.zeros(len(ones), np.bool_)
-    for w in reversed(range(ones.shape[1])):
-        differ = ones[:, w] ^ others[:, w]
-        lowest = differ & (~differ + np.uint64(1))
-        later = np.where(differ == 0, later, others[:, w] & lowest != 0)
-    return np.where(later[:, None], others, ones)
