@@ -27,7 +27,7 @@ from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Call, InProcess
 from holdfast.store import Store
 from holdfast.tasks import columns as tasks
-from holdfast.tasks.columns import Facts
+from holdfast.tasks.columns import ColumnSummary
 from holdfast.tasks.shown import plain
 from tests import oracle
 from tests.flow.batches import batches
@@ -240,8 +240,8 @@ def test_verify_tells_of_wrong_facts(tmp_path: Path) -> None:
 
 
 def test_forms_of_facts() -> None:
-    facts = Facts(2, (tasks.End("00", 3), None))
-    assert Facts.from_form(json.loads(json.dumps(facts.to_form()))) == facts
+    facts = ColumnSummary(2, (tasks.End("00", 3), None))
+    assert ColumnSummary.from_form(json.loads(json.dumps(facts.to_form()))) == facts
     assert ColumnRecord(0, None, None).nulls == 0
 
 

@@ -16,7 +16,7 @@ from holdfast.input.reading import read
 from holdfast.model.progress import no_progress
 from holdfast.runtime.run import Destination
 from holdfast.runtime.runner import Call, InProcess
-from holdfast.table.matching import Requests, Sought, find_rows
+from holdfast.table.matching import Requests, TableRequests, find_rows
 from holdfast.tasks import rows as tasks
 from holdfast.tasks.encode import layout
 from holdfast.tasks.rows import Duplicates, duplicates, even_ranges
@@ -35,11 +35,11 @@ def stored(place: str, rows: Rows, first: int, nulls: str = "equal", names: Any 
     return View(place, intake.segments, layout(row.columns.schema).widths, nulls == "equal")
 
 
-def sought(table: View, asked: View, rows: Rows, index: str = ROWS) -> Sought:
+def requests(table: View, asked: View, rows: Rows, index: str = ROWS) -> TableRequests:
     own = row_input(2, rows).columns
     columns = (0, 1) if index == ROWS else (int(index),)
-    requests = Requests("delete", "rows", own, asked.segments, columns, columns, index, True)
-    return Sought("t", table, (requests,), own.schema)
+    some = Requests("delete", "rows", own, asked.segments, columns, columns, index, True)
+    return TableRequests("t", table, (some,), own.schema)
 
 
 @given(
@@ -54,7 +54,7 @@ def test_rows_are_located_in_any_number_of_ranges(
 ) -> None:
     with folder() as place, small_limits(segment_rows=8):
         table, asked = stored(place, rows, 0, nulls), stored(place, wanted, 100)
-        found = find_rows(InProcess(tasks), [sought(table, asked, wanted)])[0]
+        found = find_rows(InProcess(tasks), [requests(table, asked, wanted)])[0]
         ids = [s.base + at for s in table.segments for at in found.positions(s).tolist()]
     assert len({*ids}) == found.count
     held = Counter(rows)
@@ -86,7 +86,7 @@ def test_more_tasks_send_no_more_back(tmp_path: Path, index: str) -> None:
         )
         for tasks in (2, 64):
             runner = Counting(tasks)
-            found = find_rows(runner, [sought(table, asked, wanted, index)])[0]
+            found = find_rows(runner, [requests(table, asked, wanted, index)])[0]
             assert found.count == len(wanted)
             returned[tasks], read[tasks] = (
                 runner.bytes_returned["locate"],

@@ -159,9 +159,10 @@ class _Base:
 def _expect(version: Commit, batches: Mapping[str, Batch], batch_id: str | None) -> None:
     """An error for a batch that cannot be meant, whatever its rows are."""
     for name, batch in batches.items():
+        columns, insert_only = version.table(name).columns, version.options.insert_only
         expect_batch(
-            name, Columns.stored(version.table(name).columns), batch.given, batch.row_key, batch_id,
-            version.options.insert_only, batch.if_exists,
+            name, Columns.stored(columns), batch.changes, batch.row_key, batch_id, insert_only,
+            batch.if_exists,
         )  # fmt: skip
 
 

@@ -21,11 +21,18 @@ from holdfast.runtime.runner import Call
 from holdfast.table import columns
 from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.indexing import with_indexes
-from holdfast.table.matching import Found, Requests, Sought, find_rows, indexed, with_deleted
+from holdfast.table.matching import (
+    DeletedRows,
+    Requests,
+    TableRequests,
+    find_rows,
+    indexed,
+    with_deleted,
+)
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
-from holdfast.tasks.columns import Facts, Whole
+from holdfast.tasks.columns import ColumnSummary, Whole
 from holdfast.tasks.columns import facts as column_facts
 from holdfast.tasks.encode import layout
 from holdfast.tasks.segments import ROWS, Segment, moved_index, with_dead
@@ -48,10 +55,10 @@ class Batch:
     if_exists: bool = False  # deletes of rows that are not there are skipped
 
     @property
-    def given(self) -> list[str]:
-        """The kinds of changes that it has."""
-        kinds = ("inserts", "deletes", "updates", "upserts")
-        return [kind for kind in kinds if getattr(self, kind) is not None]
+    def changes(self) -> dict[str, RowInput]:
+        """The rows of each kind of change that it has, in the order in which they are read."""
+        given = {kind: getattr(self, kind) for kind in ("inserts", "updates", "upserts", "deletes")}
+        return {kind: rows for kind, rows in given.items() if rows is not None}
 
 
 @dataclass(frozen=True)
@@ -61,13 +68,13 @@ class BatchIntake:
     added: tuple[Segment, ...]
     requests: tuple[Requests, ...]
     digest: str
-    facts: tuple[Facts, ...]  # of the columns of the added rows
+    facts: tuple[ColumnSummary, ...]  # of the columns of the added rows
     numbers: int  # of segments that it may have, whatever is left of them
 
-    def counts(self, found: Found | None) -> RowCounts:
-        """How many rows change in which way, when these were found."""
-        matched = found.matched if found else ()
-        unchanged = sum(found.unchanged) if found else 0
+    def counts(self, deleted: DeletedRows | None) -> RowCounts:
+        """How many rows change in which way, when these go."""
+        matched = deleted.matched if deleted else ()
+        unchanged = sum(deleted.unchanged) if deleted else 0
         rows = dict.fromkeys(("delete", "update", "upsert"), 0)
         matched_rows = dict(rows)
         for request, number in zip(self.requests, matched, strict=True):
@@ -87,56 +94,55 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
     """Write the batch's rows beside the table's; nothing refers to them before the commit. Raw rows
     are kept where the profile keeps them, or where they are needed until then."""
     run.progress("read")
-    place = replace(run.destination, keep_rows=keep_rows or run.destination.keep_rows)
-    number = table.next_number
-    key_names = dict.fromkeys(batch.row_key)
-    key = tuple(table.columns.position(name, table.name) for name in key_names)
+    key = tuple(table.columns.position(name, table.name) for name in dict.fromkeys(batch.row_key))
     index = _look_up_by(table, key)
-    everything = tuple(range(len(table.columns.names)))
+    number = table.next_number
     added: tuple[Segment, ...] = ()
     requests: list[Requests] = []
-    digests: list[str] = []
     written: list[TaskResult] = []
-    if batch.inserts is not None:
-        row_input = fitted(batch.inserts, table.name, table.columns)
-        intake = read(run.runner, row_input, place, number, run.progress, table.index_names)
-        added = intake.segments
-        written += intake.task_results
-        digests.append(f"inserts={intake.fingerprint}")
-    for what, given in (("update", batch.updates), ("upsert", batch.upserts)):
-        if given is None:
-            continue
-        row_input = fitted(given, table.name, table.columns)
-        names = tuple(dict.fromkeys([*table.index_names, *([] if index == ROWS else [index])]))
-        intake = read(run.runner, row_input, place, number + len(added), run.progress, names)
-        added += tuple(_with_indexes_of(table, segment) for segment in intake.segments)
-        written += intake.task_results
-        optional = what == "upsert"
-        own = table.columns
-        requests.append(
-            Requests(what, row_input.label, own, intake.segments, key, key, index, optional)
-        )
-        digests.append(f"{what}s={intake.fingerprint}")
-    if batch.deletes is not None:
-        whole = set(table.columns.names) <= set(batch.deletes.columns.names)
-        wanted = table.columns if whole or not key else table.columns.pick(list(key))
-        row_input = fitted(batch.deletes, table.name, wanted)
-        destination = replace(run.destination, keep_rows=True)
-        matched = key or everything
-        places = matched if wanted is table.columns else tuple(range(len(matched)))
-        names = () if index == ROWS else (moved_index(index, matched, places),)
-        first = number + len(added)
-        intake = read(run.runner, row_input, destination, first, run.progress, names)
-        label, optional = row_input.label, batch.if_exists
-        requests.append(
-            Requests("delete", label, wanted, intake.segments, matched, places, index, optional)
-        )
-        digests.append(f"deletes={intake.fingerprint}")
+    digests: list[str] = []
+    for kind, rows in batch.changes.items():
+        match = None if kind == "inserts" else _match(table, kind, rows, key, index)
+        own = match.own if match else table.columns
+        # Rows that cannot be found are shown.
+        kept = run.options.keep_rows or keep_rows or kind == "deletes"
+        intake = read(
+            run.runner, fitted(rows, table.name, own), replace(run.destination, keep_rows=kept),
+            number, run.progress, _indexes(table, kind, match),
+        )  # fmt: skip
+        number += len(intake.segments)
+        digests.append(f"{kind}={intake.fingerprint}")
+        if kind != "deletes":
+            added += tuple(_with_indexes_of(table, segment) for segment in intake.segments)
+            written += intake.task_results
+        if match:
+            optional = batch.if_exists if kind == "deletes" else kind == "upserts"
+            requests.append(replace(match, segments=intake.segments, optional=optional))
     if batch.row_key:
         digests.append(f"key={json.dumps(batch.row_key)}")
     facts = columns.collected(table.columns, written, run.options.keep_rows)
-    numbers = len(added) + sum(len(each.segments) for each in requests)
+    numbers = len(added) + sum(len(request.segments) for request in requests)
     return BatchIntake(added, tuple(requests), " ".join(digests), facts, numbers)
+
+
+def _match(table: Table, kind: str, rows: RowInput, key: tuple[int, ...], index: str) -> Requests:
+    """How rows are matched with the table's, before they are read. Deletes may have the columns of
+    the row key alone."""
+    own, columns, places = table.columns, key, key
+    if kind == "deletes":
+        columns = places = key or tuple(range(len(own.names)))
+        if key and not set(own.names) <= set(rows.columns.names):
+            own, places = own.pick(list(key)), tuple(range(len(key)))
+    return Requests(kind.removesuffix("s"), rows.label, own, (), columns, places, index)
+
+
+def _indexes(table: Table, kind: str, match: Requests | None) -> tuple[str, ...]:
+    """The indexes that are needed of rows: those of the table where they are added to it, and the
+    one by which they are matched."""
+    names = [] if kind == "deletes" else list(table.index_names)
+    if match and match.index != ROWS:
+        names.append(moved_index(match.index, match.columns, match.places))
+    return tuple(dict.fromkeys(names))
 
 
 def _look_up_by(table: Table, key: tuple[int, ...]) -> str:
@@ -157,36 +163,42 @@ def _with_indexes_of(table: Table, segment: Segment) -> Segment:
 def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[RowChange]:
     """The rows of tables after the batch: the deleted ones marked, the new ones beside the
     others."""
-    asked = [(before, intake.requests) for before, intake in intakes if intake.requests]
-    deleted: dict[str, Found] = {}
-    if asked:
-        with run.stage("locate"):
-            run.progress("locate", rows=sum(each.rows for _, some in asked for each in some))
-            sought = [
-                Sought(
-                    before.name,
-                    _searched(run, before, requests),
-                    requests,
-                    before.columns.schema,
-                    columns.end_words(before),
-                    run.destination.prefix,
-                )
-                for before, requests in asked
-            ]
-            matches = find_rows(run.runner, sought)
-            deleted = {each.table: rows for each, rows in zip(sought, matches, strict=True)}
-    left = []
+    deleted = _find_deleted(run, intakes)
+    remaining = []
     for before, intake in intakes:
-        table, gone = before, deleted.get(before.name)
+        gone = deleted.get(before.name)
+        after = before
         if gone is not None:
             with run.stage("locate"):
-                table = with_deleted(run.store, run.lease, before, gone)
-        left.append(columns.left(before, table, gone, intake.facts))
-    facts = columns.settled(run, left)
+                after = with_deleted(run.store, run.lease, before, gone)
+        remaining.append(columns.remaining(before, after, gone, intake.facts))
+    facts = columns.settled(run, remaining)
     return [
-        _changed(*each, rest.table, deleted.get(each[0].name), known)
-        for each, rest, known in zip(intakes, left, facts, strict=True)
+        _changed(before, intake, rest.table, deleted.get(before.name), records)
+        for (before, intake), rest, records in zip(intakes, remaining, facts, strict=True)
     ]
+
+
+def _find_deleted(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> dict[str, DeletedRows]:
+    """The rows that go, of each table that has requests."""
+    asked = [(table, intake.requests) for table, intake in intakes if intake.requests]
+    if not asked:
+        return {}
+    with run.stage("locate"):
+        run.progress("locate", rows=sum(each.rows for _, requests in asked for each in requests))
+        wanted = [
+            TableRequests(
+                table.name,
+                _searched(run, table, requests),
+                requests,
+                table.columns.schema,
+                columns.end_words(table),
+                run.destination.prefix,
+            )
+            for table, requests in asked
+        ]
+        rows = find_rows(run.runner, wanted)
+    return {each.table: gone for each, gone in zip(wanted, rows, strict=True)}
 
 
 def _searched(run: Run, table: Table, requests: Sequence[Requests]) -> View:
@@ -203,7 +215,7 @@ def _changed(
     before: Table,
     intake: BatchIntake,
     after: Table,
-    deleted: Found | None,
+    deleted: DeletedRows | None,
     facts: tuple[ColumnRecord, ...],
 ) -> RowChange:
     after = replace(

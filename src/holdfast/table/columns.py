@@ -1,4 +1,4 @@
-"""The facts of a table's columns, kept: what a batch adds to them and takes from them.
+"""The stored facts of a table's columns: what a batch adds to them and takes from them.
 
 A lowest or highest value is known with the number of rows that have it. Deletes count that down,
 and only when the last of them goes is the column looked at again.
@@ -20,12 +20,12 @@ from holdfast.model import thresholds
 from holdfast.model.commits import ColumnRecord, Extreme
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
-from holdfast.runtime.runner import Call
-from holdfast.table.matching import Found
+from holdfast.runtime.runner import run_all
+from holdfast.table.matching import DeletedRows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import columns as tasks
-from holdfast.tasks.columns import SIDES, End, Ends, EndWords, Facts
+from holdfast.tasks.columns import SIDES, ColumnSummary, End, Ends, EndWords
 from holdfast.tasks.encode import has_bytes
 from holdfast.tasks.nanoseconds import is_nano, text
 from holdfast.tasks.shown import plain
@@ -33,21 +33,26 @@ from holdfast.tasks.shown import plain
 _LOW63 = 0x7FFFFFFFFFFFFFFF
 
 
-def collected(columns: Columns, task_results: Sequence[TaskResult], raw: bool) -> tuple[Facts, ...]:
-    """What tasks tell of the rows that they wrote; of texts nothing but nulls where the table keeps
-    no raw rows, although a batch may have some for a while."""
-    facts = [Facts()] * len(columns.names)
+def collected(
+    columns: Columns, task_results: Sequence[TaskResult], raw: bool
+) -> tuple[ColumnSummary, ...]:
+    """The facts of the rows that tasks wrote; of texts nothing but nulls where the table keeps no
+    raw rows, although a batch may have some for a while."""
+    facts = [ColumnSummary()] * len(columns.names)
     for task_result in task_results:
-        told = task_result.facts["columns"]
-        facts = [each.joined(Facts.from_form(f)) for each, f in zip(facts, told, strict=True)]
+        forms = task_result.facts["columns"]
+        facts = [
+            each.joined(ColumnSummary.from_form(form))
+            for each, form in zip(facts, forms, strict=True)
+        ]
     kinds = [field.type for field in columns.schema]
     return tuple(
-        Facts(each.nulls) if has_bytes(kind) and not raw else each
+        ColumnSummary(each.nulls) if has_bytes(kind) and not raw else each
         for each, kind in zip(facts, kinds, strict=True)
     )
 
 
-def records(columns: Columns, facts: Sequence[Facts]) -> tuple[ColumnRecord, ...]:
+def records(columns: Columns, facts: Sequence[ColumnSummary]) -> tuple[ColumnRecord, ...]:
     """What a commit stores."""
     return tuple(
         ColumnRecord(
@@ -69,63 +74,61 @@ def end_words(table: Table) -> tuple[EndWords, ...]:
 
 
 @dataclass(frozen=True)
-class Left:
+class Remaining:
     """A table without the rows that a batch deletes, and the facts of what it adds; ``again`` are
     the columns that have to be looked at to know a lowest or highest value."""
 
     table: Table
-    facts: tuple[Facts, ...]
-    added: tuple[Facts, ...]
-    again: tuple[int, ...]
+    facts: tuple[ColumnSummary, ...]
+    added: tuple[ColumnSummary, ...]
+    again: tuple[int, ...] = ()
 
 
-def left(before: Table, table: Table, gone: Found | None, added: tuple[Facts, ...]) -> Left:
+def remaining(
+    before: Table, table: Table, deleted: DeletedRows | None, added: tuple[ColumnSummary, ...]
+) -> Remaining:
     """What the deleted rows leave of the facts."""
     facts = _facts(before)
-    if gone is None or not gone.count or not facts:
-        return Left(table, facts, added, ())
-    found, again = [], []
-    for column, each in enumerate(facts):
-        nulls = each.nulls - int(gone.nulls[column])
-        numbers = [gone.had.get((column, side), 0) for side in SIDES]
-        lowest, highest = map(_fewer, each.ends, numbers)
+    if deleted is None or not deleted.count or not facts:
+        return Remaining(table, facts, added)
+    left, again = [], []
+    for column, summary in enumerate(facts):
+        nulls = summary.nulls - int(deleted.nulls[column])
+        numbers = [deleted.had.get((column, side), 0) for side in SIDES]
+        lowest, highest = map(_fewer, summary.ends, numbers)
         ends: Ends = (None, None) if nulls == table.rows else (lowest, highest)
         if any(_is_lost(side, ends[side], added[column].ends[side]) for side in SIDES):
-            if column in gone.rest:
-                ends = gone.rest[column]
+            if column in deleted.rest:
+                ends = deleted.rest[column]
             else:
                 again.append(column)
-        found.append(Facts(nulls, ends))
-    return Left(table, tuple(found), added, tuple(again))
+        left.append(ColumnSummary(nulls, ends))
+    return Remaining(table, tuple(left), added, tuple(again))
 
 
-def settled(run: Run, tables: Sequence[Left]) -> list[tuple[ColumnRecord, ...]]:
+def settled(run: Run, tables: Sequence[Remaining]) -> list[tuple[ColumnRecord, ...]]:
     """The facts after the batch; columns that have to be looked at again are so in one job."""
-    calls: list[Call] = []
-    owners: list[int] = []
-    for number, each in enumerate(tables):
-        if not each.again:
-            continue
-        view = each.table.view(run.store.path, run.options)
-        for share in shares(view, run.runner.tasks):
-            item = tasks.Scan(share, each.table.columns.schema, each.again)
-            calls.append((tasks.scan, item))
-            owners.append(number)
-    seen = [[Facts()] * len(each.facts) for each in tables]
-    if calls:
+    scans = [
+        (number, tasks.Scan(share, rest.table.columns.schema, rest.again))
+        for number, rest in enumerate(tables)
+        if rest.again
+        for share in shares(rest.table.view(run.store.path, run.options), run.runner.tasks)
+    ]
+    seen = [[ColumnSummary()] * len(rest.facts) for rest in tables]
+    if scans:
         with run.stage("columns"):
-            for number, result in zip(owners, run.runner.run(calls), strict=True):
-                again, mine = tables[number].again, seen[number]
-                for task_result in result:
-                    for column, form in zip(again, task_result.facts["ends"], strict=True):
-                        mine[column] = mine[column].joined(Facts(0, tasks.ends_of(form)))
+            results = run_all(run.runner, [(tasks.scan, scan) for _, scan in scans])
+        for (number, scan), result in zip(scans, results, strict=True):
+            for column, form in zip(scan.columns, result.facts["ends"], strict=True):
+                ends = ColumnSummary(0, tasks.ends_of(form))
+                seen[number][column] = seen[number][column].joined(ends)
     return [
-        records(each.table.columns, _together(each, its))
-        for each, its in zip(tables, seen, strict=True)
+        records(rest.table.columns, _together(rest, of_table))
+        for rest, of_table in zip(tables, seen, strict=True)
     ]
 
 
-def _together(rest: Left, seen: Sequence[Facts]) -> list[Facts]:
+def _together(rest: Remaining, seen: Sequence[ColumnSummary]) -> list[ColumnSummary]:
     """What is left, with what was seen of columns that were looked at again, and what is new."""
     return [
         replace(old, ends=seen[c].ends if c in rest.again else old.ends).joined(rest.added[c])
@@ -134,19 +137,22 @@ def _together(rest: Left, seen: Sequence[Facts]) -> list[Facts]:
 
 
 def differences(table: Table, task_results: Sequence[TaskResult], raw: bool) -> list[str]:
-    """Where the kept facts are not those that tasks tell of the rows."""
+    """Where the stored facts are not those that tasks tell of the rows."""
     if not table.facts:
         return []
     fresh = records(table.columns, collected(table.columns, task_results, raw))
-    found = []
-    for name, mine, theirs in zip(table.columns.names, table.facts, fresh, strict=True):
-        if mine != theirs:
-            found.append(f"the profile has other facts about column {name} than its rows")
-    return found
+    return [
+        f"the profile has other facts about column {name} than its rows"
+        for name, stored, new in zip(table.columns.names, table.facts, fresh, strict=True)
+        if stored != new
+    ]
 
 
-def _facts(table: Table) -> tuple[Facts, ...]:
-    return tuple(Facts(each.nulls, (_end(each.lowest), _end(each.highest))) for each in table.facts)
+def _facts(table: Table) -> tuple[ColumnSummary, ...]:
+    return tuple(
+        ColumnSummary(record.nulls, (_end(record.lowest), _end(record.highest)))
+        for record in table.facts
+    )
 
 
 def _end(extreme: Extreme | None) -> End | None:

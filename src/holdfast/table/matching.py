@@ -14,7 +14,7 @@ from holdfast.input.row_input import Columns
 from holdfast.kernels.arrays import I64
 from holdfast.model.errors import BatchError
 from holdfast.runtime.result import TaskResult
-from holdfast.runtime.runner import Call, Runner
+from holdfast.runtime.runner import Call, Runner, run_all
 from holdfast.runtime.sealed import discard
 from holdfast.store import Lease, Store
 from holdfast.table.change import RowChange
@@ -38,7 +38,7 @@ from holdfast.tasks.view import View, bounds
 
 @dataclass(frozen=True)
 class Requests:
-    """Rows to be found: those that equal the request in the table's ``columns``.
+    """Rows of a batch that mean rows of its table: those that equal them in its ``columns``.
 
     ``places`` says where those columns are among the request's own, ``index`` which index the
     segments have to be divided and looked up by, as the table names it; ``optional``: a row that is
@@ -61,7 +61,7 @@ class Requests:
 
 
 @dataclass(frozen=True)
-class Sought:
+class TableRequests:
     """The requests of a batch for one table, which tasks see as ``view``."""
 
     table: str
@@ -73,7 +73,7 @@ class Sought:
 
 
 @dataclass(frozen=True)
-class Located:
+class LocatedRows:
     """The rows that a task has located, by segment: the positions of each up to its end, in memory
     or, where they are many, in a file."""
 
@@ -87,16 +87,16 @@ class Located:
         if number not in self.segments:
             return np.empty(0, np.int64)
         place = self.segments.index(number)
-        held = self.sent if self.file is None else map_passing(root / self.file)["positions"]
-        return held[(0, *self.ends)[place] : self.ends[place]].astype(np.int64)
+        every = self.sent if self.file is None else map_passing(root / self.file)["positions"]
+        return every[(0, *self.ends)[place] : self.ends[place]].astype(np.int64)
 
 
 @dataclass(frozen=True)
-class Found:
+class DeletedRows:
     """The rows that go, and how many repeated rows go with them; how many each request found."""
 
-    sought: Sought
-    located: tuple[Located, ...]
+    wanted: TableRequests
+    located: tuple[LocatedRows, ...]
     fewer_duplicates: int
     matched: tuple[int, ...]
     unchanged: tuple[int, ...]  # how many of these come as they were
@@ -111,44 +111,46 @@ class Found:
 
     def positions(self, segment: Segment) -> I64:
         """Those of a segment; an error that shows a row if several requests mean it."""
-        view, requests = self.sought.view, self.sought.requests
+        view, requests = self.wanted.view, self.wanted.requests
         marked = np.zeros(segment.rows, np.bool_)
         for each in self.located:
-            mine = each.positions(view.path, segment.number)
-            if (twice := mine[marked[mine]]).size:
+            positions = each.positions(view.path, segment.number)
+            if (twice := positions[marked[positions]]).size:
                 id_ = segment.base + int(twice.min())
-                row = _shown(view, requests[0].own, id_, view.segments)
+                row = _shown(view.root, requests[0].own, id_, view.segments)
                 verbs = " and ".join(sorted(f"{one.what}s" for one in requests if one.rows))
                 raise BatchError(
-                    f"table {self.sought.table!r}: the batch {verbs} the same row: {row}"
+                    f"table {self.wanted.table!r}: the batch {verbs} the same row: {row}"
                 )
-            marked[mine] = True
+            marked[positions] = True
         return np.flatnonzero(marked)
 
 
-def find_rows(runner: Runner, sought: Sequence[Sought]) -> list[Found]:
+def find_rows(runner: Runner, wanted: Sequence[TableRequests]) -> list[DeletedRows]:
     """The rows that the requests mean, table by table, in one job; an error that shows the row if
     they do not fit."""
-    calls = [_table_calls(runner, each) for each in sought]
-    together = [call for table in calls for some in table for call in some]
-    results = iter(runner.run(together) if together else [])
+    items = [_items(runner, each) for each in wanted]
+    calls: list[Call] = [(locate, item) for table in items for some in table for item in some]
+    results = iter(run_all(runner, calls))  # one of each call
     return [
-        _rows_meant(each, [[result for _ in some for result in next(results)] for some in table])
-        for each, table in zip(sought, calls, strict=True)
+        _deleted(each, [[next(results) for _ in some] for some in table])
+        for each, table in zip(wanted, items, strict=True)
     ]
 
 
-def _table_calls(runner: Runner, sought: Sought) -> list[list[Call]]:
-    """For each of the requests."""
-    calls = [_calls(runner, sought.view, one) for one in sought.requests]
+def _items(runner: Runner, wanted: TableRequests) -> list[list[Locate]]:
+    """What tasks are given, for each of the requests."""
+    items = [_ranges(runner, wanted.view, request) for request in wanted.requests]
     # A task that is alone knows all rows that go, and so what is left.
-    schema = sought.schema if sum(map(len, calls)) == 1 else None
-    more = {"schema": schema, "ends": sought.ends, "prefix": sought.prefix}
-    return [[(task, replace(item, **more)) for task, item in some] for some in calls]
+    schema = wanted.schema if sum(map(len, items)) == 1 else None
+    ends, prefix = wanted.ends, wanted.prefix
+    return [
+        [replace(item, schema=schema, ends=ends, prefix=prefix) for item in some] for some in items
+    ]
 
 
-def _calls(runner: Runner, view: View, request: Requests) -> list[Call]:
-    """One call for each range of the codes of the requests."""
+def _ranges(runner: Runner, view: View, request: Requests) -> list[Locate]:
+    """One for each range of the codes of the requests."""
     if not request.rows:
         return []
     index = request.index if indexed(view, request.index) else None
@@ -160,14 +162,11 @@ def _calls(runner: Runner, view: View, request: Requests) -> list[Call]:
         own = View(view.root, request.segments, (), True)
         cuts = bounds(own, moved_index(index, request.columns, request.places), parts)
         between = [*pairwise([None, *cuts, None])]
-    widths = layout(request.own.schema).widths
-    columns, places = request.columns, request.places
-    replacing = request.what != "delete"
-    calls = [
-        Locate(view, request.segments, widths, columns, places, index, *each, replacing=replacing)
-        for each in between
-    ]
-    return [(locate, each) for each in calls]
+    first = Locate(
+        view, request.segments, layout(request.own.schema).widths, request.columns, request.places,
+        index, replacing=request.what != "delete",
+    )  # fmt: skip
+    return [replace(first, low=low, high=high) for low, high in between]
 
 
 def indexed(view: View, name: str) -> bool:
@@ -175,40 +174,39 @@ def indexed(view: View, name: str) -> bool:
     return all(name in segment.indexes for segment in view.segments)
 
 
-def _rows_meant(sought: Sought, results: list[list[TaskResult]]) -> Found:
+def _deleted(wanted: TableRequests, results: list[list[TaskResult]]) -> DeletedRows:
     """What tasks say about the requests of a table, one after the other."""
-    view, table, requests = sought.view, sought.table, sought.requests
     matched, unchanged = [], []
-    for request, mine in zip(requests, results, strict=True):
-        _refuse(view, table, request, [each for result in mine for each in result.facts["refused"]])
-        matched.append(sum(max([0, *result.facts["ends"]]) for result in mine))
-        unchanged.append(sum(result.facts["unchanged"] for result in mine))
-    fewer = sum(result.facts["fewer"] for mine in results for result in mine)
-    every = [result for mine in results for result in mine]
-    nulls = sum((each.arrays["nulls"] for each in every), np.zeros(view.columns, np.int64))
-    had = sum((each.arrays["had"] for each in every), np.zeros(len(sought.ends), np.int64))
-    return Found(
-        sought,
+    for request, of_request in zip(wanted.requests, results, strict=True):
+        _refuse(wanted, request, [one for each in of_request for one in each.facts["refused"]])
+        matched.append(sum(max([0, *result.facts["ends"]]) for result in of_request))
+        unchanged.append(sum(result.facts["unchanged"] for result in of_request))
+    every = [result for of_request in results for result in of_request]
+    none = np.zeros(wanted.view.columns, np.int64), np.zeros(len(wanted.ends), np.int64)
+    nulls = sum((result.arrays["nulls"] for result in every), none[0])
+    had = sum((result.arrays["had"] for result in every), none[1])
+    return DeletedRows(
+        wanted,
         tuple(map(_located, every)),
-        fewer,
+        sum(result.facts["fewer"] for result in every),
         tuple(matched),
         tuple(unchanged),
         nulls,
-        {(end.column, end.side): int(n) for end, n in zip(sought.ends, had, strict=True)},
-        {column: ends_of(form) for each in every for column, *form in each.facts["rest"]},
+        {(end.column, end.side): int(n) for end, n in zip(wanted.ends, had, strict=True)},
+        {column: ends_of(form) for result in every for column, *form in result.facts["rest"]},
     )
 
 
-def _located(result: TaskResult) -> Located:
+def _located(result: TaskResult) -> LocatedRows:
     """The rows that a task located."""
     facts = result.facts
     sent = result.arrays.get("positions", np.empty(0, np.int64))
-    return Located(tuple(facts["segments"]), tuple(facts["ends"]), sent, facts["file"])
+    return LocatedRows(tuple(facts["segments"]), tuple(facts["ends"]), sent, facts["file"])
 
 
-def _refuse(view: View, table: str, request: Requests, refused: list[list[int]]) -> None:
+def _refuse(wanted: TableRequests, request: Requests, refused: list[list[int]]) -> None:
     """An error that shows the first request that cannot be met, if there is one."""
-    needs_one = len(request.columns) < view.columns or request.what != "delete"
+    needs_one = len(request.columns) < wanted.view.columns or request.what != "delete"
     wrong = (
         (REPEATED, request.what == "upsert",
          "is one of {need} with the same row key, so it is not clear which is meant"),
@@ -219,29 +217,33 @@ def _refuse(view: View, table: str, request: Requests, refused: list[list[int]])
          "is there {need} times, but the table has {count} such rows"),
     )  # fmt: skip
     for reason, matters, why in wrong:
-        first = sorted(each[1:] for each in refused if each[0] == reason) if matters else []
-        for row, need, count in first:
-            raise _refusal(view, table, request, row, why.format(need=need, count=count))
+        requests = [tuple(each[1:]) for each in refused if each[0] == reason] if matters else []
+        if requests:
+            row, need, count = min(requests)
+            shown = _shown_request(wanted.view.root, request, row)
+            raise BatchError(
+                f"{request.label}: table {wanted.table!r}: this {request.what} "
+                f"{why.format(need=need, count=count)}: {shown}"
+            )
 
 
-def _refusal(view: View, table: str, request: Requests, row: int, why: str) -> BatchError:
+def _shown_request(root: str, request: Requests, row: int) -> str:
     at = row
     segment = request.segments[0]
     for segment in request.segments:
         if at < segment.rows:
             break
         at -= segment.rows
-    shown = _shown(view, request.own, segment.base + at, request.segments)
     if segment.raw is None:  # the number of a row that is in no table would tell nothing
-        shown = f"row {row + 1:,} of {request.rows:,}"
-    return BatchError(f"{request.label}: table {table!r}: this {request.what} {why}: {shown}")
+        return f"row {row + 1:,} of {request.rows:,}"
+    return _shown(root, request.own, segment.base + at, request.segments)
 
 
-def _shown(view: View, own: Columns, id_: int, segments: tuple[Segment, ...]) -> str:
-    return rows_as_text(view.root, segments, own.names, np.array([id_]))[id_]
+def _shown(root: str, own: Columns, id_: int, segments: tuple[Segment, ...]) -> str:
+    return rows_as_text(root, segments, own.names, np.array([id_]))[id_]
 
 
-def with_deleted(store: Store, lease: Lease, table: Table, deleted: Found) -> Table:
+def with_deleted(store: Store, lease: Lease, table: Table, deleted: DeletedRows) -> Table:
     """The table without the rows, one segment after the other."""
     root = Path(store.path)
     touched = {number for each in deleted.located for number in each.segments}

@@ -62,25 +62,25 @@ class EndWords(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Facts:
+class ColumnSummary:
     """What is known of a column in some rows."""
 
     nulls: int = 0
     ends: Ends = (None, None)
 
-    def joined(self, other: Facts) -> Facts:
+    def joined(self, other: ColumnSummary) -> ColumnSummary:
         """In both."""
         lowest, highest = (joined(side, (self.ends[side], other.ends[side])) for side in SIDES)
-        return Facts(self.nulls + other.nulls, (lowest, highest))
+        return ColumnSummary(self.nulls + other.nulls, (lowest, highest))
 
     def to_form(self) -> list[Any]:
         """As a task sends it."""
         return [self.nulls, *self.ends]
 
     @staticmethod
-    def from_form(form: list[Any]) -> Facts:
+    def from_form(form: list[Any]) -> ColumnSummary:
         """What a task sent."""
-        return Facts(form[0], ends_of(form[1:]))
+        return ColumnSummary(form[0], ends_of(form[1:]))
 
 
 def ends_of(form: Sequence[Any]) -> Ends:
@@ -127,7 +127,7 @@ class Collected:
         self._layout = layout(schema)
         self._types = [field.type for field in schema]
         self._raw = raw
-        self._facts = [Facts()] * len(self._types)
+        self._facts = [ColumnSummary()] * len(self._types)
 
     def add(self, words: U64, batch: pa.RecordBatch) -> None:
         """Take in rows, and their words, which are column-major."""
@@ -143,7 +143,7 @@ class Collected:
                     cells = cells[:, ~null_flags(mask, column)]
                     array = array.drop_null()
                 ends = word_ends(cells) if orders(kind) else byte_ends(array, cells)
-            self._facts[column] = self._facts[column].joined(Facts(empty, ends))
+            self._facts[column] = self._facts[column].joined(ColumnSummary(empty, ends))
 
     @property
     def forms(self) -> list[Any]:
@@ -228,7 +228,7 @@ def scan(item: Scan) -> Iterator[TaskResult]:
 def column_ends(view: View, schema: pa.Schema, column: int, without: Without | None = None) -> Ends:
     """The lowest and highest value of a column in the living rows, but for those left out; by an
     index where there is one."""
-    facts = Facts()
+    facts = ColumnSummary()
     shape, kind = layout(schema), schema.field(column).type
     for segment in view.segments:
         gone = (without or {}).get(segment.number, _NOBODY)
@@ -236,13 +236,13 @@ def column_ends(view: View, schema: pa.Schema, column: int, without: Without | N
             ends = _indexed_ends(view, segment, shape, column, gone)
         else:
             ends = _segment_facts(view, segment, schema, column, gone).ends
-        facts = facts.joined(Facts(0, ends))
+        facts = facts.joined(ColumnSummary(0, ends))
     return facts.ends
 
 
-def column_facts(view: View, schema: pa.Schema, column: int) -> Facts:
+def column_facts(view: View, schema: pa.Schema, column: int) -> ColumnSummary:
     """What is known of a column of all living rows, without any index."""
-    facts = Facts()
+    facts = ColumnSummary()
     for segment in view.segments:
         facts = facts.joined(_segment_facts(view, segment, schema, column, _NOBODY))
     return facts
@@ -250,7 +250,7 @@ def column_facts(view: View, schema: pa.Schema, column: int) -> Facts:
 
 def _segment_facts(
     view: View, segment: Segment, schema: pa.Schema, column: int, gone: I64
-) -> Facts:
+) -> ColumnSummary:
     shape, kind = layout(schema), schema.field(column).type
     live = live_positions(view.path, segment)
     words = map_words(view.path, segment).at(live)
@@ -259,14 +259,14 @@ def _segment_facts(
     filled = live[~null_flags(words[live, shape.value_words + column // 64], column)]
     nulls = live.size - filled.size
     if not filled.size:
-        return Facts(nulls)
+        return ColumnSummary(nulls)
     if orders(kind):
         first = shape.offsets[column]
         cells = words[filled, first : first + shape.widths[column]]
-        return Facts(nulls, word_ends(np.ascontiguousarray(cells.T)))
+        return ColumnSummary(nulls, word_ends(np.ascontiguousarray(cells.T)))
     if has_bytes(kind) and segment.raw is not None:
-        return Facts(nulls, _raw_ends(view, segment, shape, column, filled))
-    return Facts(nulls)
+        return ColumnSummary(nulls, _raw_ends(view, segment, shape, column, filled))
+    return ColumnSummary(nulls)
 
 
 def _indexed_ends(view: View, segment: Segment, shape: RowLayout, column: int, gone: I64) -> Ends:
@@ -310,13 +310,13 @@ def _raw_ends(view: View, segment: Segment, shape: RowLayout, column: int, fille
     reader = open_raw(view.path, segment, [column])
     first = shape.offsets[column]
     hashes = map_words(view.path, segment).at(filled)[filled, first : first + 2].T
-    facts = Facts()
+    facts = ColumnSummary()
     start = 0
     for number in range(reader.num_record_batches):
         array = reader.get_batch(number).column(0)
         lo, hi = np.searchsorted(filled, [start, start + len(array)])
         if hi > lo:
             there = array.take(pa.array(filled[lo:hi] - start))
-            facts = facts.joined(Facts(0, byte_ends(there, hashes[:, lo:hi])))
+            facts = facts.joined(ColumnSummary(0, byte_ends(there, hashes[:, lo:hi])))
         start += len(array)
     return facts.ends
