@@ -9,24 +9,11 @@ from pathlib import Path
 import pytest
 
 from holdfast.cli import arguments
+from holdfast.cli.batch import Batch
+from holdfast.cli.options import Reading
 from holdfast.input.sources import Source
 from holdfast.model.errors import InputError
 from holdfast.model.names import listed
-
-
-@pytest.mark.parametrize(
-    ("given", "forced", "meant"),
-    [
-        (None, None, ("text", None)),
-        (["json"], None, ("json", None)),
-        (["parquet"], None, ("text", "parquet")),
-        (["json", "delta"], None, ("json", "delta")),
-        (["json"], "json", ("json", "json")),
-        (None, "text", ("text", "text")),
-    ],
-)
-def test_formats(given: list[str] | None, forced: str | None, meant: tuple[str, str]) -> None:
-    assert arguments.split_formats(given, forced) == meant
 
 
 @pytest.mark.parametrize(
@@ -66,12 +53,15 @@ def test_a_schema_may_hold_an_equals_sign() -> None:
 
 
 def test_options_of_cells_are_for_the_csv_among_the_sources() -> None:
-    cells = arguments.cell_options(None, "\\", None, ["NA"])
-    assert cells == {"escape": "\\", "null_values": ("NA",)}
+    reading = Reading(escape="\\", null_value=["NA"])
+    assert reading.cells() == {"escape": "\\", "null_values": ("NA",)}
     paths = ["a.csv", "b.parquet", "folder"]
-    assert [bool(arguments.for_csv(cells, path, paths, None)) for path in paths] == [1, 0, 1]
-    with pytest.raises(InputError, match=r"b\.parquet: parquet has no escape"):
-        arguments.batch_sources({"inserts": "b.parquet"}, None, {}, cells)
+    assert [bool(reading.cells_of(path, paths)) for path in paths] == [1, 0, 1]
+    with (
+        pytest.raises(InputError, match=r"b\.parquet: parquet has no escape"),
+        Batch("t", inserts="b.parquet").read("p", reading),
+    ):
+        pass
 
 
 @pytest.mark.parametrize(
@@ -102,6 +92,7 @@ def test_rounding_is_for_the_parquet_among_the_sources() -> None:
     parquet, csv = Source("a.parquet"), Source("b.csv")
     given = {"t": {"inserts": parquet, "deletes": csv, "updates": None, "row_key": ["id"]}}
     rounded = Source("a.parquet", round_nanoseconds=True)
-    assert arguments.rounding(given) == {"t": {**given["t"], "inserts": rounded}}
+    reading = Reading(round_nanoseconds=True)
+    assert reading.rounded(given) == {"t": {**given["t"], "inserts": rounded}}
     with pytest.raises(InputError, match="csv has no nanoseconds to round"):
-        arguments.rounding({"t": {"deletes": csv}})
+        reading.rounded({"t": {"deletes": csv}})

@@ -477,8 +477,8 @@ def test_options_reach_the_profile_and_the_session(
 
     monkeypatch.setattr("holdfast.api.Profile.create", create)
     result = run(
-        "profile", "a.txt", "b=s3a://store/x=1/", "--into", tmp_path / "p", "--format", "delta",
-        "--format", "json", "--option", "url=x=y", "--schema", "b=id int", "--all-text",
+        "profile", "a.txt", "b=s3a://store/x=1/", "--into", tmp_path / "p", "--input-format",
+        "delta", "--format", "json", "--option", "url=x=y", "--schema", "b=id int", "--all-text",
         "--multi-line", "--delimiter", ";", "--no-header", "--nulls", "unequal", "--start",
         "sample", "--no-rows", "--index-quota", "3", "--max-columns", "4", "--master", "local[1]",
         "--conf", "spark.x=1", "--conf", "spark.y=2",

@@ -15,7 +15,7 @@ def test_export_prints_or_writes(shop: Path, run: Run, tmp_path: Path) -> None:
     printed = run("export", shop, "--to", "sql", "--dialect", "postgresql")
     assert printed.code == 0, printed.err
     assert 'ALTER TABLE "orders" ADD CONSTRAINT "orders__pk" PRIMARY KEY ("id");' in printed.out
-    made = run("export", shop, "--to", "sql", "--dialect", "sqlite", "--tables")
+    made = run("export", shop, "--to", "sql", "--dialect", "sqlite", "--create-tables")
     assert made.out.startswith("-- Constraints of shop, version 1, for SQLite")
     assert '"first name" text' in made.out
     path = tmp_path / "constraints.sql"
@@ -27,7 +27,7 @@ def test_export_prints_or_writes(shop: Path, run: Run, tmp_path: Path) -> None:
 
 def test_several_files_go_into_a_folder(shop: Path, run: Run, tmp_path: Path) -> None:
     project = tmp_path / "project"
-    told = run("export", shop, "--to", "dbt", "--out", project, "--format", "json")
+    told = run("export", shop, "--to", "dbt", "--output", project, "--format", "json")
     written = json.loads(told.out)["written"]
     assert written == [
         str(project / "models/holdfast.yml"),
@@ -36,7 +36,7 @@ def test_several_files_go_into_a_folder(shop: Path, run: Run, tmp_path: Path) ->
     assert yaml.safe_load(Path(written[0]).read_text("utf-8"))["version"] == 2
     shown = json.loads(run("export", shop, "--to", "dbt", "--format", "json").out)["files"]
     assert shown["models/holdfast.yml"] == Path(written[0]).read_text("utf-8")
-    refused = run("export", shop, "--to", "dbt", "--out", tmp_path / "file.yml")
+    refused = run("export", shop, "--to", "dbt", "--output", tmp_path / "file.yml")
     assert refused.code == 2
     assert "give a folder" in refused.err
 
@@ -65,7 +65,7 @@ def test_what_can_be_asked_for(shop: Path, run: Run) -> None:
     for wrong, words in (
         (["--to", "xml"], "unknown form 'xml'"),
         (["--to", "sql", "--dialect", "oracle"], "unknown dialect 'oracle'"),
-        (["--to", "dbt", "--tables"], "only sql makes tables"),
+        (["--to", "dbt", "--create-tables"], "only sql creates tables"),
         (["--to", "sql", "--table", "order"], "did you mean 'orders'"),
         (["--to", "sql", "--namespace", "a..b"], "expected names with dots"),
     ):

@@ -87,7 +87,7 @@ def wrong_profiles(folder: Path) -> list[tuple[list[Any], str]]:
     return [
         (["missing.csv"], "missing.csv: no such file or folder"),
         (["orders.csv", "b=missing/"], "missing/: cannot tell the format"),
-        (["orders.csv", "b=missing/", "--format", "parquet"], "missing/: no such file or folder"),
+        (["orders.csv", "b=missing/", "--input-format", "orc"], "missing/: no such file or folder"),
         (["x=none-*.csv"], "none-*.csv: no file or folder matches"),
         (["nothing"], "nothing: cannot tell the format"),
         (["orders.csv", "--max-error", "7"], "max_error"),

@@ -37,7 +37,7 @@ def test_what_there_is_not() -> None:
         exported(shop(), "xml")
     with pytest.raises(InputError, match="unknown dialect 'oracle'; there are: postgresql"):
         exported(shop(), "sql", "oracle")
-    with pytest.raises(InputError, match="only sql makes tables"):
+    with pytest.raises(InputError, match="only sql creates tables"):
         exported(shop(), "dbt", create=True)
 
 

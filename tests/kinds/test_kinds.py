@@ -100,7 +100,7 @@ def test_the_command_line_knows_it(toy: Kind, run: Run) -> None:
     )
     kinds = "keys, fds, inds, dcs, constants, with commas; by default keys, fds, inds."
     assert f"What to look for: {kinds}" in profile
-    assert f"What the exit code is about: {kinds}" in check
+    assert f"Which kinds count for the exit code: {kinds}" in check
     assert "keys, non-keys, fds, dcs, constant-columns, agree-sets, inds, foreign-keys" in show
 
 

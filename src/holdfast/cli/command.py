@@ -1,14 +1,14 @@
 """What makes a function a command: options, some of them in groups, and an exit code.
 
-A group is a frozen dataclass whose fields are options. A command that takes one has its options,
-in its place.
+A group is a frozen dataclass whose fields are options, or a class whose ``parameters`` says which
+options it has. A command with a parameter of that type has these options in its place.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import is_dataclass
 from typing import Any, get_type_hints
 
@@ -45,7 +45,10 @@ class Command:
         """The parameters of the function; those that are groups with what they are."""
         for each in inspect.signature(self._function, eval_str=True).parameters.values():
             kind = each.annotation
-            yield each, kind if isinstance(kind, type) and is_dataclass(kind) else None
+            is_group = isinstance(kind, type) and (
+                is_dataclass(kind) or hasattr(kind, "parameters")
+            )
+            yield each, kind if is_group else None
 
     def _options(self) -> Iterator[inspect.Parameter]:
         for each, group in self._parameters():
@@ -64,7 +67,9 @@ class Command:
 
 
 @functools.cache
-def _options_of(group: type) -> list[inspect.Parameter]:
+def _options_of(group: Any) -> Sequence[inspect.Parameter]:
+    if hasattr(group, "parameters"):
+        return group.parameters()  # type: ignore[no-any-return]
     types = get_type_hints(group, include_extras=True)
     return [
         each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=types[each.name])

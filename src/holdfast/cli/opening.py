@@ -16,6 +16,7 @@ from holdfast.model.errors import StoreError
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
+    from holdfast.cli.printing import Printing
     from holdfast.cli.progress import Progress
 
 
@@ -31,7 +32,7 @@ Conf = Annotated[
 
 @dataclass(frozen=True)
 class Spark:
-    """The session that a command asks for, and into how many tasks it divides work there."""
+    """The session that a command works in, and into how many tasks it divides its work."""
 
     master: Master = None
     remote: Annotated[str | None, _spark_flag("--remote", "A Spark Connect server.", "URL")] = None
@@ -60,16 +61,18 @@ class Spark:
         finally:
             signal.signal(signal.SIGINT, before)
 
-    def open(self, directory: str, progress: Progress | None) -> Profile:
-        """A profile that works in the session."""
+    @contextmanager
+    def profile(self, directory: str, printing: Printing) -> Iterator[Profile]:
+        """A profile that works in the session, and shows its progress while the block runs."""
         from holdfast.api import Profile
 
-        return Profile.open(
-            directory,
-            session=self.session(progress),
-            progress=progress,
-            parallelism=self.parallelism,
-        )
+        with printing.progress() as progress:
+            yield Profile.open(
+                directory,
+                session=self.session(progress),
+                progress=progress,
+                parallelism=self.parallelism,
+            )
 
 
 @contextmanager

@@ -27,26 +27,28 @@ class Output(StrEnum):
     JSON = "json"
 
 
-OutputFormat = Annotated[Output, flag("--format", "How results are printed.")]
-
-
 @dataclass(frozen=True)
 class Printing:
-    """How much is printed. Every command has these options."""
+    """How results are printed. Every command has these options."""
 
-    everything: Annotated[bool, flag("--all", "Show long lists whole.")] = False
-    quiet: Annotated[bool, flag("--quiet -q", "Neither progress nor notes.")] = False
-    verbose: Annotated[bool, flag("--verbose -v", "Tell more.")] = False
+    output: Annotated[Output, flag("--format", "How results are printed.")] = Output.TEXT
+    everything: Annotated[bool, flag("--all", "Show long lists in full.")] = False
+    quiet: Annotated[bool, flag("--quiet -q", "Print neither progress nor notes.")] = False
+    verbose: Annotated[bool, flag("--verbose -v", "Print more.")] = False
+
+    @property
+    def as_json(self) -> bool:
+        """Whether results are printed as JSON."""
+        return self.output == Output.JSON
 
     def result(
         self,
-        output: str,
         form: Callable[[], dict[str, Any]],
         text: Callable[[Page], None],
         limit: int | None = None,
     ) -> None:
         """Print a result: its JSON form, or what ``text`` writes on a page."""
-        if output == Output.JSON:
+        if self.as_json:
             print_json(form())
         else:
             from holdfast.screen.page import Page
@@ -55,7 +57,6 @@ class Printing:
 
     def profile(
         self,
-        output: str,
         opened: Profile,
         directory: str,
         snapshot: Snapshot,
@@ -81,7 +82,15 @@ class Printing:
             else:
                 terminal.show(page, name, snapshot, parts, verbose=verbose, sizes=sizes)
 
-        self.result(output, form, text, limit)
+        self.result(form, text, limit)
+
+    def lines(self, form: dict[str, Any], text: str) -> None:
+        """Print a short result: its JSON form, or lines of text."""
+        if self.as_json:
+            print_json(form)
+        else:
+            sys.stdout.write(f"{text}\n")
+        sys.stdout.flush()
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:

@@ -65,7 +65,8 @@ app = typer.Typer(
     name="holdfast",
     cls=_PlainGroup,
     help="Finds the keys, foreign keys, functional and inclusion dependencies and denial "
-    "constraints that hold in tables, and keeps them current as rows arrive, change and go.",
+    "constraints that hold in tables, and keeps them current as rows are inserted, "
+    "updated and deleted.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -87,7 +88,9 @@ def _print_version(wanted: bool) -> None:
 def _holdfast(
     version: Annotated[
         bool,
-        typer.Option("--version", is_eager=True, callback=_print_version, help="Print it."),
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
     ] = False,
 ) -> None:
     pass

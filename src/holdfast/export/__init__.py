@@ -70,6 +70,6 @@ def exported(
         raise InputError(f"unknown form {to!r}; there are: {', '.join(FORMS)}")
     chosen = dialect(in_dialect)
     if create and to != "sql":
-        raise InputError(f"only sql makes tables, and {to} does not; leave --tables out")
+        raise InputError(f"only sql creates tables, and {to} does not; leave out --create-tables")
     form = FORMS[to]
     return Exported(form.files(what, chosen, create), form.comment)

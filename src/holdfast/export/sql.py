@@ -114,7 +114,9 @@ def _added(
         yield comment(clause.rule)
         yield f"CREATE UNIQUE INDEX {dialect.name_of(clause.name)} ON {place} ({clause.unique});"
     else:
-        yield comment(f"{clause.rule}: cannot be added to a table that is there; see --tables")
+        yield comment(
+            f"{clause.rule}: cannot be added to a table that is there; see --create-tables"
+        )
 
 
 def _left_out(clauses: Iterable[Clause]) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from holdfast.model.errors import InputError
@@ -15,9 +15,25 @@ DEVICES = ("auto", "cpu", "gpu")
 """What pairs of rows can be counted with, and the choice between them."""
 
 
+def _option(default: Any, text: str, form: str = "", **limits: Any) -> Any:
+    """A field of :class:`Options`: its default, what ``--help`` says of it, the form of its values
+    (as in ``N``), and its limits (``least``, ``choices`` or ``share``).
+
+    The help of a field that is True by default is that of the option that turns it off.
+    """
+    return field(default=default, metadata={"help": text, "form": form, **limits})
+
+
+def _choice(choices: Sequence[str], text: str) -> Any:
+    """A field that has one of these values; the first is the default."""
+    return _option(choices[0], text, "|".join(choices), choices=choices)
+
+
 @dataclass(frozen=True)
 class Options:
     """What a profile looks for, and how. Which kinds there are is known where a profile is created.
+
+    The command line makes the options of ``holdfast profile`` from these fields.
 
     >>> Options(nulls="unequal").nulls
     'unequal'
@@ -25,69 +41,67 @@ class Options:
     ('keys', 'fds')
     """
 
-    kinds: Sequence[str] = ()  # or text, with commas; without any, those by default
-    nulls: str = "equal"  # or "unequal": a null differs from every null, as in SQL's UNIQUE
+    kinds: Sequence[str] = _option((), "What to look for", "KINDS")
+    nulls: str = _choice(("equal", "unequal"), "Whether two nulls are equal.")
     named: Sequence[str] | None = None  # kinds asked for by name; None: all that are given
-    evidence: str = "auto"  # or "counted", "witnessed": how functional dependencies are known
-    device: str = "auto"  # or "cpu", "gpu": what pairs of rows are counted with
-    max_columns: int | None = None  # the longest key or left side to look for
-    time_budget: float | None = None  # seconds of search in a table before it is left incomplete
-    max_error: float | None = None  # also what so small a share of row pairs violates
-    max_predicates: int | None = None  # the most comparisons of a denial constraint
-    cross_columns: float | None = 0.3  # columns that share so many values are compared; None: off
-    columns: Sequence[str] = ()  # that denial constraints compare, and how: "id", "zip=equality"
-    min_coverage: float = 1.0  # also columns of whose values so large a share is in another
-    max_arity: int = 1  # columns on each side of an inclusion dependency
-    inclusion_nulls: str = "ignored"  # or "values": a null must occur in the referenced column too
-    empty_columns: bool = False  # whether a column without values is contained in all others
-    within_tables: bool = False  # whether columns of one table are looked for in each other, too
-    insert_only: bool = False  # count no values: smaller and faster, but deletes are refused
-    index_quota: int = 8  # indexed columns in all, once every key is covered
-    start: str = "full"  # or "sample": profile a sample, then apply the rest as inserts
-    keep_rows: bool = True  # without raw rows witnesses are shown by row id
-    keep_values: bool = True  # or keyed hashes in place of all cells, and no raw rows either
+    max_columns: int | None = _option(
+        None, "Look for keys and left-hand sides of at most N columns.", "N", least=1
+    )
+    time_budget: float | None = _option(
+        None, "Stop searching a table after so many seconds.", "SECONDS"
+    )
+    evidence: str = _choice(EVIDENCE, "How pairs of rows are compared: all, or by searching.")
+    device: str = _choice(DEVICES, "What counts pairs of rows; auto: a GPU where it is faster.")
+    max_error: float | None = _option(
+        None, "Also list what at most this share of row pairs violates.", "SHARE", share=True
+    )
+    max_predicates: int | None = _option(
+        None, "Look for denial constraints of at most N comparisons.", "N", least=1
+    )
+    cross_columns: float | None = _option(
+        0.3, "Compare two columns that share this many of their values.", "SHARE|off"
+    )
+    columns: Sequence[str] = _option(
+        (), "The columns that denial constraints compare, with commas.", "COLUMNS"
+    )
+    min_coverage: float = _option(
+        1.0, "Also list inclusions that hold for this share of the values.", "SHARE"
+    )
+    max_arity: int = _option(
+        1, "The most columns on each side of an inclusion dependency.", "N", least=1
+    )
+    inclusion_nulls: str = _choice(
+        ("ignored", "values"), "Whether nulls must occur in the referenced column, too."
+    )
+    empty_columns: bool = _option(False, "Count a column without values as contained in others.")
+    within_tables: bool = _option(False, "Also look for inclusions within one table.")
+    insert_only: bool = _option(False, "Keep no counts of values; then deletes are refused.")
+    index_quota: int = _option(
+        8, "How many columns to index, once every key has an index.", "N", least=0
+    )
+    start: str = _choice(("full", "sample"), "sample: profile a sample, then insert the rest.")
+    keep_rows: bool = _option(True, "Keep no raw rows, so that none can be shown.")
+    keep_values: bool = _option(True, "Keep no values at all, only keyed hashes of them.")
 
     def __post_init__(self) -> None:
-        named = self.kinds.split(",") if isinstance(self.kinds, str) else self.kinds
-        object.__setattr__(self, "kinds", tuple(kind.strip() for kind in named))
-        given = self.kinds if self.named is None else self.named
-        object.__setattr__(self, "named", tuple(given))
+        names = self.kinds.split(",") if isinstance(self.kinds, str) else self.kinds
+        object.__setattr__(self, "kinds", tuple(kind.strip() for kind in names))
+        object.__setattr__(self, "named", tuple(self.kinds if self.named is None else self.named))
         columns = self.columns.split(",") if isinstance(self.columns, str) else self.columns
         object.__setattr__(self, "columns", tuple(column.strip() for column in columns))
         if not self.keep_values:
             object.__setattr__(self, "keep_rows", False)
-        if self.nulls not in ("equal", "unequal"):
-            raise InputError(f"nulls can be 'equal' or 'unequal', not {self.nulls!r}")
-        if self.start not in ("full", "sample"):
-            raise InputError(f"start can be 'full' or 'sample', not {self.start!r}")
-        if self.max_columns is not None and self.max_columns < 1:
-            raise InputError(f"max_columns must be at least 1, not {self.max_columns}")
-        if self.max_predicates is not None and self.max_predicates < 1:
-            raise InputError(f"max_predicates must be at least 1, not {self.max_predicates}")
+        for option in fields(self):
+            _expect(option.name, getattr(self, option.name), **option.metadata)
         if self.cross_columns is not None and not 0 <= self.cross_columns <= 1:
             raise InputError(
                 f"cross_columns must be a share from 0 to 1, or off, not {self.cross_columns}"
             )
-        if self.evidence not in EVIDENCE:
-            raise InputError(
-                f"evidence can be 'auto', 'counted' or 'witnessed', not {self.evidence!r}"
-            )
-        expect_device(self.device)
         if self.time_budget is not None and not self.time_budget > 0:
             raise InputError(f"time_budget must be above 0 seconds, not {self.time_budget}")
-        if self.max_error is not None and not 0 <= self.max_error <= 1:
-            raise InputError(f"max_error must be a share from 0 to 1, not {self.max_error}")
         if self.max_error is not None and self.evidence == "witnessed":
             raise InputError("max_error needs counted pairs of rows, not witnessed ones")
         expect_coverage(self.min_coverage)
-        if self.max_arity < 1:
-            raise InputError(f"max_arity must be at least 1, not {self.max_arity}")
-        if self.inclusion_nulls not in ("ignored", "values"):
-            raise InputError(
-                f"inclusion_nulls can be 'ignored' or 'values', not {self.inclusion_nulls!r}"
-            )
-        if self.index_quota < 0:
-            raise InputError(f"index_quota cannot be negative, but is {self.index_quota}")
 
     def to_dict(self) -> dict[str, Any]:
         """The form that a commit stores."""
@@ -97,18 +111,38 @@ class Options:
     @staticmethod
     def from_dict(form: dict[str, Any]) -> Options:
         """The options that a commit stored; ones it does not know keep their defaults."""
-        known = {field.name for field in fields(Options)}
+        known = {option.name for option in fields(Options)}
         given = {name: value for name, value in form.items() if name in known}
         return Options(**{**given, "kinds": tuple(given["kinds"])})
 
 
 def expect_device(device: str) -> None:
     """See that pairs can be counted with it."""
-    if device not in DEVICES:
-        raise InputError(f"device can be 'auto', 'cpu' or 'gpu', not {device!r}")
+    _expect("device", device, choices=DEVICES)
 
 
 def expect_coverage(share: float) -> None:
     """See that a share of the values can be asked for."""
     if not 0 < share <= 1:
         raise InputError(f"min_coverage must be above 0 and at most 1, not {share}")
+
+
+def _expect(
+    name: str,
+    value: Any,
+    *,
+    choices: Sequence[str] = (),
+    least: int | None = None,
+    share: bool = False,
+    **_: Any,
+) -> None:
+    """See that the value of an option is within its limits; None is."""
+    if choices and value not in choices:
+        *first, last = map(repr, choices)
+        raise InputError(f"{name} can be {', '.join(first)} or {last}, not {value!r}")
+    if value is None:
+        return
+    if least is not None and value < least:
+        raise InputError(f"{name} must be at least {least}, not {value}")
+    if share and not 0 <= value <= 1:
+        raise InputError(f"{name} must be a share from 0 to 1, not {value}")

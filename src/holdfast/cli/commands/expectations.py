@@ -10,7 +10,7 @@ import typer
 from holdfast.cli.command import flag
 from holdfast.cli.opening import Spark, committing
 from holdfast.cli.options import At, Directory
-from holdfast.cli.printing import Output, OutputFormat, Printing, print_json
+from holdfast.cli.printing import Printing, print_json
 
 
 def expect(
@@ -21,30 +21,32 @@ def expect(
     *,
     file: Annotated[str | None, flag("--from", "A YAML file of rules.", "FILE")] = None,
     severity: Annotated[
-        str, flag("--severity", "Whether one that breaks stops a load.", "error|warn")
+        str,
+        flag(
+            "--severity",
+            "error: if the rule breaks, the batch is rejected; warn: it is reported.",
+            "error|warn",
+        ),
     ] = "error",
     max_error: Annotated[
-        float, flag("--max-error", "The share that may violate it.", "SHARE")
+        float, flag("--max-error", "The share of violations that is allowed.", "SHARE")
     ] = 0.0,
-    name: Annotated[str | None, flag("--name", "What the rule is called.", "NAME")] = None,
-    suggest: Annotated[
-        bool, flag("--suggest", "Offer the best rules that hold, one by one.")
-    ] = False,
-    yes: Annotated[bool, flag("--yes", "With --suggest: take them all.")] = False,
-    output: OutputFormat = Output.TEXT,
+    name: Annotated[str | None, flag("--name", "A name for the rule.", "NAME")] = None,
+    suggest: Annotated[bool, flag("--suggest", "Suggest rules that hold, one by one.")] = False,
+    yes: Annotated[bool, flag("--yes", "With --suggest: accept all of them.")] = False,
     spark: Spark,
     printing: Printing,
 ) -> int:
-    """Expect rules to hold: check, apply and exit codes are then about them."""
+    """Declare rules that must hold; check, apply and exit codes are then about them."""
     from holdfast.cli import suggestions
     from holdfast.report import forms, terminal
 
     if suggest or yes:
         given = bool(rules) or file is not None or name is not None
-        asks = output == Output.TEXT and sys.stdin.isatty() and sys.stderr.isatty()
+        asks = not printing.as_json and sys.stdin.isatty() and sys.stderr.isatty()
         offers = suggestions.offered(directory, given=given, suggest=suggest)
         if not yes and not asks:
-            if output == Output.JSON:
+            if printing.as_json:
                 print_json(forms.suggestions(offers))
             else:
                 suggestions.printed(offers, quiet=printing.quiet)
@@ -52,18 +54,16 @@ def expect(
         chosen = offers if yes else suggestions.chosen(offers)
         rules = [each.rule for each in chosen]
         if not rules:
-            if output == Output.JSON:
+            if printing.as_json:
                 print_json(forms.expected([]))
             else:
                 suggestions.nothing(offers, quiet=printing.quiet)
             return 0
-    with committing(directory), printing.progress() as progress:
-        changes = spark.open(directory, progress).expect(
+    with committing(directory), spark.profile(directory, printing) as opened:
+        changes = opened.expect(
             *(rules or ()), severity=severity, max_error=max_error, name=name, file=file
         )
-    printing.result(
-        output, lambda: forms.expected(changes), lambda page: terminal.expected(page, changes)
-    )
+    printing.result(lambda: forms.expected(changes), lambda page: terminal.expected(page, changes))
     return 0
 
 
@@ -71,7 +71,6 @@ def expectations(
     directory: Directory,
     *,
     at: At = None,
-    output: OutputFormat = Output.TEXT,
     printing: Printing,
 ) -> int:
     """List the expected rules, and whether each holds."""
@@ -80,7 +79,6 @@ def expectations(
 
     standings = Profile.open(directory).expectations(at)
     printing.result(
-        output,
         lambda: forms.expectations(standings),
         lambda page: terminal.expectations(page, standings),
     )
@@ -89,18 +87,16 @@ def expectations(
 
 def forget(
     directory: Directory,
-    rule: Annotated[str, typer.Argument(metavar="RULE|NAME", help="Which one.")],
+    rule: Annotated[str, typer.Argument(metavar="RULE|NAME", help="The rule, or its name.")],
     *,
-    output: OutputFormat = Output.TEXT,
     printing: Printing,
 ) -> int:
-    """Expect a rule no more."""
+    """Remove a rule from the expected ones."""
     from holdfast.api import Profile
     from holdfast.report import forms
 
     gone = Profile.open(directory).forget(rule)
     printing.result(
-        output,
         lambda: forms.forgotten(gone),
         lambda page: page.line(f"{gone.rule}: not expected any more"),
     )

@@ -10,7 +10,7 @@ from holdfast.cli import arguments
 from holdfast.cli.command import flag
 from holdfast.cli.opening import Spark
 from holdfast.cli.options import At, Directory, OneTable
-from holdfast.cli.printing import Output, OutputFormat, Printing
+from holdfast.cli.printing import Printing
 from holdfast.kinds import registry
 
 if TYPE_CHECKING:
@@ -37,10 +37,15 @@ def show(
     at: At = None,
     min_coverage: Annotated[
         float | None,
-        flag("--min-coverage", "Also inclusions of this share of the values.", "SHARE"),
+        flag(
+            "--min-coverage",
+            "Also list inclusions that hold for this share of the values.",
+            "SHARE",
+        ),
     ] = None,
-    limit: Annotated[int | None, flag("--limit", "Show at most so many of each list.", "N")] = None,
-    output: OutputFormat = Output.TEXT,
+    limit: Annotated[
+        int | None, flag("--limit", "Show at most N entries of each list.", "N")
+    ] = None,
     printing: Printing,
 ) -> int:
     """Show what a profile knows: columns, keys and non-keys, dependencies, foreign keys, rules."""
@@ -59,7 +64,6 @@ def show(
         snapshot = replace(snapshot, tables={table: snapshot.tables[table]})
     if part == arguments.COLUMNS:
         printing.result(
-            output,
             lambda: forms.columns(snapshot, limit),
             lambda page: terminal.columns(page, snapshot),
             limit,
@@ -73,7 +77,6 @@ def show(
             for name in snapshot.tables
         }
         printing.result(
-            output,
             lambda: forms.agree_sets(snapshot, counted, limit),
             lambda page: terminal.agree_sets(page, counted),
             limit,
@@ -85,35 +88,30 @@ def show(
     if min_coverage is not None:
         snapshot = snapshot.asked_with({"min_coverage": min_coverage})
     parts = None if part is None else [part]
-    printing.profile(output, opened, directory, snapshot, parts, limit)
+    printing.profile(opened, directory, snapshot, parts, limit)
     return 0
 
 
 def explain(
     directory: Directory,
     rule: Annotated[
-        str, typer.Argument(metavar="RULE", help="As it is printed: 'orders: key(a, b)'.")
+        str,
+        typer.Argument(metavar="RULE", help="As rules are printed, such as 'orders: key(a, b)'."),
     ],
     *,
-    limit: Annotated[
-        int | None, flag("--limit", "Show so many examples of what violates it.", "N")
-    ] = None,
-    mask: Annotated[bool, flag("--mask", "Show numbers in place of values.")] = False,
-    output: OutputFormat = Output.TEXT,
+    limit: Annotated[int | None, flag("--limit", "Show N examples of violations.", "N")] = None,
+    mask: Annotated[bool, flag("--mask", "Show numbers instead of values.")] = False,
     spark: Spark,
     printing: Printing,
 ) -> int:
-    """Tell of one rule whether it holds, since when, what violates it, and what is near it."""
+    """Explain one rule: whether and since when it holds, what violates it, and similar rules."""
     from holdfast.model.explanation import EXAMPLES
     from holdfast.report import terminal
 
     arguments.expect_limit(limit, printing.everything)
-    with printing.progress() as progress:
-        opened = spark.open(directory, progress)
+    with spark.profile(directory, printing) as opened:
         explanation = opened.explain(rule, EXAMPLES if limit is None else limit, mask)
-    printing.result(
-        output, explanation.to_dict, lambda page: terminal.explanation(page, explanation)
-    )
+    printing.result(explanation.to_dict, lambda page: terminal.explanation(page, explanation))
     return 0
 
 
@@ -121,18 +119,16 @@ def predicates(
     directory: Directory,
     *,
     table: OneTable = None,
-    stored: Annotated[bool, flag("--stored", "Only what was chosen, without Spark.")] = False,
-    output: OutputFormat = Output.TEXT,
+    stored: Annotated[bool, flag("--stored", "Only what was chosen; needs no Spark.")] = False,
     spark: Spark,
     printing: Printing,
 ) -> int:
-    """List what denial constraints compare, and what today's rows would choose."""
+    """List what denial constraints compare, and what the current rows would compare instead."""
     from holdfast.report import forms, terminal
 
-    with printing.progress() as progress:
-        by_table = spark.open(directory, progress).predicates(table, today=not stored)
+    with spark.profile(directory, printing) as opened:
+        by_table = opened.predicates(table, today=not stored)
     printing.result(
-        output,
         lambda: forms.predicates(by_table),
         lambda page: terminal.predicates(page, by_table),
     )
@@ -142,7 +138,6 @@ def predicates(
 def history(
     directory: Directory,
     *,
-    output: OutputFormat = Output.TEXT,
     printing: Printing,
 ) -> int:
     """List the versions of a profile and what each changed."""
@@ -150,9 +145,7 @@ def history(
     from holdfast.report import forms, terminal
 
     entries = Profile.open(directory).history()
-    printing.result(
-        output, lambda: forms.history(entries), lambda page: terminal.history(page, entries)
-    )
+    printing.result(lambda: forms.history(entries), lambda page: terminal.history(page, entries))
     return 0
 
 
@@ -161,7 +154,6 @@ def diff(
     a: Annotated[int, typer.Argument(metavar="A", help="The version to start from.")],
     b: Annotated[int, typer.Argument(metavar="B", help="The version to end with.")],
     *,
-    output: OutputFormat = Output.TEXT,
     printing: Printing,
 ) -> int:
     """Show which keys and dependencies were gained and lost from version A to version B."""
@@ -170,7 +162,6 @@ def diff(
 
     tables = Profile.open(directory).diff(a, b)
     printing.result(
-        output,
         lambda: forms.diff(a, b, tables),
         lambda page: terminal.diff(page, a, b, tables),
     )

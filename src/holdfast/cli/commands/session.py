@@ -12,7 +12,7 @@ from holdfast.cli import arguments
 from holdfast.cli.command import flag
 from holdfast.cli.failures import FOUND
 from holdfast.cli.opening import Conf, Master
-from holdfast.cli.printing import Output, OutputFormat, Printing, print_json
+from holdfast.cli.printing import Printing, print_json
 
 
 class SessionAction(StrEnum):
@@ -24,17 +24,18 @@ class SessionAction(StrEnum):
 
 
 def session(
-    action: Annotated[SessionAction, typer.Argument(metavar="start|stop|status", help="What.")],
+    action: Annotated[
+        SessionAction, typer.Argument(metavar="start|stop|status", help="What to do.")
+    ],
     *,
     idle_minutes: Annotated[
-        float, flag("--idle-minutes", "Ends by itself after so long without commands.", "N")
+        float, flag("--idle-minutes", "Stop after N minutes without a command; 0: never.", "N")
     ] = 30,
     master: Master = None,
     conf: Conf = None,
-    output: OutputFormat = Output.TEXT,
     printing: Printing,
 ) -> int:
-    """Keep a Spark running for later commands of this user, so that they need not start one."""
+    """Keep a Spark session running that later commands of this user share."""
     from holdfast.cli import session_control
 
     if action == SessionAction.START:
@@ -47,7 +48,7 @@ def session(
         status = session_control.stop()
     else:
         status = session_control.status()
-    if output == Output.JSON:
+    if printing.as_json:
         print_json(status.to_dict())
     else:
         sys.stdout.write(f"{status}\n")

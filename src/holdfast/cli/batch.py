@@ -1,0 +1,148 @@
+"""The batch of ``apply`` and ``check``: what changes in one table, or in several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any
+
+from holdfast.cli import arguments
+from holdfast.cli.command import flag
+from holdfast.cli.options import Reading
+from holdfast.input.batch_files import CHANGES, TableFiles, table_files
+from holdfast.model.errors import InputError
+
+if TYPE_CHECKING:
+    from holdfast.model.changes import BatchChanges, Changes
+
+_ROW_KEY = (
+    "The columns that identify a row, with commas; `a,b` in backticks is one column. With "
+    "--batch: TABLE=COLUMNS, for each table."
+)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What changes: one table, whose rows are in up to four sources, or the tables of a batch in
+    files."""
+
+    table: Annotated[str | None, flag("--table", "The table that changes.", "NAME")] = None
+    inserts: Annotated[str | None, flag("--inserts", "New rows.", "SOURCE")] = None
+    deletes: Annotated[
+        str | None,
+        flag("--deletes", "Rows to remove: whole rows, or only their row key.", "SOURCE"),
+    ] = None
+    updates: Annotated[
+        str | None, flag("--updates", "New rows in place of those with the same row key.", "SOURCE")
+    ] = None
+    upserts: Annotated[
+        str | None,
+        flag("--upserts", "Rows to update where the row key exists, else to insert.", "SOURCE"),
+    ] = None
+    batch: Annotated[
+        str | None,
+        flag("--batch", "Several tables: a folder (TABLE/inserts.csv …) or a YAML file.", "PATH"),
+    ] = None
+    row_key: Annotated[list[str] | None, flag("--row-key", _ROW_KEY, "COLUMNS")] = None
+    if_exists: Annotated[bool, flag("--if-exists", "Skip deletes of rows that do not exist.")] = (
+        False
+    )
+    batch_id: Annotated[
+        str | None, flag("--batch-id", "A name; a batch is applied once under it.", "ID")
+    ] = None
+    device: Annotated[
+        str | None,
+        flag("--device", "What counts pairs, if not what the profile says.", "auto|cpu|gpu"),
+    ] = None
+
+    @property
+    def sources(self) -> dict[str, str | None]:
+        """The sources of ``--table``, by what is done with their rows."""
+        return {change: getattr(self, change) for change in CHANGES}
+
+    @contextmanager
+    def read(self, directory: str, reading: Reading) -> Iterator[dict[str, dict[str, Any]]]:
+        """What happens to each table, as :meth:`holdfast.api.Profile.apply` takes it. Standard
+        input is in a file while the block runs."""
+        with arguments.spooled(self.sources) as paths:
+            files = self._files(directory, paths)
+            for name, table in files.items():
+                options = {**reading.reader_options(), **table.options}
+                format_ = table.format or reading.input_format
+                files[name] = replace(table, format=format_, options=options)
+            csv = [name for name, table in files.items() if table.may_be_csv] or list(files)
+            for name in csv:
+                cells: dict[str, Any] = {
+                    option: value
+                    for option, value in reading.cells().items()
+                    if getattr(files[name], option) is None
+                }
+                files[name] = replace(files[name], **cells)
+            yield reading.rounded({name: table.batch() for name, table in files.items()})
+
+    def outcome(self, changes: BatchChanges) -> BatchChanges | Changes:
+        """What is shown of it: of one table alone, if that was asked for."""
+        return changes if self.table is None else changes.alone(self.table)
+
+    def _files(self, directory: str, paths: Mapping[str, str | None]) -> dict[str, TableFiles]:
+        """The sources of each table. What a file of ``--batch`` says itself takes precedence."""
+        given = {change: path for change, path in paths.items() if path is not None}
+        if self.batch is None:
+            key = self._row_key()
+            return {self._table(given): TableFiles(given, key, self.if_exists)}
+        if self.table is not None or given:
+            raise InputError(
+                "--batch names the tables and their rows: leave out --table, --inserts, --deletes, "
+                "--updates and --upserts, or --batch"
+            )
+        files = table_files(self.batch)
+        for name, key in self._row_keys(files, directory):
+            files[name] = replace(files[name], row_key=key)
+        if self.if_exists:
+            deletes = [name for name, table in files.items() if "deletes" in table.paths]
+            if not deletes:
+                raise InputError(f"--if-exists is about deletes, and {self.batch} has none")
+            for name in deletes:
+                files[name] = replace(files[name], if_exists=True)
+        return files
+
+    def _table(self, given: Mapping[str, str]) -> str:
+        if self.table is None:
+            raise InputError(
+                "say what changes: --table NAME and its rows, or --batch PATH for several tables"
+            )
+        if not given:
+            raise InputError(
+                "there is no change: give --inserts, --deletes, --updates or --upserts"
+            )
+        return self.table
+
+    def _row_key(self) -> tuple[str, ...]:
+        if not self.row_key:
+            return ()
+        if len(self.row_key) > 1:
+            raise InputError("--row-key was given twice; a table has one, as in --row-key a,b")
+        return tuple(arguments.split_columns(self.row_key[0]))
+
+    def _row_keys(
+        self, files: Mapping[str, TableFiles], directory: str
+    ) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """The row keys of tables with more than inserts: those of one table, as TABLE=COLUMNS, or
+        those of all tables that have none. So one command fits batches with and without updates."""
+        keyed = {name for name, table in files.items() if set(table.paths) != {"inserts"}}
+        for value in self.row_key or ():
+            name, equals, columns = value.partition("=")
+            if equals and name in _tables(directory):
+                if name in keyed:
+                    yield name, tuple(arguments.split_columns(columns))
+                continue
+            key = tuple(arguments.split_columns(value))
+            yield from [(name, key) for name in keyed if not files[name].row_key]
+
+
+def _tables(directory: str) -> tuple[str, ...]:
+    """The tables of a profile."""
+    from holdfast.api import Profile
+
+    return Profile.open(directory).tables
