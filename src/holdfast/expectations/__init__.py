@@ -1,6 +1,5 @@
 """Rules that people rely on: what each is measured by, and its violations, kept under batches.
 
-rules.py      a rule in its one form, and what it is measured by
 tuples.py     counted tuples: keys, functional dependencies and inclusions
 pairs.py      counted pairs of rows: denial constraints
 state.py      all expectations of a profile in a version: declared, changed by a batch, verified

@@ -14,10 +14,10 @@ import numpy as np
 from holdfast.evidence import counting, devices, strategy, tiles
 from holdfast.evidence.comparison import completion
 from holdfast.evidence.scope import Scope
-from holdfast.expectations.rules import OfPairs
 from holdfast.kernels import violations
 from holdfast.kernels.arrays import I64, Flags
 from holdfast.model.errors import InputError
+from holdfast.rules.pairs import RowPairs
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
 from holdfast.table.change import RowChange
@@ -33,12 +33,12 @@ _MOST = 60.0
 """Seconds that comparing pairs may take before they are searched for instead."""
 
 
-def declared(run: Run, table: Table, rules: Sequence[OfPairs]) -> Counts:
+def declared(run: Run, table: Table, rules: Sequence[RowPairs]) -> Counts:
     """In all rows of a table."""
     return changed(run, _all_rows(table), rules, [0] * len(rules))
 
 
-def changed(run: Run, change: RowChange, rules: Sequence[OfPairs], before: Counts) -> Counts:
+def changed(run: Run, change: RowChange, rules: Sequence[RowPairs], before: Counts) -> Counts:
     """After rows came and went."""
     if not rules:
         return []
@@ -56,7 +56,7 @@ def changed(run: Run, change: RowChange, rules: Sequence[OfPairs], before: Count
     return counts
 
 
-def _quick(run: Run, change: RowChange, rules: Sequence[OfPairs]) -> bool:
+def _quick(run: Run, change: RowChange, rules: Sequence[RowPairs]) -> bool:
     pairs = tiles.pairs_of(*counting.lines_of(change))
     comparisons = sum(len(each.space.comparisons) for each in rules)
     seconds = strategy.seconds_on_cpu(pairs, comparisons, run.runner.tasks)
@@ -75,7 +75,7 @@ def expect_countable(table: Table, rule: str, counts: int | None) -> None:
         )
 
 
-def some(run: Run, table: Table, rule: OfPairs, most: int) -> I64:
+def some(run: Run, table: Table, rule: RowPairs, most: int) -> I64:
     """A few violating pairs, by the ids of their rows: t, then s."""
     if table.rows < 2:
         return np.empty((0, 2), np.int64)
@@ -83,7 +83,7 @@ def some(run: Run, table: Table, rule: OfPairs, most: int) -> I64:
 
 
 def beside(
-    run: Run, table: Table, rule: OfPairs, added: tuple[Segment, ...]
+    run: Run, table: Table, rule: RowPairs, added: tuple[Segment, ...]
 ) -> tuple[I64, I64, Flags]:
     """The ids of new rows that violate a rule with another one; of those the one with the least id;
     and whether the new row is row t. All of them are compared with all rows."""

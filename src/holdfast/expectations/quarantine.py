@@ -19,7 +19,6 @@ from urllib.parse import quote
 import numpy as np
 
 from holdfast.expectations import pairs, state
-from holdfast.expectations.rules import Agreeing, Contained, Measure, OfPairs, OfRows
 from holdfast.expectations.state import Expected
 from holdfast.expectations.tuples import cells_of
 from holdfast.expectations.violating import orphans, sides_of, taking_part, with_codes
@@ -30,6 +29,11 @@ from holdfast.model.commits import SideRecord
 from holdfast.model.errors import InputError
 from holdfast.model.expectations import ExpectationChange, Quarantine
 from holdfast.model.lazily import Lazily
+from holdfast.rules.agreeing import AgreeingTuples
+from holdfast.rules.contained import ContainedTuples
+from holdfast.rules.form import RuleForm
+from holdfast.rules.pairs import RowPairs
+from holdfast.rules.single_rows import SingleRows
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
 from holdfast.store.files import sync_directory
@@ -165,10 +169,10 @@ def _kinds(
         yield f"{request.what}s", request.own, request.segments
 
 
-def _shelf(rule: Measure, tables: Mapping[str, Table]) -> tasks.Shelf:
+def _shelf(rule: RuleForm, tables: Mapping[str, Table]) -> tasks.Shelf:
     """Where rows lie that those which break a rule clash with: what is taken away clashes with rows
     of the left side."""
-    table = tables[rule.left.table if isinstance(rule, Contained) else rule.table]
+    table = tables[rule.left.table if isinstance(rule, ContainedTuples) else rule.table]
     return tasks.Shelf(table.segments, table.columns.names)
 
 
@@ -178,28 +182,32 @@ def _shelf(rule: Measure, tables: Mapping[str, Table]) -> tasks.Shelf:
 def _new_rows(run: Run, after: Expected, place: int, changes: Mapping[str, RowChange]) -> _Found:
     """The rows of the batch that take part in violations of a rule."""
     rule = after.measures[place]
-    name = rule.left.table if isinstance(rule, Contained) else rule.table
+    name = rule.left.table if isinstance(rule, ContainedTuples) else rule.table
     if name not in changes or not changes[name].arrived.count:
         return _Found(name, place, _NOBODY, _NOBODY)
     return _Found(name, place, *_violating(run, after, rule, changes[name]))
 
 
-def _violating(run: Run, after: Expected, rule: Measure, change: RowChange) -> tuple[I64, I64]:
+def _violating(run: Run, after: Expected, rule: RuleForm, change: RowChange) -> tuple[I64, I64]:
     """Rows that violate a rule, and what they clash with."""
     new = change.arrived
-    if isinstance(rule, OfRows):
+    if isinstance(rule, SingleRows):
+        assert rule.rule is not None
         _, ids = violating(run, new, rule.rule, new.count)
         return ids, np.full(len(ids), -1)
-    if isinstance(rule, OfPairs):
+    if isinstance(rule, RowPairs):
         ids, clashes, _ = pairs.beside(run, change.after, rule, change.added)
         return ids, clashes
-    if isinstance(rule, Contained):
+    if isinstance(rule, ContainedTuples):
         ids, _ = orphans(run, after, rule, new)
         return ids, np.full(len(ids), -1)
+    assert isinstance(rule, AgreeingTuples)
     return _agreeing(run, after, rule, change)
 
 
-def _agreeing(run: Run, after: Expected, rule: Agreeing, change: RowChange) -> tuple[I64, I64]:
+def _agreeing(
+    run: Run, after: Expected, rule: AgreeingTuples, change: RowChange
+) -> tuple[I64, I64]:
     """Rows that share a tuple with others which differ, and one of those each."""
     table = change.after
     ids, codes, others = taking_part(run, after, rule, table, change.added)
@@ -239,9 +247,13 @@ def _taken_away(
     """The requests of the batch that take away the last row which others refer to, and one of those
     others each."""
     rule = after.measures[place]
-    name = rule.right.table if isinstance(rule, Contained) else rule.table
+    name = rule.right.table if isinstance(rule, ContainedTuples) else rule.table
     none = _Found(name, place, _NOBODY, _NOBODY)
-    if not isinstance(rule, Contained) or name not in changes or not changes[name].departed.count:
+    if (
+        not isinstance(rule, ContainedTuples)
+        or name not in changes
+        or not changes[name].departed.count
+    ):
         return none
     change = changes[name]
     left, right = (after.tuples.side(side) for side in rule.sides)

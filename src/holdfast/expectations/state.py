@@ -6,13 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from holdfast.expectations import pairs, tuples
-from holdfast.expectations.rules import Contained, Measure, OfPairs, OfRows, measure
 from holdfast.expectations.tuples import Tuples
+from holdfast.kinds import registry
 from holdfast.kinds.single_rows import tested
 from holdfast.model.commits import Commit, TuplesRecord
 from holdfast.model.expectations import Expectation, Standing, Tally
 from holdfast.model.lazily import Lazily
 from holdfast.model.options import Options
+from holdfast.rules.agreeing import AgreeingTuples
+from holdfast.rules.contained import ContainedTuples
+from holdfast.rules.form import RuleForm
+from holdfast.rules.pairs import RowPairs
+from holdfast.rules.single_rows import SingleRows
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
 from holdfast.table.change import RowChange, TableRows
@@ -28,7 +33,7 @@ class Expected:
     """The expectations of a version, each with what it is measured by."""
 
     standings: tuple[Standing, ...] = ()
-    measures: tuple[Measure, ...] = ()
+    measures: tuple[RuleForm, ...] = ()
     tuples: Tuples = _NOTHING
 
     def __bool__(self) -> bool:
@@ -72,7 +77,7 @@ def declared(
         counts = pairs.declared(run, table, [rule for _, rule in mine])
         numbers |= {place: number for (place, _), number in zip(mine, counts, strict=True)}
     for place, each in enumerate(wanted):
-        if isinstance(measures[place], OfPairs) and each.max_error:
+        if isinstance(measures[place], RowPairs) and each.max_error:
             table = tables[each.tables[0]]
             pairs.expect_countable(table, each.rule, numbers[place])
     return _expected(wanted, measures, counted, numbers, tables)
@@ -130,23 +135,24 @@ def _said(standing: Standing) -> str:
 
 def _measures(
     wanted: Sequence[Expectation], tables: Mapping[str, Table], options: Options
-) -> tuple[Measure, ...]:
+) -> tuple[RuleForm, ...]:
     columns = Lazily(tables, lambda name: tables[name].columns)
-    return tuple(measure(each.constraint, columns, options) for each in wanted)
+    rules = [each.constraint for each in wanted]
+    return tuple(registry.of(rule).form(rule, columns, options) for rule in rules)
 
 
 def _of_rows(
-    run: Run, measures: Sequence[Measure], places: Sequence[int], rows: Sequence[TableRows]
+    run: Run, measures: Sequence[RuleForm], places: Sequence[int], rows: Sequence[TableRows]
 ) -> dict[int, int]:
     """By how many rows more some rules about rows are violated, in one job."""
-    asked = [(p, each) for p in places if isinstance(each := measures[p], OfRows)]
+    asked = [(p, each) for p in places if isinstance(each := measures[p], SingleRows)]
     numbers = {place: 0 for place, _ in asked}
     calls: list[Call] = []
     owners: list[list[int]] = []
     for some in rows:
         mine = [(place, rule) for place, rule in asked if rule.table == some.table.name]
         if mine and some.count:
-            rules = tuple(rule.rule for _, rule in mine)
+            rules = tuple(rule.rule for _, rule in mine if rule.rule is not None)
             calls += tested(run, some, rules, 0)
             owners += [[place for place, _ in mine]] * (len(calls) - len(owners))
     for places_of, result in zip(owners, run.runner.run(calls) if calls else [], strict=True):
@@ -157,15 +163,15 @@ def _of_rows(
 
 
 def _about_pairs(
-    measures: Sequence[Measure], table: str, places: Sequence[int]
-) -> list[tuple[int, OfPairs]]:
+    measures: Sequence[RuleForm], table: str, places: Sequence[int]
+) -> list[tuple[int, RowPairs]]:
     asked = [(place, measures[place]) for place in places]
-    return [(p, each) for p, each in asked if isinstance(each, OfPairs) and each.table == table]
+    return [(p, each) for p, each in asked if isinstance(each, RowPairs) and each.table == table]
 
 
 def _expected(
     wanted: Sequence[Expectation],
-    measures: tuple[Measure, ...],
+    measures: tuple[RuleForm, ...],
     counted: Tuples,
     numbers: Mapping[int, int | None],
     tables: Mapping[str, Table],
@@ -178,16 +184,17 @@ def _expected(
 
 
 def _tally(
-    rule: Measure, counted: Tuples, number: int | None, tables: Mapping[str, Table]
+    rule: RuleForm, counted: Tuples, number: int | None, tables: Mapping[str, Table]
 ) -> Tally:
-    if isinstance(rule, Contained):
+    if isinstance(rule, ContainedTuples):
         left, reference = counted.side(rule.left), counted.reference(rule)
         return Tally(left.rows - reference.rows, left.distinct - reference.distinct, left.distinct)
     size = tables[rule.table].rows
-    if isinstance(rule, OfRows):
+    if isinstance(rule, SingleRows):
         return Tally(number, number, size)
-    if isinstance(rule, OfPairs):
+    if isinstance(rule, RowPairs):
         return Tally(number, number, size * (size - 1))
+    assert isinstance(rule, AgreeingTuples)
     everything = size * (size - 1) // 2
     lhs = counted.side(rule.lhs).pairs if rule.lhs.columns else everything
     both = 0 if rule.both is None else counted.side(rule.both).pairs

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from holdfast.expectations.rules import canonical
 from holdfast.input.row_input import Columns
+from holdfast.kinds import registry
 from holdfast.kinds.ranking import TableRanking
 from holdfast.model.commits import Commit
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
@@ -46,7 +46,7 @@ def suggested(
     suggestions: dict[str, Suggestion] = {}
     for name, ranking in rankings.items():
         for text, reason in _of_table(snapshot.tables[name], ranking):
-            rule = canonical(text, columns)
+            rule = registry.canonical(text, columns)
             if rule not in expected:
                 suggestions.setdefault(rule, Suggestion(rule, reason))
     return list(suggestions.values())

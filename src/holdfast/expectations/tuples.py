@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from holdfast.expectations.rules import Agreeing, Contained, Measure, Side
 from holdfast.kernels.arrays import U64
 from holdfast.model import thresholds
 from holdfast.model.commits import ReferenceRecord, SideRecord, TuplesRecord, ValueRun
 from holdfast.model.errors import StoreError
+from holdfast.rules.agreeing import AgreeingTuples
+from holdfast.rules.contained import ContainedTuples
+from holdfast.rules.form import RuleForm, TupleSide
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
@@ -36,23 +38,23 @@ class Tuples:
     shared: dict[int, U64] = field(default_factory=dict)  # by side: that several rows have
     lacking: dict[tuple[int, int], U64] = field(default_factory=dict)  # by reference
 
-    def side(self, side: Side) -> SideRecord:
+    def side(self, side: TupleSide) -> SideRecord:
         """The counts of a side."""
         return next(each for each in self.record.sides if _is(each, side))
 
-    def reference(self, rule: Contained) -> ReferenceRecord:
+    def reference(self, rule: ContainedTuples) -> ReferenceRecord:
         """How much of the left side is found."""
         pair = self.side(rule.left).number, self.side(rule.right).number
         return next(each for each in self.record.references if (each.left, each.right) == pair)
 
 
-def _is(record: SideRecord, side: Side) -> bool:
+def _is(record: SideRecord, side: TupleSide) -> bool:
     mine = record.table, record.columns, record.nulls, record.of
     return mine == (side.table, side.columns, side.nulls, side.of)
 
 
 def declared(
-    run: Run, before: Tuples, measures: Sequence[Measure], tables: Mapping[str, Table]
+    run: Run, before: Tuples, measures: Sequence[RuleForm], tables: Mapping[str, Table]
 ) -> Tuples:
     """With the sides of these rules, all that are expected: the new ones are counted in all
     rows."""
@@ -63,7 +65,7 @@ def declared(
     return _counted(run, after.record, fresh, rows)
 
 
-def only(before: Tuples, measures: Sequence[Measure]) -> Tuples:
+def only(before: Tuples, measures: Sequence[RuleForm]) -> Tuples:
     """With the sides of these rules, new ones without counts; entries of sides that nobody asks for
     any more stay in the runs until no others are left."""
     asked = _sides(measures)
@@ -79,7 +81,7 @@ def only(before: Tuples, measures: Sequence[Measure]) -> Tuples:
     record = replace(before.record, sides=(*kept, *fresh), next_number=number + len(fresh))
     pairs = []
     for rule in measures:
-        if isinstance(rule, Contained):
+        if isinstance(rule, ContainedTuples):
             left, right = (Tuples(record).side(side).number for side in rule.sides)
             pairs.append((left, right))
     known = {(each.left, each.right): each for each in record.references}
@@ -92,8 +94,13 @@ def changed(run: Run, before: Tuples, rows: Iterable[TableRows]) -> Tuples:
     return _counted(run, before.record, before.record.sides, rows)
 
 
-def _sides(measures: Sequence[Measure]) -> list[Side]:
-    asked = [s for each in measures if isinstance(each, Agreeing | Contained) for s in each.sides]
+def _sides(measures: Sequence[RuleForm]) -> list[TupleSide]:
+    asked = [
+        s
+        for each in measures
+        if isinstance(each, AgreeingTuples | ContainedTuples)
+        for s in each.sides
+    ]
     return list(dict.fromkeys(asked))
 
 

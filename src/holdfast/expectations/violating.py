@@ -13,7 +13,6 @@ from dataclasses import replace
 import numpy as np
 
 from holdfast.expectations import pairs
-from holdfast.expectations.rules import Agreeing, Contained, OfPairs, OfRows
 from holdfast.expectations.state import SHOWN, Expected
 from holdfast.expectations.tuples import cells_of
 from holdfast.kernels.arrays import I64, U64, Flags
@@ -23,6 +22,10 @@ from holdfast.model.commits import SideRecord
 from holdfast.model.comparisons import agreements
 from holdfast.model.constraints import FunctionalDependency, Key, Row
 from holdfast.model.expectations import Group
+from holdfast.rules.agreeing import AgreeingTuples
+from holdfast.rules.contained import ContainedTuples
+from holdfast.rules.pairs import RowPairs
+from holdfast.rules.single_rows import SingleRows
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
 from holdfast.table.change import TableRows
@@ -61,22 +64,24 @@ def groups(
     or pairs, and in a group they come first."""
     rule = expected.measures[place]
     number = expected.standings[place].violations
-    table = tables[rule.left.table if isinstance(rule, Contained) else rule.table]
+    table = tables[rule.left.table if isinstance(rule, ContainedTuples) else rule.table]
     added = (new or {}).get(table.name, ())
-    if isinstance(rule, OfRows):
+    if isinstance(rule, SingleRows):
         shown = [(number or 0, _alone(run, rule, table, added))]
-    elif isinstance(rule, Contained):
+    elif isinstance(rule, ContainedTuples):
         shown = [(number or 0, _orphans(run, expected, rule, table, added))]
-    elif isinstance(rule, OfPairs):
+    elif isinstance(rule, RowPairs):
         some = _pairs(run, rule, table, added, is_counted=number is not None)
         shown = [(2, pair) for pair in some]
     else:
+        assert isinstance(rule, AgreeingTuples)
         shown = _sharing(run, expected, rule, table, added)
     return _shown(run, table, added, shown)
 
 
-def _alone(run: Run, rule: OfRows, table: Table, added: tuple[Segment, ...]) -> I64:
+def _alone(run: Run, rule: SingleRows, table: Table, added: tuple[Segment, ...]) -> I64:
     """Rows that violate a rule by themselves: new ones, if there are any."""
+    assert rule.rule is not None
     for rows in (TableRows(table, added), TableRows.living(table)):
         _, ids = violating(run, rows, rule.rule, ROWS)
         if len(ids):
@@ -85,7 +90,7 @@ def _alone(run: Run, rule: OfRows, table: Table, added: tuple[Segment, ...]) -> 
 
 
 def _orphans(
-    run: Run, expected: Expected, rule: Contained, table: Table, added: tuple[Segment, ...]
+    run: Run, expected: Expected, rule: ContainedTuples, table: Table, added: tuple[Segment, ...]
 ) -> I64:
     """Rows whose tuples the right side lacks: new ones first, then one of each tuple."""
     left, right = (expected.tuples.side(side) for side in rule.sides)
@@ -100,7 +105,9 @@ def _orphans(
     return np.array([id_ for *_, id_ in sorted(candidates)[:ROWS]], np.int64)
 
 
-def orphans(run: Run, expected: Expected, rule: Contained, rows: TableRows) -> tuple[I64, U64]:
+def orphans(
+    run: Run, expected: Expected, rule: ContainedTuples, rows: TableRows
+) -> tuple[I64, U64]:
     """The ids of rows of the left side whose tuples the right side lacks, and their codes: by its
     counts, at the cost of these rows."""
     if not rows.count:
@@ -145,7 +152,7 @@ def _lacking(run: Run, expected: Expected, reference: tuple[int, int]) -> U64:
 
 
 def _pairs(
-    run: Run, rule: OfPairs, table: Table, added: tuple[Segment, ...], *, is_counted: bool
+    run: Run, rule: RowPairs, table: Table, added: tuple[Segment, ...], *, is_counted: bool
 ) -> I64:
     """A few pairs of rows, t first: with new rows, if there are any. A search may find others
     alone; then the new rows are compared with all, unless that is too much to count, too."""
@@ -158,7 +165,7 @@ def _pairs(
 
 
 def _sharing(
-    run: Run, expected: Expected, rule: Agreeing, table: Table, added: tuple[Segment, ...]
+    run: Run, expected: Expected, rule: AgreeingTuples, table: Table, added: tuple[Segment, ...]
 ) -> list[tuple[int, I64]]:
     """Rows that share a key, or agree on the left side of a dependency and not on the right."""
     sides = sides_of(expected, rule)
@@ -170,7 +177,7 @@ def _sharing(
     return [(number, _one_of_each(rows, added)) for number, rows in found if number]
 
 
-def _shared(run: Run, expected: Expected, rule: Agreeing, table: Table) -> U64:
+def _shared(run: Run, expected: Expected, rule: AgreeingTuples, table: Table) -> U64:
     """Codes of tuples of the left side that rows share which do not agree on the right."""
     if not rule.lhs.columns:
         return np.zeros((1, 2), np.uint64)  # that all rows have
@@ -186,14 +193,16 @@ def _shared(run: Run, expected: Expected, rule: Agreeing, table: Table) -> U64:
         FunctionalDependency(table.name, lhs, differing[0]) if differing else Key(table.name, lhs)
     )
     space = space_of(denied, table.columns) if denied.predicates else agreements(len(names))
-    seen = pairs.some(run, table, OfPairs(table.name, space, atoms_of(denied, space, names)), SHOWN)
+    seen = pairs.some(
+        run, table, RowPairs(table.name, space, atoms_of(denied, space, names)), SHOWN
+    )
     rows = TableRows.at(table, seen[:, 0])
     blocks = [codes for _, _, codes in cells_of(run, rows, [side]).codes(0)] if len(seen) else []
     return np.concatenate([_NO_CODES, *blocks])
 
 
 def taking_part(
-    run: Run, expected: Expected, rule: Agreeing, table: Table, new: tuple[Segment, ...]
+    run: Run, expected: Expected, rule: AgreeingTuples, table: Table, new: tuple[Segment, ...]
 ) -> tuple[I64, U64, U64]:
     """The ids of new rows that agree with others on one side and not on the other, and their codes
     in both: by their counts, at the cost of the batch."""
@@ -214,7 +223,7 @@ def taking_part(
     )
 
 
-def sides_of(expected: Expected, rule: Agreeing) -> Sides:
+def sides_of(expected: Expected, rule: AgreeingTuples) -> Sides:
     """The two sides of a rule."""
     lhs = expected.tuples.side(rule.lhs) if rule.lhs.columns else None
     return lhs, None if rule.both is None else expected.tuples.side(rule.both)

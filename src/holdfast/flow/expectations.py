@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.expectations import state
-from holdfast.expectations.rules import canonical
 from holdfast.expectations.state import Expected
 from holdfast.expectations.violating import groups
 from holdfast.flow.commits import publish
 from holdfast.input.row_input import Columns
+from holdfast.kinds import registry
 from holdfast.model.commits import Commit
 from holdfast.model.errors import HoldfastError, InputError
 from holdfast.model.expectations import Expectation, ExpectationChange, Standing, named
@@ -32,7 +32,7 @@ def canonicals(
     for place, each in enumerate(wanted):
         label = f"{where[place]}: " if where else ""
         try:
-            rule = canonical(each.rule, columns)
+            rule = registry.canonical(each.rule, columns)
         except HoldfastError as error:
             raise type(error)(f"{label}{error}") from error
         if rule in by_rule:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
+from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
-from holdfast.kinds.examine import Version
 from holdfast.kinds.past import pasts
 from holdfast.kinds.question import Question
 from holdfast.model.explanation import EXAMPLE_ROWS, Explanation, masked
 from holdfast.model.grammar import Rule
+from holdfast.model.lazily import Lazily
 from holdfast.model.progress import Progress
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Runner
@@ -31,8 +32,9 @@ def explain(
     examiner = registry.examiner(rule)
     with store.asking() as lease, ExitStack() as held:
         commit = store.read(lease.version)
-        rule = examiner.expected(Version(store, commit), rule)
-        tables = examiner.tables(rule)
+        columns = Lazily(commit.tables, lambda name: Columns.stored(commit.tables[name].columns))
+        rule = examiner.checked(rule, columns)
+        tables = rule.tables
         run = Run(running(), store, commit.options, lease, progress)
         # Where pairs are too many to be counted, an example is what shows that there are any.
         question = Question(run, commit, Shown(max(1, limit), EXAMPLE_ROWS), held)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from holdfast.kinds.table_state import Step, TableState
     from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.rules.form import RuleForm, Tables
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.table.state import Table
@@ -158,6 +159,15 @@ class Kind(ABC):
     def examiner(self) -> Examiner[Any]:
         """What can be asked of one that is written down."""
         raise NotImplementedError(f"{self.nouns[1]} have no rule in the grammar")
+
+    def canonical(self, rule: Any, tables: Tables) -> Any:
+        """One that is written down, as Holdfast writes it: of several ways to say the same, one. A
+        rule that the tables cannot have is an error."""
+        return self.examiner().canonical(rule, tables)
+
+    def form(self, rule: Any, tables: Tables, options: Options) -> RuleForm:
+        """What rows are judged by under one that is written down."""
+        return self.examiner().form(rule, tables, options)
 
     def exporter(self) -> Exporter[Any]:
         """How its constraints are written in the forms of other tools."""

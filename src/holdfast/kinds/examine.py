@@ -21,6 +21,8 @@ from holdfast.kinds.stored import StoredTable
 from holdfast.model.commits import Commit
 from holdfast.model.constraints import Constraint
 from holdfast.model.explanation import Nearby, Violations
+from holdfast.model.options import Options
+from holdfast.rules.form import RuleForm, Tables
 from holdfast.store import Store
 from holdfast.store.codecs import matrix_of
 
@@ -102,13 +104,18 @@ class Examiner(ABC, Generic[R]):
     unit: ClassVar[str] = "group"
     """What rows that violate it together are."""
 
-    def expected(self, version: Version, rule: R) -> R:  # noqa: ARG002
-        """The rule, if the profile has its tables and columns; as the version would write it."""
-        return rule
+    @abstractmethod
+    def checked(self, rule: R, tables: Tables) -> R:
+        """The rule with its columns in table order, each once. One that the tables cannot have is
+        an error."""
+
+    def canonical(self, rule: R, tables: Tables) -> R:
+        """The rule as Holdfast writes it: of several ways to say the same, one."""
+        return self.checked(rule, tables)
 
     @abstractmethod
-    def tables(self, rule: R) -> tuple[str, ...]:
-        """The tables that it is about; the rows are those of the first."""
+    def form(self, rule: R, tables: Tables, options: Options) -> RuleForm:
+        """What rows are judged by."""
 
     def cells(self, rule: R) -> tuple[tuple[str, ...], tuple[str, ...]]:  # noqa: ARG002
         """The columns in which rows that violate it agree, and those that decide beside them."""

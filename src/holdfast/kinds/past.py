@@ -8,16 +8,16 @@ from typing import Any
 
 from holdfast.kinds.examine import Examiner, Version
 from holdfast.model.commits import Commit
-from holdfast.model.constraints import Constraint
 from holdfast.model.errors import MissingFileError
 from holdfast.model.explanation import ChangedRows, Event, Past, Stretch
+from holdfast.model.grammar import Rule
 from holdfast.model.ranking import Stability
 from holdfast.store import Store
 
 LOOKED_BACK = 1_000
 """So many versions are looked back at: what was before them is reported as not known."""
 
-Asked = tuple[Examiner[Any], Constraint]
+Asked = tuple[Examiner[Any], Rule]
 
 
 def pasts(
@@ -42,11 +42,11 @@ def pasts(
                 known[source] = _held(examiner, at, rule, now=number == version)
             verdicts[place].append((at.commit, known[source]))
         read += at.read
-    tables = [examiner.tables(rule) for examiner, rule in asked]
+    tables = [rule.tables for _, rule in asked]
     return [_past(each[::-1], of) for each, of in zip(verdicts, tables, strict=True)]
 
 
-def _held(examiner: Examiner[Any], at: Version, rule: Constraint, now: bool) -> bool | None:
+def _held(examiner: Examiner[Any], at: Version, rule: Rule, now: bool) -> bool | None:
     """Whether a rule held. Files that only earlier versions have may be gone, but none of the
     version that is asked."""
     try:

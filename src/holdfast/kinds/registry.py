@@ -26,16 +26,19 @@ from holdfast.kinds.parts import Part, ProfilePart, TablePart
 from holdfast.model.changes import BatchChanges, Changes, FromForm
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
+from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 
 if TYPE_CHECKING:
     from holdfast.kinds.examine import Examiner
+    from holdfast.rules.form import Tables
 
 REGISTRY: dict[str, Kind] = {
     kind.name: kind
     for kind in (Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints())
 }
-"""Every kind by the name that ``--kinds`` gives it, in the order in which they are shown."""
+"""Every kind that profiles look for by the name that ``--kinds`` gives it, in the order in which
+they are shown."""
 
 ONLY_EXPECTED: tuple[Kind, ...] = (NotNullColumns(),)
 """Kinds whose rules are expected and explained, but that no profile searches for."""
@@ -76,6 +79,12 @@ def of(constraint: Constraint) -> Kind:
         if type(constraint) in kind.classes:
             return kind
     raise KeyError(f"no kind has constraints of the class {type(constraint).__name__}")
+
+
+def canonical(text: str, tables: Tables) -> str:
+    """A rule as Holdfast writes it. One that the tables cannot have is an error."""
+    rule = parse(text)
+    return str(of(rule).canonical(rule, tables))
 
 
 def examiner(rule: Constraint) -> Examiner[Any]:

@@ -52,10 +52,7 @@ class Expectation:
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that it is about."""
-        rule = self.constraint
-        if isinstance(rule, InclusionDependency):
-            return tuple(dict.fromkeys([rule.dependent[0].table, rule.referenced[0].table]))
-        return (rule.table,)
+        return tuple(dict.fromkeys(self.constraint.tables))
 
     @property
     def label(self) -> str:

@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
@@ -12,8 +13,8 @@ import numpy as np
 from holdfast.evidence.comparison import completion
 from holdfast.evidence.mirrors import mirrored
 from holdfast.evidence.scope import Scope
-from holdfast.input.row_input import Columns
 from holdfast.kernels import bitsets
+from holdfast.kernels import violations as kernels
 from holdfast.kernels.bitsets import Masks
 from holdfast.kinds import sides
 from holdfast.kinds.denial_constraints.predicates import (
@@ -32,7 +33,13 @@ from holdfast.kinds.stored import KEY_RHS
 from holdfast.model.comparisons import Space, agreements
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
+from holdfast.model.errors import InputError
 from holdfast.model.explanation import NEAREST, Example, Nearby, Removal, Violations
+from holdfast.model.options import Options
+from holdfast.rules.agreeing import AgreeingTuples
+from holdfast.rules.form import RuleForm, Tables, columns_of
+from holdfast.rules.pairs import RowPairs
+from holdfast.rules.single_rows import SingleRows
 
 _SUBSETS_UP_TO = 8
 """Weak predicates of a rule up to which all its parts are looked at."""
@@ -43,14 +50,43 @@ class DenialExaminer(Examiner[DenialConstraint]):
 
     kind = "denial_constraints"
 
-    def expected(self, version: Version, rule: DenialConstraint) -> DenialConstraint:
-        """One whose columns can be compared so."""
-        space_of(rule, Columns.stored(version.commit.table(rule.table).columns))
+    def checked(self, rule: DenialConstraint, tables: Tables) -> DenialConstraint:
+        """Its columns can be compared so."""
+        space_of(rule, columns_of(rule.table, tables))
         return DenialConstraint(rule.table, rule.predicates)
 
-    def tables(self, rule: DenialConstraint) -> tuple[str, ...]:
-        """Its own."""
-        return (rule.table,)
+    def canonical(self, rule: DenialConstraint, tables: Tables) -> DenialConstraint:
+        """With one predicate a comparison, in column order; of two mirror images, one. A rule that
+        no rows can break is an error."""
+        columns = columns_of(rule.table, tables)
+        for predicate in rule.predicates:
+            for _, column in (predicate.left, predicate.right):
+                columns.position(column, rule.table)
+            if predicate.left == predicate.right:
+                raise InputError(f"{rule}: {predicate} compares a cell with itself")
+        rule = replace(rule, predicates=tuple(map(_in_order, rule.predicates)))
+        if not rule.predicates:
+            return rule
+        space = space_of(rule, columns)
+        atoms = atoms_of(rule, space, columns.names)
+        if kernels.terms(space, atoms) is None:
+            raise InputError(f"{rule}: no cells satisfy all of that, so it says nothing")
+        images = bitsets.from_columns([atoms, space.mirrored(atoms)], space.atoms)
+        written = constraints(images, space, rule.table, columns.names)
+        # Row t comes first in a rule that is about one row.
+        return min(written, key=lambda each: (each.predicates[0].left[0] != "t", str(each)))
+
+    def form(self, rule: DenialConstraint, tables: Tables, options: Options) -> RuleForm:
+        """Pairs of rows; single rows, or rows that agree, where it says no more than that."""
+        columns, plain = tables[rule.table], rule.plain
+        if isinstance(plain, FunctionalDependency):
+            return AgreeingTuples.of(rule.table, plain.lhs, plain.rhs, columns, options, True)
+        if plain is not None:
+            return AgreeingTuples.of(rule.table, plain.columns, None, columns, options, True)
+        if rule.is_within_a_row:
+            return SingleRows(rule.table, row_rule(rule, columns))
+        space = space_of(rule, columns)
+        return RowPairs(rule.table, space, atoms_of(rule, space, columns.names))
 
     def cells(self, rule: DenialConstraint) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What its predicates compare: with = rows agree, anything else decides."""
@@ -233,6 +269,12 @@ def _without_one(
         atoms_of(DenialConstraint(rule.table, fewer), space, names)
         for fewer in combinations(rule.predicates, len(rule.predicates) - 1)
     ]
+
+
+def _in_order(predicate: Predicate) -> Predicate:
+    """A predicate about two cells of one row, with these in one order."""
+    same_row = predicate.left[0] == predicate.right[0]
+    return predicate.turned if same_row and predicate.left > predicate.right else predicate
 
 
 def _mirror(predicate: Predicate) -> Predicate:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.input.row_input import Columns
 from holdfast.kinds import sides
 from holdfast.kinds.examine import Examiner, Version
 from holdfast.kinds.sides import MinimalSets
 from holdfast.kinds.stored import KEY_RHS
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.explanation import Nearby, Violations
+from holdfast.model.options import Options
+from holdfast.rules.form import Tables, columns_of, in_order
 
 if TYPE_CHECKING:
     from holdfast.kinds.question import Question
+    from holdfast.rules.agreeing import AgreeingTuples
 
 
 class DependencyExaminer(Examiner[FunctionalDependency]):
@@ -21,17 +23,18 @@ class DependencyExaminer(Examiner[FunctionalDependency]):
 
     kind = "functional_dependencies"
 
-    def expected(self, version: Version, rule: FunctionalDependency) -> FunctionalDependency:
-        """With its left side in table order, each column once."""
-        columns = Columns.stored(version.commit.table(rule.table).columns)
+    def checked(self, rule: FunctionalDependency, tables: Tables) -> FunctionalDependency:
+        """Its left side is in table order."""
+        columns = columns_of(rule.table, tables)
         columns.position(rule.rhs, rule.table)
-        places = sorted({columns.position(each, rule.table) for each in rule.lhs})
-        lhs = tuple(columns.names[place] for place in places)
+        lhs = in_order(rule.lhs, rule.table, columns)
         return FunctionalDependency(rule.table, lhs, rule.rhs)
 
-    def tables(self, rule: FunctionalDependency) -> tuple[str, ...]:
-        """Its own."""
-        return (rule.table,)
+    def form(self, rule: FunctionalDependency, tables: Tables, options: Options) -> AgreeingTuples:
+        """Rows that agree on the left side and not on the right."""
+        from holdfast.rules.agreeing import AgreeingTuples
+
+        return AgreeingTuples.of(rule.table, rule.lhs, rule.rhs, tables[rule.table], options)
 
     def cells(self, rule: FunctionalDependency) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Rows agree on the left, and differ on the right."""

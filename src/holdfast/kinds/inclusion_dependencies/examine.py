@@ -12,11 +12,14 @@ from holdfast.kinds.examine import Examiner, Version
 from holdfast.model.errors import InputError
 from holdfast.model.explanation import NEAREST, Nearby, Removal, Violations
 from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, Attribute, InclusionDependency
+from holdfast.model.options import Options
+from holdfast.rules.form import Tables, TupleSide, columns_of
 from holdfast.store.codecs import stored
 from holdfast.values.shared import shared_values
 
 if TYPE_CHECKING:
     from holdfast.kinds.question import Question
+    from holdfast.rules.contained import ContainedTuples
     from holdfast.runtime.result import TaskResult
     from holdfast.runtime.runner import Call
     from holdfast.tasks.examine import Shown
@@ -32,27 +35,37 @@ class InclusionExaminer(Examiner[InclusionDependency]):
     kind = "inclusion_dependencies"
     unit = "value"
 
-    def expected(self, version: Version, rule: InclusionDependency) -> InclusionDependency:
-        """Columns that can be equal, with those of the left side in table order."""
-        left, right = (_columns(version, side) for side in rule.sides)
-        pairs = sorted(
-            zip(rule.dependent, rule.referenced, strict=True),
-            key=lambda pair: left.position(pair[0].column, pair[0].table),
-        )
-        for one, other in pairs:
-            kinds = [_family(left, one), _family(right, other)]
-            if kinds[0] != kinds[1]:
+    def checked(self, rule: InclusionDependency, tables: Tables) -> InclusionDependency:
+        """Its columns are in the order of the left table; those of a pair can be equal."""
+        places: dict[tuple[Attribute, Attribute], tuple[int, int]] = {}
+        for pair in zip(rule.dependent, rule.referenced, strict=True):
+            columns = [columns_of(attribute.table, tables) for attribute in pair]
+            left, right = (
+                each.position(attribute.column, attribute.table)
+                for each, attribute in zip(columns, pair, strict=True)
+            )
+            families = columns[0].family(left), columns[1].family(right)
+            if families[0] != families[1]:
                 raise InputError(
-                    f"{rule}: {one} has values of the kind {kinds[0]} and {other} of the kind "
-                    f"{kinds[1]}, which are never equal"
+                    f"{rule}: {pair[0]} has values of the kind {families[0]} and {pair[1]} of the "
+                    f"kind {families[1]}, which are never equal"
                 )
+            places[pair] = left, right
+        pairs = sorted(places, key=lambda pair: places[pair])
         return InclusionDependency(
-            tuple(one for one, _ in pairs), tuple(other for _, other in pairs)
+            tuple(left for left, _ in pairs), tuple(right for _, right in pairs)
         )
 
-    def tables(self, rule: InclusionDependency) -> tuple[str, ...]:
-        """The dependent one first."""
-        return tuple(dict.fromkeys(side[0].table for side in rule.sides))
+    def form(self, rule: InclusionDependency, tables: Tables, options: Options) -> ContainedTuples:  # noqa: ARG002
+        """Tuples of the left side, and those of the right side."""
+        from holdfast.rules.contained import ContainedTuples
+
+        nulls = options.inclusion_nulls == "values"
+        left, right = (
+            TupleSide(side[0].table, tuple(attribute.column for attribute in side), nulls)
+            for side in rule.sides
+        )
+        return ContainedTuples(replace(left, of=str(rule)), right)
 
     def cells(self, rule: InclusionDependency) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The values that are missing."""

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from holdfast.input.row_input import Columns
 from holdfast.kinds import sides
 from holdfast.kinds.examine import Examiner, Version
 from holdfast.kinds.sides import MinimalSets
 from holdfast.kinds.stored import KEY_RHS
 from holdfast.model.constraints import Key
 from holdfast.model.explanation import Nearby, Violations
+from holdfast.model.options import Options
+from holdfast.rules.form import Tables, columns_of, in_order
 from holdfast.screen.text import count
 
 if TYPE_CHECKING:
     from holdfast.kinds.question import Question
+    from holdfast.rules.agreeing import AgreeingTuples
 
 
 class KeyExaminer(Examiner[Key]):
@@ -22,15 +24,15 @@ class KeyExaminer(Examiner[Key]):
 
     kind = "keys"
 
-    def expected(self, version: Version, rule: Key) -> Key:
-        """In table order, each column once."""
-        columns = Columns.stored(version.commit.table(rule.table).columns)
-        places = sorted({columns.position(each, rule.table) for each in rule.columns})
-        return Key(rule.table, tuple(columns.names[place] for place in places))
+    def checked(self, rule: Key, tables: Tables) -> Key:
+        """Its columns are in table order."""
+        return Key(rule.table, in_order(rule.columns, rule.table, columns_of(rule.table, tables)))
 
-    def tables(self, rule: Key) -> tuple[str, ...]:
-        """Its own."""
-        return (rule.table,)
+    def form(self, rule: Key, tables: Tables, options: Options) -> AgreeingTuples:
+        """Rows that agree on it."""
+        from holdfast.rules.agreeing import AgreeingTuples
+
+        return AgreeingTuples.of(rule.table, rule.columns, None, tables[rule.table], options)
 
     def cells(self, rule: Key) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Rows agree on it."""

@@ -1,0 +1,8 @@
+"""How far rows are from a rule, and which rows break it: one evaluator for all kinds of rules.
+
+form.py         what can be asked of a rule, whatever it says
+single_rows.py  rules that a row breaks by itself
+agreeing.py     rows that agree on some columns: keys and functional dependencies
+contained.py    tuples that occur elsewhere: inclusion dependencies
+pairs.py        ordered pairs of rows that satisfy all predicates: denial constraints
+"""
