@@ -1,4 +1,4 @@
-"""The command line: thin commands over :class:`holdfast.api.Profile`, and their arguments."""
+"""The command line: thin commands over :class:`~holdfast.api.Profile`, and their options."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Evidence to minimal constraints: sets of atoms only, never rows."""
+"""Evidence to minimal sets of atoms. Knows no columns, no rows and no Spark."""

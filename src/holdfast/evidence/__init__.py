@@ -1,13 +1,16 @@
-"""What pairs of rows show: counted, or witnessed, and the choice between the two.
+"""What pairs of rows show: evidence, either counted or witnessed.
 
-pairs.py       PairEvidence: minimal sets, errors and violating pairs, whatever the strategy
-strategy.py    counted or witnessed: the choice, by the time that counting would take
-devices.py     processors or a GPU: the choice, by how fast they count
-counted.py     every agree-set with its number of pairs; counting.py has its jobs, tiles.py divides
-               the pairs among tasks
-witnessed.py   maximal evidence with pairs of rows that show it
-agreement/     the search that finds it for keys and functional dependencies
-comparison/    the one for any other space of comparisons
-upkeep.py      what is kept of a space so that a batch costs little
-storage.py     the files
+pairs.py      the interface: minimal sets, errors and violating pairs, whatever the strategy
+strategy.py   the choice between counting and searching, by the time that counting would take
+devices.py    the choice between processors and a GPU, by how fast they count
+counted.py    all evidence with its numbers of pairs
+counting.py   the jobs that count
+tiles.py      dividing pairs of rows among tasks
+witnessed.py  maximal evidence, with pairs of rows that show it
+agreement/    the search for keys and functional dependencies
+comparison/   the search in any other space of comparisons
+scope.py      the rows that are searched, and what they are searched with
+mirrors.py    sets of atoms as the other row of a pair sees them
+upkeep.py     what is stored of a space so that a batch costs little
+storage.py    the files
 """

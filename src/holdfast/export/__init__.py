@@ -1,18 +1,16 @@
-"""Constraints in the forms of other tools. Nothing here reaches Spark, nor reads a row.
+"""Constraints in the forms of other tools. Reaches no Spark and reads no rows.
 
-files.py                the texts of an export, and where they are written
-contract.py             what is exported of a version: tables, and the constraints that matter
-dialects.py             how databases write names, types and comparisons
-queries.py              queries that find what violates a constraint
-sql.py                  constraints of databases
+files.py               the texts of an export, and where they are written
+contract.py            what is exported of a version: tables, and their best constraints
+dialects.py            how databases write names, types and comparisons
+queries.py             queries that find the violations of a constraint
+sql.py                 constraints of databases
 dbt.py, great_expectations.py, soda.py, odcs.py, mermaid.py, markdown.py, document.py
-                        the other forms, one module each; a new one is a line in the registry
+                       the other forms, one module each; a new one is a line in the registry
+yaml_text.py           YAML that every reader understands in the same way
 
-A form has the frame of its files. Its part of each constraint comes from the constraint's kind
-(``kinds/exporter.py``).
-
-A check that is exported never fails on the rows that the profile has. It may be weaker than
-the constraint where a tool compares nulls in another way; the queries are exact.
+An exported check never fails on the rows of the profile. It can be weaker than the constraint if a
+tool compares nulls in another way; the queries are exact.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The order of things: profile tables, apply a batch, verify, ask."""
+"""The order of the steps of each command: profile, apply, verify, explain, expect."""
 
 from holdfast.flow.apply import apply, apply_together
 from holdfast.flow.ask import (

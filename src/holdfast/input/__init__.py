@@ -1,1 +1,1 @@
-"""Where rows come from, and how they become segments."""
+"""Sources of rows: files, tables, DataFrames; and reading them into segments."""

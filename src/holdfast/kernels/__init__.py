@@ -1,1 +1,1 @@
-"""Hot loops: NumPy arrays in, NumPy arrays out. Wrappers validate, kernels trust."""
+"""Compiled loops: NumPy arrays in, NumPy arrays out. Wrappers validate, kernels trust."""

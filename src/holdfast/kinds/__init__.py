@@ -1,1 +1,1 @@
-"""Kinds of constraints, a folder each; base.py says what a kind is, registry.py lists them."""
+"""Kinds of constraints, a folder each, and what they have in common."""

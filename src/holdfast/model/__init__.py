@@ -1,1 +1,1 @@
-"""Values that everything else speaks of: constraints, changes, options, errors."""
+"""Values that all other rooms use: constraints, grammar, changes, options, commits, errors."""

@@ -1,1 +1,1 @@
-"""What places tasks, and what moves, caches, maps and seals their files."""
+"""What places tasks, and what moves, caches, maps and checks their files."""

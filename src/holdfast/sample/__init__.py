@@ -1,4 +1,4 @@
-"""A small shop to try Holdfast on: four tables and three days of changes, as CSV files.
+"""A sample shop: four tables and three days of changes, as CSV files.
 
 ``python -m holdfast.sample DIR`` copies the files into DIR. What is planted in them is
 written down in :mod:`holdfast.sample.make`, which wrote them.

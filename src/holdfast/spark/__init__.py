@@ -1,4 +1,4 @@
-"""The only folder that imports pyspark: sessions, sources, and placing tasks on workers."""
+"""The only room that imports pyspark: sessions, sources, and placing tasks on workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was learned and when: the profile directory and its commit log.
+"""The profile directory: its files, its commit log and its leases.
 
 Data files never change, and a version is one commit file that names them. So a reader sees a
 version whole or not at all, and a crash leaves only files that nobody names.
@@ -15,7 +15,6 @@ version whole or not at all, and a crash leaves only files that nobody names.
     directory.py   Store: all of it behind one object
     codecs.py      how arrays and sets of columns are stored
     differences.py what a version changed of them
-    run.py         one run over a profile: where it works, and how long its stages took
 """
 
 from __future__ import annotations

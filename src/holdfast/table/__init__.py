@@ -1,10 +1,13 @@
-"""A table's rows in a profile: segments, indexes, compaction, rows that a batch means.
+"""The rows of a table: segments, indexes, compaction, and finding the rows that a batch means.
 
-state.py       Table: the rows of one version
-batch.py       a batch is read, and applied to the rows; change.py is what it did to them
+state.py       the rows of a version
+batch.py       reading a batch, and applying it to the rows
+change.py      which rows a batch adds and removes
 matching.py    the rows that deletes and updates mean
-indexes.py     which columns to sort; indexing.py builds the indexes
-compaction.py  small segments are merged
-placement.py   segments are dealt out to tasks
-witnesses.py   the few raw rows that are shown
+columns.py     facts about columns, as batches change them
+indexes.py     the choice of columns to sort
+indexing.py    building the indexes
+compaction.py  merging small segments
+placement.py   dividing segments among tasks
+exchange.py    jobs that bring rows with equal values together
 """

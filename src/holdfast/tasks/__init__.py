@@ -1,1 +1,1 @@
-"""What runs on a worker: Arrow batches and paths in, Arrow batches and arrays out. No Spark."""
+"""What runs on a worker: paths and Arrow batches in, Arrow batches and arrays out. No Spark."""

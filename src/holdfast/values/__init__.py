@@ -1,13 +1,13 @@
-"""Which values occur in which columns, as clusters: a state of the whole profile.
+"""Which values occur in which columns: clusters, a state of the whole profile.
 
-state.py       ValueState, with the operations: discover, change, compact, save, load, compare
-clusters.py    clusters of columns, with their numbers of values
+state.py       the operations of the state: discover, change by a batch, compact, save, compare
+clusters.py    the state: clusters of columns, with their numbers of values
 shared.py      how many values every two columns share, and the dependencies that follow
 overlaps.py    these numbers as a matrix, read from files piece by piece
-changes.py     what the rows of a batch do to clusters and to dependencies of several columns
-n_ary.py       dependencies of several columns: candidates, and what is known of them
-counting.py    the values of rows, counted by the tasks that need them or into runs
+counting.py    counting the values of rows
+changes.py     how the rows of a batch change clusters and dependencies of several columns
+n_ary.py       dependencies of several columns: candidates, and what is known about them
 compaction.py  merging runs
 storage.py     the files
-verify.py      the stored state beside one of the rows
+verify.py      the stored state compared with one of the rows
 """
