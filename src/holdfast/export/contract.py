@@ -150,7 +150,7 @@ class Choice:
 
     def referenced(self, table: str) -> set[frozenset[str]]:
         """The columns of a table that foreign keys refer to."""
-        keys = [key for key in self.across[0] if key.tables[1] == table]
+        keys = [key for key in self.across[0] if key.tables[-1] == table]
         return {frozenset(column.column for column in key.referenced) for key in keys}
 
 

@@ -20,7 +20,7 @@ def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str
     for table in contract.tables:
         lines += _entity(contract, table)
     for each in contract.foreign_keys:
-        child, parent = map(contract.table, each.tables)
+        child, parent = map(contract.table, (each.tables[0], each.tables[-1]))
         assert child is not None
         assert parent is not None
         columns = [a.column for a in each.dependent]

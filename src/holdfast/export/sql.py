@@ -163,11 +163,10 @@ def _parents_first(contract: Contract) -> list[TableContract]:
 
 
 def _parents(contract: Contract, table: TableContract) -> set[str]:
-    return {key.tables[1] for key in contract.references(table.name)}
+    return {key.tables[-1] for key in contract.references(table.name)}
 
 
 def _is_created_before(contract: Contract, reference: ForeignKey) -> bool:
     """Whether the table that is referred to is there when the other one is created."""
     order = [each.name for each in _parents_first(contract)]
-    dependent, referenced = map(order.index, reference.tables)
-    return referenced <= dependent
+    return order.index(reference.tables[-1]) <= order.index(reference.tables[0])

@@ -169,6 +169,10 @@ class Kind(ABC):
         """What rows are judged by under one that is written down."""
         return self.examiner().form(rule, tables, options)
 
+    def rule_of(self, constraint: Any) -> Any:
+        """The rule of the grammar that a constraint is."""
+        return constraint
+
     def exporter(self) -> Exporter[Any]:
         """How its constraints are written in the forms of other tools."""
         from holdfast.kinds.exporter import Exporter

@@ -11,9 +11,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds import registry
-from holdfast.model.constraints import Constraint, Key
+from holdfast.model.constraints import Constraint
 from holdfast.model.explanation import Past
-from holdfast.model.inclusion_dependencies import ForeignKey
 from holdfast.model.names import listed
 from holdfast.model.ranking import STABILITY, UNTRIED, Grain, Ranked
 
@@ -76,10 +75,11 @@ def pasts_in(store: Store, version: int) -> Pasts:
     from holdfast.kinds.past import pasts
 
     def find(constraints: Sequence[Constraint]) -> list[Past]:
-        rules: list[Any] = [
-            each.inclusion if isinstance(each, ForeignKey) else each for each in constraints
+        kinds = [registry.of(constraint) for constraint in constraints]
+        asked = [
+            (kind.examiner(), kind.rule_of(constraint))
+            for kind, constraint in zip(kinds, constraints, strict=True)
         ]
-        asked = [(registry.examiner(rule), rule) for rule in rules]
         return pasts(store, version, asked, LOOKED_BACK, READ)
 
     return find
@@ -96,12 +96,13 @@ def _with(each: Ranked, past: Past | None) -> Ranked:
 def grain(snapshot: Snapshot, table: str, kinds: dict[str, list[Ranked]]) -> Grain:
     """What one row of a table stands for, and why."""
     now = snapshot.tables[table]
-    best = next((e for some in kinds.values() for e in some if isinstance(e.constraint, Key)), None)
-    if best is not None and isinstance(best.constraint, Key):
-        reasons = [*best.reasons]
-        if best.stability is not None and best.stability.batches:
-            reasons.append(best.stability.sentence)
-        return Grain(table, best.constraint, ", ".join(reasons))
+    keys = [ranked for kind in registry.with_role("key") for ranked in kinds.get(kind.field, ())]
+    if keys:
+        reasons, stability = [*keys[0].reasons], keys[0].stability
+        if stability is not None and stability.batches:
+            reasons.append(stability.sentence)
+        key: Any = keys[0].constraint
+        return Grain(table, key, ", ".join(reasons))
     if now.duplicates:
         number = now.duplicates
         why = f"{number:,} row{' repeats' if number == 1 else 's repeat'} another one"

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from holdfast.kinds.base import Kind
+from holdfast.kinds.base import Kind, Role
 from holdfast.kinds.denial_constraints.kind import DenialConstraints
 from holdfast.kinds.functional_dependencies.kind import FunctionalDependencies
 from holdfast.kinds.inclusion_dependencies.kind import InclusionDependencies
@@ -71,6 +71,11 @@ def makers() -> dict[str, FromForm]:
 def compare_pairs(kinds: Iterable[str]) -> bool:
     """Whether some of these kinds need pairs of rows to be compared."""
     return any(kind.pairs for kind in named(kinds))
+
+
+def with_role(role: Role) -> list[Kind]:
+    """The kinds whose constraints databases take for that."""
+    return [kind for kind in every() if kind.role == role]
 
 
 def of(constraint: Constraint) -> Kind:

@@ -110,8 +110,8 @@ class Reference(Written):
 
     @property
     def tables(self) -> tuple[str, ...]:
-        """The dependent table and the referenced one, which may be the same."""
-        return self.dependent[0].table, self.referenced[0].table
+        """The dependent table and the referenced one, each once."""
+        return tuple(dict.fromkeys(side[0].table for side in self.sides))
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: both sides."""

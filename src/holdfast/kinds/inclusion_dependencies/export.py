@@ -78,7 +78,7 @@ class InclusionExporter(Exporter[Reference]):
     def words(self, rule: Reference) -> tuple[Sequence[str], str]:
         """Both sides."""
         dependent, referenced = _columns(rule)
-        table, other = rule.tables
+        table, other = rule.tables[0], rule.tables[-1]
         return [table, *dependent, "in", other, *referenced], ""
 
     def query(self, rule: Reference, sql: Queries) -> str:
@@ -93,7 +93,7 @@ class InclusionExporter(Exporter[Reference]):
         equal = dialect.same if values else "{} = {}"
         same = " AND ".join(equal.format(*pair) for pair in pairs)
         present = [] if values else sql.present(dependent, f"{d}.")
-        table, other = map(sql.rows, rule.tables)
+        table, other = sql.rows(rule.tables[0]), sql.rows(rule.tables[-1])
         exists = f"SELECT 1 FROM {other} AS {r} WHERE {same}"
         lines = [
             f"SELECT DISTINCT {', '.join(mine for _, mine in pairs)}",
@@ -106,7 +106,7 @@ class InclusionExporter(Exporter[Reference]):
         """FOREIGN KEY, where the columns are of the same types and the database refers to such a
         key."""
         dialect, (dependent, referenced) = sql.dialect, _columns(rule)
-        other = sql.table(rule.tables[1])
+        other = sql.table(rule.tables[-1])
         types = [
             (table.type_of(mine), other.type_of(theirs))
             for mine, theirs in zip(dependent, referenced, strict=True)
@@ -139,7 +139,7 @@ class InclusionExporter(Exporter[Reference]):
         dependent, referenced = _columns(rule)
         if not dbt.takes((*dependent, *referenced)):
             return None
-        to = {"to": dbt.ref(rule.tables[1]), "to_columns": referenced}
+        to = {"to": dbt.ref(rule.tables[-1]), "to_columns": referenced}
         return {"type": "foreign_key", "columns": dependent, **to}
 
     def soda_check(self, rule: Reference, soda: Soda) -> Test | None:
@@ -162,4 +162,4 @@ def _columns(rule: Reference) -> tuple[list[str], list[str]]:
 def _is_key(inclusion: InclusionDependency, choice: Choice) -> bool:
     """Whether an inclusion lies in a key, so that it is a foreign key."""
     columns = frozenset(each.column for each in inclusion.referenced)
-    return columns in choice.keys(inclusion.tables[1])
+    return columns in choice.keys(inclusion.tables[-1])

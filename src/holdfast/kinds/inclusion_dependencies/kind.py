@@ -118,6 +118,10 @@ class InclusionDependencies(Kind):
         lost = [each for key, each in sides[0].items() if key not in sides[1]]
         return KindDiff(gained, tuple(new.lost(each) for each in lost))
 
+    def rule_of(self, constraint: Any) -> InclusionDependency:
+        """Of a foreign key the inclusion."""
+        return constraint.inclusion if isinstance(constraint, ForeignKey) else constraint
+
     def exporter(self) -> InclusionExporter:
         """Its part of every form."""
         from holdfast.kinds.inclusion_dependencies.export import InclusionExporter
