@@ -72,7 +72,9 @@ def mentioned(annotation: Any) -> Iterator[type]:
 
 def members(owner: type) -> Iterator[Any]:
     """The annotations of what a value of a class gives: fields, properties, results of methods."""
-    scope = {**vars(sys.modules[owner.__module__]), "pa": pa}
+    # Modules import some names for type checkers alone: those are public ones.
+    public = {name: getattr(holdfast, name) for name in holdfast.__all__}
+    scope = {**public, **vars(sys.modules[owner.__module__]), "pa": pa}
     told: list[Any] = []
     for name, member in vars(owner).items():
         if name.startswith("_"):

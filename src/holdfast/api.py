@@ -20,11 +20,6 @@ from holdfast.input.validation import (
     tables_by_name,
 )
 from holdfast.kinds import registry
-from holdfast.kinds.denial_constraints.predicate_listing import Predicates
-from holdfast.kinds.denial_constraints.reading import Denials
-from holdfast.kinds.functional_dependencies.reading import Dependencies
-from holdfast.kinds.inclusion_dependencies.reading import Inclusions, clusters
-from holdfast.kinds.keys.reading import keys_of
 from holdfast.kinds.ranking import TableRanking, pasts_in, ranked
 from holdfast.model import concealment, markup
 from holdfast.model.changes import BatchChanges, Changes
@@ -66,11 +61,15 @@ from holdfast.store import Store, local_path
 
 # Spark and the kernels are imported where they are needed, so that looking at a profile is quick.
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from holdfast.input.row_input import RowInput
     from holdfast.input.validation import Batch, Readable, Rows
+    from holdfast.kinds.base import Kind
+    from holdfast.kinds.denial_constraints.predicate_listing import Predicates
+    from holdfast.kinds.denial_constraints.reading import Denials
+    from holdfast.kinds.functional_dependencies.reading import Dependencies
+    from holdfast.kinds.inclusion_dependencies.reading import Inclusions
     from holdfast.report.serve import Server
     from holdfast.runtime.runner import Runner
 
@@ -481,10 +480,9 @@ class Profile:
         exact = [] if now.duplicates else list(now.keys)
         if not max_error:
             return Results(Key, exact)
-        near = now.approximate_keys
-        if max_error != now.max_error:
-            near = keys_of(self._within(table, max_error), table, list(now.columns))[1]
-        return Results(Key, [*exact, *near])
+        if max_error == now.max_error:
+            return Results(Key, [*exact, *now.approximate_keys])
+        return Results(Key, [*exact, *self._within(registry.KEYS, now, max_error).approximate_keys])
 
     def non_keys(self, table: str) -> Results[NonKey]:
         """The maximal non-keys of a table, each with two rows that show it."""
@@ -498,17 +496,10 @@ class Profile:
         With ``max_error`` also those that at most this share of row pairs violates, and of whose
         left side no part does; pairs of rows have to be counted for that.
         """
-        now = self._table(table)
-        dependencies = now.functional_dependencies
-        if dependencies is None:
-            kind, kinds = registry.REGISTRY["fds"], self._store.read().options.kinds
-            raise kind.missing(kinds, table, kind.left_out(now) if kind.name in kinds else "")
-        bound = now.max_error
-        if max_error == (bound or 0.0):
-            return dependencies
-        if not max_error:
-            return Results(FunctionalDependency, [each for each in dependencies if not each.error])
-        return Dependencies(self._within(table, max_error), table, list(now.columns))
+        found: Dependencies | Results[FunctionalDependency] = self._found(
+            registry.FDS, table, FunctionalDependency, max_error
+        )
+        return found
 
     def denial_constraints(
         self, table: str, max_error: float = 0.0
@@ -518,21 +509,23 @@ class Profile:
         With ``max_error`` also those that at most this share of ordered row pairs violates; pairs
         of rows have to be counted for that.
         """
-        from holdfast.kinds.denial_constraints.show import SPACE
-        from holdfast.model.comparisons import Space
+        found: Denials | Results[DenialConstraint] = self._found(
+            registry.DCS, table, DenialConstraint, max_error
+        )
+        return found
 
+    def _found(self, kind: Kind, table: str, of: type, max_error: float) -> Any:
+        """What a kind finds in a table, within a bound on the error."""
         now = self._table(table)
-        denials: Denials | None = now.found.get("dcs")
-        if denials is None:
-            raise registry.REGISTRY["dcs"].missing(self._store.read().options.kinds, table)
+        if kind.name not in now.found:
+            kinds = self._store.read().options.kinds
+            raise kind.missing(kinds, table, kind.left_out(now) if kind.name in kinds else "")
+        constraints = now.found[kind.name]
         if max_error == (now.max_error or 0.0):
-            return denials
+            return constraints
         if not max_error:
-            return Results(DenialConstraint, [each for each in denials if not each.error])
-        form = now.evidence[SPACE].space
-        assert form is not None
-        kept = self._within(table, max_error, SPACE)
-        return Denials(kept, Space.from_dict(form), table, now.columns)
+            return Results(of, [constraint for constraint in constraints if not constraint.error])
+        return self._within(kind, now, max_error)
 
     def predicates(self, table: str | None = None, *, today: bool = True) -> dict[str, Predicates]:
         """What the denial constraints of tables compare, as it was chosen at their first profile,
@@ -550,14 +543,17 @@ class Profile:
         runner = self._running()
         return self._read(lambda: flow.predicates(runner, self._store, tables, self._progress))
 
-    def _within(self, table: str, max_error: float, space: str = AGREEMENTS) -> pa.Table:
-        """All minimal sets within a bound on the error, as a file would hold them."""
+    def _within(self, kind: Kind, table: TableSnapshot, max_error: float) -> Any:
+        """What a kind finds in a table with another bound on the error than the profile's."""
         from holdfast import flow
 
         if not 0 <= max_error <= 1:
             raise InputError(f"max_error must be from 0 to 1, not {max_error}")
-        self._counted(table, space)
-        return self._store.retried(lambda: flow.within(self._store, table, max_error, space))
+        self._counted(table.name, kind.space)
+        sets = self._store.retried(
+            lambda: flow.within(self._store, table.name, max_error, kind.space)
+        )
+        return kind.within(sets, table)
 
     def error(self, rule: str) -> float:
         """The share of row pairs that violate a rule, as in ``"people: zip -> city"``: that agree
@@ -661,7 +657,7 @@ class Profile:
         """The sets of columns that have values in common which no other column has, with how
         many: every value belongs to one. Those of most values first."""
         self._inclusions()
-        return Results(Cluster, clusters(self._store))
+        return Results(Cluster, registry.INDS.clusters(self._store))
 
     def missing_values(
         self, dependent: Attribute | str, referenced: Attribute | str, limit: int | None = 100
@@ -686,7 +682,7 @@ class Profile:
         if min_coverage is not None:
             now = now.asked_with({"min_coverage": min_coverage})
         if now.inclusions is None:
-            raise registry.REGISTRY["inds"].missing(now.options["kinds"])
+            raise registry.INDS.missing(now.options["kinds"])
         return now.inclusions
 
     def export(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from holdfast.kinds.parts import Part, ProfilePart, TablePart
 from holdfast.model.changes import KindChanges
+from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
 from holdfast.model.ranking import Ranked
@@ -25,11 +26,14 @@ from holdfast.model.versions import KindDiff
 from holdfast.screen.text import plain
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from holdfast.evidence.pairs import Need
     from holdfast.kinds.examine import Examiner
     from holdfast.kinds.exporter import Exporter
     from holdfast.kinds.stored import StoredProfile, StoredTable
     from holdfast.kinds.table_state import Step, TableState
+    from holdfast.model.inclusion_dependencies import Attribute
     from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.rules.form import RuleForm, Tables
@@ -80,6 +84,9 @@ class Kind(ABC):
     optional: ClassVar[bool] = False
     """Whether asking for it where it is not looked for shows none, instead of being an error."""
 
+    space: ClassVar[str] = AGREEMENTS
+    """The space of comparisons of pairs of rows that it is read from, if it needs pairs."""
+
     options: ClassVar[tuple[str, ...]] = ()
     """The options of a profile that concern it alone."""
 
@@ -112,6 +119,14 @@ class Kind(ABC):
     def of_profile(self, stored: StoredProfile) -> Any:  # noqa: ARG002  a kind of tables has none
         """What it found across tables; None: it was not looked for."""
         return None
+
+    def distinct_values(self, reading: Any) -> dict[Attribute, int]:  # noqa: ARG002
+        """How many distinct values columns of all tables have, where what it found says so."""
+        return {}
+
+    def within(self, sets: pa.Table, table: TableSnapshot) -> Any:
+        """What it finds in a table, of all minimal sets within another bound on the error."""
+        raise NotImplementedError(f"{self.nouns[1]} are not read from minimal sets")
 
     def left_out(self, table: TableSnapshot) -> str:  # noqa: ARG002  most look at every table
         """Why it was not looked for in a table of a profile that looks for it; empty: it was."""

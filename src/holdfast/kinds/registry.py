@@ -33,10 +33,11 @@ if TYPE_CHECKING:
     from holdfast.kinds.examine import Examiner
     from holdfast.rules.form import Tables
 
-REGISTRY: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints())
-}
+KEYS, FDS, INDS, DCS = (
+    Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints(),
+)  # fmt: skip
+
+REGISTRY: dict[str, Kind] = {kind.name: kind for kind in (KEYS, FDS, INDS, DCS)}
 """Every kind that profiles look for by the name that ``--kinds`` gives it, in the order in which
 they are shown."""
 

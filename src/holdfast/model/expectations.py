@@ -52,7 +52,7 @@ class Expectation:
     @property
     def tables(self) -> tuple[str, ...]:
         """The tables that it is about."""
-        return tuple(dict.fromkeys(self.constraint.tables))
+        return self.constraint.tables
 
     @property
     def label(self) -> str:

@@ -107,7 +107,7 @@ def _columns(kind: type) -> list[_Column]:
     hints = get_type_hints(kind)
     columns = [_column(each.name, hints[each.name]) for each in fields(kind)]
     names = [each.name for each in columns]
-    if "__str__" in vars(kind) and "constraint" not in names:
+    if kind.__str__ is not object.__str__ and "constraint" not in names:
         return [_Column("constraint", "string", str), *columns]
     return columns
 

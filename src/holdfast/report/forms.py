@@ -10,10 +10,9 @@ import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds import registry
-from holdfast.kinds.denial_constraints.predicate_listing import Predicates
 from holdfast.kinds.parts import Form, Forms, complete_up_to
 from holdfast.kinds.ranking import TableRanking
 from holdfast.model.changes import BatchChanges, Changes
@@ -22,6 +21,9 @@ from holdfast.model.expectations import Expectation, ExpectationChange, Standing
 from holdfast.model.records import to_form
 from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+
+if TYPE_CHECKING:
+    from holdfast.kinds.denial_constraints.predicate_listing import Predicates
 
 _RANKED = 10
 """So many of each kind are shown as those that matter first."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
-from holdfast.kinds.functional_dependencies.reading import Dependencies
-from holdfast.kinds.inclusion_dependencies.reading import Inclusions
-from holdfast.kinds.keys.reading import FoundKeys
 from holdfast.kinds.stored import StoredProfile, StoredTable, columns_of
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord, TableRecord
@@ -22,6 +19,11 @@ from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.limits import Limits
 from holdfast.store import Store
 from holdfast.store.codecs import stored_file
+
+if TYPE_CHECKING:
+    from holdfast.kinds.functional_dependencies.reading import Dependencies
+    from holdfast.kinds.inclusion_dependencies.reading import Inclusions
+    from holdfast.kinds.keys.reading import FoundKeys
 
 
 @dataclass(frozen=True)
@@ -55,27 +57,26 @@ class TableSnapshot:
     @property
     def keys(self) -> tuple[Key, ...]:
         """The minimal keys of the distinct rows."""
-        return self._keys.keys
+        return self._keys.keys if self._keys else ()
 
     @property
     def approximate_keys(self) -> tuple[Key, ...]:
         """Keys within the bound on the error, but violated."""
-        return self._keys.approximate_keys
+        return self._keys.approximate_keys if self._keys else ()
 
     @property
     def non_keys(self) -> tuple[NonKey, ...]:
         """The maximal non-keys."""
-        return self._keys.non_keys
+        return self._keys.non_keys if self._keys else ()
 
     @property
-    def _keys(self) -> FoundKeys:
-        keys: FoundKeys = self.found.get("keys", FoundKeys())
-        return keys
+    def _keys(self) -> FoundKeys | None:
+        return self.found.get(registry.KEYS.name)
 
     @property
     def functional_dependencies(self) -> Dependencies | None:
         """The minimal functional dependencies; None: they were not looked for."""
-        return self.found.get("fds")
+        return self.found.get(registry.FDS.name)
 
     @property
     def choice(self) -> Choice | None:
@@ -110,7 +111,7 @@ class Snapshot:
     @property
     def inclusions(self) -> Inclusions | None:
         """Which columns are contained in which; None: that was not looked for."""
-        return self.found.get("inds")
+        return self.found.get(registry.INDS.name)
 
     def expect(self, kind: Kind) -> None:
         """See that the profile looks for a kind, or knows it all the same."""
@@ -151,8 +152,11 @@ def _snapshot(store: Store, version: int, last: bool) -> Snapshot:
         for name, record in commit.tables.items()
     }
     whole = StoredProfile(store, commit, options, tables)
-    readings = _looked_for({k.name: k.of_profile(whole) for k in registry.REGISTRY.values()})
-    counted = readings["inds"].distinct if "inds" in readings else {}
+    kinds = registry.REGISTRY.values()
+    readings = _looked_for({kind.name: kind.of_profile(whole) for kind in kinds})
+    counted: dict[Attribute, int] = {}
+    for kind in registry.named(readings):
+        counted |= kind.distinct_values(readings[kind.name])
     nulls = options["inclusion_nulls"] == "values"
     for name, table in tables.items():
         facts = tuple(_with_distinct(each, table, counted, nulls) for each in table.facts)

@@ -19,6 +19,8 @@ from holdfast.model.versions import KindDiff
 from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from holdfast.cover.counts import EvidenceCounts
     from holdfast.evidence.pairs import Need
     from holdfast.kernels.bitsets import Masks
@@ -46,6 +48,7 @@ class DenialConstraints(Kind):
     nouns = ("denial constraint", "denial constraints")
     how_broken = "two rows satisfy it"
     wrap_after = WRAP_AFTER
+    space = SPACE
     default = False
     gates = False
     counts = True
@@ -115,6 +118,15 @@ class DenialConstraints(Kind):
             counts if "agree" in files else None,
             sampled if "sampled" in files else None,
         )
+
+    def within(self, sets: pa.Table, table: TableSnapshot) -> Denials:
+        """The constraints."""
+        from holdfast.kinds.denial_constraints.reading import Denials
+        from holdfast.model.comparisons import Space
+
+        form = table.evidence[SPACE].space
+        assert form is not None
+        return Denials(sets, Space.from_dict(form), table.name, table.columns)
 
     def constraint(self, table: str, form: dict[str, Any]) -> DenialConstraint:
         """The constraint of a JSON form."""

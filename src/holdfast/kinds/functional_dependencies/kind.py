@@ -17,6 +17,8 @@ from holdfast.model.versions import KindDiff
 from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from holdfast.evidence.pairs import Need
     from holdfast.kinds.functional_dependencies.examine import DependencyExaminer
     from holdfast.kinds.functional_dependencies.export import DependencyExporter
@@ -52,6 +54,12 @@ class FunctionalDependencies(Kind):
         if evidence is None or evidence.choice.strategy is None:
             return None
         return Dependencies(stored.file("sets"), stored.name, stored.columns)
+
+    def within(self, sets: pa.Table, table: TableSnapshot) -> Dependencies:
+        """The dependencies."""
+        from holdfast.kinds.functional_dependencies.reading import Dependencies
+
+        return Dependencies(sets, table.name, list(table.columns))
 
     def left_out(self, table: TableSnapshot) -> str:
         """A wide table is left out unless they are named."""

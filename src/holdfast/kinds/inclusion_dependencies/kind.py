@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 from holdfast.kinds.base import Kind
 from holdfast.kinds.inclusion_dependencies.show import ForeignKeyList, InclusionList, covered
 from holdfast.model.changes import SHOWN, Broken, KindChanges
-from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency
+from holdfast.model.inclusion_dependencies import (
+    Attribute,
+    Cluster,
+    ForeignKey,
+    InclusionDependency,
+)
 from holdfast.model.options import expect_coverage
 from holdfast.model.ranking import Ranked, broke
 from holdfast.model.versions import KindDiff
@@ -25,6 +30,7 @@ if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
+    from holdfast.store import Store
 
 
 LIKELY = 0.6
@@ -117,6 +123,16 @@ class InclusionDependencies(Kind):
         gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
         lost = [each for key, each in sides[0].items() if key not in sides[1]]
         return KindDiff(gained, tuple(new.lost(each) for each in lost))
+
+    def clusters(self, store: Store) -> list[Cluster]:
+        """The clusters of the current version, those of most values first."""
+        from holdfast.kinds.inclusion_dependencies.reading import clusters
+
+        return clusters(store)
+
+    def distinct_values(self, reading: Inclusions) -> dict[Attribute, int]:
+        """The values of all columns are counted."""
+        return reading.distinct
 
     def rule_of(self, constraint: Any) -> InclusionDependency:
         """Of a foreign key the inclusion."""

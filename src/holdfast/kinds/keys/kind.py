@@ -16,6 +16,8 @@ from holdfast.model.versions import KindDiff
 from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from holdfast.evidence.pairs import Need
     from holdfast.kinds.keys.examine import KeyExaminer
     from holdfast.kinds.keys.export import KeyExporter
@@ -47,6 +49,12 @@ class Keys(Kind):
         from holdfast.kinds.keys.reading import stored_keys
 
         return stored_keys(stored) if AGREEMENTS in stored.record.evidence else None
+
+    def within(self, sets: pa.Table, table: TableSnapshot) -> FoundKeys:
+        """The keys."""
+        from holdfast.kinds.keys.reading import FoundKeys, keys_of
+
+        return FoundKeys(*keys_of(sets, table.name, list(table.columns)))
 
     def count(self, known: TableState) -> int | None:
         """The keys of the distinct rows."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.table import Table
 
 from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
-from holdfast.kinds.denial_constraints.predicate_listing import Predicates
 from holdfast.kinds.ranking import TableRanking, sentence
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import AgreeSet
@@ -20,6 +19,9 @@ from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.report.terminal.repeated import show_repeated
 from holdfast.screen.page import GAP, WIDEST_CELL, Page, figures
 from holdfast.screen.text import count, moment, plain, size, value_text
+
+if TYPE_CHECKING:
+    from holdfast.kinds.denial_constraints.predicate_listing import Predicates
 
 _NARROWEST = 6
 """How much of a value is shown at least where there is little room."""
