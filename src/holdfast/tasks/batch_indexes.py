@@ -25,7 +25,7 @@ from holdfast.model.comparisons import Space
 from holdfast.runtime.reads import note
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.timed import look
-from holdfast.tasks.completion import Met, rows_of
+from holdfast.tasks.completion import ComparedRows, rows_of
 from holdfast.tasks.segments import (
     Segment,
     chain_columns,
@@ -66,12 +66,12 @@ class _Stretches(NamedTuple):
 def looked_up(item: LookedUp) -> Iterator[TaskResult]:
     """Evidence of all pairs that the look-ups find, and of others."""
     view = item.view
-    met = Met(view, item.schema, item.space)
+    compared = ComparedRows(view, item.schema, item.space)
     if item.part == 0:
-        met.with_each_other(*rows_of(view, item.batch))
+        compared.with_each_other(*rows_of(view, item.batch))
     words, ids = rows_of(view, item.batch, item.part, item.parts)
     numbers = {segment.number for segment in item.batch}
-    goes_with_all = _goes_with_all(item, met, words)
+    goes_with_all = _goes_with_all(item, compared, words)
     looked_at = 0
     for segment in view.segments:
         if segment.number in numbers or not segment.live or not len(ids):
@@ -79,7 +79,7 @@ def looked_up(item: LookedUp) -> Iterator[TaskResult]:
         look()
         if segment.live <= item.short:
             looked_at += len(ids) * segment.live
-            _compare_whole(view, segment, met, words, ids)
+            _compare_whole(view, segment, compared, words, ids)
             continue
         found = [_stretches(item, segment, each, words) for each in item.lookups if each.index]
         sizes = sum(
@@ -87,18 +87,18 @@ def looked_up(item: LookedUp) -> Iterator[TaskResult]:
         )
         whole = goes_with_all | (sizes > item.most * segment.rows)
         looked_at += int(sizes[~whole].sum()) + int(whole.sum()) * segment.live
-        _compare_pairs(view, segment, met, words, ids, _pairs(found, whole, segment))
-        _compare_whole(view, segment, met, words[whole], ids[whole])
-    yield TaskResult({"pairs": looked_at}, met.arrays())
+        _compare_pairs(view, segment, compared, words, ids, _pairs(found, whole, segment))
+        _compare_whole(view, segment, compared, words[whole], ids[whole])
+    yield TaskResult({"pairs": looked_at}, compared.arrays())
 
 
-def _goes_with_all(item: LookedUp, met: Met, words: U64) -> Flags:
+def _goes_with_all(item: LookedUp, compared: ComparedRows, words: U64) -> Flags:
     """Which rows satisfy all atoms of a look-up that is about row t alone."""
     asked = [each.atoms for each in item.lookups if not each.index]
     if not asked or not len(words):
         return np.zeros(len(words), np.bool_)
     found: Flags = bitsets.any_subset(
-        met.own_evidence(words), bitsets.from_columns(asked, item.space.atoms)
+        compared.own_evidence(words), bitsets.from_columns(asked, item.space.atoms)
     )
     return found
 
@@ -116,7 +116,7 @@ def _pairs(found: list[_Stretches], whole: Flags, segment: Segment) -> I64:
 
 
 def _compare_pairs(
-    view: View, segment: Segment, met: Met, words: U64, ids: I64, found: I64
+    view: View, segment: Segment, compared: ComparedRows, words: U64, ids: I64, found: I64
 ) -> None:
     """Compare pairs of a row of the batch and a living one of a segment."""
     living = np.zeros(segment.rows, np.bool_)
@@ -129,17 +129,19 @@ def _compare_pairs(
         others, s = np.unique(s, return_inverse=True)
         rows = np.concatenate([words[ones], view.rows(segment, others)])
         places = np.concatenate([ids[ones], others + segment.base])
-        met.in_pairs(rows, places, np.stack([t, s + len(ones)], axis=1))
+        compared.in_pairs(rows, places, np.stack([t, s + len(ones)], axis=1))
 
 
-def _compare_whole(view: View, segment: Segment, met: Met, words: U64, ids: I64) -> None:
+def _compare_whole(
+    view: View, segment: Segment, compared: ComparedRows, words: U64, ids: I64
+) -> None:
     """Compare rows of the batch with all rows of a segment."""
     if not len(ids):
         return
     live, chunk = live_positions(view.path, segment), thresholds.current.coded_rows
     for start in range(0, len(live), chunk):
         positions = live[start : start + chunk]
-        met.with_others(words, ids, view.rows(segment, positions), positions + segment.base)
+        compared.with_others(words, ids, view.rows(segment, positions), positions + segment.base)
 
 
 def _stretches(item: LookedUp, segment: Segment, lookup: LookUp, words: U64) -> _Stretches:

@@ -104,11 +104,10 @@ class Draw:
 
 
 @dataclass(frozen=True)
-class Inside:
-    """Compare all pairs that are equal in some columns, in one part of the rows."""
+class PartOfPairs:
+    """One part of the pairs of a table's rows."""
 
     planes: Planes
-    columns: tuple[int, ...]
     part: int
     parts: int
 
@@ -119,18 +118,17 @@ class Inside:
 
 
 @dataclass(frozen=True)
-class Together:
-    """Compare all pairs that satisfy some atoms, in one part of the rows."""
+class Inside(PartOfPairs):
+    """Compare all pairs of a part that are equal in some columns."""
 
-    planes: Planes
+    columns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Together(PartOfPairs):
+    """Compare all pairs of a part that satisfy some atoms."""
+
     atoms: tuple[int, ...]
-    part: int
-    parts: int
-
-    @property
-    def work(self) -> int:
-        """Rows that it goes through: all, to find those of its part."""
-        return self.planes.rows
 
 
 @dataclass(frozen=True)
@@ -192,20 +190,20 @@ def sample(item: SamplePairs) -> Iterator[TaskResult]:
     planes, codes = item.planes, item.planes.codes()
     dice = np.random.default_rng(item.seed)
     side = min(item.tile, planes.rows // 2)
-    words_shown = _WordsShown(planes)
+    distinct = _DistinctWords(planes.layout, planes.space)
     many, numbers = [], []
     tiles = -(-item.pairs // (side * side)) if side else 0
     drawn = 0
 
     def is_enough() -> bool:
-        return is_over() or (item.words is not None and words_shown.number > item.words)
+        return is_over() or (item.words is not None and distinct.number > item.words)
 
     # A first tile, however late: it tells how many pairs satisfy any atoms.
     while drawn < tiles and (drawn == 0 or not is_enough()):
         # No row is on both sides: none is compared with itself.
         rows = dice.choice(planes.rows, 2 * side, replace=False)
         words, counts, shown = _tile(planes, codes, rows[:side], rows[side:])
-        words_shown.add(words, shown)
+        distinct.add(words, shown)
         many.append(words)
         numbers.append(counts)
         drawn += 1
@@ -213,10 +211,10 @@ def sample(item: SamplePairs) -> Iterator[TaskResult]:
             for neighbours in _windows(item, codes, dice):
                 if is_enough():
                     break
-                words_shown.add(*_triangle(planes, codes, neighbours))
+                distinct.add(*_triangle(planes, codes, neighbours))
     words, sums = kernels.total(many, numbers, planes.layout.width)
-    random = {"random": words_shown.evidence(words), "counts": sums}
-    yield TaskResult({"pairs": drawn * side * side}, {**words_shown.arrays(), **random})
+    random = {"random": distinct.evidence(words), "counts": sums}
+    yield TaskResult({"pairs": drawn * side * side}, {**distinct.arrays(planes.ids()), **random})
 
 
 def _windows(item: SamplePairs, codes: list[Codes], dice: np.random.Generator) -> Iterator[I64]:
@@ -252,9 +250,9 @@ def inside(item: Inside) -> Iterator[TaskResult]:
     codes, equal = planes.codes(), planes.view.nulls_equal
     grouped = groups.groups(codes, item.columns, equal)
     part = grouped.part(item.part, item.parts)
-    words_shown = _WordsShown(planes)
-    words_shown.add(*groups.words_inside(planes.layout, codes, grouped, part, equal, look))
-    yield TaskResult({"pairs": grouped.pairs}, words_shown.arrays())
+    distinct = _DistinctWords(planes.layout, planes.space)
+    distinct.add(*groups.words_inside(planes.layout, codes, grouped, part, equal, look))
+    yield TaskResult({"pairs": grouped.pairs}, distinct.arrays(planes.ids()))
 
 
 def together(item: Together) -> Iterator[TaskResult]:
@@ -264,7 +262,7 @@ def together(item: Together) -> Iterator[TaskResult]:
     if asked is None:
         raise ValueError("no pair satisfies all atoms of a comparison")
     form = violations.sides(codes, asked, planes.view.nulls_equal)
-    words_shown = _WordsShown(planes)
+    distinct = _DistinctWords(planes.layout, planes.space)
     for t, s in violations.together(form, item.part, item.parts):
         look()
         # No row is compared with itself: rows of both sides with each other, and all the rest.
@@ -272,9 +270,9 @@ def together(item: Together) -> Iterator[TaskResult]:
         for ones, others in ((t, np.setdiff1d(s, both)), (np.setdiff1d(t, both), both)):
             if len(ones) and len(others):
                 words, _, shown = _tile(planes, codes, ones, others)
-                words_shown.add(words, shown)
-        words_shown.add(*_triangle(planes, codes, both))
-    yield TaskResult({}, words_shown.arrays())
+                distinct.add(words, shown)
+        distinct.add(*_triangle(planes, codes, both))
+    yield TaskResult({}, distinct.arrays(planes.ids()))
 
 
 def violating(item: Violating) -> Iterator[TaskResult]:
@@ -282,7 +280,7 @@ def violating(item: Violating) -> Iterator[TaskResult]:
     and of their rows with each other."""
     planes, codes = item.planes, item.planes.codes()
     equal = planes.view.nulls_equal
-    words_shown = _WordsShown(planes)
+    distinct = _DistinctWords(planes.layout, planes.space)
     refuted = np.zeros(len(item.candidates), np.bool_)
     rows: list[I64] = []
     for number, atoms in enumerate(item.candidates):
@@ -293,14 +291,15 @@ def violating(item: Violating) -> Iterator[TaskResult]:
         shown = violations.find(codes, asked, equal, item.most)
         refuted[number] = len(shown) > 0
         if len(shown):
-            words_shown.add(comparisons.words_of(codes, planes.layout, shown, equal), shown)
+            distinct.add(comparisons.words_of(codes, planes.layout, shown, equal), shown)
             rows.append(shown.reshape(-1))
     if rows:
-        met, most = np.unique(np.concatenate(rows)), thresholds.current.violating_rows
-        for start in range(0, len(met), most):
+        violating_rows = np.unique(np.concatenate(rows))
+        most = thresholds.current.violating_rows
+        for start in range(0, len(violating_rows), most):
             look()
-            words_shown.add(*_triangle(planes, codes, met[start : start + most]))
-    yield TaskResult({}, {"refuted": refuted, **words_shown.arrays()})
+            distinct.add(*_triangle(planes, codes, violating_rows[start : start + most]))
+    yield TaskResult({}, {"refuted": refuted, **distinct.arrays(planes.ids())})
 
 
 def shown(item: Violating) -> Iterator[TaskResult]:
@@ -316,29 +315,29 @@ def shown(item: Violating) -> Iterator[TaskResult]:
 def beside(item: CompareBatch) -> Iterator[TaskResult]:
     """Evidence of all pairs with a row of the batch and, in one part of the others, any other."""
     view = item.view
-    met = Met(view, item.schema, item.space)
+    compared = ComparedRows(view, item.schema, item.space)
     numbers = {segment.number for segment in item.batch}
     batch = rows_of(view, item.batch)
     if item.part == 0:
-        met.with_each_other(*batch)
+        compared.with_each_other(*batch)
     others = [segment for segment in view.segments if segment.number not in numbers]
     chunk = thresholds.current.coded_rows
     chunks = [(s, at) for s in others for at in range(0, s.live, chunk)]
     for segment, at in chunks[item.part :: item.parts]:
         look()
         positions = live_positions(view.path, segment)[at : at + chunk]
-        met.with_others(*batch, view.rows(segment, positions), positions + segment.base)
-    yield TaskResult({}, met.arrays())
+        compared.with_others(*batch, view.rows(segment, positions), positions + segment.base)
+    yield TaskResult({}, compared.arrays())
 
 
-class Met:
+class ComparedRows:
     """Distinct words of rows that were compared as they are stored, each with the ids of two."""
 
     def __init__(self, view: View, schema: pa.Schema, space: Space) -> None:
-        self._view, self._space = view, space
+        self._view = view
         self._layout = comparisons.layout_of(space.comparisons)
         self._coding = Coding.of(schema, space.comparisons)
-        self._blocks = [(np.empty((0, self._layout.width), np.uint64), np.empty((0, 2), np.int64))]
+        self._distinct = _DistinctWords(self._layout, space)
 
     def with_each_other(self, words: U64, ids: I64) -> None:
         """Compare all pairs of some rows."""
@@ -353,20 +352,17 @@ class Met:
         """Compare some pairs of some rows, by their places among them."""
         codes = self._coding.codes(words, self._view.shape.first)
         of_pairs = comparisons.words_of([*codes], self._layout, shown, self._view.nulls_equal)
-        self._blocks.append(first_of_each(of_pairs, ids[shown]))
+        self._distinct.add(*first_of_each(of_pairs, ids[shown]))
 
     def own_evidence(self, words: U64) -> U64:
         """What holds in every pair that has one of these rows as t: the atoms of row t alone."""
         codes = self._coding.codes(words, self._view.shape.first)
         own, _ = comparisons.own_words(codes, self._layout, self._view.nulls_equal)
-        return comparisons.evidence(own, self._layout, self._space)
+        return self._distinct.evidence(own)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Evidence of both orders of the pairs, with their row ids."""
-        words, shown = (np.concatenate(each) for each in zip(*self._blocks, strict=True))
-        distinct = first_of_each(words, shown)
-        masks, shown = _both_orders(self._layout, self._space, *distinct)
-        return {"masks": masks, "pairs": shown}
+        return self._distinct.arrays()
 
     def _tile(self, words: U64, ids: I64, size: int, first: int) -> None:
         """Rows up to ``size`` with rows from ``first`` on."""
@@ -378,7 +374,7 @@ class Met:
         ends = None if first else np.arange(size)
         counted = pairs.count(pairs.row_pairs(layout, t, s, equal, ends), True, look)
         rows = counted.pairs + np.array([0, first])
-        self._blocks.append((counted.words, ids[rows]))
+        self._distinct.add(counted.words, ids[rows])
 
 
 def rows_of(
@@ -397,18 +393,17 @@ def rows_of(
     return np.concatenate(words), np.concatenate(ids)
 
 
-class _WordsShown:
-    """Distinct words of pairs, each with rows that show it."""
+class _DistinctWords:
+    """Distinct words of pairs, each with one pair that shows it."""
 
-    def __init__(self, planes: Planes) -> None:
-        self._planes = planes
-        self._layout = planes.layout
-        none = np.empty((0, self._layout.width), np.uint64)
+    def __init__(self, layout: WordLayout, space: Space) -> None:
+        self._layout, self._space = layout, space
+        none = np.empty((0, layout.width), np.uint64)
         self._blocks = [(none, np.empty((0, 2), np.int64))]  # the first one is of distinct words
         self._more = 0  # words in the others
 
     def add(self, words: U64, shown: I64) -> None:
-        """Take in words, and a pair of row numbers of each."""
+        """Take in words, and a pair of each."""
         self._blocks.append((words, shown))
         self._more += len(words)
         # Each word is sorted a few times, however many are added.
@@ -426,22 +421,17 @@ class _WordsShown:
 
     def evidence(self, words: U64) -> U64:
         """The atoms that hold in pairs with these words."""
-        return comparisons.evidence(words, self._layout, self._planes.space)
+        return comparisons.evidence(words, self._layout, self._space)
 
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """Evidence of both orders of the pairs, with their row ids."""
+    def arrays(self, ids: I64 | None = None) -> dict[str, NDArray[Any]]:
+        """Evidence of both orders of the pairs, with their row ids; where pairs were added by the
+        numbers of rows, these have the ids."""
         self._merge()
-        [(words, rows)] = self._blocks
-        shown = self._planes.ids()[rows]
-        masks, shown = _both_orders(self._layout, self._planes.space, words, shown)
+        [(words, shown)] = self._blocks
+        shown = shown if ids is None else ids[shown]
+        masks = self.evidence(np.concatenate([words, comparisons.mirror(words, self._layout)]))
+        masks, shown = first_of_each(masks, np.concatenate([shown, shown[:, ::-1]]))
         return {"masks": masks, "pairs": shown}
-
-
-def _both_orders(layout: WordLayout, space: Space, words: U64, shown: I64) -> tuple[U64, I64]:
-    """The evidence of pairs as both of their rows see it."""
-    both = np.concatenate([words, comparisons.mirror(words, layout)])
-    masks = comparisons.evidence(both, layout, space)
-    return first_of_each(masks, np.concatenate([shown, shown[:, ::-1]]))
 
 
 def _tile(planes: Planes, codes: list[Codes], ones: I64, others: I64) -> tuple[U64, I64, I64]:

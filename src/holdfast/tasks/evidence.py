@@ -71,16 +71,29 @@ class SampleNeighbours:
 
 
 @dataclass(frozen=True)
-class SearchRange:
+class Refute:
+    """Find pairs of rows that refute some candidates."""
+
+    view: View
+    every_rhs: bool
+    candidates: Candidates
+
+    def findings(self, most: int = evidence.WITNESSES) -> tuple[evidence.Findings, U64]:
+        """Room for what is found, with so many pairs of each mask; and for the right-hand sides of
+        each candidate that are refuted."""
+        room = thresholds.current.mask_room
+        found = evidence.findings(self.view.shape.full.size, room, most)
+        return found, np.zeros_like(self.candidates.rhs)
+
+
+@dataclass(frozen=True)
+class SearchRange(Refute):
     """Find pairs that refute some candidates, each lhs of which contains all columns of an index.
 
     Looks only at the rows whose code in that index is from ``low`` to below ``high``, and of these
     at those ``among`` some.
     """
 
-    view: View
-    every_rhs: bool
-    candidates: Candidates
     chosen: I64  # which of the candidates are meant
     order: tuple[int, ...]  # columns, most selective first
     index: str
@@ -97,14 +110,11 @@ class SearchRange:
 
 
 @dataclass(frozen=True)
-class SurveyRows:
+class SurveyRows(Refute):
     """Find pairs that refute some candidates whose left-hand sides have few combinations of values,
     in all rows, in those ``among`` some, or in one of several parts of them. With parts, a pair may
     have its rows in two of them: rows that were kept go to a file, for :class:`MergeSurveys`."""
 
-    view: View
-    every_rhs: bool
-    candidates: Candidates
     chosen: I64  # which of the candidates are meant
     among: Among | None = None
     part: int = 0
@@ -118,19 +128,16 @@ class SurveyRows:
 
 
 @dataclass(frozen=True)
-class MergeSurveys:
+class MergeSurveys(Refute):
     """Find pairs that refute candidates, among the rows that were kept in parts of the rows;
     ``places`` says where each candidate is among those of the files."""
 
-    view: View
-    every_rhs: bool
-    candidates: Candidates
     places: tuple[int, ...]
     files: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class ProbeBatch:
+class ProbeBatch(Refute):
     """Find pairs of a batch row and an earlier row that refute candidates.
 
     ``lookups`` has one entry for every group of left-hand sides that share their indexes; of those,
@@ -140,10 +147,7 @@ class ProbeBatch:
     batch row are a group with one value on the right, and one of them is enough.
     """
 
-    view: View
-    every_rhs: bool
     batch: tuple[Segment, ...]
-    candidates: Candidates
     order: tuple[int, ...]  # columns, most selective first
     lookups: tuple[tuple[str, ...], ...]
     filters: dict[str, tuple[int, ...]]
@@ -178,10 +182,8 @@ def search(item: SearchRange) -> Iterator[TaskResult]:
     """All evidence against the candidates, in one part of the rows."""
     view = item.view
     rows = view.between(item.index, item.low, item.high, item.among)
-    limits = thresholds.current
-    most = max(evidence.WITNESSES, limits.listed_pairs_a_mask if item.lists else 0)
-    findings = evidence.findings(view.shape.full.size, limits.mask_room, most)
-    partial = np.zeros_like(item.candidates.rhs)
+    listed = thresholds.current.listed_pairs_a_mask if item.lists else 0
+    findings, partial = item.findings(max(evidence.WITNESSES, listed))
     for some in _at_once(item, len(rows.ids)):
         look()
         trie = _trie(item.candidates.lhs, item.order, some)
@@ -205,8 +207,7 @@ def representatives(item: SurveyRows) -> Iterator[TaskResult]:
     """Evidence against the candidates from one row for each combination on their lhs."""
     view = item.view
     shape = view.shape
-    findings = evidence.findings(shape.full.size, thresholds.current.mask_room)
-    partial = np.zeros_like(item.candidates.rhs)
+    findings, partial = item.findings()
     full = np.zeros(len(partial), np.bool_)
     places, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for mine, pile, kept in _piles(item.candidates, item.chosen, shape):
@@ -270,8 +271,7 @@ def merge(item: MergeSurveys) -> Iterator[TaskResult]:
     """Evidence against the candidates from the rows that were kept for each combination on their
     lhs, wherever: where these agree on the right, so do all rows that they stand for."""
     view, shape = item.view, item.view.shape
-    findings = evidence.findings(shape.full.size, thresholds.current.mask_room)
-    partial = np.zeros_like(item.candidates.rhs)
+    findings, partial = item.findings()
     full = np.zeros(len(partial), np.bool_)
     no_bitmap = np.empty(0, np.uint8)
     ids: list[I64] = [np.empty(0, np.int64)]
@@ -315,8 +315,7 @@ def _kept(view: View, file: str, place: int) -> I64:
 def probe(item: ProbeBatch) -> Iterator[TaskResult]:
     """Evidence between a batch and these segments (the batch's own may be among them)."""
     view = item.view
-    findings = evidence.findings(view.shape.full.size, thresholds.current.mask_room)
-    partial = np.zeros_like(item.candidates.rhs)
+    findings, partial = item.findings()
     for arrived in item.batch:
         positions = live_positions(view.path, arrived)
         batch = NumberedRows(view.rows(arrived, positions), positions + arrived.base)

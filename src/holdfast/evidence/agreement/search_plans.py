@@ -85,7 +85,7 @@ class BatchProbe(SearchPlan):
     def calls(self, scope: Scope) -> list[Call]:
         """A call for every share of the segments."""
         plan = self.lookups
-        what = (scope.every_rhs, self.batch, self.candidates, self.order)
+        what = (scope.every_rhs, self.candidates, self.batch, self.order)
         how = (plan.lookups, plan.filters, plan.groups)
         return [
             (tasks.probe, tasks.ProbeBatch(share, *what, *how))

@@ -368,10 +368,10 @@ class _State:
             parts = parts_of(int(pairs), self.scope.rows, self.scope.runner.tasks)
             for part in range(parts):
                 if region.equal is not None:
-                    inside = tasks.Inside(self.planes, region.equal, part, parts)
+                    inside = tasks.Inside(self.planes, part, parts, region.equal)
                     calls.append((tasks.inside, inside))
                 else:
-                    together = tasks.Together(self.planes, region.atoms, part, parts)
+                    together = tasks.Together(self.planes, part, parts, region.atoms)
                     calls.append((tasks.together, together))
         return calls
 
