@@ -55,7 +55,7 @@ def test_tables_add_up(data: st.DataObject, words: int) -> None:
     for (table, _), ones in zip(found, pairs, strict=True):
         for mask, one in zip(map(tuple, table.tolist()), ones, strict=True):
             told.setdefault(mask, set()).update({one} - {-1})
-    shown = kernels.shown(masks, [m for m, _ in found], known)
+    shown = kernels.pairs_showing(masks, [m for m, _ in found], known)
     for mask, (one, two) in zip(map(tuple, masks.tolist()), shown.tolist(), strict=True):
         assert one in (told[mask] or {-1})
         assert two == (one + 1 if one >= 0 else -1)

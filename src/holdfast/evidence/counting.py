@@ -179,7 +179,7 @@ def _added(
     change = kernels.total(masks, numbers, before.masks.shape[1])
     sets, appeared, vanished = before.changed([change[0]], [change[1]])
     with_pairs = [each for each in results if "pairs" in each]
-    pairs = kernels.shown(
+    pairs = kernels.pairs_showing(
         appeared, [e["masks"] for e in with_pairs], [e["pairs"] for e in with_pairs]
     )
     return Recounted(sets, change, appeared, pairs, vanished, speed)

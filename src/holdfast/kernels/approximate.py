@@ -29,7 +29,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast.kernels import bitsets
-from holdfast.kernels.bitsets import I64, ONE, ZERO, Masks, lowest
+from holdfast.kernels.arrays import I64
+from holdfast.kernels.bitsets import ONE, ZERO, Masks, lowest
 from holdfast.kernels.jit import kernel
 
 STEPS = 20_000_000
@@ -94,28 +95,28 @@ def evidence(masks: Masks, weights: I64) -> WeightedEvidence:
     )
 
 
-def sums(shown: WeightedEvidence, atoms: I64) -> I64:
+def sums(evidences: WeightedEvidence, atoms: I64) -> I64:
     """The weight of each of these atoms alone."""
-    return _sums(shown, np.require(atoms, np.int64, ["C", "W"]))
+    return _sums(evidences, np.require(atoms, np.int64, ["C", "W"]))
 
 
-def confined(shown: WeightedEvidence, atoms: I64) -> WeightedEvidence:
+def confined(evidences: WeightedEvidence, atoms: I64) -> WeightedEvidence:
     """The evidences over these atoms alone, numbered anew, without those that hold none; equal
     ones are (mostly) added up."""
-    size = shown.weights.size
+    size = evidences.weights.size
     words = np.zeros((bitsets.words_for(len(atoms)), size), np.uint64)
     weights = np.empty(size, np.int64)
-    _confine(shown, np.require(atoms, np.int64, ["C", "W"]), words, weights)
+    _confine(evidences, np.require(atoms, np.int64, ["C", "W"]), words, weights)
     recent = np.zeros(1 << max(RECENT, size.bit_length()), np.int64)
     everything = _Part(0, size, 0, ZERO, ZERO)
     left = _copied(words, weights, recent, everything, bitsets.universe(len(atoms))[0], 0)
     return WeightedEvidence(np.ascontiguousarray(words[:, :left]), weights[:left].copy())
 
 
-def start(shown: WeightedEvidence, atoms: int, weight: int) -> WeightStack:
+def start(evidences: WeightedEvidence, atoms: int, weight: int) -> WeightStack:
     """A search that begins at the empty set, which is open, and has this weight."""
-    words, size = shown.words.shape
-    longest = int(bitsets.popcount(np.ascontiguousarray(shown.words.T)).max(initial=0))
+    words, size = evidences.words.shape
+    longest = int(bitsets.popcount(np.ascontiguousarray(evidences.words.T)).max(initial=0))
     depth = min(atoms, longest) + 2
     stack = WeightStack(
         words=np.empty((words, 2 * size), np.uint64),
@@ -132,8 +133,8 @@ def start(shown: WeightedEvidence, atoms: int, weight: int) -> WeightStack:
         recent=np.zeros(1 << RECENT, np.int64),
         state=np.array([0, 1], np.int64),
     )
-    stack.words[:, :size] = shown.words
-    stack.weights[:size] = shown.weights
+    stack.words[:, :size] = evidences.words
+    stack.weights[:size] = evidences.weights
     stack.starts[0, 1] = size
     stack.weight[0] = weight
     stack.candidates[0] = bitsets.universe(atoms)[0]
@@ -203,28 +204,30 @@ def _weight_between(words: Any, weights: Any, first: int, end: int, atom: int) -
 
 
 @kernel
-def _sums(shown: WeightedEvidence, atoms: I64) -> I64:
+def _sums(evidences: WeightedEvidence, atoms: I64) -> I64:
     out = np.empty(atoms.size, np.int64)
     for i in range(atoms.size):
-        out[i] = _weight_between(shown.words, shown.weights, 0, shown.weights.size, atoms[i])
+        out[i] = _weight_between(
+            evidences.words, evidences.weights, 0, evidences.weights.size, atoms[i]
+        )
     return out
 
 
 @kernel
-def _confine(shown: WeightedEvidence, atoms: I64, words: Masks, weights: I64) -> None:
-    number_of = np.empty(64 * shown.words.shape[0], np.int64)
-    kept = np.zeros(shown.words.shape[0], np.uint64)
+def _confine(evidences: WeightedEvidence, atoms: I64, words: Masks, weights: I64) -> None:
+    number_of = np.empty(64 * evidences.words.shape[0], np.int64)
+    chosen = np.zeros(evidences.words.shape[0], np.uint64)
     for k in range(atoms.size):
         number_of[atoms[k]] = k
-        kept[atoms[k] >> 6] |= ONE << np.uint64(atoms[k] & 63)
+        chosen[atoms[k] >> 6] |= ONE << np.uint64(atoms[k] & 63)
     for i in range(weights.size):
-        for w in range(kept.size):
-            word = shown.words[w, i] & kept[w]
+        for w in range(chosen.size):
+            word = evidences.words[w, i] & chosen[w]
             while word != ZERO:
                 k = number_of[64 * w + lowest(word)]
                 words[k >> 6, i] |= ONE << np.uint64(k & 63)
                 word &= word - ONE
-        weights[i] = shown.weights[i]
+        weights[i] = evidences.weights[i]
 
 
 class _Part(NamedTuple):
@@ -238,7 +241,9 @@ class _Part(NamedTuple):
 
 
 @kernel
-def _copied(words: Masks, weights: I64, recent: I64, part: _Part, kept: Masks, to: int) -> int:
+def _copied(
+    words: Masks, weights: I64, recent: I64, part: _Part, candidates: Masks, to: int
+) -> int:
     """Copy evidences, cut down to what is kept and added up. One that is then empty says nothing
     about larger sets. Returns the end of the copies, which may stand where the evidences do."""
     at = to
@@ -246,14 +251,14 @@ def _copied(words: Masks, weights: I64, recent: I64, part: _Part, kept: Masks, t
     for i in range(part.first, part.end):
         if words[part.row, i] & part.bit != part.wanted:
             continue
-        some = h = ZERO
+        union = h = ZERO
         for w in range(words.shape[0]):
-            word = words[w, i] & kept[w]
+            word = words[w, i] & candidates[w]
             words[w, at] = word
-            some |= word
+            union |= word
             h = (h ^ word) * MIX
             h ^= h >> HALF
-        if some == ZERO:
+        if union == ZERO:
             continue
         slot = np.int64(h & last)
         other = recent[slot]
@@ -357,7 +362,7 @@ def _descend(stack: WeightStack, together: Masks, bound: Bound, depth: int) -> b
     row, bit = atom >> 6, ONE << np.uint64(atom & 63)
     fresh = stack.near[depth, row] & bit == ZERO
     touched = stack.touched[depth] + (1 if fresh else 0)
-    some = ZERO
+    union = ZERO
     for w in range(stack.candidates.shape[1]):
         near = stack.near[depth, w] | together[atom, w]
         word = stack.candidates[depth, w]
@@ -365,24 +370,24 @@ def _descend(stack: WeightStack, together: Masks, bound: Bound, depth: int) -> b
             word &= near
         stack.near[depth + 1, w] = near
         stack.candidates[depth + 1, w] = word
-        some |= word
+        union |= word
     # It stays open to the later branches.
     stack.candidates[depth, row] |= bit
-    if some == ZERO:
+    if union == ZERO:
         return False
     words, weights, recent = stack.words, stack.weights, stack.recent
-    starts, kept = stack.starts[depth], stack.candidates[depth + 1]
+    starts, candidates = stack.starts[depth], stack.candidates[depth + 1]
     at = starts[depth + 1]
     for part in range(depth + 1):
         stack.starts[depth + 1, part] = at
         holding = _Part(starts[part], starts[part + 1], row, bit, bit)
-        at = _copied(words, weights, recent, holding, kept, at)
+        at = _copied(words, weights, recent, holding, candidates, at)
         if part > 0 and at == stack.starts[depth + 1, part]:
             return False  # whatever comes below does without that atom as well
     stack.starts[depth + 1, depth + 1] = at
     if depth + 1 < bound.last:
         lacking = _Part(starts[0], starts[1], row, bit, ZERO)
-        at = _copied(words, weights, recent, lacking, kept, at)
+        at = _copied(words, weights, recent, lacking, candidates, at)
         if at == stack.starts[depth + 1, depth + 1]:
             return False
     stack.starts[depth + 1, depth + 2] = at

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 from numba import types
 from numba.extending import intrinsic, overload
+from numpy.typing import NDArray
 
 from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.jit import kernel
 
 Masks = U64
+"""Sets as rows of bits."""
 
 ZERO = np.uint64(0)
 ONE = np.uint64(1)
@@ -31,10 +33,10 @@ SIEVE = 12
 
 
 WORK = 100_000_000
-"""Pairs of sets that a kernel compares before it lets Python look at the clock."""
+"""Pairs of sets that a kernel compares before it returns to Python, which looks at the clock."""
 
 Tick = Callable[[int], None]
-"""Called now and then with the number of new sets; it ends the work by an error of its own."""
+"""Called now and then with the number of new sets; may end the work by raising an error."""
 
 
 # One word: NumPy when interpreted, one machine instruction when compiled.
@@ -104,11 +106,11 @@ def from_columns(sets: Sequence[Iterable[int]], atoms: int) -> Masks:
     >>> from_columns([(0, 2), ()], 3).tolist()
     [[5], [0]]
     """
-    members = [list(each) for each in sets]
-    columns = np.array([column for each in members for column in each], np.int64)
+    members = [list(member) for member in sets]
+    columns = np.array([column for member in members for column in member], np.int64)
     if columns.size and (columns.min() < 0 or columns.max() >= atoms):
         raise ValueError(f"column numbers must lie in 0 … {atoms - 1}")
-    row = np.repeat(np.arange(len(members)), [len(each) for each in members])
+    row = np.repeat(np.arange(len(members)), [len(member) for member in members])
     matrix = np.zeros((len(members), words_for(atoms)), np.uint64)
     np.bitwise_or.at(matrix, (row, columns >> 6), ONE << (columns & 63).astype(np.uint64))
     return matrix
@@ -184,14 +186,22 @@ def canonical_order(matrix: Masks) -> I64:
     return np.lexsort((*keys.T[::-1], popcount(matrix)))
 
 
+def begins_run(ordered: NDArray[Any]) -> Flags:
+    """Which entries or rows are unequal to the one before them; the first one counts.
+
+    >>> begins_run(np.array([3, 3, 5])).tolist()
+    [True, False, True]
+    """
+    flags = np.ones(len(ordered), np.bool_)
+    unequal = ordered[1:] != ordered[:-1]
+    flags[1:] = unequal if ordered.ndim == 1 else unequal.any(axis=1)
+    return flags
+
+
 def distinct(matrix: Masks) -> Masks:
     """Each row once, in canonical order."""
     ordered = matrix[canonical_order(matrix)]
-    if len(ordered) < 2:
-        return ordered
-    fresh = np.ones(len(ordered), np.bool_)
-    fresh[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    return ordered[fresh]
+    return ordered[begins_run(ordered)]
 
 
 def is_member(rows: Masks, family: Masks) -> Flags:
@@ -205,13 +215,10 @@ def positions(rows: Masks, family: Masks) -> I64:
         return np.full(len(rows), -1)
     both = np.concatenate([family, rows])
     order = np.lexsort(both.T)
-    ordered = both[order]
-    starts = np.ones(len(both), np.bool_)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    group = np.cumsum(starts) - 1
+    group = np.cumsum(begins_run(both[order])) - 1
     first = np.full(int(group[-1]) + 1, -1)
-    mine = order < len(family)
-    first[group[mine]] = order[mine]
+    in_family = order < len(family)
+    first[group[in_family]] = order[in_family]
     members = np.empty(len(both), np.int64)
     members[order] = first[group]
     return members[len(family) :]
@@ -230,25 +237,25 @@ def any_superset(queries: Masks, family: Masks, tick: Tick | None = None) -> Fla
     if not len(queries) or not len(family):
         return np.zeros(len(queries), np.bool_)
     family = plain(family)
-    queries, held, order = plain(queries), _transpose(family), rarest_first(family)
+    queries, columns, order = plain(queries), _transpose(family), rarest_first(family)
     flags = np.empty(len(queries), np.bool_)
     stretches = Stretches(len(queries), tick)
-    while (some := stretches.next(len(family))) is not None:
-        flags[some] = _inside(queries[some], family, held, order)
+    while (stretch := stretches.next(len(family))) is not None:
+        flags[stretch] = _inside(queries[stretch], family, columns, order)
     return flags
 
 
 class Stretches:
-    """So many queries of a family, a stretch at a time, so that the clock is looked at in between;
-    without a clock all at once."""
+    """Divides queries of a family into stretches, so that the clock is looked at in between;
+    without a clock there is one."""
 
     def __init__(self, number: int, tick: Tick | None) -> None:
         self._number, self._tick = number, tick
         self._start = 0
 
     def next(self, family: int) -> slice | None:
-        """The next stretch, beside so many members, to which all of it may be added; None: that was
-        the last."""
+        """The next stretch, or None. The family has so many members now, and the whole stretch may
+        be added to them."""
         start = self._start
         if start == self._number:
             return None
@@ -278,13 +285,14 @@ def maximal(matrix: Masks, tick: Tick | None = None) -> Masks:
         return rows
     # A row's supersets are larger, so they are decided before it when the largest come first.
     ordered, order = plain(rows[::-1]), rarest_first(rows)
-    kept = np.zeros(len(rows), np.bool_)
-    family, held = np.empty_like(ordered), np.zeros((order.size, (len(rows) + 63) // 64), np.uint64)
+    is_maximal = np.zeros(len(rows), np.bool_)
+    family = np.empty_like(ordered)
+    columns = np.zeros((order.size, (len(rows) + 63) // 64), np.uint64)
     members = 0
     stretches = Stretches(len(rows), tick)
-    while (some := stretches.next(members)) is not None:
-        members = _maximal(ordered[some], order, family, held, members, kept[some])
-    return rows[kept[::-1]]
+    while (stretch := stretches.next(members)) is not None:
+        members = _maximal(ordered[stretch], order, family, columns, members, is_maximal[stretch])
+    return rows[is_maximal[::-1]]
 
 
 def minimal(matrix: Masks) -> Masks:
@@ -333,10 +341,10 @@ def _frequency(matrix: Masks) -> I64:
 def _occupied(matrix: Masks) -> Flags:
     flags = np.empty(matrix.shape[0], np.bool_)
     for i in range(matrix.shape[0]):
-        some = ZERO
+        union = ZERO
         for w in range(matrix.shape[1]):
-            some |= matrix[i, w]
-        flags[i] = some != ZERO
+            union |= matrix[i, w]
+        flags[i] = union != ZERO
     return flags
 
 
@@ -374,16 +382,16 @@ def _find(rows: Masks, family: Masks) -> I64:
 @kernel
 def _transpose(matrix: Masks) -> Masks:
     members, words = matrix.shape
-    held = np.empty((64 * words, max(1, (members + 63) // 64)), np.uint64)
+    columns = np.empty((64 * words, max(1, (members + 63) // 64)), np.uint64)
     block = np.empty(64, np.uint64)
-    for j in range(held.shape[1]):
+    for j in range(columns.shape[1]):
         for w in range(words):
             for i in range(64):
                 block[i] = matrix[64 * j + i, w] if 64 * j + i < members else ZERO
             _turn(block)
             for i in range(64):
-                held[64 * w + i, j] = block[i]
-    return held
+                columns[64 * w + i, j] = block[i]
+    return columns
 
 
 @kernel
@@ -432,13 +440,13 @@ def select(row: Masks, order: I64, chosen: I64) -> int:
 
 
 @kernel
-def sieve(chosen: I64, size: int, members: int, held: Masks, w: int) -> np.uint64:
+def sieve(chosen: I64, size: int, members: int, columns: Masks, w: int) -> np.uint64:
     """Which of the ``w``-th 64 members hold the chosen columns."""
     word = FULL
     if members - 64 * w < 64:
         word = (ONE << np.uint64(members - 64 * w)) - ONE
     for k in range(size):
-        word &= held[chosen[k], w]
+        word &= columns[chosen[k], w]
         if word == ZERO:
             break
     return word
@@ -462,21 +470,24 @@ def copy_row(row: Any, out: Any) -> None:
 
 
 @kernel
-def hold(row: Masks, member: int, held: Masks) -> None:
+def add_member(row: Masks, member: int, columns: Masks) -> None:
     """Enter a member into the transposed matrix."""
     bit = ONE << np.uint64(member & 63)
     for w in range(row.size):
         word = row[w]
         while word != ZERO:
-            held[64 * w + lowest(word), member >> 6] |= bit
+            columns[64 * w + lowest(word), member >> 6] |= bit
             word &= word - ONE
 
 
 @kernel
-def _held(row: Masks, chosen: I64, size: int, members: int, family: Masks, held: Masks) -> bool:
-    """Whether one of the first ``members`` members holds the row, which holds the chosen ones."""
+def _is_inside(
+    row: Masks, chosen: I64, size: int, members: int, family: Masks, columns: Masks
+) -> bool:
+    """Whether one of the first ``members`` members contains the row, of whose columns some are
+    chosen for the sieve."""
     for w in range((members + 63) // 64):
-        word = sieve(chosen, size, members, held, w)
+        word = sieve(chosen, size, members, columns, w)
         while word != ZERO:
             if contains(family[64 * w + lowest(word)], row):
                 return True
@@ -485,12 +496,12 @@ def _held(row: Masks, chosen: I64, size: int, members: int, family: Masks, held:
 
 
 @kernel
-def _inside(queries: Masks, family: Masks, held: Masks, order: I64) -> Flags:
+def _inside(queries: Masks, family: Masks, columns: Masks, order: I64) -> Flags:
     inside = np.zeros(queries.shape[0], np.bool_)
     chosen = np.empty(SIEVE, np.int64)
     for i in range(queries.shape[0]):
         size = select(queries[i], order, chosen)
-        inside[i] = _held(queries[i], chosen, size, family.shape[0], family, held)
+        inside[i] = _is_inside(queries[i], chosen, size, family.shape[0], family, columns)
     return inside
 
 
@@ -506,15 +517,17 @@ def _first_subset(queries: Masks, family: Masks) -> I64:
 
 
 @kernel
-def _maximal(rows: Masks, order: I64, family: Masks, held: Masks, members: int, kept: Flags) -> int:
-    """``rows`` are distinct, supersets before subsets; ``family`` has those that were kept before
-    them, and then those that are. How many that is."""
+def _maximal(
+    rows: Masks, order: I64, family: Masks, columns: Masks, members: int, is_maximal: Flags
+) -> int:
+    """Add the maximal ones of ``rows``, which are distinct and come after their supersets, to the
+    family. Returns how many members that has then."""
     chosen = np.empty(SIEVE, np.int64)
     for i in range(rows.shape[0]):
         size = select(rows[i], order, chosen)
-        if not _held(rows[i], chosen, size, members, family, held):
-            kept[i] = True
-            hold(rows[i], members, held)
+        if not _is_inside(rows[i], chosen, size, members, family, columns):
+            is_maximal[i] = True
+            add_member(rows[i], members, columns)
             copy_row(rows[i], family[members])
             members += 1
     return members

@@ -43,7 +43,7 @@ def boxes(rows: I64, numbers: I32, order: I64, starts: I64, leaf: int) -> Boxes:
     ends = np.append(starts, len(rows))
     size = _cut(whole, order, ends, np.empty(most, np.int64), leaf)
     placed = rows[order], whole.numbers[order]
-    return Boxes(*placed, *(each[:size] for each in whole[2:]))
+    return Boxes(*placed, *(array[:size] for array in whole[2:]))
 
 
 @kernel
@@ -136,12 +136,28 @@ def _possible(ones: Any, others: Any, t: int, s: int, inequalities: int) -> bool
 
 
 @kernel
-def meet(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) -> int:
-    """Pairs of boxes, from those of whole groups down to single rows; at most one pair of rows for
-    every two boxes, until there is no room."""
-    t_low, t_high, s_low, s_high = ones.low, ones.high, others.low, others.high
+def _certain(ones: Any, others: Any, t: int, s: int, inequalities: int) -> bool:
+    """Whether all rows of two boxes go together."""
+    for k in range(ones.low.shape[1]):
+        if k < inequalities:
+            if ones.high[t, k] > others.low[s, k]:
+                return False
+        elif ones.high[t, k] >= others.low[s, k] and others.high[s, k] >= ones.low[t, k]:
+            return False
+    return True
+
+
+@kernel
+def meet(
+    ones: Any, others: Any, groups: Any, inequalities: int, whole_boxes: bool, room: Any
+) -> int:
+    """What may go together in pairs of boxes, from those of whole groups down.
+
+    With ``whole_boxes``, pairs of boxes that are not cut any more: how many there are, and as many
+    as there is room for. Without, pairs of rows that do go together, at most one for every two
+    boxes, until there is no room.
+    """
     t_children, s_children = ones.children, others.children
-    wide = t_low.shape[1]
     stack = np.empty((1024, 2), np.int64)
     count = 0
     for g in range(groups.shape[0]):
@@ -152,25 +168,23 @@ def meet(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) -> i
             t, s = stack[depth, 0], stack[depth, 1]
             if not _possible(ones, others, t, s, inequalities):
                 continue
-            certain = True
-            for k in range(inequalities):
-                certain = certain and t_high[t, k] <= s_low[s, k]
-            for k in range(inequalities, wide):
-                certain = certain and (t_high[t, k] < s_low[s, k] or s_high[s, k] < t_low[t, k])
-            t_rows = ones.span[t, 1] - ones.span[t, 0]
-            s_rows = others.span[s, 1] - others.span[s, 0]
-            if certain or (t_children[t] < 0 and s_children[s] < 0):
+            uncut = t_children[t] < 0 and s_children[s] < 0
+            if whole_boxes and uncut:
+                if count < room.shape[0]:
+                    room[count, 0], room[count, 1] = t, s
+                count += 1
+            elif not whole_boxes and (uncut or _certain(ones, others, t, s, inequalities)):
                 if _pair(ones, others, t, s, inequalities, room[count]):
                     count += 1
                     if count == room.shape[0]:
                         return count
-            elif s_children[s] < 0 or (t_children[t] >= 0 and t_rows > s_rows):
-                for half in range(2):
-                    stack[depth, 0], stack[depth, 1] = t_children[t] + half, s
-                    depth += 1
             else:
+                t_rows = ones.span[t, 1] - ones.span[t, 0]
+                s_rows = others.span[s, 1] - others.span[s, 0]
+                cut_t = s_children[s] < 0 or (t_children[t] >= 0 and t_rows > s_rows)
                 for half in range(2):
-                    stack[depth, 0], stack[depth, 1] = t, s_children[s] + half
+                    stack[depth, 0] = t_children[t] + half if cut_t else t
+                    stack[depth, 1] = s if cut_t else s_children[s] + half
                     depth += 1
     return count
 
@@ -189,33 +203,3 @@ def _pair(ones: Any, others: Any, t: int, s: int, inequalities: int, out: Any) -
                 out[1] = others.rows[j]
                 return True
     return False
-
-
-@kernel
-def leaves(ones: Any, others: Any, groups: Any, inequalities: int, room: Any) -> int:
-    """Pairs of boxes that are not cut any more and whose rows may go together: how many there are,
-    and as many as there is room for."""
-    t_children, s_children = ones.children, others.children
-    stack = np.empty((1024, 2), np.int64)
-    count = 0
-    for g in range(groups.shape[0]):
-        stack[0, 0], stack[0, 1] = groups[g, 0], groups[g, 1]
-        depth = 1
-        while depth > 0:
-            depth -= 1
-            t, s = stack[depth, 0], stack[depth, 1]
-            if not _possible(ones, others, t, s, inequalities):
-                continue
-            if t_children[t] < 0 and s_children[s] < 0:
-                if count < room.shape[0]:
-                    room[count, 0], room[count, 1] = t, s
-                count += 1
-                continue
-            t_rows = ones.span[t, 1] - ones.span[t, 0]
-            s_rows = others.span[s, 1] - others.span[s, 0]
-            first = s_children[s] < 0 or (t_children[t] >= 0 and t_rows > s_rows)
-            for half in range(2):
-                stack[depth, 0] = t_children[t] + half if first else t
-                stack[depth, 1] = s if first else s_children[s] + half
-                depth += 1
-    return count

@@ -47,8 +47,8 @@ class Chains(NamedTuple):
     @property
     def _starts(self) -> I64:
         """Where chains begin."""
-        found: I64 = np.flatnonzero(np.diff(self.ends, prepend=0))
-        return found
+        starts: I64 = np.flatnonzero(np.diff(self.ends, prepend=0))
+        return starts
 
 
 class RangeQueries(NamedTuple):
@@ -99,9 +99,9 @@ def _chain(codes: Any, second: Any, chain: Any) -> int:
 
 def fetch(chains: Chains, boxes: RangeQueries) -> I64:
     """All rows that are looked for, as stretches of the index ``(box, from, to)``."""
-    found = np.empty((_fetch(chains, boxes, np.empty((0, 3), np.int64)), 3), np.int64)
-    _fetch(chains, boxes, found)
-    return found
+    stretches = np.empty((_fetch(chains, boxes, np.empty((0, 3), np.int64)), 3), np.int64)
+    _fetch(chains, boxes, stretches)
+    return stretches
 
 
 @kernel

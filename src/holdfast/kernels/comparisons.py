@@ -38,7 +38,7 @@ def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> WordLayout:
     Every comparison must come with its mirror image, the one that takes its place when the two rows
     change places: that of t.A with s.B is t.B with s.A, that of t.A with t.B is s.A with s.B.
     """
-    number = {each: k for k, each in enumerate(comparisons)}
+    number = {comparison: k for k, comparison in enumerate(comparisons)}
     bit, partner, end = [], [], 0
     for left, right, rows, ordered in comparisons:
         if rows == BOTH:
@@ -54,12 +54,12 @@ def layout(comparisons: Sequence[tuple[int, int, int, bool]]) -> WordLayout:
             end += end & 1
         bit.append(end)
         end += 2 if ordered else 1
-    flat = np.array([each[:3] for each in comparisons], np.int64).reshape(-1, 3)
+    flat = np.array([comparison[:3] for comparison in comparisons], np.int64).reshape(-1, 3)
     return WordLayout(
         flat[:, 0].copy(),
         flat[:, 1].copy(),
         flat[:, 2].copy(),
-        np.array([each[3] for each in comparisons], np.bool_),
+        np.array([comparison[3] for comparison in comparisons], np.bool_),
         np.array(bit, np.int64),
         np.array(partner, np.int64),
         bitsets.words_for(end),
@@ -87,14 +87,14 @@ def own_words(codes: Codes, layout: WordLayout, nulls_equal: bool) -> tuple[U64,
     return out[0], out[1]
 
 
-def words_of(codes: Sequence[Codes], layout: WordLayout, shown: I64, nulls_equal: bool) -> U64:
+def words_of(codes: Sequence[Codes], layout: WordLayout, pairs: I64, nulls_equal: bool) -> U64:
     """The words of some pairs of rows ``(pairs, 2)``."""
-    out = np.zeros((len(shown), layout.width), np.uint64)
+    out = np.zeros((len(pairs), layout.width), np.uint64)
     whose = {BOTH: (0, 1), FIRST: (0, 0), SECOND: (1, 1)}
     for k, rows in enumerate(layout.rows.tolist()):
         one, other = whose[rows]
-        left = codes[layout.left[k]][shown[:, one]]
-        right = codes[layout.right[k]][shown[:, other]]
+        left = codes[layout.left[k]][pairs[:, one]]
+        right = codes[layout.right[k]][pairs[:, other]]
         bits = _compared(left, right, layout, k, nulls_equal)
         out[:, layout.bit[k] >> 6] |= bits << np.uint64(layout.bit[k] & 63)
     return out
@@ -129,16 +129,17 @@ def mirror(words: U64, layout: WordLayout) -> U64:
 def evidence(words: U64, layout: WordLayout, space: Space) -> U64:
     """The atoms of a space that hold in the pairs of each word. Every comparison of the space is
     one of the layout, which may have others, and order where the space asks for none."""
-    where = {each: k for k, each in enumerate(zip(*(a.tolist() for a in layout[:3]), strict=True))}
+    cells = zip(*(array.tolist() for array in layout[:3]), strict=True)
+    where = {key: k for k, key in enumerate(cells)}
     out = np.zeros((len(words), bitsets.words_for(space.atoms)), np.uint64)
     at = 0
-    for each in space.comparisons:
-        k = where[each.left, each.right, each.rows]
+    for comparison in space.comparisons:
+        k = where[comparison.left, comparison.right, comparison.rows]
         low = _bit(words, int(layout.bit[k]))
         high = _bit(words, int(layout.bit[k]) + 1) if layout.ordered[k] else low
         same = low & high
         holds = {"=": same, "!=": same ^ np.uint64(1), "<=": low, ">=": high}
-        for operator in each.operators:
+        for operator in comparison.operators:
             out[:, at >> 6] |= holds[operator] << np.uint64(at & 63)
             at += 1
     return out

@@ -19,8 +19,8 @@ def total(masks: list[U64], counts: list[I64], words: int) -> tuple[U64, I64]:
     """Counts of several tables added up; masks whose counts cancel are dropped. In mask order, as
     each of the tables is."""
     sum_masks, sums = np.empty((0, words), np.uint64), np.empty(0, np.int64)
-    for more, numbers in zip(masks, counts, strict=True):
-        sum_masks, sums, _, _ = added(sum_masks, sums, more, numbers)
+    for others, numbers in zip(masks, counts, strict=True):
+        sum_masks, sums, _, _ = added(sum_masks, sums, others, numbers)
     return sum_masks, sums
 
 
@@ -43,18 +43,17 @@ def grouped(masks: U64, counts: I64, pairs: I64) -> tuple[U64, I64, I64]:
     masks, counts, pairs = masks[order], counts[order], pairs[order]
     if not len(masks):
         return masks, counts, pairs
-    first = np.ones(len(masks), np.bool_)
-    first[1:] = (masks[1:] != masks[:-1]).any(axis=1)
+    first = bitsets.begins_run(masks)
     starts = np.flatnonzero(first)
     return masks[first], np.add.reduceat(counts, starts), pairs[first]
 
 
-def shown(wanted: U64, masks: list[U64], pairs: list[I64]) -> I64:
+def pairs_showing(wanted: U64, masks: list[U64], pairs: list[I64]) -> I64:
     """For each wanted mask one of the pairs of rows that the masks of several tables come with; -1
     where none does. All are in mask order."""
     out = np.full((len(wanted), 2), -1, np.int64)
     for known, rows in zip(masks, pairs, strict=True):
-        _show(bitsets.plain(wanted), bitsets.plain(known), _plain(rows), out)
+        _pairs_showing(bitsets.plain(wanted), bitsets.plain(known), _plain(rows), out)
     return out
 
 
@@ -73,7 +72,7 @@ def _compared(masks: Any, i: int, others: Any, j: int) -> int:
 
 
 @kernel
-def _show(wanted: Any, masks: Any, pairs: Any, out: Any) -> None:
+def _pairs_showing(wanted: Any, masks: Any, pairs: Any, out: Any) -> None:
     j = 0
     for i in range(wanted.shape[0]):
         while j < masks.shape[0] and _compared(masks, j, wanted, i) < 0:

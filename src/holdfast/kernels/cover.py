@@ -25,9 +25,9 @@ from typing import NamedTuple
 import numpy as np
 
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64
 from holdfast.kernels.bitsets import (
     FULL,
-    I64,
     ONE,
     ZERO,
     Flags,

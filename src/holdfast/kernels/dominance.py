@@ -47,9 +47,9 @@ def partners(sides: Sides) -> tuple[I64, I64]:
 
 def _two(numbers: I32, rows: int) -> I64:
     """Two numbers of each row; those that are not asked for are all the same."""
-    found = np.zeros((INEQUALITIES, rows), np.int64)
-    found[: len(numbers)] = numbers
-    return found
+    both = np.zeros((INEQUALITIES, rows), np.int64)
+    both[: len(numbers)] = numbers
+    return both
 
 
 def _joined(sides: Sides, same: tuple[int, ...]) -> tuple[I64, I64]:
@@ -64,13 +64,13 @@ def _joined(sides: Sides, same: tuple[int, ...]) -> tuple[I64, I64]:
 
 def _dominating(key: I64, low: I64, other_key: I64, high: I64) -> I64:
     """How many others of its group are at least as large as each row, in both numbers."""
-    mine = np.lexsort((-low[0], key))
-    theirs = np.lexsort((-high[0], other_key))
+    order = np.lexsort((-low[0], key))
+    other_order = np.lexsort((-high[0], other_key))
     values, place = np.unique(high[1], return_inverse=True)
     out = np.zeros(len(key), np.int64)
     _sweep(
-        (mine, key, low[0], np.searchsorted(values, low[1])),
-        (theirs, other_key, high[0], place.reshape(-1)),
+        (order, key, low[0], np.searchsorted(values, low[1])),
+        (other_order, other_key, high[0], place.reshape(-1)),
         np.zeros(len(values) + 1, np.int64),
         out,
     )
@@ -78,9 +78,9 @@ def _dominating(key: I64, low: I64, other_key: I64, high: I64) -> I64:
 
 
 @kernel
-def _sweep(mine: Any, others: Any, tree: Any, out: Any) -> None:
+def _sweep(rows: Any, others: Any, tree: Any, out: Any) -> None:
     """Rows in the order of their groups, the largest in the first number first."""
-    order, key, first, second = mine
+    order, key, first, second = rows
     other_order, other_key, other_first, other_second = others
     start = j = 0
     for i in range(order.size):
@@ -113,12 +113,12 @@ def _add(tree: Any, place: int, number: int) -> None:
 @kernel
 def _sum(tree: Any, places: int) -> int:
     """Of the first so many places."""
-    found = 0
+    total = 0
     at = places
     while at > 0:
-        found += tree[at]
+        total += tree[at]
         at -= at & -at
-    return found
+    return total
 
 
 def most_compatible(sides: Sides) -> int | None:
@@ -149,15 +149,15 @@ def _strict(sides: Sides) -> tuple[bool, bool] | None:
         for t, s in zip(sides.t_value, sides.s_value, strict=True)
     ):
         return None
-    found = [False, False]
+    strict = [False, False]
     for place, (low, high) in enumerate(zip(sides.low, sides.high, strict=True)):
         if not len(low):
             continue
         steps = np.unique(low - high)
         if len(steps) > 1 or steps[0] not in (0, 1):
             return None
-        found[place] = bool(steps[0])
-    return found[0], found[1]
+        strict[place] = bool(steps[0])
+    return strict[0], strict[1]
 
 
 @kernel

@@ -168,18 +168,18 @@ def refuting(masks: Any, candidates: Any) -> Any:
 def _forget_unwanted(findings: Any) -> None:
     """Make room: drop the masks that are only remembered to be skipped."""
     findings.slots[:] = -1
-    kept = 0
+    target = 0
     for entry in range(findings.state[0]):
         if findings.wanted[entry]:
-            copy_row(findings.masks[entry], findings.masks[kept])
-            findings.wanted[kept] = True
-            findings.seen[kept] = findings.seen[entry]
+            copy_row(findings.masks[entry], findings.masks[target])
+            findings.wanted[target] = True
+            findings.seen[target] = findings.seen[entry]
             for k in range(findings.witnesses.shape[1]):
-                findings.witnesses[kept, k, 0] = findings.witnesses[entry, k, 0]
-                findings.witnesses[kept, k, 1] = findings.witnesses[entry, k, 1]
-            findings.slots[slot(findings.masks[kept], findings.masks, findings.slots)] = kept
-            kept += 1
-    findings.state[0] = kept
+                findings.witnesses[target, k, 0] = findings.witnesses[entry, k, 0]
+                findings.witnesses[target, k, 1] = findings.witnesses[entry, k, 1]
+            findings.slots[slot(findings.masks[target], findings.masks, findings.slots)] = target
+            target += 1
+    findings.state[0] = target
 
 
 @inlined

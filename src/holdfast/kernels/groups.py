@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast.kernels import pairs, violations
+from holdfast.kernels import bitsets, pairs, violations
 from holdfast.kernels.arrays import I64, U64, Flags
 from holdfast.kernels.comparisons import WordLayout, own_words
 from holdfast.kernels.jit import kernel
@@ -59,9 +59,7 @@ def groups(codes: Sequence[Codes], columns: Sequence[int], nulls_equal: bool) ->
     key, _, _ = violations.keys([(plane, plane[:0]) for plane in planes], len(rows), 0)
     order = np.argsort(key, kind="stable")
     key = key[order]
-    first = np.ones(len(key), np.bool_)
-    first[1:] = key[1:] != key[:-1]
-    begins = np.flatnonzero(first)
+    begins = np.flatnonzero(bitsets.begins_run(key))
     return RowGroups(rows[order], np.repeat(begins, np.diff(np.append(begins, len(key)))))
 
 
@@ -102,13 +100,12 @@ def words_inside(
     )
 
 
-def first_of_each(words: U64, shown: I64) -> tuple[U64, I64]:
+def first_of_each(words: U64, witnesses: I64) -> tuple[U64, I64]:
     """Distinct words in order, each with the first pair that came with it."""
     order = np.lexsort(words.T)
-    words, shown = words[order], shown[order]
-    fresh = np.ones(len(words), np.bool_)
-    fresh[1:] = (words[1:] != words[:-1]).any(axis=1)
-    return words[fresh], shown[fresh]
+    words, witnesses = words[order], witnesses[order]
+    first = bitsets.begins_run(words)
+    return words[first], witnesses[first]
 
 
 def gathered(codes: Sequence[Codes], rows: I64) -> Codes:

@@ -5,9 +5,8 @@ the number of a row by its hash, -1 where a slot is free. There are more slots t
 of two of them, and a row that finds its slot taken goes into the next free one (open addressing,
 linear probing). Whoever adds a row writes its number into the free slot.
 
-Two kernels keep tables of their own, tuned to what they count: :mod:`holdfast.kernels.pairs` hashes
-blocks of comparison words at once and holds half of each hash beside its entry, and
-:mod:`holdfast.kernels.ranks` numbers cells that it does not copy.
+One kernel keeps a table of its own, tuned to what it counts: :mod:`holdfast.kernels.pairs` hashes
+blocks of comparison words at once and has half of each hash beside its entry.
 
 >>> rows = np.array([[3, 4], [5, 6]], np.uint64)
 >>> slots = np.full(8, -1, np.int32)

@@ -62,8 +62,8 @@ def sort(codes: U64) -> tuple[I64, I32]:
     """Codes in signed order (which is the order of the values), and where they came from; equal
     ones in the order that they came in."""
     # NumPy's own stable sort takes up to four times as long as either of these.
-    some = codes[:: 1 + len(codes) // _SOME]
-    if len(np.unique(some)) < len(some) * 7 // 8:
+    sample = codes[:: 1 + len(codes) // _SOME]
+    if len(np.unique(sample)) < len(sample) * 7 // 8:
         return _by_bytes(codes)
     signed = codes.view(np.int64)
     order = np.argsort(signed)
@@ -352,8 +352,8 @@ def same_cells(row: Any, words: Any, position: int, columns: Any, shape: Any) ->
     for k in range(columns.size):
         column = columns[k]
         bit = np.uint64(column & 63)
-        theirs = words[position, values + (column >> 6)] >> bit
-        if (row[values + (column >> 6)] >> bit ^ theirs) & np.uint64(1):
+        other_null = words[position, values + (column >> 6)] >> bit
+        if (row[values + (column >> 6)] >> bit ^ other_null) & np.uint64(1):
             return False
         for v in range(shape.first[column], shape.first[column + 1]):
             if row[v] != words[position, v]:
@@ -381,7 +381,7 @@ def match(
     """
     lo, hi, positions = ranges.lo, ranges.hi, ranges.positions
     words, dead = stored.words, stored.dead
-    kept = 0
+    size = 0
     for i in range(wanted.shape[0]):
         row = wanted[i]
         for at in range(lo[i], hi[i]):
@@ -390,10 +390,10 @@ def match(
                 continue
             if same_cells(row, words, position, columns, shape):
                 if counts[i] < need[i]:
-                    out[kept] = position
-                    kept += 1
+                    out[size] = position
+                    size += 1
                 counts[i] += 1
-    return kept
+    return size
 
 
 @kernel

@@ -14,18 +14,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast.kernels import bitsets
+from holdfast.kernels.arrays import I64
 from holdfast.kernels.bitsets import (
     FULL,
-    I64,
     ONE,
     ZERO,
     Masks,
     Stretches,
     Tick,
+    add_member,
     compared,
     contains,
     copy_row,
-    hold,
     lowest,
     select,
 )
@@ -53,31 +53,31 @@ def maximal_for(masks: Masks, full: Masks, tick: Tick | None = None) -> tuple[I6
     if len(masks) and sizes[0] == sizes[-1]:
         # None contains another: each is maximal for all that it lacks, if that is anything.
         rhs = full & ~masks
-        some = np.flatnonzero(bitsets.occupied(rhs))
-        return some, rhs[some]
-    kept, rhs = np.empty(len(masks), np.int64), np.empty_like(masks)
-    held = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
-    family = _Family(np.empty_like(masks), held, bitsets.rarest_first(masks))
+        occupied = np.flatnonzero(bitsets.occupied(rhs))
+        return occupied, rhs[occupied]
+    positions, rhs = np.empty(len(masks), np.int64), np.empty_like(masks)
+    columns = np.zeros((64 * masks.shape[1], (len(masks) + 63) // 64), np.uint64)
+    family = _Family(np.empty_like(masks), columns, bitsets.rarest_first(masks))
     count = 0
     stretches = Stretches(len(masks), tick)
-    while (some := stretches.next(count)) is not None:
-        count = _maximal_for(masks[some], some.start, full, family, kept, rhs, count)
-    return kept[:count], rhs[:count].copy()
+    while (stretch := stretches.next(count)) is not None:
+        count = _maximal_for(masks[stretch], stretch.start, full, family, positions, rhs, count)
+    return positions[:count], rhs[:count].copy()
 
 
 def maximal_evidence(masks: Masks, atoms: int) -> Masks:
     """The evidences that are maximal for some rhs; those that nothing exceeds are for all
     that they lack."""
     ordered = bitsets.distinct(masks)[::-1]
-    kept, _ = maximal_for(ordered, bitsets.universe(atoms)[0])
-    return ordered[kept]
+    positions, _ = maximal_for(ordered, bitsets.universe(atoms)[0])
+    return ordered[positions]
 
 
 class _Family(NamedTuple):
     """Evidences, largest first, and how to find those that are larger than a mask."""
 
     masks: Masks
-    held: Masks  # the transposed matrix
+    columns: Masks
     order: I64  # columns, rarest first
 
 
@@ -88,8 +88,8 @@ def narrowed(masks: Masks, rhs: Masks, family: Masks, tick: Tick | None = None) 
         index, _, larger = _index(masks, family)
         masks = bitsets.plain(masks)
         stretches = Stretches(len(masks), tick)
-        while (some := stretches.next(len(family))) is not None:
-            _spread(some, lambda part: _narrowed(masks[part], larger[part], index, out[part]))
+        while (stretch := stretches.next(len(family))) is not None:
+            _spread(stretch, lambda part: _narrowed(masks[part], larger[part], index, out[part]))
     return out
 
 
@@ -100,8 +100,8 @@ def opened(masks: Masks, family: Masks, rhs: Masks, tick: Tick | None = None) ->
         index, order, larger = _index(masks, family)
         masks, rhs = bitsets.plain(masks), bitsets.plain(rhs[order])
         stretches = Stretches(len(masks), tick)
-        while (some := stretches.next(len(family))) is not None:
-            _spread(some, lambda part: _opened(masks[part], larger[part], index, rhs, out[part]))
+        while (stretch := stretches.next(len(family))) is not None:
+            _spread(stretch, lambda part: _opened(masks[part], larger[part], index, rhs, out[part]))
     return out
 
 
@@ -121,11 +121,11 @@ def united(one: Masks, one_for: Masks, two: Masks, two_for: Masks) -> tuple[Mask
     return out[:size], rhs[:size]
 
 
-def _spread(some: slice, work: Callable[[slice], None]) -> None:
+def _spread(stretch: slice, work: Callable[[slice], None]) -> None:
     """Do the work in parts, one for each core, where there is much of it."""
-    count = some.stop - some.start
+    count = stretch.stop - stretch.start
     parts = min(os.cpu_count() or 1, count // _SHARE + 1)
-    bounds = [some.start + count * k // parts for k in range(parts + 1)]
+    bounds = [stretch.start + count * k // parts for k in range(parts + 1)]
     with ThreadPoolExecutor(parts) as pool:
         list(pool.map(work, map(slice, bounds, bounds[1:])))
 
@@ -167,7 +167,7 @@ def _united(one: Any, one_for: Any, two: Any, two_for: Any, out: Any, rhs: Any) 
             order = -1
         else:
             order = compared(one[i], two[j])
-        some = ZERO
+        union = ZERO
         for w in range(out.shape[1]):
             bits = ZERO
             if order <= 0:
@@ -177,10 +177,10 @@ def _united(one: Any, one_for: Any, two: Any, two_for: Any, out: Any, rhs: Any) 
                 out[size, w] = two[j, w]
                 bits |= two_for[j, w]
             rhs[size, w] = bits
-            some |= bits
+            union |= bits
         i += order <= 0
         j += order >= 0
-        size += some != ZERO
+        size += union != ZERO
     return size
 
 
@@ -193,21 +193,21 @@ def _and(row: Any, out: Any) -> None:
 
 @kernel
 def _any(words: Any) -> bool:
-    some = ZERO
+    union = ZERO
     for j in range(words.size):
-        some |= words[j]
-    return bool(some != ZERO)
+        union |= words[j]
+    return bool(union != ZERO)
 
 
 @kernel
-def _sieve(chosen: Any, size: int, held: Any, lo: int, members: int, out: Any) -> int:
+def _sieve(chosen: Any, size: int, columns: Any, lo: int, members: int, out: Any) -> int:
     """Which members from word ``lo`` on hold the chosen columns; returns how many words that is."""
     words = min(_CHUNK, (members + 63) // 64 - lo)
     for j in range(words):
         left = members - 64 * (lo + j)
         out[j] = FULL if left >= 64 else (ONE << np.uint64(left)) - ONE
     for k in range(size):
-        _and(held[chosen[k], lo : lo + words], out[:words])
+        _and(columns[chosen[k], lo : lo + words], out[:words])
         if k & 7 == 7 and not _any(out[:words]):
             return 0
     return words
@@ -219,36 +219,36 @@ def _narrow(mask: Any, rhs: Any, family: Any, members: int) -> Any:
     returns what is."""
     chosen, sieved = np.empty(_SIEVE, np.int64), np.empty(_CHUNK, np.uint64)
     size = select(mask, family.order, chosen)
-    some = ZERO
+    rest = ZERO
     for v in range(rhs.size):
-        some |= rhs[v]
+        rest |= rhs[v]
     for lo in range(0, (members + 63) // 64, _CHUNK):
-        if some == ZERO:
+        if rest == ZERO:
             break
-        for j in range(_sieve(chosen, size, family.held, lo, members, sieved)):
+        for j in range(_sieve(chosen, size, family.columns, lo, members, sieved)):
             word = sieved[j]
-            while word != ZERO and some != ZERO:
+            while word != ZERO and rest != ZERO:
                 larger = family.masks[64 * (lo + j) + lowest(word)]
                 word &= word - ONE
                 if contains(larger, mask):
-                    some = ZERO
+                    rest = ZERO
                     for v in range(rhs.size):
                         rhs[v] &= larger[v]
-                        some |= rhs[v]
-    return some
+                        rest |= rhs[v]
+    return rest
 
 
 @kernel
 def _maximal_for(
-    masks: Any, start: int, full: Any, family: Any, kept: Any, rhs: Any, count: int
+    masks: Any, start: int, full: Any, family: Any, positions: Any, rhs: Any, count: int
 ) -> int:
     for i in range(masks.shape[0]):
         for v in range(masks.shape[1]):
             rhs[count, v] = full[v] & ~masks[i, v]
         if _narrow(masks[i], rhs[count], family, count) != ZERO:
-            hold(masks[i], count, family.held)
+            add_member(masks[i], count, family.columns)
             copy_row(masks[i], family.masks[count])
-            kept[count] = start + i
+            positions[count] = start + i
             count += 1
     return count
 
@@ -265,7 +265,7 @@ def _opened(masks: Any, larger: Any, family: Any, rhs: Any, out: Any) -> None:
     for i in range(masks.shape[0]):
         size = select(masks[i], family.order, chosen)
         for lo in range(0, (larger[i] + 63) // 64, _CHUNK):
-            for j in range(_sieve(chosen, size, family.held, lo, larger[i], sieved)):
+            for j in range(_sieve(chosen, size, family.columns, lo, larger[i], sieved)):
                 word = sieved[j]
                 while word != ZERO:
                     at = 64 * (lo + j) + lowest(word)

@@ -54,11 +54,11 @@ class OpposedSides(NamedTuple):
 
     def of_t(self, chosen: Flags) -> OpposedRows:
         """Some of the rows t."""
-        return _some(self.t_side, chosen)
+        return _subset(self.t_side, chosen)
 
     def of_s(self, chosen: Flags) -> OpposedRows:
         """Some of the rows s."""
-        return _some(self.s_side, chosen)
+        return _subset(self.s_side, chosen)
 
 
 def form(sides: Sides) -> OpposedSides:
@@ -89,8 +89,8 @@ def form(sides: Sides) -> OpposedSides:
     return OpposedSides(t_side, s_side)
 
 
-def _some(side: OpposedRows, chosen: Flags) -> OpposedRows:
-    return OpposedRows(*(each[chosen] for each in side))
+def _subset(side: OpposedRows, chosen: Flags) -> OpposedRows:
+    return OpposedRows(*(array[chosen] for array in side))
 
 
 def partners(side: OpposedRows, other: OpposedRows, most: int) -> I64:

@@ -57,11 +57,11 @@ class TileRows(NamedTuple):
 
 
 Tick = Callable[[], None]
-"""Called now and then, so that work can be ended by an error."""
+"""Called now and then; may end the work by raising an error."""
 
 
 def no_tick() -> None:
-    """As long as it takes."""
+    """Nothing ends the work."""
 
 
 class RowPairs(NamedTuple):
@@ -185,7 +185,7 @@ def _blocks(tile: RowPairs, pieces: _Pieces) -> Iterator[_Block]:
     """The tile in blocks of rows s, with 16-bit codes."""
     lefts = tile.layout.left[pieces.comparisons]
     rights = tile.layout.right[pieces.comparisons]
-    largest = [each.codes.max(axis=1, initial=NULL) for each in (tile.ones, tile.others)]
+    largest = [side.codes.max(axis=1, initial=NULL) for side in (tile.ones, tile.others)]
     fits = np.maximum(largest[0][lefts], largest[1][rights]) < ABSENT
     left = np.empty((len(tile.ends), len(lefts)), np.uint16)
     for k in np.flatnonzero(fits):
@@ -273,14 +273,14 @@ class _Counters(NamedTuple):
 def _digits(tile: RowPairs) -> _Digits | None:
     """Digits for the words, unless there are too many possible ones."""
     layout = tile.layout
-    nulls = [(each.codes == NULL).any(axis=1) for each in (tile.ones, tile.others)]
+    nulls = [(side.codes == NULL).any(axis=1) for side in (tile.ones, tile.others)]
     words, own = [], []
     for k in tile.across.tolist():
-        values = np.arange(4 if layout.ordered[k] else 2, dtype=np.uint64)
+        outcomes = np.arange(4 if layout.ordered[k] else 2, dtype=np.uint64)
         if layout.ordered[k] and not nulls[0][layout.left[k]] and not nulls[1][layout.right[k]]:
-            values = values[1:]  # unordered does not occur
-        words.append(np.zeros((len(values), layout.width), np.uint64))
-        words[-1][:, layout.bit[k] >> 6] = values << np.uint64(layout.bit[k] & 63)
+            outcomes = outcomes[1:]  # unordered does not occur
+        words.append(np.zeros((len(outcomes), layout.width), np.uint64))
+        words[-1][:, layout.bit[k] >> 6] = outcomes << np.uint64(layout.bit[k] & 63)
     for side in (tile.ones, tile.others):
         distinct = np.zeros((1, layout.width), np.uint64)
         numbers = np.zeros(side.codes.shape[1], np.int64)
@@ -289,12 +289,12 @@ def _digits(tile: RowPairs) -> _Digits | None:
         words.append(distinct)
         own.append(numbers.reshape(-1))
     sizes, piece, step = [1], [], []
-    for each in words:
-        if sizes[-1] * len(each) > PIECE:
+    for values in map(len, words):
+        if sizes[-1] * values > PIECE:
             sizes.append(1)
         piece.append(len(sizes) - 1)
         step.append(sizes[-1])
-        sizes[-1] *= max(1, len(each))
+        sizes[-1] *= max(1, values)
     most = min(DIRECT, max(PIECE, tile.number // SPREAD))
     if len(sizes) > 2 or max(sizes) > PIECE or sizes[0] * sizes[-1] ** (len(sizes) - 1) > most:
         return None
@@ -549,12 +549,12 @@ class _EqualRows(NamedTuple):
 
 
 def _groups(tile: RowPairs) -> _EqualRows | None:
-    """Equal cells brought together, where only equality counts and few pairs have any."""
+    """Rows with equal cells, where comparisons are of equality alone and few pairs have any."""
     layout, pairs = tile.layout, tile.number
-    rows, more, number = len(tile.ends), tile.others.codes.shape[1], len(layout.left)
-    if layout.ordered.any() or (layout.rows != BOTH).any() or SORTED * number * more >= pairs:
+    rows, width, number = len(tile.ends), tile.others.codes.shape[1], len(layout.left)
+    if layout.ordered.any() or (layout.rows != BOTH).any() or SORTED * number * width >= pairs:
         return None
-    order = np.empty((number, more), np.int64)
+    order = np.empty((number, width), np.int64)
     starts, stops = np.empty((2, number, rows), np.int64)
     near = 0
     for k in range(number):
@@ -574,7 +574,7 @@ def _groups(tile: RowPairs) -> _EqualRows | None:
 
 
 def _count_agreeing(tile: RowPairs, groups: _EqualRows, with_pairs: bool) -> WordCounts:
-    """The same counts from the pairs that agree somewhere; all others show the empty word."""
+    """Count the pairs that agree somewhere; all others show the empty word."""
     table = empty_table(tile.layout.width)
     done = 0
     while (done := _add_agreeing(groups, done, table)) < len(tile.ends):
@@ -635,9 +635,9 @@ def _agree_nowhere(groups: Any) -> tuple[int, int]:
     """A pair that agrees in no comparison; there is one."""
     for i in range(groups.ends.size):
         for j in range(groups.ends[i]):
-            some = False
+            agrees = False
             for c in range(groups.bit.size):
-                some = some or _agree(groups.left[i, c], groups.right[j, c], groups.nulls_equal)
-            if not some:
+                agrees = agrees or _agree(groups.left[i, c], groups.right[j, c], groups.nulls_equal)
+            if not agrees:
                 return i, j
     return -1, -1

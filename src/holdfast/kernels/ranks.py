@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from holdfast.kernels.arrays import F64, I32, I64, U64, Flags
+from holdfast.kernels.hashing import slot
 from holdfast.kernels.jit import kernel
 from holdfast.kernels.values import FLOAT, HASHED, WIDE
 
@@ -44,7 +45,7 @@ def cells(rows: U64, first: I64, column: int, kind: int = HASHED, scale: int = 0
 
 def numbers(columns: Sequence[ColumnCells]) -> Codes:
     """Codes ``(columns, rows)`` that are equal iff the values are."""
-    if len({(each.kind, each.scale, each.words.shape[1]) for each in columns}) > 1:
+    if len({(column.kind, column.scale, column.words.shape[1]) for column in columns}) > 1:
         return ranks(columns)
     codes, _ = _numbered(columns)
     return codes
@@ -52,9 +53,9 @@ def numbers(columns: Sequence[ColumnCells]) -> Codes:
 
 def ranks(columns: Sequence[ColumnCells]) -> Codes:
     """Codes ``(columns, rows)`` that have the order of the values."""
-    if any(each.kind == HASHED for each in columns):
+    if any(column.kind == HASHED for column in columns):
         raise ValueError("hashes have no order: number them instead")
-    if len({(each.kind, each.scale) for each in columns}) == 1:
+    if len({(column.kind, column.scale) for column in columns}) == 1:
         codes, distinct = _numbered(columns)
         keys = distinct.view(np.int64)
         # A wide number is ordered by its upper word, which is signed, then by its lower.
@@ -62,20 +63,12 @@ def ranks(columns: Sequence[ColumnCells]) -> Codes:
         rank = np.empty(len(order), np.int32)
         rank[order] = np.arange(len(order), dtype=np.int32)
         return _translated(codes, rank)
-    coded = [_numbered([each]) for each in columns]
-    values = _exact(
-        [
-            (distinct, each.kind, each.scale)
-            for (_, distinct), each in zip(coded, columns, strict=True)
-        ]
-    )
-    rank = {value: k for k, value in enumerate(sorted({v for some in values for v in some}))}
-    return np.concatenate(
-        [
-            _translated(codes, np.array([rank[value] for value in some], np.int32))
-            for (codes, _), some in zip(coded, values, strict=True)
-        ]
-    )
+    codes, distinct = zip(*(_numbered([column]) for column in columns), strict=True)
+    kinds = [(column.kind, column.scale) for column in columns]
+    values = _exact(distinct, kinds)
+    rank = {value: k for k, value in enumerate(sorted({v for column in values for v in column}))}
+    ranks_ = [np.array([rank[value] for value in column], np.int32) for column in values]
+    return np.concatenate(list(map(_translated, codes, ranks_)))
 
 
 def _translated(codes: Codes, to: Codes) -> Codes:
@@ -85,8 +78,8 @@ def _translated(codes: Codes, to: Codes) -> Codes:
 
 def _numbered(columns: Sequence[ColumnCells]) -> tuple[Codes, U64]:
     """Numbers of the cells in the order in which they come, and the words of each number."""
-    words = np.concatenate([each.words for each in columns])
-    nulls = np.concatenate([each.nulls for each in columns])
+    words = np.concatenate([column.words for column in columns])
+    nulls = np.concatenate([column.nulls for column in columns])
     codes = np.empty(len(words), np.int32)
     firsts = np.empty(len(words), np.int32)
     with np.errstate(over="ignore"):
@@ -96,49 +89,43 @@ def _numbered(columns: Sequence[ColumnCells]) -> tuple[Codes, U64]:
 
 @kernel
 def _number(words: Any, nulls: Any, out: Any, firsts: Any) -> int:
+    """Number the cells, and note where each number comes first; how many numbers there are."""
     size = 16
     while size < 2 * words.shape[0]:
         size *= 2
-    slots = np.full(size, NULL, np.int32)
+    slots = np.full(size, -1, np.int32)
     count = 0
     for row in range(words.shape[0]):
         if nulls[row]:
             out[row] = NULL
             continue
-        h = np.uint64(0)
-        for k in range(words.shape[1]):
-            h = (h ^ words[row, k]) * np.uint64(0xFF51AFD7ED558CCD)
-            h ^= h >> np.uint64(32)
-        at = np.int64(h & np.uint64(size - 1))
-        while True:
-            number = slots[at]
-            if number < 0:
-                slots[at] = count
-                firsts[count] = row
-                out[row] = count
-                count += 1
-                break
-            same = True
-            for k in range(words.shape[1]):
-                same = same and words[firsts[number], k] == words[row, k]
-            if same:
-                out[row] = number
-                break
-            at = (at + 1) & (size - 1)
+        at = slot(words[row], words, slots)
+        if slots[at] >= 0:
+            out[row] = out[slots[at]]
+        else:
+            slots[at] = row
+            firsts[count] = row
+            out[row] = count
+            count += 1
     return count
 
 
-def _exact(columns: list[tuple[U64, int, int]]) -> list[list[int]]:
-    """Numbers of several kinds, all multiplied by what makes every one of them an integer."""
-    scale = max([0, *(scale for _, kind, scale in columns if kind != FLOAT)])
-    doubles = [_doubles(words).tolist() for words, kind, _ in columns if kind == FLOAT]
-    finite = [x for some in doubles for x in some if abs(x) < np.inf]
+def _exact(columns: Sequence[U64], kinds: list[tuple[int, int]]) -> list[list[int]]:
+    """Numbers of several kinds and scales, all multiplied by one factor that makes each of them an
+    integer."""
+    scale = max([0, *(scale for kind, scale in kinds if kind != FLOAT)])
+    doubles = [
+        _doubles(words).tolist()
+        for words, (kind, _) in zip(columns, kinds, strict=True)
+        if kind == FLOAT
+    ]
+    finite = [x for column in doubles for x in column if abs(x) < np.inf]
     twos = max([1, *(x.as_integer_ratio()[1] for x in finite)])
     # Above every double and every wide decimal.
     infinite = (1 << 1100) * twos * 10**scale
     ends = {"inf": infinite, "-inf": -infinite, "nan": 2 * infinite}
     out = []
-    for words, kind, own in columns:
+    for words, (kind, own) in zip(columns, kinds, strict=True):
         if kind == FLOAT:
             ratios = [(x, str(x)) for x in _doubles(words).tolist()]
             out.append([ends[s] if s in ends else _times(x, twos) * 10**scale for x, s in ratios])

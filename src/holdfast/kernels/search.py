@@ -29,7 +29,7 @@ from holdfast.kernels.jit import kernel
 _SMALL = 32
 """Groups up to this size have all their pairs compared; larger ones are split further."""
 
-_SHOWN_PER_CANDIDATE = 2_000
+_PAIRS_PER_CANDIDATE = 2_000
 """Pairs reported for a candidate that large groups refute, before it is left alone."""
 
 _SPREAD = 32
@@ -53,7 +53,7 @@ def _distinct_rows(rows: Any, group: Any, shape: Any) -> Any:
     for i in range(group.size):
         keys[i] = np.int64(row_hash(rows[group[i]]))
     order = np.argsort(keys)
-    kept = np.empty(group.size, np.int64)
+    distinct = np.empty(group.size, np.int64)
     count = 0
     for i in range(group.size):
         row = rows[group[order[i]]]
@@ -68,9 +68,9 @@ def _distinct_rows(rows: Any, group: Any, shape: Any) -> Any:
                 if row[v]:
                     same = False
         if not same:
-            kept[count] = group[order[i]]
+            distinct[count] = group[order[i]]
             count += 1
-    return kept[:count]
+    return distinct[:count]
 
 
 @kernel
@@ -175,9 +175,9 @@ def _gather(keys: Any, values: Any, room: Any) -> int:
         room.numbers[i], room.values[i] = number, values[i]
     end = 0
     for number in range(count):
-        mine = room.places[number]
-        room.places[number] = end if mine > 1 else -1
-        end += mine if mine > 1 else 0
+        members = room.places[number]
+        room.places[number] = end if members > 1 else -1
+        end += members if members > 1 else 0
     for i in range(n):
         number = room.numbers[i]
         at = room.places[number]
@@ -188,9 +188,9 @@ def _gather(keys: Any, values: Any, room: Any) -> int:
 
 
 @kernel
-def _is_done(k: int, shown: Any, candidates: Any, partial: Any) -> bool:
-    """Whether a candidate needs no further look: refuted often enough, for every rhs."""
-    return shown[k] > _SHOWN_PER_CANDIDATE and not _open(candidates, partial, k)
+def _is_done(k: int, refuting: Any, candidates: Any, partial: Any) -> bool:
+    """Whether a candidate is refuted often enough, for every rhs, to be left alone."""
+    return refuting[k] > _PAIRS_PER_CANDIDATE and not _open(candidates, partial, k)
 
 
 @kernel
@@ -216,7 +216,7 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, findings: Any, par
     for i in range(n):
         arena[i] = i
     mask = np.empty(shape.full.size, np.uint64)
-    shown = np.zeros(candidates.lhs.shape[0], np.int64)
+    refuting = np.zeros(candidates.lhs.shape[0], np.int64)
     # One frame per level: the trie node that splits, the slice that it splits, and the slice of
     # the groups that came out (above everything in use), of which ``groups[0]`` is next.
     node = np.zeros(levels, np.int64)
@@ -235,7 +235,7 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, findings: Any, par
                 continue
             base = n if depth == 0 else groups[depth - 1, 1]
             if trie.child[node[depth]] < 0 and _is_done(
-                trie.candidate[node[depth]], shown, candidates, partial
+                trie.candidate[node[depth]], refuting, candidates, partial
             ):
                 node[depth] = trie.sibling[node[depth]]
                 continue
@@ -275,8 +275,8 @@ def search(rows: Any, shape: Any, trie: Any, candidates: Any, findings: Any, par
                     if not known(mask, recent, used):
                         record(mask, ids[one], ids[two], candidates, shape.full, findings)
             continue
-        if ends >= 0 and not _is_done(ends, shown, candidates, partial):
-            shown[ends] += _one_value(
+        if ends >= 0 and not _is_done(ends, refuting, candidates, partial):
+            refuting[ends] += _one_value(
                 rows, arena[at:end], shape, candidates, ends, mask, findings, partial
             )
         if trie.child[node[depth]] >= 0:
@@ -301,16 +301,11 @@ class RepresentativeRows(NamedTuple):
     ids: I64  # (n, room)
     used: I64  # (n,) combinations that were met
     full: Flags  # (n,) set once there are more combinations than there is room for
-    shown: I64  # (n,) pairs that refuted a candidate
+    refuting: I64  # (n,) pairs that refuted a candidate
 
     def of(self, k: int) -> RepresentativeRows:
         """Those of one lhs."""
-        parts, widths, keys, slots, rows, ids, used, full, shown = self
-        mine = slice(k, k + 1)
-        return RepresentativeRows(
-            parts[mine], widths[mine], keys[mine], slots[mine], rows[mine], ids[mine],
-            used[mine], full[mine], shown[mine],
-        )  # fmt: skip
+        return RepresentativeRows(*(array[k : k + 1] for array in self))
 
 
 def representatives(candidates: Candidates, shape: RowShape, room: int) -> RepresentativeRows:
@@ -336,12 +331,18 @@ def representatives(candidates: Candidates, shape: RowShape, room: int) -> Repre
 
 @kernel
 def compare_with_representatives(
-    stored: Any, positions: Any, shape: Any, candidates: Any, kept: Any, findings: Any, partial: Any
+    stored: Any,
+    positions: Any,
+    shape: Any,
+    candidates: Any,
+    table: Any,
+    findings: Any,
+    partial: Any,
 ) -> None:
     """Compare each of some rows with the one that was kept for its values on an lhs: for those
     of few combinations, whose groups would be too large to bring together.
 
-    ``stored`` are :class:`SegmentRows`, of which the living ones at ``positions`` count, ``kept``
+    ``stored`` are :class:`SegmentRows`, of which the living ones at ``positions`` count, ``table``
     the :class:`RepresentativeRows` so far; right-hand sides that are refuted are set in ``partial``
     (of the shape of ``candidates.rhs``).
     """
@@ -351,10 +352,15 @@ def compare_with_representatives(
     mask = np.empty(size, np.uint64)
     for k in range(candidates.lhs.shape[0]):
         lhs, rhs, differing = candidates.lhs[k], candidates.rhs[k], partial[k]
-        parts = kept.parts[k, : kept.widths[k]]
-        keys, slots, rows, ids = kept.keys[k], kept.slots[k], kept.rows[k], kept.ids[k]
+        parts = table.parts[k, : table.widths[k]]
+        keys, slots, rows, ids = (
+            table.keys[k],
+            table.slots[k],
+            table.rows[k],
+            table.ids[k],
+        )
         key = np.empty(size + parts.size, np.uint64)
-        done = kept.full[k] or _is_done(k, kept.shown, candidates, partial)
+        done = table.full[k] or _is_done(k, table.refuting, candidates, partial)
         for i in range(positions.size):
             if done:
                 break
@@ -372,15 +378,15 @@ def compare_with_representatives(
             if entry >= 0:
                 pair_mask(rows[entry], words[position], shape, mask)
                 if differing_rhs(mask, full, rhs, differing):
-                    kept.shown[k] += 1
+                    table.refuting[k] += 1
                     if not known(mask, recent, used):
                         record(mask, ids[entry], base + position, candidates, full, findings)
-                    done = _is_done(k, kept.shown, candidates, partial)
-            elif kept.used[k] == ids.size:
-                kept.full[k] = done = True
+                    done = _is_done(k, table.refuting, candidates, partial)
+            elif table.used[k] == ids.size:
+                table.full[k] = done = True
             else:
-                entry = kept.used[k]
-                kept.used[k] += 1
+                entry = table.used[k]
+                table.used[k] += 1
                 slots[at] = entry
                 copy_row(key, keys[entry, : key.size])
                 copy_row(words[position], rows[entry])

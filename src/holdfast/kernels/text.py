@@ -379,7 +379,7 @@ def _boolean(data: U8, begin: int, end: int) -> int:
 
 
 @kernel
-def _kept(data: U8, whole: int, point: int, mantissa: int, power: int, bits: int) -> bool:
+def _is_exact(data: U8, whole: int, point: int, mantissa: int, power: int, bits: int) -> bool:
     """Whether a number that was scanned has a floating-point number of its own."""
     most, powers = _DIGITS_OF_FLOAT, _POWERS_OF_FLOAT
     if bits == floats.DOUBLE_BITS:
@@ -410,7 +410,7 @@ def _inexact(data: U8, begin: int, end: int, bits: int) -> bool:
     if begin < end and (data[begin] == _MINUS or data[begin] == _PLUS):
         begin += 1
     point, mantissa, power, good = _scanned(data, begin, end)
-    return good and not _kept(data, begin, point, mantissa, power, bits)
+    return good and not _is_exact(data, begin, point, mantissa, power, bits)
 
 
 @kernel
@@ -435,7 +435,7 @@ def _numeric(data: U8, begin: int, end: int) -> int:
         if first < 0:
             return BIGINT if data[begin] == _ZERO else DOUBLE  # -0 is no integer of its own
         return _integer(data, whole, end, last, data[begin] == _MINUS)
-    return DOUBLE if _kept(data, whole, point, mantissa, power, floats.DOUBLE_BITS) else STRING
+    return DOUBLE if _is_exact(data, whole, point, mantissa, power, floats.DOUBLE_BITS) else STRING
 
 
 @kernel
@@ -583,15 +583,3 @@ def check(
         if column < forms.size:
             return line, TOO_FEW, column
     return -1, GOOD, -1
-
-
-@kernel
-def vote(data: U8, offsets: NDArray[Any], table: I8) -> int:
-    """What the cells of one column look like, given the text between their quotes."""
-    joined = NULL
-    for row in range(offsets.size - 1):
-        looks = kind(data, np.int64(offsets[row]), np.int64(offsets[row + 1]))
-        joined = np.int64(table[joined, looks])
-        if joined == STRING:
-            break
-    return joined

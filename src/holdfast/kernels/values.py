@@ -19,7 +19,7 @@ import numpy as np
 from holdfast.kernels.arrays import U64
 from holdfast.kernels.bitsets import copy_row, lowest
 from holdfast.kernels.hashing import mix, slot
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import inlined, kernel
 
 HASHED, INTEGER, WIDE, FLOAT = range(4)
 """How a column's words hold its values: two words of a hash; a signed integer; one of 128 bits; a
@@ -144,8 +144,13 @@ def canonicals(rows: Any, column: Any, out: Any) -> None:
         out[i, 0], out[i, 1], out[i, 2] = canonical(rows[i], column)
 
 
+@inlined
+def _is_null(row: Any, column: Any) -> bool:
+    return (row[column.null_word] >> np.uint64(column.null_bit)) & _ONE == _ONE
+
+
 @kernel
-def code(row: Any, column: Any) -> Any:
+def _code(row: Any, column: Any) -> Any:
     """The code of one cell, which is not null."""
     if column.kind == HASHED:
         word, rest = row[column.first], row[column.first + 1]
@@ -157,15 +162,14 @@ def code(row: Any, column: Any) -> Any:
 @kernel
 def codes(rows: Any, positions: Any, column: Any, out: Any, present: Any) -> None:
     """The codes of a column's cells, and which of them are values."""
-    bit = np.uint64(column.null_bit)
     for i in range(positions.size):
         row = rows[positions[i]]
-        present[i] = True
-        if row[column.null_word] >> bit & _ONE:
+        if _is_null(row, column):
             present[i] = column.nulls
             out[i, 0], out[i, 1] = _hash(_ZERO, _ZERO, _NULL, column.salt)
         else:
-            out[i, 0], out[i, 1] = code(row, column)
+            present[i] = True
+            out[i, 0], out[i, 1] = _code(row, column)
 
 
 @kernel
@@ -187,11 +191,7 @@ def refuted(entries: Any, words: int, left: Any, right: Any, seen: Any) -> Any:
     while i < entries.shape[0]:
         first = i
         mask[:] = _ZERO
-        while (
-            i < entries.shape[0]
-            and entries[i, 0] == entries[first, 0]
-            and entries[i, 1] == entries[first, 1]
-        ):
+        while i < entries.shape[0] and _same_code(entries, i, first):
             mask[np.int64(entries[i, 2] >> np.uint64(6))] |= _ONE << (entries[i, 2] & np.uint64(63))
             i += 1
         for k in range(left.size):
@@ -215,37 +215,42 @@ def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> i
     """
     cache = np.zeros((_SLOTS, 3), np.uint64)
     size = 0
-    attribute = np.uint64(column.attribute)
-    bit = np.uint64(column.null_bit)
     for i in range(positions.size):
         row = rows[positions[i]]
-        if row[column.null_word] >> bit & _ONE:
-            if not column.nulls:
-                continue
+        if not _is_null(row, column):
+            high, low = _code(row, column)
+        elif column.nulls:
             high, low = _hash(_ZERO, _ZERO, _NULL, column.salt)
         else:
-            high, low = code(row, column)
-        slot = cache[np.int64(low & np.uint64(_SLOTS - 1))]
-        if slot[0] == high and slot[1] == low:
-            slot[2] += one
             continue
-        if slot[2]:
-            out[size, 0] = slot[0]
-            out[size, 1] = slot[1]
-            out[size, 2] = attribute
-            out[size, 3] = slot[2]
-            size += 1
-        slot[0] = high
-        slot[1] = low
-        slot[2] = one
+        at = np.int64(low & np.uint64(_SLOTS - 1))
+        if cache[at, 0] == high and cache[at, 1] == low:
+            cache[at, 2] += one
+            continue
+        size = _emit(cache, at, column.attribute, out, size)
+        cache[at, 0] = high
+        cache[at, 1] = low
+        cache[at, 2] = one
     for at in range(_SLOTS):
-        if cache[at, 2]:
-            out[size, 0] = cache[at, 0]
-            out[size, 1] = cache[at, 1]
-            out[size, 2] = attribute
-            out[size, 3] = cache[at, 2]
-            size += 1
+        size = _emit(cache, at, column.attribute, out, size)
     return size
+
+
+@inlined
+def _emit(cache: Any, at: int, attribute: int, out: Any, size: int) -> int:
+    """Write an entry for what a slot of the cache has counted, if anything; how many there are."""
+    if cache[at, 2] == _ZERO:
+        return size
+    out[size, 0] = cache[at, 0]
+    out[size, 1] = cache[at, 1]
+    out[size, 2] = np.uint64(attribute)
+    out[size, 3] = cache[at, 2]
+    return size + 1
+
+
+@inlined
+def _same_code(entries: Any, i: int, j: int) -> bool:
+    return bool(entries[i, 0] == entries[j, 0] and entries[i, 1] == entries[j, 1])
 
 
 @kernel
@@ -263,20 +268,20 @@ def _sort_few(entries: Any, low: int, high: int) -> None:
     gap = 1
     while 9 * gap < high - low:
         gap = 3 * gap + 1
-    held = np.empty(4, np.uint64)
+    moving = np.empty(4, np.uint64)
     while gap:
         for i in range(low + gap, high):
             if not _before(entries[i], entries[i - gap]):
                 continue
             for w in range(4):
-                held[w] = entries[i, w]
+                moving[w] = entries[i, w]
             at = i
-            while at >= low + gap and _before(held, entries[at - gap]):
+            while at >= low + gap and _before(moving, entries[at - gap]):
                 for w in range(4):
                     entries[at, w] = entries[at - gap, w]
                 at -= gap
             for w in range(4):
-                entries[at, w] = held[w]
+                entries[at, w] = moving[w]
         gap //= 3
 
 
@@ -314,12 +319,7 @@ def _summed(entries: Any) -> int:
     while i < entries.shape[0]:
         total = entries[i, 3]
         j = i + 1
-        while (
-            j < entries.shape[0]
-            and entries[j, 0] == entries[i, 0]
-            and entries[j, 1] == entries[i, 1]
-            and entries[j, 2] == entries[i, 2]
-        ):
+        while j < entries.shape[0] and _same_code(entries, i, j) and entries[j, 2] == entries[i, 2]:
             total += entries[j, 3]
             j += 1
         if total:
@@ -356,9 +356,8 @@ def in_common(entries: Any, common: Any) -> None:
     """Add up, for every two attributes, how often sorted entries' codes occur in both."""
     start = 0
     for stop in range(1, entries.shape[0] + 1):
-        if stop < entries.shape[0]:
-            if entries[stop, 0] == entries[start, 0] and entries[stop, 1] == entries[start, 1]:
-                continue
+        if stop < entries.shape[0] and _same_code(entries, stop, start):
+            continue
         for i in range(start, stop):
             for j in range(i, stop):
                 one, two = np.int64(entries[i, 2]), np.int64(entries[j, 2])
@@ -375,7 +374,7 @@ def distinct_codes(entries: Any) -> Any:
     out = np.empty((entries.shape[0], 2), np.uint64)
     size = 0
     for i in range(entries.shape[0]):
-        if size and entries[i, 0] == out[size - 1, 0] and entries[i, 1] == out[size - 1, 1]:
+        if i and _same_code(entries, i - 1, i):
             continue
         out[size, 0] = entries[i, 0]
         out[size, 1] = entries[i, 1]
@@ -426,20 +425,20 @@ def transitions(delta: Any, old: Any, words: int) -> Any:
         low = delta[i, 1]
         pair[:] = _ZERO
         while True:
-            mine = i < delta.shape[0] and delta[i, 0] == high and delta[i, 1] == low
-            theirs = k < old.shape[0] and old[k, 0] == high and old[k, 1] == low
-            if not mine and not theirs:
+            changed = i < delta.shape[0] and delta[i, 0] == high and delta[i, 1] == low
+            stored = k < old.shape[0] and old[k, 0] == high and old[k, 1] == low
+            if not changed and not stored:
                 break
-            if mine and (not theirs or delta[i, 2] <= old[k, 2]):
+            if changed and (not stored or delta[i, 2] <= old[k, 2]):
                 attribute = delta[i, 2]
             else:
                 attribute = old[k, 2]
             before = np.int64(0)
-            if theirs and old[k, 2] == attribute:
+            if stored and old[k, 2] == attribute:
                 before = np.int64(old[k, 3])
                 k += 1
             after = before
-            if mine and delta[i, 2] == attribute:
+            if changed and delta[i, 2] == attribute:
                 after += np.int64(delta[i, 3])
                 i += 1
             if after < 0:
@@ -498,11 +497,11 @@ def add_overlaps(masks: Any, counts: Any, low: int, high: int, out: Any) -> None
     from ``low`` to below ``high``, and every other one b."""
     members = np.empty(out.shape[1], np.int64)
     for i in range(masks.shape[0]):
-        some = False
+        in_range = False
         for w in range(low >> 6, ((high - 1) >> 6) + 1):
             if masks[i, w]:
-                some = True
-        if not some:
+                in_range = True
+        if not in_range:
             continue
         size = 0
         first = 0

@@ -85,26 +85,26 @@ class Sides(NamedTuple):
 
 def sides(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool) -> Sides:
     """The form of some terms over planes of codes."""
-    kept = np.ones((2, len(codes[0])), np.bool_)
+    allowed = np.ones((2, len(codes[0])), np.bool_)
     across = []
-    for each, op in asked:
-        left, right = codes[each.left], codes[each.right]
-        if each.rows != BOTH:
-            kept[each.rows - FIRST] &= _holds(left, op, right, nulls_equal)
+    for comparison, op in asked:
+        left, right = codes[comparison.left], codes[comparison.right]
+        if comparison.rows != BOTH:
+            allowed[comparison.rows - FIRST] &= _holds(left, op, right, nulls_equal)
             continue
-        across.append((each, op))
+        across.append((comparison, op))
         if op in ("<", ">") or (op != "!=" and not nulls_equal):
-            kept[0] &= left != NULL
-            kept[1] &= right != NULL
-    t, s = np.flatnonzero(kept[0]), np.flatnonzero(kept[1])
+            allowed[0] &= left != NULL
+            allowed[1] &= right != NULL
+    t, s = np.flatnonzero(allowed[0]), np.flatnonzero(allowed[1])
     same: list[tuple[I32, I32]] = []
     at_most: list[tuple[I32, I32]] = []
     differ: list[tuple[I32, I32]] = []
     apart = False  # whether no row goes with itself
-    for each, op in across:
-        left, right = codes[each.left][t], codes[each.right][s]
+    for comparison, op in across:
+        left, right = codes[comparison.left][t], codes[comparison.right][s]
         nulls = bool((left == NULL).any() or (right == NULL).any())
-        if each.left == each.right:
+        if comparison.left == comparison.right:
             apart |= op in ("<", ">") or (op == "!=" and (nulls_equal or not nulls))
         if op == "=":
             same.append((left, right))
@@ -128,10 +128,10 @@ def sides(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool) -> S
 
 def within_rows(codes: Sequence[Codes], asked: Iterable[Term], nulls_equal: bool) -> Flags:
     """Which rows satisfy all terms, each about two cells of one row."""
-    kept = np.ones(len(codes[0]), np.bool_)
-    for each, op in asked:
-        kept &= _holds(codes[each.left], op, codes[each.right], nulls_equal)
-    return kept
+    satisfied = np.ones(len(codes[0]), np.bool_)
+    for comparison, op in asked:
+        satisfied &= _holds(codes[comparison.left], op, codes[comparison.right], nulls_equal)
+    return satisfied
 
 
 def find(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool, most: int) -> I64:
@@ -253,11 +253,11 @@ def _sweep(ones: Any, others: Any, room: Any) -> int:
 @kernel
 def _thinned(room: Any) -> int:
     """Keep every other pair; at least the first."""
-    kept = (room.shape[0] + 1) // 2
-    for k in range(kept):
+    size = (room.shape[0] + 1) // 2
+    for k in range(size):
         room[k, 0] = room[2 * k, 0]
         room[k, 1] = room[2 * k, 1]
-    return kept
+    return size
 
 
 # Boxes.
@@ -267,16 +267,17 @@ def by_tree(form: Sides, most: int) -> I64:
     """Pairs for any inequalities and differences."""
     room = np.empty((most, 2), np.int64)
     ones, others, groups = _cut(form, LEAF)
-    return room[: boxes.meet(ones, others, groups, len(form.low), room)].copy()
+    return room[: boxes.meet(ones, others, groups, len(form.low), False, room)].copy()
 
 
 def together(form: Sides, part: int, parts: int) -> Iterator[tuple[I64, I64]]:
     """Every pair that is asked for, and others: rows t of a box, and all rows s that may go with
     one of them; of the boxes one part."""
     ones, others, groups = _cut(form, TILE)
-    none = np.empty((0, 2), np.int64)
-    room = np.empty((boxes.leaves(ones, others, groups, len(form.low), none), 2), np.int64)
-    boxes.leaves(ones, others, groups, len(form.low), room)
+    room = np.empty((0, 2), np.int64)
+    count = boxes.meet(ones, others, groups, len(form.low), True, room)
+    room = np.empty((count, 2), np.int64)
+    boxes.meet(ones, others, groups, len(form.low), True, room)
     for t in np.unique(room[:, 0])[part::parts]:
         spans = others.span[room[room[:, 0] == t, 1]]
         s = np.concatenate([others.rows[start:stop] for start, stop in spans.tolist()])

@@ -257,7 +257,7 @@ class _Total:
         known = [self.masks, masks]
         shown = [self.pairs, pairs]
         self.masks, self.counts, _, _ = tables.added(self.masks, self.counts, masks, counts)
-        self.pairs = tables.shown(self.masks, known, shown)
+        self.pairs = tables.pairs_showing(self.masks, known, shown)
 
 
 class _Coded(NamedTuple):

@@ -132,14 +132,14 @@ class _Count:
         """Count all pairs and return their words."""
         free = self.cupy.cuda.runtime.memGetInfo()[0]
         most = max(self.shape.tile, free // SHARE // (4 * self.plan.columns))
-        one_by_one = range(0, len(self.ends), most)
-        more = range(0, int(self.ends.max()), most)
+        left_starts = range(0, len(self.ends), most)
+        right_starts = range(0, int(self.ends.max()), most)
         sampled = self.total < SAMPLED
         right = None
-        for first in one_by_one:
+        for first in left_starts:
             left = self._side(self.ones, 0, first, min(first + most, len(self.ends)))
-            for second in more:
-                if right is None or len(more) > 1:
+            for second in right_starts:
+                if right is None or len(right_starts) > 1:
                     end = min(second + most, self.others.codes.shape[1])
                     right = self._side(self.others, 1, second, end)
                 ends = np.clip(self.ends[first : first + left.rows] - second, 0, right.rows)
@@ -155,11 +155,11 @@ class _Count:
         cupy, number = self.cupy, stop - first
         packed = cupy.zeros((number, self.plan.columns), np.uint32)
         fields = cupy.asarray(self._fields(which))
-        needs_own = rows.own is not None and any(each.kind == OWN for each in self.plan.words)
+        needs_own = rows.own is not None and any(word.kind == OWN for word in self.plan.words)
         width = self.layout.width if needs_own else 0
-        some = max(1, CODES // (4 * len(rows.codes) + 8 * width + 1))
-        for start in range(first, stop, some):
-            end = min(stop, start + some)
+        batch_size = max(1, CODES // (4 * len(rows.codes) + 8 * width + 1))
+        for start in range(first, stop, batch_size):
+            end = min(stop, start + batch_size)
             codes = cupy.asarray(np.ascontiguousarray(rows.codes[:, start:end], np.int32))
             own = None
             if needs_own and rows.own is not None:
@@ -259,20 +259,20 @@ class _Count:
         """Count the pairs of some rows, for the words that are frequent among them."""
         cupy = self.cupy
         random = np.random.default_rng(0)
-        some = np.sort(random.integers(0, left.rows, min(SAMPLE, left.rows)))
-        more = np.sort(random.integers(0, right.rows, min(SAMPLE, right.rows)))
-        fewer = np.searchsorted(more, ends[some])
-        one = _Side(left.packed[cupy.asarray(some)], 0, len(some))
-        other = _Side(right.packed[cupy.asarray(more)], 0, len(more))
+        left_rows = np.sort(random.integers(0, left.rows, min(SAMPLE, left.rows)))
+        right_rows = np.sort(random.integers(0, right.rows, min(SAMPLE, right.rows)))
+        fewer = np.searchsorted(right_rows, ends[left_rows])
+        one = _Side(left.packed[cupy.asarray(left_rows)], 0, len(left_rows))
+        other = _Side(right.packed[cupy.asarray(right_rows)], 0, len(right_rows))
         self._count(one, other, fewer)
         self._find_hot()
         self.table.counts.fill(0)
         if self.with_pairs:
             # Words among the frequent ones note no pair later: they have those of the sample.
             packed = self.table.pairs
-            mine, theirs = packed >> np.uint64(32), packed & np.uint64(0xFFFFFFFF)
-            packed[:] = (cupy.asarray(some + left.first)[mine.astype(np.int64)] << 32) + (
-                cupy.asarray(more + right.first)[theirs.astype(np.int64)]
+            lefts, rights = packed >> np.uint64(32), packed & np.uint64(0xFFFFFFFF)
+            packed[:] = (cupy.asarray(left_rows + left.first)[lefts.astype(np.int64)] << 32) + (
+                cupy.asarray(right_rows + right.first)[rights.astype(np.int64)]
             )
 
     def _find_hot(self) -> None:
@@ -371,8 +371,8 @@ def cells(layout: WordLayout, ones: TileRows, others: TileRows) -> tuple[CellFac
             out.append(CellFacts(OWN, 3 if layout.ordered[k] else 1, False))
             continue
         top = max(0, int(largest[0][left]), int(largest[1][right]))
-        some = bool(nulls[0][left] or nulls[1][right])
-        out.append(CellFacts(ORDERED if layout.ordered[k] else EQUAL, top, some))
+        has_nulls = bool(nulls[0][left] or nulls[1][right])
+        out.append(CellFacts(ORDERED if layout.ordered[k] else EQUAL, top, has_nulls))
     return tuple(out)
 
 

@@ -59,16 +59,16 @@ class Word(NamedTuple):
 
     @property
     def guards(self) -> int:
-        return sum(each.guard for each in self.fields)
+        return sum(field.guard for field in self.fields)
 
     @property
-    def shown(self) -> int:
+    def outcome(self) -> int:
         """The bits in which the outcome is: of an ordered field >= in the guard, <= below it."""
         if self.kind == ORDERED:
             return self.guards | self.guards >> 1
         if self.kind == EQUAL:
             return self.guards
-        return sum(((1 << each.bits) - 1) << each.low for each in self.fields)
+        return sum(((1 << field.bits) - 1) << field.low for field in self.fields)
 
 
 class KeyPart(NamedTuple):
@@ -101,21 +101,21 @@ def null_codes(largest: int, kind: int, nulls_equal: bool) -> tuple[int, int]:
 @lru_cache(maxsize=64)
 def plan(cells: tuple[CellFacts, ...], nulls_equal: bool) -> PackingPlan:
     """Fields in as few words as first fit finds, and a key in as few words as there can be."""
-    sizes = [_bits(each, nulls_equal) for each in cells]
+    sizes = [_bits(facts, nulls_equal) for facts in cells]
     words: list[Word] = []
     column = 0
     for kind in (ORDERED, EQUAL, OWN):
-        chosen = [k for k, each in enumerate(cells) if each.kind == kind]
+        chosen = [k for k, facts in enumerate(cells) if facts.kind == kind]
         for fields in _first_fit(chosen, sizes, guarded=kind != OWN):
-            nulls = kind == ORDERED and any(cells[each.comparison].nulls for each in fields)
+            nulls = kind == ORDERED and any(cells[field.comparison].nulls for field in fields)
             words.append(Word(kind, column, fields, nulls))
             column += 2 if nulls else 1
     padded = max(1, column) if column <= 2 else (column + 3) // 4 * 4
-    shown = [each.shown for each in words]
-    total = sum(each.bit_count() for each in shown)
+    outcomes = [word.outcome for word in words]
+    total = sum(bits.bit_count() for bits in outcomes)
     direct = DIRECT if total <= DIRECT else 0
     length = max(1, -(-total // (BITS - 1)))
-    parts = _gathered(shown, [(1 << direct) - 1 if direct else USED] * length)
+    parts = _gathered(outcomes, [(1 << direct) - 1 if direct else USED] * length)
     bits = tuple(_meaning(words, parts))
     return PackingPlan(cells, tuple(words), padded, parts, length, direct, bits)
 
@@ -146,7 +146,7 @@ def _first_fit(
             fields.append([])
         fields[at].append(Field(k, room - free[at], sizes[k]))
         free[at] -= needs
-    return (tuple(each) for each in fields)
+    return (tuple(word) for word in fields)
 
 
 def rotated(word: int, turn: int) -> int:
@@ -154,12 +154,12 @@ def rotated(word: int, turn: int) -> int:
     return (word << turn | word >> BITS - turn) & FULL
 
 
-def _gathered(shown: Sequence[int], free: list[int]) -> tuple[KeyPart, ...]:
+def _gathered(outcomes: Sequence[int], free: list[int]) -> tuple[KeyPart, ...]:
     """Bits of the words moved to where bits of the key are free, as many as possible together."""
     parts = []
     # The words with the most bits first: they find the most room.
-    for word in sorted(range(len(shown)), key=lambda w: -shown[w].bit_count()):
-        left = shown[word]
+    for word in sorted(range(len(outcomes)), key=lambda w: -outcomes[w].bit_count()):
+        left = outcomes[word]
         while left:
             most, turn, target = max(
                 (
