@@ -10,6 +10,7 @@ import pyarrow as pa
 from benchmarks.tpch import lineitem
 from holdfast.tasks import encode, text
 from holdfast.tasks.segments import row_codes
+from holdfast.tasks.votes import arrow_type
 
 
 def main() -> None:
@@ -20,10 +21,10 @@ def main() -> None:
     if isinstance(names, text.Trouble):
         raise SystemExit(f"{path}: {names.expected}")
     chunks = [pa.array(lines[i : i + 50_000]) for i in range(0, len(lines), 50_000)]
-    votes = text.infer_lines(chunks[0], len(names))
+    votes = text.infer(chunks[0], len(names))
     if isinstance(votes, text.Trouble):
         raise SystemExit(f"{path}: {votes.expected}")
-    schema = pa.schema([(n, text.arrow_type(v)) for n, v in zip(names, votes, strict=True)])
+    schema = pa.schema([(n, arrow_type(v)) for n, v in zip(names, votes, strict=True)])
     layout = encode.layout(schema)
     for warm in (False, True):
         start = time.perf_counter()

@@ -17,21 +17,8 @@ from hypothesis import strategies as st
 
 from holdfast.tasks.dialect import Dialect, canonical
 from holdfast.tasks.encode import UnsupportedType
-from holdfast.tasks.text import (
-    VOTES,
-    Trouble,
-    arrow_type,
-    count,
-    decoded,
-    header,
-    infer,
-    infer_lines,
-    join,
-    parse,
-    plain,
-    records,
-    type_name,
-)
+from holdfast.tasks.text import Trouble, count, decoded, header, infer, parse, plain, records
+from holdfast.tasks.votes import VOTES, arrow_type, join, type_name
 from tests.strategies import DOUBLES, LONG_DECIMALS, examples, near_doubles
 
 CELL = r'"(?:[^"]|"")*"|[^",\r\n]*'
@@ -80,12 +67,16 @@ def test_lines_are_read_like_the_slow_twin(lines: list[str], columns: int) -> No
         if cells is None or len(cells) != columns:
             assert isinstance(parsed, Trouble)
             assert (parsed.kind, parsed.row, parsed.line) == ("line", row, line)
-            assert isinstance(infer_lines(lines_of(*lines), columns), Trouble)
+            assert isinstance(infer(lines_of(*lines), columns), Trouble)
             return
         expected.append(dict(zip(text_schema(columns).names, cells, strict=True)))
     assert isinstance(parsed, pa.RecordBatch)
     assert parsed.to_pylist() == expected
-    assert infer_lines(lines_of(*lines), columns) == infer(parsed)
+    joined = ["null"] * columns
+    for cells in expected:
+        looks = [kind_of(cell or "") for cell in cells.values()]
+        joined = [join(a, b) for a, b in zip(joined, looks, strict=True)]
+    assert infer(lines_of(*lines), columns) == joined
 
 
 def written(cell: str | None, quoted: bool) -> str:
@@ -285,7 +276,7 @@ def test_malformed_lines_say_what_is_wrong(line: str, expected: str) -> None:
     assert isinstance(trouble, Trouble)
     assert (trouble.kind, trouble.row) == ("line", 1)
     assert expected in trouble.expected
-    assert infer_lines(lines_of("1,2", line), 2) == trouble
+    assert infer(lines_of("1,2", line), 2) == trouble
 
 
 def test_misuse_is_an_error_of_the_caller() -> None:
@@ -367,16 +358,15 @@ CELLS = (
 @given(CELLS)
 @settings(deadline=None, max_examples=examples(600))
 def test_votes_equal_their_slow_twin(cell: str) -> None:
-    assert infer(pa.table({"c": [cell]})) == [kind_of(cell)]
     line = written(cell or None, quoted=cell == "")
-    assert infer_lines(lines_of(line), 1) == [kind_of(cell)]
+    assert infer(lines_of(line), 1) == [kind_of(cell)]
 
 
 @given(st.lists(CELLS, max_size=8))
 @settings(deadline=None, max_examples=examples(200))
 def test_an_inferred_type_reads_every_cell_and_keeps_them_apart(cells: list[str]) -> None:
     lines = lines_of(*(written(cell or None, quoted=cell == "") for cell in cells))
-    votes = infer_lines(lines, 1)
+    votes = infer(lines, 1)
     assert not isinstance(votes, Trouble)
     joined = "null"
     for cell in cells:
@@ -398,15 +388,14 @@ def test_an_inferred_type_reads_every_cell_and_keeps_them_apart(cells: list[str]
 def test_doubles_come_back_as_they_were(doubles: list[float]) -> None:
     cells = list(map(repr, doubles))
     lines = lines_of(*cells)
-    assert infer(pa.table({"c": cells})) == ["double"]
-    assert infer_lines(lines, 1) == ["double"]
+    assert infer(lines, 1) == ["double"]
     assert list(map(repr, one(pa.float64(), *cells))) == cells
 
 
 @given(st.lists(DOUBLES.map(repr) | LONG_DECIMALS | near_doubles(), min_size=1, max_size=6))
 @settings(deadline=None, max_examples=examples(300))
 def test_columns_that_are_double_keep_numbers_apart(cells: list[str]) -> None:
-    kept = [cell for cell in cells if infer(pa.table({"c": [cell]})) == ["double"]]
+    kept = [cell for cell in cells if infer(lines_of(cell), 1) == ["double"]]
     assert kept == [cell for cell in cells if kept_by_double(cell)]
     if not kept:
         return
@@ -421,7 +410,7 @@ def test_columns_that_are_double_keep_numbers_apart(cells: list[str]) -> None:
 @settings(deadline=None, max_examples=examples(200))
 def test_fifteen_digits_are_always_kept(cell: str) -> None:
     cell = cell.replace(".e", "e")
-    assert infer(pa.table({"c": [cell]})) == ["double"]
+    assert infer(lines_of(cell), 1) == ["double"]
     assert kept_by_double(cell)
 
 
@@ -468,14 +457,13 @@ def test_a_decimal_does_not_overflow() -> None:
     assert isinstance(one(pa.decimal128(34, 34), "34029"), Trouble)
 
 
-def test_infer_reads_chunks_slices_and_nulls() -> None:
-    chunks = pa.chunked_array([["1", None], ["x", "2.5"]])
-    assert infer(pa.table({"c": chunks})) == ["string"]
-    assert infer(pa.table({"c": chunks.slice(0, 2)})) == ["bigint"]
-    assert infer(pa.table({"c": chunks.slice(3)})) == ["double"]
-    assert infer(pa.table({"c": pa.array([None, None], pa.string())})) == ["null"]
-    assert infer(pa.record_batch({"c": pa.array([], pa.string())})) == ["null"]
-    assert infer_lines(pa.array([], pa.string()), 2) == ["null", "null"]
+def test_infer_reads_slices_and_nulls() -> None:
+    lines = lines_of("1", '""', "x", "2.5")
+    assert infer(lines, 1) == ["string"]
+    assert infer(lines.slice(0, 2), 1) == ["bigint"]
+    assert infer(lines.slice(3), 1) == ["double"]
+    assert infer(lines_of('""', '""'), 1) == ["null"]
+    assert infer(pa.array([], pa.string()), 2) == ["null", "null"]
 
 
 def test_join_is_a_least_upper_bound() -> None:

@@ -24,6 +24,7 @@ from holdfast.tasks.concealing import Concealing
 from holdfast.tasks.encode import UnsupportedType, layout
 from holdfast.tasks.ingest import WHOLE_MICROSECONDS, Ingest, infer, ingest
 from holdfast.tasks.segments import ROWS, Segment
+from holdfast.tasks.votes import arrow_type, join, type_name
 
 _WATCH_SECONDS = 1.0
 
@@ -175,9 +176,9 @@ def _voted(row_input: RowInput, votes: list[list[str]]) -> Columns:
     names = row_input.columns.names
     joined = ["null"] * len(names)
     for each in votes:
-        joined = [text.join(a, b) for a, b in zip(joined, each, strict=True)]
-    types = [text.type_name(vote) for vote in joined]
-    return Columns.of(list(names), types, [text.arrow_type(vote) for vote in joined])
+        joined = [join(a, b) for a, b in zip(joined, each, strict=True)]
+    types = [type_name(vote) for vote in joined]
+    return Columns.of(list(names), types, [arrow_type(vote) for vote in joined])
 
 
 def _check_types(row_input: RowInput, columns: Columns) -> None:

@@ -34,6 +34,8 @@ from holdfast.tasks.nanoseconds import BOUNDS, holds_nanos, is_nano, rounded_dow
 from holdfast.tasks.segments import ROWS, RawRows, build_indexes, most_rows, row_codes, write_words
 from holdfast.tasks.shown import cells as shown_cells
 from holdfast.tasks.shown import plain
+from holdfast.tasks.texts import first_unfit
+from holdfast.tasks.votes import join
 
 _REPORT_SECONDS = 0.5
 """How often a task says how far it is, once it has been at work for longer than that."""
@@ -276,10 +278,10 @@ class _Votes:
         self._votes = ["null"] * len(spec.names)
 
     def add(self, chunk: Chunk) -> TaskResult | None:
-        types = text.infer_lines(chunk.records, len(self._votes), self._delimiter)
+        types = text.infer(chunk.records, len(self._votes), self._delimiter)
         if isinstance(types, text.Trouble):
             return chunk.trouble(types, self._spec)
-        self._votes = [text.join(a, b) for a, b in zip(self._votes, types, strict=True)]
+        self._votes = [join(a, b) for a, b in zip(self._votes, types, strict=True)]
         return None
 
     def task_result(self, misfit: TaskResult | None) -> TaskResult:
@@ -370,10 +372,7 @@ def _fitted(
 
 
 def _first_unfit(cells: pa.Array, kind: pa.DataType) -> text.Trouble:
-    first, last = 0, len(cells)
-    while last - first > 1:
-        middle = (first + last) // 2
-        first, last = (middle, last) if _fits(cells[first:middle], kind) else (first, middle)
+    first = first_unfit(len(cells), lambda first, last: _fits(cells[first:last], kind))
     expected = f"a value of the type {kind}"
     if holds_nanos(cells.type) and not holds_nanos(kind):
         expected = WHOLE_MICROSECONDS

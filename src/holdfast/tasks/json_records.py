@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from holdfast.kernels import json_records as kernels
 from holdfast.kernels.arrays import I64, U8
-from holdfast.tasks.text import Trouble
+from holdfast.tasks.text import SHOWN, Trouble
+from holdfast.tasks.texts import bytes_of
 
 STACK = kernels.OpenValues(*(np.empty(kernels.DEPTH, np.int64) for _ in range(4)))
 """Room for what the kernel has open."""
@@ -27,8 +28,6 @@ MALFORMED = {
     kernels.UNFIT: "a record in braces",
 }
 """What is expected where a record as a whole is refused."""
-
-_SHOWN = 200
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ class Records:
         return len(self.begins)
 
     def part(self, first: int, last: int) -> Records:
-        """Some of them."""
-        some = slice(first, last)
-        return Records(self.data, self.begins[some], self.ends[some], self.lines[some], self.whole)
+        """Those from a first one to before a last one."""
+        part = slice(first, last)
+        return Records(self.data, self.begins[part], self.ends[part], self.lines[part], self.whole)
 
     def pieces(self, size: int) -> Iterator[Records]:
         """The same in parts of about so many bytes."""
@@ -75,8 +74,8 @@ class Records:
     def trouble(self, row: int, expected: str, column: int | None = None) -> Trouble:
         """What is wrong with a record."""
         begin, end = int(self.begins[row]), int(self.ends[row])
-        shown = self.data[begin : min(end, begin + 4 * _SHOWN)].tobytes()
-        line = str(shown, "utf-8", "replace").rstrip("\r\n")[:_SHOWN]
+        text = self.data[begin : min(end, begin + 4 * SHOWN)].tobytes()
+        line = str(text, "utf-8", "replace").rstrip("\r\n")[:SHOWN]
         number = None
         if self.whole:
             number = int(np.count_nonzero(self.data[:begin] == ord("\n"))) + 1
@@ -91,12 +90,7 @@ def split(lines: pa.Array, whole: bool) -> Records:
     >>> len(split(pa.array([b'{"a": 1}\\n', b'[{"a": 2}, {"a": 3}]\\n', b"\\n"]), whole=False))
     3
     """
-    lines = lines.cast(pa.large_binary())
-    _, offsets, buffer = lines.buffers()
-    if not len(lines) or buffer is None:
-        none = np.empty(0, np.int64)
-        return Records(np.empty(0, np.uint8), none, none, none, whole)
-    starts = np.frombuffer(offsets, np.int64)[lines.offset : lines.offset + len(lines) + 1]
+    buffer, starts = bytes_of(lines.cast(pa.large_binary()))
     data = np.frombuffer(buffer, np.uint8)
     braces = np.count_nonzero(data[starts[0] : starts[-1]] == ord("{"))
     begins, ends, places = (np.empty(braces + len(lines) + 1, np.int64) for _ in range(3))
@@ -116,7 +110,7 @@ class Nodes:
 
     def add(self, shape: int) -> int:
         """Another node."""
-        self.__dict__.pop("tree", None)  # to be made anew
+        self.__dict__.pop("tree", None)
         self.shape.append(shape)
         self.element.append(-1)
         self.fields.append({})
@@ -174,6 +168,7 @@ def name_at(records: Records, row: int, at: int) -> tuple[bytes, str]:
 
 
 def nothing_seen(nodes: int) -> kernels.Seen:
+    """What is known of so many nodes before any record."""
     return kernels.Seen(
         np.zeros(nodes, np.int8), np.zeros(nodes, np.int8), np.zeros(nodes, np.int64)
     )

@@ -11,7 +11,6 @@ import pyarrow.types as at
 
 from holdfast.kernels import json_records as kernels
 from holdfast.kernels.arrays import I8, I64, U8
-from holdfast.tasks import text
 from holdfast.tasks.json_records import (
     MALFORMED,
     STACK,
@@ -22,6 +21,8 @@ from holdfast.tasks.json_records import (
 )
 from holdfast.tasks.json_values import Unfit, converted, expected_name, shape_of
 from holdfast.tasks.text import Trouble
+from holdfast.tasks.texts import first_unfit
+from holdfast.tasks.votes import JOINS
 
 
 class Reader:
@@ -39,7 +40,7 @@ class Reader:
         self._types: dict[int, pa.DataType] = {}
         self._owner: dict[int, tuple[int | None, str]] = {0: (None, "")}  # column, path
         self._columns = []
-        for column, (path, each) in enumerate(zip(paths, schema, strict=True)):
+        for column, (path, field) in enumerate(zip(paths, schema, strict=True)):
             node = 0
             for depth, name in enumerate(path[:-1], 1):
                 above, node = node, self._nodes.fields[node].get(name, -1)
@@ -47,24 +48,24 @@ class Reader:
                     node = self._nodes.add_field(above, name, kernels.RECORD)
                     self._spell(above, name, node)
                     self._owner[node] = (None, ".".join(path[:depth]))
-            child = self._nodes.add_field(node, path[-1], shape_of(each))
+            child = self._nodes.add_field(node, path[-1], shape_of(field))
             self._spell(node, path[-1], child)
-            self._inside(child, each, column, ".".join(path))
+            self._inside(child, field, column, ".".join(path))
             self._columns.append(child)
 
     def _spell(self, node: int, name: str, child: int) -> None:
         self._nodes.spell(node, name.encode("utf-8", "surrogatepass"), child)
 
-    def _inside(self, node: int, field_: pa.Field, column: int, path: str) -> None:
+    def _inside(self, node: int, parent: pa.Field, column: int, path: str) -> None:
         """The nodes inside a column's."""
-        type_ = field_.type
+        type_ = parent.type
         self._types[node] = type_
         self._owner[node] = (column, path)
         if at.is_struct(type_):
-            for each in type_:
-                child = self._nodes.add_field(node, each.name, shape_of(each))
-                self._spell(node, each.name, child)
-                self._inside(child, each, column, f"{path}.{each.name}")
+            for field in type_:
+                child = self._nodes.add_field(node, field.name, shape_of(field))
+                self._spell(node, field.name, child)
+                self._inside(child, field, column, f"{path}.{field.name}")
         elif at.is_map(type_):
             key = self._nodes.add_element(node, shape_of(type_.key_field))
             value = self._nodes.add(shape_of(type_.item_field))
@@ -84,14 +85,14 @@ class Reader:
 
     def _walked(self, records: Records) -> _Values | Trouble:
         """Where all values stand."""
-        lists = any(each >= 0 for each in self._nodes.element)
+        lists = any(node >= 0 for node in self._nodes.element)
         counts = np.zeros(len(self._nodes.shape), np.int64)
         while True:
             fill = not lists
             values = _Values.room(self._nodes, records, counts)
             row, code, at_, node = kernels.walk(
                 records.data, records.begins, records.ends, 0, self._nodes.tree, STACK,
-                text.JOINS, values.seen, values.cells, fill,
+                JOINS, values.seen, values.cells, fill,
             )  # fmt: skip
             if code == kernels.GOOD and fill:
                 return values
@@ -140,18 +141,16 @@ class Reader:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def _first_unfit(self, records: Records) -> Trouble:
-        """Halve records of which one does not convert until it is left."""
-        first, last = 0, len(records)
-        while last - first > 1:
-            middle = (first + last) // 2
-            if isinstance(self._converted(records.part(first, middle)), Trouble):
-                last = middle
-            else:
-                first = middle
-        trouble = self._converted(records.part(first, last))
+        """What is wrong with the first of some records that does not convert."""
+
+        def converts(first: int, last: int) -> bool:
+            return not isinstance(self._converted(records.part(first, last)), Trouble)
+
+        row = first_unfit(len(records), converts)
+        trouble = self._converted(records.part(row, row + 1))
         if not isinstance(trouble, Trouble):
             raise ValueError("records do not convert together, but each does by itself")
-        return replace(trouble, row=first)
+        return replace(trouble, row=row)
 
     def _built(self, node: int, records: Records, values: _Values) -> pa.Array:
         """The values at a node, with all that is inside them."""
@@ -173,7 +172,7 @@ class Reader:
             offsets = np.concatenate((np.zeros(1, np.int64), np.cumsum(lengths)))
             buffers.append(pa.py_buffer(offsets.astype(np.int32)))
             inner = [self._nodes.element[node]]
-        children = [self._built(each, records, values) for each in inner]
+        children = [self._built(child, records, values) for child in inner]
         if shape == kernels.MAP:
             items = self._built(inner[0] + 1, records, values)
             children = [
@@ -194,7 +193,7 @@ class _Values:
 
     @staticmethod
     def room(nodes: Nodes, records: Records, counts: I64) -> _Values:
-        """Room for them; nodes of elements have as many as are told."""
+        """Room for the values of all nodes; ``counts`` has the numbers of elements."""
         sizes = counts.copy()
         sizes[0] = len(records)
         for node, shape in enumerate(nodes.shape):  # parents come before their children
@@ -215,8 +214,8 @@ class _Values:
     def of(self, node: int) -> tuple[I64, I64, I8]:
         """Start, end and form of a node's entries."""
         first = int(self.cells.base[node])
-        some = slice(first, first + int(self.sizes[node]))
-        return self.cells.start[some], self.cells.end[some], self.cells.form[some]
+        part = slice(first, first + int(self.sizes[node]))
+        return self.cells.start[part], self.cells.end[part], self.cells.form[part]
 
 
 def _texts(

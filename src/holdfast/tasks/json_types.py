@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from holdfast.kernels import json_records as kernels
-from holdfast.tasks import text
 from holdfast.tasks.json_records import (
     MALFORMED,
     STACK,
@@ -23,6 +22,7 @@ from holdfast.tasks.json_records import (
     nothing_seen,
 )
 from holdfast.tasks.text import Trouble
+from holdfast.tasks.votes import JOINS, VOTES, join, type_name
 
 _NOWHERE = np.empty(0, np.int64)
 _NO_CELLS = kernels.ValueSpans(_NOWHERE, _NOWHERE, _NOWHERE, np.empty(0, np.int8))
@@ -40,10 +40,10 @@ class JsonForm:
     def join(self, other: JsonForm) -> JsonForm:
         """What the values of both look like."""
         names = dict.fromkeys([*self.fields, *other.fields])
-        elements = [each for each in (self.element, other.element) if each is not None]
+        elements = [form for form in (self.element, other.element) if form is not None]
         return JsonForm(
             self.kinds | other.kinds,
-            text.join(self.vote, other.vote),
+            join(self.vote, other.vote),
             {n: self.fields.get(n, _NOTHING).join(other.fields.get(n, _NOTHING)) for n in names},
             reduce(JsonForm.join, elements) if elements else None,
         )
@@ -57,19 +57,19 @@ class JsonForm:
             return "array"
         if self.kinds == kernels.BOOLEAN:
             return "boolean"
-        return text.type_name(self.vote) if self.kinds == kernels.NUMBER else "string"
+        return type_name(self.vote) if self.kinds == kernels.NUMBER else "string"
 
     def packed(self) -> list[Any]:
         """As a task sends it."""
         inner = self.element.packed() if self.element else None
-        fields = {name: each.packed() for name, each in self.fields.items()}
+        fields = {name: form.packed() for name, form in self.fields.items()}
         return [self.kinds, self.vote, fields, inner]
 
     @staticmethod
     def unpacked(packed: list[Any]) -> JsonForm:
         """As a task sent it."""
         kinds, vote, fields, inner = packed
-        named = {name: JsonForm.unpacked(each) for name, each in fields.items()}
+        named = {name: JsonForm.unpacked(form) for name, form in fields.items()}
         return JsonForm(kinds, vote, named, JsonForm.unpacked(inner) if inner else None)
 
 
@@ -83,7 +83,7 @@ class Learned:
     >>> from holdfast.tasks.json_records import split
     >>> learned = Learned()
     >>> learned.add(split(pa.array([b'{"a": 1, "b": [0.1, 2]}', b'{"a": true}']), whole=False))
-    >>> {name: each.kind for name, each in learned.form.fields.items()}
+    >>> {name: form.kind for name, form in learned.form.fields.items()}
     {'a': 'string', 'b': 'array'}
     >>> learned.form.fields["b"].element.kind
     'double'
@@ -94,7 +94,7 @@ class Learned:
         self._seen = nothing_seen(1)
 
     def add(self, records: Records) -> Trouble | None:
-        """Look at some more; the first that is malformed is told."""
+        """Look at more records; returns what is wrong with the first malformed one."""
         row = 0
         trouble = records.undecoded()
         if trouble is not None:
@@ -103,7 +103,7 @@ class Learned:
             self._seen = _grown(self._seen, len(self._nodes.shape))
             row, code, at_, node = kernels.walk(
                 records.data, records.begins, records.ends, row, self._nodes.tree, STACK,
-                text.JOINS, self._seen, _NO_CELLS, False,
+                JOINS, self._seen, _NO_CELLS, False,
             )  # fmt: skip
             if code == kernels.UNKNOWN_ELEMENT:
                 self._nodes.add_element(node, kernels.LEARN)
@@ -125,7 +125,7 @@ class Learned:
         element = self._nodes.element[node]
         return JsonForm(
             int(self._seen.kinds[node]),
-            text.VOTES[self._seen.votes[node]],
+            VOTES[self._seen.votes[node]],
             {name: self._form(child) for name, child in self._nodes.fields[node].items()},
             self._form(element) if element >= 0 else None,
         )
@@ -133,10 +133,6 @@ class Learned:
 
 def _grown(seen: kernels.Seen, nodes: int) -> kernels.Seen:
     """The same with room for more nodes."""
-    known = seen.kinds.size
-    if known == nodes:
-        return seen
-    more = nothing_seen(nodes)
-    more.kinds[:known], more.votes[:known] = seen.kinds, seen.votes
-    more.counts[:known] = seen.counts
-    return more
+    more = (0, nodes - seen.kinds.size)
+    kinds, votes, counts = seen
+    return kernels.Seen(np.pad(kinds, more), np.pad(votes, more), np.pad(counts, more))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,10 +11,9 @@ import pyarrow.types as at
 
 from holdfast.kernels import json_records as kernels
 from holdfast.kernels.arrays import I8
-from holdfast.tasks import text
 from holdfast.tasks.encode import UnsupportedType
+from holdfast.tasks.texts import NAMES, decimals, exactly, in_calendar, inexact, type_label
 
-_DAYS = tuple((each - date(1970, 1, 1)).days for each in (date.min, date.max))
 _ZONE = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
 
 
@@ -27,13 +25,13 @@ class Unfit(Exception):
 
 def check_types(schema: pa.Schema) -> None:
     """Raise UnsupportedType for a column whose type is not read from JSON."""
-    for each in schema:
-        shape_of(each)
+    for field in schema:
+        shape_of(field)
 
 
-def shape_of(field_: pa.Field) -> int:
+def shape_of(field: pa.Field) -> int:
     """What a node takes whose values have this type."""
-    type_ = field_.type
+    type_ = field.type
     if at.is_string(type_):
         return kernels.TEXT
     if at.is_struct(type_) and type_.num_fields:
@@ -46,15 +44,15 @@ def shape_of(field_: pa.Field) -> int:
     if at.is_list(type_):
         check_types(pa.schema([type_.value_field]))
         return kernels.LIST
-    if at.is_decimal128(type_) or at.is_binary(type_) or type_ in text.NAMES:
+    if at.is_decimal128(type_) or at.is_binary(type_) or type_ in NAMES:
         return kernels.LEAF
-    raise UnsupportedType(field_.name, type_)
+    raise UnsupportedType(field.name, type_)
 
 
 def expected_name(type_: pa.DataType | None) -> str:
     if type_ is None or at.is_struct(type_) or at.is_map(type_):
         return "a record in braces"
-    return "a list" if at.is_list(type_) else text.type_label(type_)
+    return "a list" if at.is_list(type_) else type_label(type_)
 
 
 def converted(type_: pa.DataType, form: I8, texts: pa.Array) -> pa.Array:
@@ -65,21 +63,21 @@ def converted(type_: pa.DataType, form: I8, texts: pa.Array) -> pa.Array:
         raise Unfit(expected_name(type_))
     try:
         if at.is_floating(type_):
-            return _floats(type_, texts)
+            if inexact(texts, type_):
+                raise Unfit(exactly(type_))
+            return texts.cast(type_)
         if at.is_decimal(type_):
-            return text.decimals(texts, type_)
+            return decimals(texts, type_)
         if at.is_boolean(type_):
             return pc.equal(texts, "true")
         if at.is_binary(type_):
-            values = [each and base64.b64decode(each, validate=True) for each in texts.to_pylist()]
+            values = [text and base64.b64decode(text, validate=True) for text in texts.to_pylist()]
             return pa.array(values, type_)
-        if at.is_timestamp(type_):
-            return _timestamps(type_, texts)
-        values = texts.cast(type_)
+        values = _timestamps(type_, texts) if at.is_timestamp(type_) else texts.cast(type_)
+        if (at.is_timestamp(type_) or at.is_date32(type_)) and not in_calendar(values):
+            raise Unfit(expected_name(type_))
     except (pa.ArrowInvalid, binascii.Error):
         raise Unfit(expected_name(type_)) from None
-    if at.is_date32(type_) and not _in_calendar(values):
-        raise Unfit(expected_name(type_))
     return values
 
 
@@ -87,42 +85,26 @@ def _written_as(type_: pa.DataType, form: I8, texts: pa.Array) -> bool:
     """Whether values are written as those of a type are: numbers without quotes, times with. A
     decimal may be text; so may what no number of JSON is, as NaN."""
     quoted = (form == kernels.IS_TEXT) | (form == kernels.IS_ESCAPED)
-    there = form > kernels.IS_NULL
+    written = form > kernels.IS_NULL
     if at.is_boolean(type_):
-        return bool((form[there] == kernels.IS_WORD).all())
+        return bool((form[written] == kernels.IS_WORD).all())
     if at.is_integer(type_):
-        return bool((form[there] == kernels.IS_NUMBER).all())
+        return bool((form[written] == kernels.IS_NUMBER).all())
     if at.is_decimal(type_):
-        return bool((quoted | (form == kernels.IS_NUMBER))[there].all())
+        return bool((quoted | (form == kernels.IS_NUMBER))[written].all())
     if at.is_floating(type_):
         other = texts.filter(pa.array(quoted))
         words = pc.match_substring_regex(other, r"^(?i)([+-]?(inf|infinity)|nan)$")
         return not (form == kernels.IS_WORD).any() and pc.all(words).as_py() is not False
-    return bool(quoted[there].all())
-
-
-def _floats(type_: pa.DataType, texts: pa.Array) -> pa.Array:
-    """Texts as floating-point numbers, if none of them is changed."""
-    if text.inexact(texts, type_):
-        raise Unfit(text.exactly(type_))
-    return texts.cast(type_)
+    return bool(quoted[written].all())
 
 
 def _timestamps(type_: pa.DataType, texts: pa.Array) -> pa.Array:
     """Texts as timestamps; where the type has a zone, those without one are in UTC."""
-    values = texts.cast(pa.timestamp("us")) if type_.tz is None else None
-    if values is None:
-        zoned = pc.match_substring_regex(texts, _ZONE)
-        nothing = pa.scalar(None, pa.string())
-        there = pc.if_else(zoned, texts, nothing).cast(type_)
-        rest = pc.if_else(zoned, nothing, texts).cast(pa.timestamp("us"))
-        values = pc.coalesce(there, pc.assume_timezone(rest, "UTC").cast(type_))
-    if not text.in_calendar(values):
-        raise pa.ArrowInvalid("not in the years 1 to 9999")
-    return values
-
-
-def _in_calendar(days: pa.Array) -> bool:
-    edges = pc.min_max(days.cast(pa.int32()))
-    first, last = edges["min"].as_py(), edges["max"].as_py()
-    return first is None or (_DAYS[0] <= first and last <= _DAYS[1])
+    if type_.tz is None:
+        return texts.cast(pa.timestamp("us"))
+    has_zone = pc.match_substring_regex(texts, _ZONE)
+    nothing = pa.scalar(None, pa.string())
+    zoned = pc.if_else(has_zone, texts, nothing).cast(type_)
+    local = pc.if_else(has_zone, nothing, texts).cast(pa.timestamp("us"))
+    return pc.coalesce(zoned, pc.assume_timezone(local, "UTC").cast(type_))

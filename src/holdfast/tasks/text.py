@@ -16,8 +16,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from decimal import Context, Decimal, Inexact, InvalidOperation
 from itertools import product
 from typing import Any, Literal
 
@@ -32,47 +30,21 @@ from holdfast.kernels import text as kernels
 from holdfast.kernels.arrays import I8, I64, U8
 from holdfast.tasks.dialect import UTF_8, Dialect
 from holdfast.tasks.encode import UnsupportedType
-
-VOTES = (
-    "null",
-    "boolean",
-    "bigint",
-    "wide_bigint",
-    "double",
-    "date",
-    "timestamp_ntz",
-    "timestamp",
-    "string",
+from holdfast.tasks.texts import (
+    FLOATS,
+    bytes_of,
+    decimals,
+    exactly,
+    first_unfit,
+    in_calendar,
+    type_label,
 )
-"""What a column of text may be, in the order of the kernel's codes."""
+from holdfast.tasks.votes import JOINS, VOTES
 
-_TYPES = {
-    "boolean": pa.bool_(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "date": pa.date32(),
-    "timestamp_ntz": pa.timestamp("us"),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "string": pa.string(),
-}
-NAMES = {
-    pa.int8(): "tinyint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.float32(): "float",
-    **{type_: name for name, type_ in _TYPES.items()},
-    pa.timestamp("ns"): "timestamp_ntz(9)",
-    pa.timestamp("ns", "UTC"): "timestamp(9)",
-}
-_FLOATS = {pa.float32(): kernels.FLOAT_FORM, pa.float64(): kernels.DOUBLE_FORM}
 _NO_VOTES = np.empty(0, np.int8)
-_SHOWN = 200
-_DECIMAL_DIGITS = 38
-_EXACT = Context(prec=1000, traps=[Inexact, InvalidOperation])
+SHOWN = 200
+"""Characters of a line or a cell that a message shows."""
 _BLOCK = 1 << 20
-_CALENDAR = tuple(
-    pa.scalar(edge, pa.timestamp("us")).value for edge in (datetime.min, datetime.max)
-)
 _BOM = b"\xef\xbb\xbf"
 _PLAIN = Dialect()
 _TRUE, _FALSE = (
@@ -120,9 +92,7 @@ class _LineBytes:
 
     def text(self, line: int) -> str:
         first, last = int(self.starts[line]), int(self.starts[line + 1])
-        # Four bytes a character at most: enough for what is shown, whatever the line's length.
-        shown = self.buffer.slice(first, min(last - first, 4 * _SHOWN)).to_pybytes()
-        return str(shown, "utf-8", "replace").rstrip("\r\n")[:_SHOWN]
+        return self._shown(first, last).rstrip("\r\n")
 
     def cell(self, line: int, column: int) -> str:
         """The bytes of a cell as they stand, quotes included."""
@@ -130,8 +100,12 @@ class _LineBytes:
         ends = np.empty(column + 1, np.int64)
         kernels.cells(self.data, first, last, ord(self.delimiter), ends)
         begin = first if column == 0 else int(ends[column - 1]) + 1
-        shown = self.buffer.slice(begin, min(int(ends[column]) - begin, 4 * _SHOWN))
-        return str(shown.to_pybytes(), "utf-8", "replace")[:_SHOWN]
+        return self._shown(begin, int(ends[column]))
+
+    def _shown(self, begin: int, end: int) -> str:
+        # Four bytes a character at most: enough for what is shown, whatever the line's length.
+        part = self.buffer.slice(begin, min(end - begin, 4 * SHOWN))
+        return str(part.to_pybytes(), "utf-8", "replace")[:SHOWN]
 
 
 def parse(lines: pa.Array, schema: pa.Schema, delimiter: str = ",") -> pa.RecordBatch | Trouble:
@@ -158,30 +132,14 @@ def parse(lines: pa.Array, schema: pa.Schema, delimiter: str = ",") -> pa.Record
         return _first_bad_cell(text, schema)
 
 
-def infer(columns: pa.RecordBatch | pa.Table) -> list[str]:
-    """What the cells of columns of text look like, to be joined with other lines' votes.
+def infer(lines: pa.Array, columns: int, delimiter: str = ",") -> list[str] | Trouble:
+    """What the cells of each column look like, to be joined with other lines' votes; or the first
+    malformed line.
 
     The votes are narrow, so that a column keeps apart what its text keeps apart: integers with
     leading zeros or a plus sign are text, and so are decimals that a double would change.
 
-    >>> infer(pa.table({"a": ["1", "2.5"], "b": ["007", "7"], "c": ["2020-01-31", None]}))
-    ['double', 'string', 'date']
-    """
-    votes = []
-    for column in columns.columns:
-        vote = "null"
-        for chunk in column.chunks if isinstance(column, pa.ChunkedArray) else [column]:
-            cells = _lines(chunk.drop_null(), ",")
-            code = kernels.vote(cells.data, cells.starts, JOINS) if len(cells) else kernels.NULL
-            vote = join(vote, VOTES[code])
-        votes.append(vote)
-    return votes
-
-
-def infer_lines(lines: pa.Array, columns: int, delimiter: str = ",") -> list[str] | Trouble:
-    """The same, or the first malformed line, without making columns of the lines first.
-
-    >>> infer_lines(pa.array(["1,007,2020-01-31\\n", "2.5,7,\\n"]), 3)
+    >>> infer(pa.array(["1,007,2020-01-31\\n", "2.5,7,\\n"]), 3)
     ['double', 'string', 'date']
     """
     text = _lines(lines, delimiter)
@@ -191,37 +149,6 @@ def infer_lines(lines: pa.Array, columns: int, delimiter: str = ",") -> list[str
     if trouble is not None:
         return trouble
     return [VOTES[vote] for vote in votes]
-
-
-def join(a: str, b: str) -> str:
-    """The narrowest type that holds two columns' cells, each kept apart from the others.
-
-    >>> join("bigint", "double"), join("wide_bigint", "double"), join("date", "null")
-    ('double', 'string', 'date')
-    """
-    if a == b or b == "null":
-        return a
-    if a == "null":
-        return b
-    wider = {
-        frozenset(("bigint", "wide_bigint")): "wide_bigint",
-        frozenset(("bigint", "double")): "double",
-        frozenset(("date", "timestamp_ntz")): "timestamp_ntz",
-    }
-    return wider.get(frozenset((a, b)), "string")
-
-
-JOINS = np.array([[VOTES.index(join(a, b)) for b in VOTES] for a in VOTES], np.int8)
-
-
-def type_name(vote: str) -> str:
-    """The name of the type that a joined vote stands for; a column of nulls alone is text."""
-    return {"null": "string", "wide_bigint": "bigint"}.get(vote, vote)
-
-
-def arrow_type(vote: str) -> pa.DataType:
-    """The Arrow type that a joined vote stands for."""
-    return _TYPES[type_name(vote)]
 
 
 def check_types(schema: pa.Schema) -> None:
@@ -252,11 +179,9 @@ def header(line: str, dialect: Dialect = _PLAIN) -> list[str] | Trouble:
         return trouble
     for column, name in enumerate(names):
         if not name:
-            return Trouble("line", line[:_SHOWN], column, "a name for every column", 0)
+            return Trouble("line", line[:SHOWN], column, "a name for every column", 0)
         if name in names[:column]:
-            return Trouble(
-                "line", line[:_SHOWN], column, "every column name to occur once", 0, name
-            )
+            return Trouble("line", line[:SHOWN], column, "every column name to occur once", 0, name)
     return names
 
 
@@ -294,7 +219,7 @@ def plain(lines: pa.Array, dialect: Dialect) -> pa.Array:
     >>> plain(pa.array(['NA,"a \\\\"b\\\\" c"\\n']), spark)[0].as_py()
     b'"","a ""b"" c"\\n'
     """
-    nulls = [each.replace('"', '""').encode() for each in dialect.nulls]
+    nulls = [null.replace('"', '""').encode() for null in dialect.nulls]
     if dialect.escape is None and not nulls:
         return lines
     text = _lines(lines, dialect.delimiter)
@@ -329,10 +254,10 @@ def _undecoded(text: _LineBytes, row: int, at: int, encoding: str) -> Trouble:
     """What is no text in its encoding, at a byte of a line that may be a whole file."""
     first, last = int(text.starts[row]), int(text.starts[row + 1])
     before = str(text.buffer.slice(first, at - first), encoding, "replace")
-    behind = str(text.buffer.slice(at, min(last - at, 4 * _SHOWN)), encoding, "replace")
+    behind = str(text.buffer.slice(at, min(last - at, 4 * SHOWN)), encoding, "replace")
     shown = before[before.rfind("\n") + 1 :] + behind.split("\n")[0].rstrip("\r")
     return Trouble(
-        "line", shown[:_SHOWN], None, f"text in {encoding}", row, number=before.count("\n") + 1
+        "line", shown[:SHOWN], None, f"text in {encoding}", row, number=before.count("\n") + 1
     )
 
 
@@ -366,14 +291,7 @@ def _validate(delimiter: str) -> None:
 
 def _lines(lines: pa.Array, delimiter: str) -> _LineBytes:
     _validate(delimiter)
-    large = at.is_large_string(lines.type) or at.is_large_binary(lines.type)
-    if not (large or at.is_string(lines.type) or at.is_binary(lines.type)):
-        raise ValueError(f"lines are text, not {lines.type}")
-    _, offsets, buffer = lines.buffers()
-    if len(lines) == 0 or buffer is None:
-        return _LineBytes(pa.py_buffer(b""), np.zeros(1, np.int64), delimiter)
-    starts = np.frombuffer(offsets, np.int64 if large else np.int32)
-    return _LineBytes(buffer, starts[lines.offset : lines.offset + len(lines) + 1], delimiter)
+    return _LineBytes(*bytes_of(lines), delimiter)
 
 
 def _form(field: pa.Field) -> int:
@@ -381,8 +299,8 @@ def _form(field: pa.Field) -> int:
     type_ = field.type
     if at.is_signed_integer(type_):
         return kernels.DIGITS
-    if type_ in _FLOATS:
-        return _FLOATS[type_]
+    if type_ in FLOATS:
+        return FLOATS[type_]
     if at.is_decimal128(type_):
         # PyArrow does not notice where more digits than these overflow its 128 bits.
         return kernels.NO_WHOLE_DIGITS - int(type_.precision - type_.scale)
@@ -391,31 +309,6 @@ def _form(field: pa.Field) -> int:
     if at.is_boolean(type_) or at.is_string(type_) or at.is_binary(type_):
         return kernels.ANY
     raise UnsupportedType(field.name, type_)
-
-
-def type_label(type_: pa.DataType) -> str:
-    if at.is_decimal(type_):
-        return f"decimal({type_.precision},{type_.scale})"
-    if at.is_string(type_):
-        return "text in UTF-8"
-    return NAMES.get(type_, str(type_))
-
-
-def exactly(type_: pa.DataType) -> str:
-    """What is expected where a floating-point type would change a number."""
-    return f"a number that a {type_label(type_)} holds without losing a digit"
-
-
-def inexact(texts: pa.Array, type_: pa.DataType) -> bool:
-    """Whether there is a number among the texts that a floating-point type would change.
-
-    >>> inexact(pa.array(["0.30000000000000004", "1e22", "NaN"]), pa.float64())
-    False
-    >>> inexact(pa.array(["0.30000000000000005"]), pa.float64())
-    True
-    """
-    cells = _lines(texts.drop_null(), ",")
-    return bool(len(cells)) and bool(kernels.any_inexact(cells.data, cells.starts, _FLOATS[type_]))
 
 
 def _check(
@@ -512,41 +405,6 @@ def _read(
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
 
-def decimals(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Texts as decimals, or ArrowInvalid. PyArrow does not notice where its 128 bits overflow, so
-    numbers that come near that are converted one by one.
-
-    >>> decimals(pa.array(["1.50", "2e1"]), pa.decimal128(3, 1)).to_pylist()
-    [Decimal('1.5'), Decimal('20.0')]
-    """
-    most = [
-        pc.max(pc.binary_length(pc.replace_substring_regex(texts, beside, ""))).as_py() or 0
-        for beside in (r"^[+-]?0*|\..*$", r"^[+-]?0*|\.")
-    ]
-    powers = pc.any(pc.match_substring(texts, "e", ignore_case=True)).as_py()
-    if not powers and most[0] + type_.scale <= _DECIMAL_DIGITS >= most[1]:
-        return texts.cast(type_)
-    unit = Decimal(1).scaleb(-type_.scale)
-    try:
-        values = [
-            None if each is None else Decimal(each).quantize(unit, context=_EXACT)
-            for each in texts.to_pylist()
-        ]
-    except ArithmeticError:
-        raise pa.ArrowInvalid("a text that is no such decimal") from None
-    return pa.array(values, type_)
-
-
-def in_calendar(column: pa.Array) -> bool:
-    """Whether all instants have a date in UTC that other programs can show. Those of nanoseconds
-    do: there are no others."""
-    if column.type.unit == "ns":
-        return True
-    edges = pc.min_max(column)
-    first, last = edges["min"].value, edges["max"].value
-    return first is None or (_CALENDAR[0] <= first and last <= _CALENDAR[1])
-
-
 def _converts(text: _LineBytes, schema: pa.Schema, only: int | None = None) -> bool:
     try:
         _read(text, schema, only, decimals_as_text=True)
@@ -568,14 +426,8 @@ def _earlier(text: _LineBytes, schema: pa.Schema, trouble: Trouble) -> Trouble |
 
 
 def _first_bad_cell(text: _LineBytes, schema: pa.Schema) -> Trouble:
-    """Halve the lines until one is left that does not convert, then try its columns."""
-    first, last = 0, len(text)
-    while last - first > 1:
-        middle = (first + last) // 2
-        if _converts(text.part(first, middle), schema):
-            first = middle
-        else:
-            last = middle
-    line = text.part(first, last)
+    """The first cell that does not convert, of lines of which one does not."""
+    row = first_unfit(len(text), lambda first, last: _converts(text.part(first, last), schema))
+    line = text.part(row, row + 1)
     column = next(c for c in range(len(schema)) if not _converts(line, schema, c))
-    return _bad_cell(text, first, column, type_label(schema.field(column).type))
+    return _bad_cell(text, row, column, type_label(schema.field(column).type))
