@@ -29,23 +29,25 @@ def medians(
     """Medians over batches of rows that were held out at random: inserts, deletes, and updates
     with what ``changed`` makes of rows."""
     header, lines = random_lines(path, 2 * REPEATS * BATCH, 2)
-    held, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
-    profile.apply(table, deletes=write(folder / "held.csv", header, held))
+    removed, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
+    profile.apply(table, deletes=write(folder / "held.csv", header, removed))
     times: dict[str, list[float]] = {"insert": [], "delete": []}
     for k in range(REPEATS):
-        mine = slice(k * BATCH, (k + 1) * BATCH)
-        some = write(folder / "some.csv", header, held[mine])
-        gone = write(folder / "gone.csv", header, others[mine])
-        times["insert"].append(timed(profile, table, inserts=some))
+        batch = slice(k * BATCH, (k + 1) * BATCH)
+        inserts = write(folder / "some.csv", header, removed[batch])
+        gone = write(folder / "gone.csv", header, others[batch])
+        times["insert"].append(timed(profile, table, inserts=inserts))
         times["delete"].append(timed(profile, table, deletes=gone))
         if changed is not None:
-            new = write(folder / "new.csv", header, changed(held[mine]))
+            new = write(folder / "new.csv", header, changed(removed[batch]))
             taken = timed(profile, table, updates=new, row_key=list(row_key))
             times.setdefault("update", []).append(taken)
-    for what, each in times.items():
-        spread = " ".join(f"{one:.2f}" for one in sorted(each))
-        print(f"  1,000 {what}s          {statistics.median(each):7.2f} s  ({spread})", flush=True)
-    return {what: statistics.median(each) for what, each in times.items()}
+    for what, seconds in times.items():
+        spread = " ".join(f"{one:.2f}" for one in sorted(seconds))
+        print(
+            f"  1,000 {what}s          {statistics.median(seconds):7.2f} s  ({spread})", flush=True
+        )
+    return {what: statistics.median(seconds) for what, seconds in times.items()}
 
 
 def timed(profile: Profile, table: str = TABLE, **batch: Any) -> float:

@@ -56,26 +56,26 @@ def _tables(data: Path, folder: Path) -> None:
         _some(bench, data / f"{name}.csv")
 
     adult = _Table("adult", data / "adult.csv")
-    with bench.profile(adult, COUNTED) as made:
-        _verdict("agree-sets from nothing", made.agree_sets, 4)
-        _verdict("functional dependencies from scratch", made.total, 5)
-        bench.batches(made, adult, len(adult.lines) // 100, 0.7)
+    with bench.profile(adult, COUNTED) as profiled:
+        _verdict("agree-sets from nothing", profiled.agree_sets, 4)
+        _verdict("functional dependencies from scratch", profiled.total, 5)
+        bench.batches(profiled, adult, len(adult.lines) // 100, 0.7)
 
     drawn = _Table("drawn from adult", _drawn(adult, folder))
-    with bench.profile(drawn, COUNTED) as made:
-        _verdict("agree-sets from nothing", made.agree_sets, 15)
-        bench.batches(made, drawn, DRAWN_ROWS // 100, 1)
+    with bench.profile(drawn, COUNTED) as profiled:
+        _verdict("agree-sets from nothing", profiled.agree_sets, 15)
+        bench.batches(profiled, drawn, DRAWN_ROWS // 100, 1)
 
     flight = _Table("flight", data / "flight.csv")
-    with bench.profile(flight, COUNTED) as made:
-        _verdict("agree-sets from nothing", made.agree_sets, 2)
-        _verdict("functional dependencies from scratch", made.total, 15)
-        bench.batches(made, flight, 10, 3)
+    with bench.profile(flight, COUNTED) as profiled:
+        _verdict("agree-sets from nothing", profiled.agree_sets, 2)
+        _verdict("functional dependencies from scratch", profiled.total, 15)
+        bench.batches(profiled, flight, 10, 3)
 
     uniprot = _Table("uniprot", data / "uniprot.csv")
-    with bench.profile(uniprot, SHORT) as made:
-        _verdict("agree-sets from nothing", made.agree_sets, 5)
-        bench.batches(made, uniprot, len(uniprot.lines) // 100, 1)
+    with bench.profile(uniprot, SHORT) as profiled:
+        _verdict("agree-sets from nothing", profiled.agree_sets, 5)
+        bench.batches(profiled, uniprot, len(uniprot.lines) // 100, 1)
     session.stop()
 
 
@@ -131,37 +131,37 @@ class _Bench:
         seconds = profile._store.read().seconds[TABLE]
         counting = marks["cover"] - marks["count"]
         now = profile.snapshot().tables[TABLE]
-        sets, found = len(profile.agree_sets(TABLE)), now.functional_dependencies or ()
+        sets, dependencies = len(profile.agree_sets(TABLE)), now.functional_dependencies or ()
         limit = f" of at most {options.max_columns} columns" if options.max_columns else ""
         print(f"\n{table.name}, {now.rows:,} rows, {len(now.columns)} columns", flush=True)
-        print(f"  first profile {total:.2f} s: {sets:,} agree-sets, {len(found):,} functional "
-              f"dependencies, {len(now.keys):,} keys{limit}")  # fmt: skip
+        print(f"  first profile {total:.2f} s: {sets:,} agree-sets, {len(dependencies):,} "
+              f"functional dependencies, {len(now.keys):,} keys{limit}")  # fmt: skip
         stages = ", ".join(f"{stage} {taken:.2f} s" for stage, taken in seconds.items())
         print(f"    of which {stages}; the pairs alone {counting:.2f} s")
         yield _Made(profile, seconds["read"] + counting, total)
         shutil.rmtree(path)
 
-    def batches(self, made: _Made, table: _Table, size: int, most: float) -> None:
+    def batches(self, profiled: _Made, table: _Table, size: int, most: float) -> None:
         """Medians over batches of rows that were held out at random."""
         lines = random.Random(2).sample(table.lines, 2 * REPEATS * size)
-        held, others = lines[: REPEATS * size], lines[REPEATS * size :]
-        made.profile.apply(TABLE, deletes=self._file("held", table, held))
+        removed, others = lines[: REPEATS * size], lines[REPEATS * size :]
+        profiled.profile.apply(TABLE, deletes=self._file("held", table, removed))
         times: dict[str, list[float]] = {"inserts": [], "deletes": []}
         stages: dict[str, list[dict[str, float]]] = {"inserts": [], "deletes": []}
         for k in range(REPEATS):
-            mine = slice(k * size, (k + 1) * size)
-            for what, rows in (("inserts", held[mine]), ("deletes", others[mine])):
+            part = slice(k * size, (k + 1) * size)
+            for what, rows in (("inserts", removed[part]), ("deletes", others[part])):
                 batch: dict[str, Any] = {what: self._file(what, table, rows)}
                 start = time.perf_counter()
-                changes = made.profile.apply(TABLE, **batch)
+                changes = profiled.profile.apply(TABLE, **batch)
                 times[what].append(time.perf_counter() - start)
                 stages[what].append(changes.seconds)
         for what, taken in times.items():
             parts = ", ".join(
-                f"{stage} {statistics.median(each.get(stage, 0.0) for each in stages[what]):.2f}"
+                f"{stage} {statistics.median(batch.get(stage, 0.0) for batch in stages[what]):.2f}"
                 for stage in stages[what][0]
             )
-            spread = " ".join(f"{each:.2f}" for each in sorted(taken))
+            spread = " ".join(f"{seconds:.2f}" for seconds in sorted(taken))
             print(f"    {size:,} {what}: {spread}; medians of {parts}")
             _verdict(f"{size:,} {what}, committed", statistics.median(taken), most)
 
@@ -172,8 +172,8 @@ class _Bench:
 def _some(bench: _Bench, path: Path) -> None:
     """Start the workers and load their kernels: everything is measured in a warm session."""
     table = _Table("warm", path)
-    some = write(bench.folder / "warm.csv", table.header, table.lines[:200])
-    source = Source(str(some), all_text=True)
+    csv_path = write(bench.folder / "warm.csv", table.header, table.lines[:200])
+    source = Source(str(csv_path), all_text=True)
     place = bench.folder / "warm"
     profile = Profile.create(place, {TABLE: source}, options=SHORT, session=bench.session)
     few = write(bench.folder / "few.csv", table.header, table.lines[:20])

@@ -76,14 +76,14 @@ def make(folder: Path, scale: str) -> None:
     from holdfast.spark.session import open_session
 
     session = open_session()
-    path, held = (_parquet(scale), _rows) if scale == "10" else (lineitem(scale), _lines)
+    path, batches_of = (_parquet(scale), _rows) if scale == "10" else (lineitem(scale), _lines)
     profile = Profile.create(
         folder / scale,
         {TABLE: Source(str(path))},
         session=session,
         options=Options(kinds=("keys",)),
     )
-    for batch in held(path, folder):
+    for batch in batches_of(path, folder):
         profile.apply(TABLE, deletes=batch)
     session.stop()
 
@@ -91,8 +91,8 @@ def make(folder: Path, scale: str) -> None:
 def _lines(path: Path, folder: Path) -> list[Path]:
     """Batches of lines from anywhere in a CSV file."""
     header, lines = random_lines(path, (1 + WARM) * BATCH, 2)
-    some = [lines[k * BATCH : (k + 1) * BATCH] for k in range(1 + WARM)]
-    return [write(folder / f"{k}.csv", header, batch) for k, batch in enumerate(some)]
+    batches = [lines[k * BATCH : (k + 1) * BATCH] for k in range(1 + WARM)]
+    return [write(folder / f"{k}.csv", header, batch) for k, batch in enumerate(batches)]
 
 
 def _rows(path: Path, folder: Path) -> list[Path]:
@@ -102,17 +102,17 @@ def _rows(path: Path, folder: Path) -> list[Path]:
     paths = []
     for k, chosen in enumerate(groups.tolist()):
         rows = _without_views(file.read_row_groups(chosen))
-        some = random.choice(rows.num_rows, BATCH, replace=False)
+        positions = random.choice(rows.num_rows, BATCH, replace=False)
         paths.append(folder / f"{k}.parquet")
-        pq.write_table(rows.take(some), paths[-1])
+        pq.write_table(rows.take(positions), paths[-1])
     return paths
 
 
 def _without_views(rows: pa.Table) -> pa.Table:
     """With plain texts, which Arrow can pick rows of."""
     fields = [
-        pa.field(each.name, pa.string()) if pa.types.is_string_view(each.type) else each
-        for each in rows.schema
+        pa.field(field.name, pa.string()) if pa.types.is_string_view(field.type) else field
+        for field in rows.schema
     ]
     return rows.cast(pa.schema(fields))
 
@@ -168,7 +168,7 @@ def _resident(folder: Path) -> int:
             present = (ctypes.c_ubyte * count)()
             start = ctypes.addressof(ctypes.c_char.from_buffer(content))
             if library.mincore(ctypes.c_void_p(start), ctypes.c_size_t(size), present) == 0:
-                pages += sum(each & 1 for each in present)
+                pages += sum(page & 1 for page in present)
     return pages * mmap.PAGESIZE
 
 

@@ -52,10 +52,10 @@ def main() -> None:
         _first(session, folder / "warm", data / "adult.csv")  # so that both workers have kernels
         for name, (count, most) in FIRST.items():
             taken, profile = _first(session, folder / name, data / f"{name}.csv")
-            found = len(profile.denial_constraints(name))
-            same = "as known" if found == count else f"NOT the {count:,} that are known"
+            constraints = len(profile.denial_constraints(name))
+            same = "as known" if constraints == count else f"NOT the {count:,} that are known"
             stages = profile._store.read().seconds[name]
-            print(f"  {name}: {found:,}, {same}; {_told(stages)}")
+            print(f"  {name}: {constraints:,}, {same}; {_stages_text(stages)}")
             verdict("  first profile", taken, most, "s")
             if name == "adult":
                 verdict("  all evidence with counts", stages["count"], 2, "s")
@@ -63,8 +63,8 @@ def main() -> None:
         for bound in (0.01, 0.0001):
             path, text = folder / f"adult-{bound}", data / "adult.csv"
             taken, profile = _first(session, path, text, max_error=bound)
-            found = len(profile.denial_constraints("adult", max_error=bound))
-            verdict(f"adult, error up to {bound}: {found:,} constraints", taken, 60, "s")
+            constraints = len(profile.denial_constraints("adult", max_error=bound))
+            verdict(f"adult, error up to {bound}: {constraints:,} constraints", taken, 60, "s")
         _beside_fastadc(session, folder, data)
         most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(f"  memory of the driver: {most:,.0f} MB at most")
@@ -88,10 +88,10 @@ def long() -> None:
             tax.write(path, rows)
             taken, profile = _first(session, folder / f"p{rows}", path, evidence="witnessed")
             (table,) = profile.tables
-            found = len(profile.denial_constraints(table))
+            constraints = len(profile.denial_constraints(table))
             rates[rows] = taken / rows
-            print(f"  {rows:,} tax records: {found:,} constraints in {taken:,.1f} s")
-            print(f"    {_told(profile._store.read().seconds[table])}")
+            print(f"  {rows:,} tax records: {constraints:,} constraints in {taken:,.1f} s")
+            print(f"    {_stages_text(profile._store.read().seconds[table])}")
             batches[rows] = _tax_batches(profile, table, folder, rows)
             looked_up[rows] = _looked_up_batches(profile, table, folder, rows)
         verdict("a million tax records", rates[1_000_000] * 1_000_000, 300, "s")
@@ -105,8 +105,8 @@ def long() -> None:
             verdict("    times that of 100,000 rows", share, 1.5)
         path = folder / "tax-1000000.parquet"
         taken, profile = _first(session, folder / "counted", path, evidence="counted")
-        found = len(profile.denial_constraints(profile.tables[0]))
-        print(f"  the same million counted: {found:,} constraints in {taken:,.0f} s")
+        constraints = len(profile.denial_constraints(profile.tables[0]))
+        print(f"  the same million counted: {constraints:,} constraints in {taken:,.0f} s")
     finally:
         shutil.rmtree(folder)
         session.stop()
@@ -145,7 +145,7 @@ def _in_and_out(
         profile.apply(table, deletes=batch)
         times["inserted"].append(middle - start)
         times["deleted"].append(time.perf_counter() - middle)
-    return {what: statistics.median(each) for what, each in times.items()}
+    return {what: statistics.median(seconds) for what, seconds in times.items()}
 
 
 def _first(session: Any, into: Path, path: Path, **options: Any) -> tuple[float, Profile]:
@@ -155,7 +155,7 @@ def _first(session: Any, into: Path, path: Path, **options: Any) -> tuple[float,
     return time.perf_counter() - start, profile
 
 
-def _told(stages: dict[str, float]) -> str:
+def _stages_text(stages: dict[str, float]) -> str:
     return ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in stages.items())
 
 
@@ -165,13 +165,13 @@ def _batches(profile: Profile, path: Path, folder: Path) -> None:
     for rows, targets in BATCHES.items():
         times: dict[str, list[float]] = {"inserted": [], "deleted": []}
         for k in range(REPEATS if rows < 3_000 else 1):
-            some = random.Random(k).sample(lines, rows)
+            chosen = random.Random(k).sample(lines, rows)
             batch = folder / "batch.csv"
-            batch.write_text("\n".join([header, *some]) + "\n")
+            batch.write_text("\n".join([header, *chosen]) + "\n")
             times["deleted"].append(_applied(profile, deletes=batch))
             times["inserted"].append(_applied(profile, inserts=batch))
-        for (what, each), most in zip(times.items(), targets, strict=True):
-            verdict(f"  {rows:,} rows {what}", statistics.median(each), most, "s")
+        for (what, seconds), most in zip(times.items(), targets, strict=True):
+            verdict(f"  {rows:,} rows {what}", statistics.median(seconds), most, "s")
 
 
 def _applied(profile: Profile, **batch: Any) -> float:
@@ -188,8 +188,8 @@ def _beside_fastadc(session: Any, folder: Path, data: Path) -> None:
     drawn = _drawn(folder / "drawn.csv", 30_000)
     for path in (adult, drawn):
         taken, profile = _first(session, folder / path.stem, path)
-        found = len(profile.denial_constraints(path.stem))
-        print(f"  {path.stem}: {found:,} constraints in {taken:.2f} s")
+        constraints = len(profile.denial_constraints(path.stem))
+        print(f"  {path.stem}: {constraints:,} constraints in {taken:.2f} s")
         peer = fastadc(path)
         if peer is None:
             print("    Desbordante        not installed, or without an answer in ten minutes")
@@ -199,9 +199,9 @@ def _beside_fastadc(session: Any, folder: Path, data: Path) -> None:
     header, *lines = drawn.read_text().splitlines()
     profile = Profile.open(folder / "drawn", session=session)
     for rows_in, most in DRAWN.items():
-        some = random.Random(rows_in).sample(lines, rows_in)
+        chosen = random.Random(rows_in).sample(lines, rows_in)
         batch = folder / "batch.csv"
-        batch.write_text("\n".join([header, *some]) + "\n")
+        batch.write_text("\n".join([header, *chosen]) + "\n")
         start = time.perf_counter()
         profile.apply("drawn", deletes=batch)
         gone = time.perf_counter() - start

@@ -54,9 +54,9 @@ def _warm(session: Any, folder: Path) -> None:
     header, lines = random_lines(lineitem("0.1"), 5_000, 1)
     source = Source(str(write(folder / "warm.csv", header, lines)))
     profile = Profile.create(folder / "warm", {TABLE: source}, session=session, options=FDS)
-    some = write(folder / "some.csv", header, lines[:50])
-    profile.apply(TABLE, deletes=some)
-    profile.apply(TABLE, inserts=some)
+    path = write(folder / "some.csv", header, lines[:50])
+    profile.apply(TABLE, deletes=path)
+    profile.apply(TABLE, inserts=path)
 
 
 def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
@@ -69,21 +69,21 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
     taken = time.perf_counter() - start
     columns = profile.snapshot().tables[TABLE].columns
     place = {name: at for at, name in enumerate(columns)}
-    found = {
+    dependencies = {
         (tuple(place[name] for name in fd.lhs), place[fd.rhs])
         for fd in profile.functional_dependencies(TABLE)
     }
-    print(f"  first profile        {taken:7.2f} s  {len(found):,} dependencies")
+    print(f"  first profile        {taken:7.2f} s  {len(dependencies):,} dependencies")
     stages = profile._store.read().seconds[TABLE]
     print(f"    of which           {', '.join(f'{k} {v:.1f} s' for k, v in stages.items())}")
     figures = without_witnesses_in_copies(profile, folder, path)
-    return {"profile": taken, "found": found, **figures, **medians(profile, folder, path)}
+    return {"profile": taken, "found": dependencies, **figures, **medians(profile, folder, path)}
 
 
-def _differences(theirs: list[tuple[tuple[int, ...], int]], mine: set[Any]) -> None:
+def _differences(of_peer: list[tuple[tuple[int, ...], int]], of_holdfast: set[Any]) -> None:
     """Where the two differ; every one of ours is validated on the rows."""
-    for left, right in sorted(set(theirs) ^ mine):
-        who = "Holdfast" if (left, right) in mine else "Desbordante"
+    for left, right in sorted(set(of_peer) ^ of_holdfast):
+        who = "Holdfast" if (left, right) in of_holdfast else "Desbordante"
         print(f"    only {who}: {left} -> {right}")
 
 

@@ -32,8 +32,8 @@ def main() -> None:
         parsed = time.perf_counter()
         words = [encode.encode(batch, layout) for batch in batches]
         encoded = time.perf_counter()
-        for each in words:
-            row_codes(each.T.view(np.uint64))
+        for matrix in words:
+            row_codes(matrix.T.view(np.uint64))
         hashed = time.perf_counter()
     size = path.stat().st_size / 1e6
     print(f"lineitem at scale factor 0.1: {len(lines):,} rows, {size:.0f} MB")

@@ -25,12 +25,12 @@ def main() -> None:
     ids = np.arange(ROWS)
     everything = any_pair(1)
     for count in (1_000, ROWS):
-        found = evidence.findings(1)
+        findings = evidence.findings(1)
         start = time.perf_counter()
-        evidence.neighbours(NumberedRows(rows[:count], ids[:count]), shape, 8, everything, found)
+        evidence.neighbours(NumberedRows(rows[:count], ids[:count]), shape, 8, everything, findings)
         taken = time.perf_counter() - start
     pairs = ROWS * COLUMNS * 8
-    print(f"neighbours  {pairs / taken / 1e6:6.0f} million pairs/s ({found.state[0]:,} masks)")
+    print(f"neighbours  {pairs / taken / 1e6:6.0f} million pairs/s ({findings.state[0]:,} masks)")
 
     column = COLUMNS - 1
     codes, positions = index.sort(np.ascontiguousarray(rows[:, column]))
@@ -41,8 +41,8 @@ def main() -> None:
     ranges, stored = Ranges(lo, hi, positions), SegmentRows(rows, 0, np.empty(0, np.uint8))
     filters = np.array([0], np.int64)
     for _ in range(2):
-        found = evidence.findings(1)
+        findings = evidence.findings(1)
         start = time.perf_counter()
-        index.probe(arrived, ranges, stored, column, filters, shape, everything, found)
+        index.probe(arrived, ranges, stored, column, filters, shape, everything, findings)
         taken = time.perf_counter() - start
     print(f"probe       {int((hi - lo).sum()) / taken / 1e6:6.0f} million candidate rows/s")

@@ -122,23 +122,25 @@ def _compare(ways: Mapping[str, Callable[[], Results]], wanted: Candidates, titl
     print(f"\n{title}", flush=True)
     seconds: dict[str, list[float]] = {name: [] for name in ways}
     for turn in range(ROUNDS + 1):  # the first warms workers
-        found = {}
+        by_way = {}
         for name, way in ways.items():
             begun = time.perf_counter()
-            found[name] = way()
+            by_way[name] = way()
             if turn:
                 seconds[name].append(time.perf_counter() - begun)
                 continue
-            largest = max(each.facts.get("rows", 0) for each in found[name])
+            largest = max(task_result.facts.get("rows", 0) for task_result in by_way[name])
             print(f"  {name:9} largest task {largest:9,} rows", flush=True)
         # Of large groups that refute a candidate only some pairs are looked at.
-        refuted = [each.arrays["refuted"] for results in found.values() for each in results]
+        refuted = [
+            task_result.arrays["refuted"] for results in by_way.values() for task_result in results
+        ]
         entire = np.delete(wanted.lhs, np.concatenate(refuted), axis=0)
-        if len({_evidence(each, entire) for each in found.values()}) > 1:
+        if len({_evidence(results, entire) for results in by_way.values()}) > 1:
             print("  NOT the same evidence")
-    for name, each in seconds.items():
-        spread = " ".join(f"{one:.2f}" for one in sorted(each))
-        print(f"  {name:9} {statistics.median(each):7.2f} s  ({spread})", flush=True)
+    for name, taken in seconds.items():
+        spread = " ".join(f"{one:.2f}" for one in sorted(taken))
+        print(f"  {name:9} {statistics.median(taken):7.2f} s  ({spread})", flush=True)
     print(f"  load of the machine {os.getloadavg()[0]:.1f}")
 
 
@@ -152,7 +154,7 @@ def _ranges(scope: Scope, wanted: Candidates, order: tuple[int, ...]) -> Results
         view = with_indexes(scope.runner, scope.view, "data/*-0123456789ab-", names)
         scope = replace(scope, view=view)
         names = look.lacking(scope)
-    return [each for result in scope.runner.run(look.calls(scope)) for each in result]
+    return [task_result for result in scope.runner.run(look.calls(scope)) for task_result in result]
 
 
 def _exchange(
@@ -170,9 +172,9 @@ def _exchange(
                 yield from _handed_out(view, number, one, two)
 
     def searched(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held = list(batches)
-        if held:
-            yield _searched(view, held, wanted, order).batch()
+        received = list(batches)
+        if received:
+            yield _searched(view, received, wanted, order).batch()
 
     schema = "code long, salt long, id long, words binary"
     rows = session.range(0, count, 1, count).mapInArrow(handed_out, schema)
@@ -194,18 +196,18 @@ def _handed_out(view: View, number: int, one: int, two: int) -> Iterator[pa.Reco
         cells = pa.Array.from_buffers(pa.binary(), len(words), [None, ends, pa.py_buffer(words)])
         numbers = [words[:, one].view(np.int64), words[:, two].view(np.int64)]
         ids = positions + segment.base
-        columns = [*(pa.array(np.ascontiguousarray(each)) for each in (*numbers, ids)), cells]
+        columns = [*(pa.array(np.ascontiguousarray(array)) for array in (*numbers, ids)), cells]
         yield pa.record_batch(columns, names=["code", "salt", "id", "words"])
 
 
 def _searched(
-    view: View, held: list[pa.RecordBatch], wanted: Candidates, order: tuple[int, ...]
+    view: View, received: list[pa.RecordBatch], wanted: Candidates, order: tuple[int, ...]
 ) -> TaskResult:
-    ids = np.concatenate([each.column(2).to_numpy() for each in held])
+    ids = np.concatenate([batch.column(2).to_numpy() for batch in received])
     width = view.shape.owner.size + view.shape.full.size
     blocks = []
-    for each in held:
-        cells = each.column(3)
+    for batch in received:
+        cells = batch.column(3)
         offsets = np.frombuffer(cells.buffers()[1], np.int32)[cells.offset :]
         bytes_ = np.frombuffer(cells.buffers()[2], np.uint8)
         whole = bytes_[offsets[0] : offsets[len(cells)]]
@@ -221,6 +223,6 @@ def _searched(
 
 def _evidence(results: Results, lhs: NDArray[np.uint64]) -> frozenset[bytes]:
     """What is maximal of the evidence against some left-hand sides."""
-    masks = np.concatenate([each.arrays["masks"] for each in results])
+    masks = np.concatenate([task_result.arrays["masks"] for task_result in results])
     masks = masks[bitsets.any_subset(masks, lhs)]
-    return frozenset(each.tobytes() for each in bitsets.maximal(masks))
+    return frozenset(mask.tobytes() for mask in bitsets.maximal(masks))

@@ -115,9 +115,9 @@ def timed(call: Callable[[], WordCounts], repeats: int) -> tuple[float, WordCoun
     least = float("inf")
     for _ in range(repeats):
         start = time.perf_counter()
-        found = call()
+        result = call()
         least = min(least, time.perf_counter() - start)
-    return least, found
+    return least, result
 
 
 def on_two_cores(table: Table) -> float:
@@ -155,11 +155,11 @@ def same(here: WordCounts, there: WordCounts) -> None:
 def large(counter: Counter, name: str, table: Table, most: float) -> None:
     """A table on the GPU, against a number of seconds."""
     rows = table.codes.shape[1]
-    taken, found = timed(lambda: count(counter, table), 1 if most > 60 else 3)
-    assert int(found.counts.sum()) == _pairs(rows)
+    taken, counted = timed(lambda: count(counter, table), 1 if most > 60 else 3)
+    assert int(counted.counts.sum()) == _pairs(rows)
     _verdict(
         f"{name}, {rows:,} rows: {taken:.3f} s (under {most:g}), "
-        f"{_pairs(rows) / taken / 1e9:.0f} billion pairs/s, {len(found.words):,} words",
+        f"{_pairs(rows) / taken / 1e9:.0f} billion pairs/s, {len(counted.words):,} words",
         taken <= most,
     )
 
@@ -170,13 +170,13 @@ def beside(counter: Counter, name: str, table: Table) -> None:
     start = time.perf_counter()
     count(counter, table)
     first = time.perf_counter() - start
-    fast, found = timed(lambda: count(counter, table), 3)
+    fast, counted = timed(lambda: count(counter, table), 3)
     slow = on_two_cores(table)
     alone, here = timed(lambda: count(pairs.count, table), 1)
-    same(here, found)
+    same(here, counted)
     _verdict(
         f"{name}, {rows:,} rows: {fast:.3f} s, {_pairs(rows) / fast / 1e9:.2f} billion pairs/s, "
-        f"{len(found.words):,} words (first call {first:.2f} s); one core {alone:.2f} s, two "
+        f"{len(counted.words):,} words (first call {first:.2f} s); one core {alone:.2f} s, two "
         f"{slow:.2f} s: {slow / fast:.0f} times (at least {TIMES})",
         slow >= TIMES * fast,
     )

@@ -61,10 +61,10 @@ def _warm(session: Any, folder: Path) -> None:
     profile = Profile.create(
         folder / "warm", {TABLE: Source(str(path))}, session=session, options=KEYS
     )
-    some = write(folder / "some.csv", header, lines[:50])
-    profile.apply(TABLE, deletes=some)
-    profile.apply(TABLE, inserts=some)
-    profile.apply(TABLE, updates=some, row_key=KEY)
+    few_rows = write(folder / "some.csv", header, lines[:50])
+    profile.apply(TABLE, deletes=few_rows)
+    profile.apply(TABLE, inserts=few_rows)
+    profile.apply(TABLE, updates=few_rows, row_key=KEY)
 
 
 def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
@@ -94,14 +94,16 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
         print("  Desbordante            not installed (set HOLDFAST_DESBORDANTE to its Python)")
     else:
         names = profile.snapshot().tables[TABLE].columns
-        theirs = {tuple(names[i] for i in key) for key in peer.keys}
-        mine = {key.columns for key in keys}
+        of_peer = {tuple(names[i] for i in key) for key in peer.keys}
+        of_holdfast = {key.columns for key in keys}
         print(
-            f"  Desbordante (HPIValid) {peer.total:7.2f} s  {len(theirs)} minimal keys "
+            f"  Desbordante (HPIValid) {peer.total:7.2f} s  {len(of_peer)} minimal keys "
             f"(load {peer.load:.1f} s, search {peer.search:.1f} s)"
         )
-        for key in sorted(theirs ^ mine):
-            print(f"    only {'Holdfast' if key in mine else 'Desbordante'}: {', '.join(key)}")
+        for key in sorted(of_peer ^ of_holdfast):
+            print(
+                f"    only {'Holdfast' if key in of_holdfast else 'Desbordante'}: {', '.join(key)}"
+            )
     figures["peer"] = peer
     figures.update(without_witnesses_in_copies(profile, folder, path))
     figures.update(medians(profile, folder, path, _changed))

@@ -26,11 +26,11 @@ def main() -> None:
     taken = []
     for rows in ROWS:
         index, one, two = _table(rows)
-        found, seconds = _timed(lambda: _looked_up(index, one, two))  # noqa: B023 -- called at once
+        count, seconds = _timed(lambda: _looked_up(index, one, two))  # noqa: B023 -- called at once
         scanned = _scanned(index, one, two)
         taken.append(seconds)
         print(
-            f"  {rows:>10,} rows, rank {index.rank}: {found:,} found in {1000 * seconds:.1f} ms, "
+            f"  {rows:>10,} rows, rank {index.rank}: {count:,} found in {1000 * seconds:.1f} ms, "
             f"by a scan {scanned:.1f} s"
         )
     for rows, before, after in zip(ROWS[1:], taken, taken[1:], strict=False):
@@ -57,9 +57,9 @@ def _looked_up(index: Chains, least: I64, most: I64) -> int:
         np.stack([least, ends[0]], axis=1),
         np.stack([ends[1], most], axis=1),
     )
-    found = chains.fetch(index, boxes)
-    sizes = found[:, 2] - found[:, 1]
-    places = np.arange(sizes.sum()) + np.repeat(found[:, 1] - np.cumsum(sizes) + sizes, sizes)
+    stretches = chains.fetch(index, boxes)
+    sizes = stretches[:, 2] - stretches[:, 1]
+    places = np.arange(sizes.sum()) + np.repeat(stretches[:, 1] - np.cumsum(sizes) + sizes, sizes)
     return len(index.positions[places])
 
 
@@ -75,6 +75,6 @@ def _timed(work: Callable[[], Any]) -> tuple[Any, float]:
     times = []
     for _ in range(REPEATS):
         start = time.perf_counter()
-        found = work()
+        result = work()
         times.append(time.perf_counter() - start)
-    return found, min(times)
+    return result, min(times)

@@ -131,4 +131,4 @@ def _empty_caches(session: SparkSession, workers: int) -> None:
     met: set[str] = set()
     while len(met) < workers:
         results = SparkRunner(session).run([(empty, None)] * 8 * workers)
-        met |= {each.facts["folder"] for result in results for each in result}
+        met |= {task_result.facts["folder"] for result in results for task_result in result}

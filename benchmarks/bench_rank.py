@@ -48,7 +48,7 @@ def _tpch(folder: Path, scale: str) -> None:
     seconds = time.perf_counter() - started
     right = 0
     for name, declared in DECLARED.items():
-        keys = [each.constraint for each in ranking[name]["keys"]]
+        keys = [entry.constraint for entry in ranking[name]["keys"]]
         place = keys.index(Key(name, declared)) + 1 if Key(name, declared) in keys else None
         right += place == 1
         print(f"{name:10} {', '.join(declared):28} place {place} of {len(keys):,}")
@@ -63,13 +63,12 @@ def _shop(folder: Path) -> None:
     options = Options(kinds="keys,fds,inds,dcs")
     profile = Profile.create(folder / "shop", tables, options=options)
     ranking = profile.ranking_of(profile.snapshot())
+    listings = [listing for table in ranking.values() for listing in table.kinds.values()]
+    places = {str(entry): at for listing in listings for at, entry in enumerate(listing, 1)}
     right = 0
     for text in sample.DESIGNED:
         rule = str(parse(text))
-        found = [some for table in ranking.values() for some in table.kinds.values()]
-        place = next(
-            (at for some in found for at, each in enumerate(some, 1) if str(each) == rule), None
-        )
+        place = places.get(rule)
         right += place is not None and place <= PLACES
         print(f"place {place}: {rule}")
     ok = "ok" if right == len(sample.DESIGNED) else "MISSED"

@@ -65,13 +65,13 @@ def _compare(stage: str, few: dict[str, list[int]], many: dict[str, list[int]]) 
     print(f"\n  {stage}: bytes read and returned by {TASKS[0]} tasks, and by {TASKS[1]}")
     for kind in sorted({*few, *many}):
         (calls, read, back), (more, most, larger) = (
-            each.get(kind, [0, 0, 0]) for each in (few, many)
+            traffic.get(kind, [0, 0, 0]) for traffic in (few, many)
         )
         print(
             f"    {kind:16} {calls:4} calls {read:13,} {back:11,}   "
             f"{more:4} calls {most:13,} {larger:11,}"
         )
-    totals = [[sum(each[place] for each in side.values()) for place in (0, 1, 2)]
+    totals = [[sum(counts[place] for counts in side.values()) for place in (0, 1, 2)]
               for side in (few, many)]  # fmt: skip
     verdict("bytes read, times those of 2 tasks", totals[1][1] / max(totals[0][1], 1), MOST)
     expected = totals[0][2] + RESULT * (totals[1][0] - totals[0][0])
@@ -109,27 +109,27 @@ class Traffic(logging.Handler):
     def taken(self) -> dict[str, list[int]]:
         """What was added up since it was last asked."""
         totals, self._totals = self._totals, {}
-        return {kind: [each[k] for k in range(3)] for kind, each in totals.items()}
+        return {kind: [counts[k] for k in range(3)] for kind, counts in totals.items()}
 
 
 def traffic(tasks: int, folder: Path) -> dict[str, dict[str, list[int]]]:
     """The bytes of each stage."""
     session, counted = _session(tasks), Traffic()
     stages: dict[str, dict[str, list[int]]] = {}
-    orders, some = (str(folder / name) for name in (ORDERS, SOME))
+    orders, few_rows = (str(folder / name) for name in (ORDERS, SOME))
     options = Options(kinds=("keys", "fds"), evidence="witnessed")
     place = folder / f"p{tasks}"
     profile = Profile.create(place, {TABLE: orders}, session=session, options=options)
     stages["first discovery"] = counted.taken()
-    profile.apply(TABLE, deletes=some)
+    profile.apply(TABLE, deletes=few_rows)
     stages[f"{BATCH:,} deletes"] = counted.taken()
-    profile.apply(TABLE, inserts=some)
+    profile.apply(TABLE, inserts=few_rows)
     stages[f"{BATCH:,} inserts"] = counted.taken()
-    profile.apply(TABLE, inserts=some)
+    profile.apply(TABLE, inserts=few_rows)
     stages[f"{BATCH:,} duplicate inserts"] = counted.taken()
-    profile.apply(TABLE, deletes=some)
+    profile.apply(TABLE, deletes=few_rows)
     counted.taken()
-    profile.apply(TABLE, updates=some, row_key=["id"])
+    profile.apply(TABLE, updates=few_rows, row_key=["id"])
     stages[f"{BATCH:,} updates"] = counted.taken()
     Profile.create(
         folder / f"s{tasks}", {"codes": str(folder / CODES)}, session=session, options=options

@@ -38,9 +38,9 @@ def main() -> None:
         header, lines = random_lines(visits("small"), 5_000, 1)
         source = Source(str(write(folder / "warm.csv", header, lines)))
         warm = Profile.create(folder / "warm", {TABLE: source}, session=session, options=KEYS)
-        some = write(folder / "some.csv", header, lines[:50])
-        warm.apply(TABLE, deletes=some)
-        warm.apply(TABLE, inserts=some)
+        path = write(folder / "some.csv", header, lines[:50])
+        warm.apply(TABLE, deletes=path)
+        warm.apply(TABLE, inserts=path)
         figures = {size: _size(session, folder / size, size) for size in SIZES}
         print("\ntargets")
         small, large = figures["small"], figures["large"]

@@ -89,39 +89,39 @@ def _warm(session: Any, folder: Path, places: dict[str, str]) -> None:
     """Start the workers and load their kernels: batches are measured in a warm session."""
     header, lines = random_lines(lineitem("0.1"), 5_000, 1)
     path = write(folder / "warm.csv", header, lines)
-    some = write(folder / "some.csv", header, lines[:50])
+    few_rows = write(folder / "some.csv", header, lines[:50])
     for place in places.values():
         profile = Profile.create(
             f"{place}/warm", {TABLE: Source(str(path))}, session=session, options=KEYS
         )
-        profile.apply(TABLE, deletes=some)
-        profile.apply(TABLE, inserts=some)
-        profile.apply(TABLE, updates=some, row_key=KEY)
+        profile.apply(TABLE, deletes=few_rows)
+        profile.apply(TABLE, inserts=few_rows)
+        profile.apply(TABLE, updates=few_rows, row_key=KEY)
 
 
 def _batches(profiles: dict[str, Profile], folder: Path, path: Path) -> dict[str, dict[str, float]]:
     """Medians of inserts, deletes and updates, the disk and the store by turns."""
     header, lines = random_lines(path, 2 * REPEATS * BATCH, 2)
-    held, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
-    gone = write(folder / "held.csv", header, held)
+    removed, others = lines[: REPEATS * BATCH], lines[REPEATS * BATCH :]
+    gone = write(folder / "held.csv", header, removed)
     for profile in profiles.values():
         profile.apply(TABLE, deletes=gone)
     times: dict[str, dict[str, list[float]]] = {}
     for k in range(REPEATS):
-        mine = slice(k * BATCH, (k + 1) * BATCH)
+        part = slice(k * BATCH, (k + 1) * BATCH)
         files = {
-            "insert": ("inserts", write(folder / "some.csv", header, held[mine]), None),
-            "delete": ("deletes", write(folder / "gone.csv", header, others[mine]), None),
-            "update": ("updates", write(folder / "new.csv", header, _changed(held[mine])), KEY),
+            "insert": ("inserts", write(folder / "some.csv", header, removed[part]), None),
+            "delete": ("deletes", write(folder / "gone.csv", header, others[part]), None),
+            "update": ("updates", write(folder / "new.csv", header, _changed(removed[part])), KEY),
         }
         for what, (kind, file, key) in files.items():
             for name, profile in profiles.items():
                 taken = timed(profile, TABLE, **{kind: file}, row_key=key)
                 times.setdefault(what, {}).setdefault(name, []).append(taken)
     medians = {}
-    for what, each in times.items():
-        medians[what] = {name: statistics.median(seconds) for name, seconds in each.items()}
-        for name, seconds in each.items():
+    for what, by_name in times.items():
+        medians[what] = {name: statistics.median(seconds) for name, seconds in by_name.items()}
+        for name, seconds in by_name.items():
             spread = " ".join(f"{one:.2f}" for one in sorted(seconds))
             print(f"  1,000 {what}s, {name:6} {medians[what][name]:7.2f} s  ({spread})", flush=True)
     return medians

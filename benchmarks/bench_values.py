@@ -50,9 +50,9 @@ def _warm(session: Any, folder: Path) -> None:
     """Start every worker and load its kernels: small tables would keep only one busy."""
     sources = {name: Source(str(path), all_text=True) for name, path in tables("0.1").items()}
     profile = Profile.create(folder / "warm", sources, options=KINDS, session=session)
-    some = write(folder / "some.csv", *random_lines(tables("0.1")[TABLE], 50, 1))
-    profile.apply(TABLE, deletes=some)
-    profile.apply(TABLE, inserts=some)
+    few_rows = write(folder / "some.csv", *random_lines(tables("0.1")[TABLE], 50, 1))
+    profile.apply(TABLE, deletes=few_rows)
+    profile.apply(TABLE, inserts=few_rows)
 
 
 def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
@@ -63,11 +63,11 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
         start = time.perf_counter()
         profile = Profile.create(folder / "p", sources, options=KINDS, session=session)
         taken = time.perf_counter() - start
-    found = profile.inclusion_dependencies()
+    dependencies = profile.inclusion_dependencies()
     body = profile._store.read()
     reading = sum(stages["read"] for stages in body.seconds.values())
     print(
-        f"  first profile       {taken:7.2f} s  {len(found)} inclusion dependencies "
+        f"  first profile       {taken:7.2f} s  {len(dependencies)} inclusion dependencies "
         f"(reading {reading:.1f} s, values {body.values_seconds['values']:.1f} s)"
     )
     print(f"  memory in all       {memory.peak:7.2f} GB at most")
@@ -79,7 +79,7 @@ def _scale(session: Any, folder: Path, scale: str) -> dict[str, Any]:
             f"  Desbordante, Spider {peer.total:7.2f} s  {len(peer.dependencies)} inclusion "
             f"dependencies (load {peer.load:.1f} s, search {peer.search:.1f} s)"
         )
-    figures = {"profile": taken, "peer": peer, "memory": memory.peak, "found": len(found)}
+    figures = {"profile": taken, "peer": peer, "memory": memory.peak, "found": len(dependencies)}
     return {**figures, **medians(profile, folder, paths[TABLE])}
 
 
@@ -118,26 +118,26 @@ def _resident() -> int:
             sizes[int(entry.name)] = sum(
                 1024 * int(line.split()[1]) for line in own if line.startswith("Anonymous:")
             )
-    mine = {os.getpid()}
-    while more := {pid for pid, parent in parents.items() if parent in mine} - mine:
-        mine |= more
-    return sum(size for pid, size in sizes.items() if pid in mine)
+    processes = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in processes} - processes:
+        processes |= more
+    return sum(size for pid, size in sizes.items() if pid in processes)
 
 
 def _targets(figures: dict[str, dict[str, Any]]) -> None:
-    for scale, each in figures.items():
-        peer: InclusionPeer | None = each["peer"]
-        mark = "ok " if each["found"] == KNOWN else "NOT"
-        print(f"  {mark} {each['found']} inclusion dependencies at {scale} ({KNOWN} are known)")
+    for scale, measured in figures.items():
+        peer: InclusionPeer | None = measured["peer"]
+        mark = "ok " if measured["found"] == KNOWN else "NOT"
+        print(f"  {mark} {measured['found']} inclusion dependencies at {scale} ({KNOWN} are known)")
         if peer is not None:
-            share = each["profile"] / peer.total
+            share = measured["profile"] / peer.total
             if scale == "1":
                 verdict("first profile, share of Spider's time", share, 1)
             else:
                 print(f"      first profile at {scale}, share of Spider's time: {share:.2f}")
-        verdict(f"memory in all at {scale}", each["memory"], 8, "GB")
+        verdict(f"memory in all at {scale}", measured["memory"], 8, "GB")
         for what in ("insert", "delete"):
-            verdict(f"1,000 {what}s at {scale}", each[what], 2.0, "s")
+            verdict(f"1,000 {what}s at {scale}", measured[what], 2.0, "s")
     if "0.1" in figures and "1" in figures:
         for what in ("insert", "delete"):
             ratio = figures["1"][what] / figures["0.1"][what]

@@ -122,29 +122,29 @@ class InclusionPeer:
 
 def desbordante(path: Path) -> Peer | None:
     """Run it where it is installed."""
-    told = _run(_PROGRAM, str(path))
-    return None if told is None else Peer(**told)
+    answer = _run(_PROGRAM, str(path))
+    return None if answer is None else Peer(**answer)
 
 
 def hyfd(path: Path) -> DependencyPeer | None:
     """Run it where it is installed."""
-    told = _run(_HYFD, str(path))
-    if told is None:
+    answer = _run(_HYFD, str(path))
+    if answer is None:
         return None
-    found = [(tuple(left), right) for left, right in told["found"]]
-    return DependencyPeer(told["load"], told["search"], found)
+    dependencies = [(tuple(left), right) for left, right in answer["found"]]
+    return DependencyPeer(answer["load"], answer["search"], dependencies)
 
 
 def spider(paths: list[Path]) -> InclusionPeer | None:
     """Run it where it is installed."""
-    told = _run(_SPIDER, *map(str, paths))
-    return None if told is None else InclusionPeer(**told)
+    answer = _run(_SPIDER, *map(str, paths))
+    return None if answer is None else InclusionPeer(**answer)
 
 
 def fastadc(path: Path, seconds: float = 600) -> DenialPeer | None:
     """Run it where it is installed; None also where it has no answer in time."""
-    told = _run(_FASTADC, str(path), seconds=seconds)
-    return None if told is None else DenialPeer(**told)
+    answer = _run(_FASTADC, str(path), seconds=seconds)
+    return None if answer is None else DenialPeer(**answer)
 
 
 def _run(program: str, *arguments: str, seconds: float | None = None) -> dict[str, Any] | None:
@@ -157,5 +157,5 @@ def _run(program: str, *arguments: str, seconds: float | None = None) -> dict[st
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=seconds)
     except subprocess.TimeoutExpired:
         return None
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer

@@ -44,11 +44,11 @@ def without_witnesses(profile: Profile, folder: Path, path: Path, what: str) -> 
     random = None if WITNESSES[what] else np.random.default_rng(11)
     times = []
     for _ in range(_BATCHES):
-        shown = _witnesses(profile, 10, random)
-        lines = as_csv([["" if cell is None else str(cell) for cell in row] for row in shown])
+        witnesses = _witnesses(profile, 10, random)
+        lines = as_csv([["" if cell is None else str(cell) for cell in row] for row in witnesses])
         rows = write(folder / "witnesses.csv", header, lines)
         times.append(timed(profile, deletes=rows))
-    spread = " ".join(f"{each:.2f}" for each in times)
+    spread = " ".join(f"{seconds:.2f}" for seconds in times)
     print(f"  {what:42} {median(times):7.2f} s  ({spread})", flush=True)
     return median(times)
 
@@ -71,5 +71,5 @@ def _witnesses(profile: Profile, count: int, random: np.random.Generator | None)
     places = np.arange(len(witnesses))
     chosen = places[-count:] if random is None else random.choice(places, count, replace=False)
     ids = np.unique(witnesses[chosen])
-    shown = rows_as_text(store.path, table.segments, table.columns.names, ids[ids >= 0])
-    return [[*json.loads(text).values()] for text in shown.values()]
+    texts = rows_as_text(store.path, table.segments, table.columns.names, ids[ids >= 0])
+    return [[*json.loads(text).values()] for text in texts.values()]

@@ -74,7 +74,7 @@ def _rows(start: int, end: int) -> RowInput:
         f'{i},"n ""{i % 7}""",{i % 5}.5,2026-01-{i % 28 + 1:02},{i % 3}.25,true\n'
         for i in range(start, end)
     ]
-    columns = Columns.of(list(types), [str(each) for each in types.values()], list(types.values()))
+    columns = Columns.of(list(types), list(map(str, types.values())), list(types.values()))
     return RowInput("rows", columns, _lines(lines), lines=Dialect(escape="\\", nulls=("NA",)))
 
 

@@ -34,14 +34,14 @@ from holdfast.kernels.bitsets import ONE, ZERO, Masks, lowest
 from holdfast.kernels.jit import kernel
 
 STEPS = 20_000_000
-"""Evidences looked at before Python has a say again: a fraction of a second."""
+"""Evidences that a kernel visits before it returns to Python: a fraction of a second."""
 
 ROOM = 16_384
-"""Answers between two looks of Python, at least."""
+"""Answers that a kernel has room for, at least, before it returns to Python."""
 
 RECENT = 12
-"""Bits of the number of recent evidences that the next one is compared with: they stay in a near
-cache."""
+"""Binary logarithm of the number of recent evidences that the next one is compared with: so few
+stay in a fast cache."""
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 HALF = np.uint64(32)
@@ -244,7 +244,7 @@ class _Part(NamedTuple):
 def _copied(
     words: Masks, weights: I64, recent: I64, part: _Part, candidates: Masks, to: int
 ) -> int:
-    """Copy evidences, cut down to what is kept and added up. One that is then empty says nothing
+    """Copy evidences, cut down to the candidates and added up. One that is then empty says nothing
     about larger sets. Returns the end of the copies, which may stand where the evidences do."""
     at = to
     last = np.uint64(recent.size - 1)
@@ -291,7 +291,7 @@ def _is_minimal(stack: WeightStack, depth: int, atom: int, weight: int, most: in
 def _look(
     stack: WeightStack, bound: Bound, depth: int, room: Masks, weights: I64, count: int
 ) -> int:
-    """Emit the answers with one atom more, and keep the candidates that lead further."""
+    """Emit the answers that have one more atom, and keep the candidates that lead further."""
     first, end = stack.starts[depth, 0], stack.starts[depth, 1]
     candidates = stack.candidates[depth]
     for w in range(candidates.size):

@@ -52,13 +52,13 @@ class Chains(NamedTuple):
 
 
 class RangeQueries(NamedTuple):
-    """What is looked for: rows from ``lo`` to ``hi`` of an index, which are whole chains, whose
+    """Queries for the rows from ``lo`` to ``hi`` of an index, which are whole chains, whose two
     numbers lie in two ranges, both ends included."""
 
     lo: I64
     hi: I64
-    first: I64  # (boxes, 2)
-    second: I64  # (boxes, 2)
+    first: I64  # (queries, 2)
+    second: I64  # (queries, 2)
 
 
 def build(codes: I64, first: I64, second: I64) -> Chains:
@@ -97,23 +97,23 @@ def _chain(codes: Any, second: Any, chain: Any) -> int:
     return begun + size
 
 
-def fetch(chains: Chains, boxes: RangeQueries) -> I64:
-    """All rows that are looked for, as stretches of the index ``(box, from, to)``."""
-    stretches = np.empty((_fetch(chains, boxes, np.empty((0, 3), np.int64)), 3), np.int64)
-    _fetch(chains, boxes, stretches)
+def fetch(chains: Chains, queries: RangeQueries) -> I64:
+    """All rows that answer the queries, as stretches of the index ``(query, from, to)``."""
+    stretches = np.empty((_fetch(chains, queries, np.empty((0, 3), np.int64)), 3), np.int64)
+    _fetch(chains, queries, stretches)
     return stretches
 
 
 @kernel
-def _fetch(chains: Any, boxes: Any, room: Any) -> int:
+def _fetch(chains: Any, queries: Any, room: Any) -> int:
     """How many stretches there are, and as many as there is room for."""
     first, second, ends = chains.first, chains.second, chains.ends
     count = 0
     touched = np.zeros(1, np.int64)
-    for box in range(boxes.lo.size):
-        start, stop = boxes.lo[box], boxes.hi[box]
-        low, high = boxes.first[box, 0], boxes.first[box, 1]
-        low_second, high_second = boxes.second[box, 0], boxes.second[box, 1]
+    for query in range(queries.lo.size):
+        start, stop = queries.lo[query], queries.hi[query]
+        low, high = queries.first[query, 0], queries.first[query, 1]
+        low_second, high_second = queries.second[query, 0], queries.second[query, 1]
         touched[0] ^= _touch(first, second, ends, start, stop, low if low > LOWEST else high)
         while start < stop:
             end = np.int64(ends[start])
@@ -134,7 +134,7 @@ def _fetch(chains: Any, boxes: Any, room: Any) -> int:
                 b = _from(second, a, b, high_second + 1, a if a > start else b - 1)
             if a < b:
                 if count < room.shape[0]:
-                    room[count, 0], room[count, 1], room[count, 2] = box, a, b
+                    room[count, 0], room[count, 1], room[count, 2] = query, a, b
                 count += 1
             start = end
     return count
@@ -142,8 +142,8 @@ def _fetch(chains: Any, boxes: Any, room: Any) -> int:
 
 @kernel
 def _touch(first: Any, second: Any, ends: Any, start: int, stop: int, number: int) -> int:
-    """Read where a number may stand in each chain: the memory brings all of these at once, where
-    the search of one chain after the other would wait for each."""
+    """Read where a number may stand in each chain: memory delivers all of these at once, where a
+    search of one chain after the other would wait for each."""
     met = 0
     while start < stop:
         end = np.int64(ends[start])

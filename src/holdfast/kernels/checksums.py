@@ -39,14 +39,14 @@ class Place(NamedTuple):
 
 
 def blocks(content: U64, sums: U32, shift: int, tables: Any) -> Blocks:
-    """Blocks of which none has been compared yet."""
+    """The blocks of a file, none of them compared yet."""
     # Numba compiles for maps, which cannot be written to, and nothing else.
     content.setflags(write=False)
     return Blocks(content, sums, np.zeros(len(sums), np.uint8), shift, np.full(1, -1), tables)
 
 
 def in_memory() -> Place:
-    """The place of what is in no file, and needs no check."""
+    """The place of data that is in no file and needs no check."""
     none = np.empty(0, np.uint32)
     return Place(blocks(np.empty(0, np.uint64), none, 0, none.reshape(0, 256)), 0, 1)
 

@@ -3,8 +3,8 @@ largest set of rows of which no two go with each other.
 
 What is asked is in the form of :class:`holdfast.kernels.violations.Sides`. A row t goes with the
 rows s of its group that are at least as large in both numbers: those are counted by going through
-the rows in the order of the first number, with a tree of sums over the second. Rows that have to
-differ in something are all, less those that agree in it.
+the rows in the order of the first number, with a tree of sums over the second. Where rows have to
+differ in something, those that agree in it are subtracted.
 
 Rows of which no two go with each other are, in the order of the first number, a sequence that never
 rises in the second: the longest one is found by bisection, so that the fewest rows that have to go

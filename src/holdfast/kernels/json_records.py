@@ -26,7 +26,7 @@ UNFIT = 5  # a value of another shape than the node's
 REPEATED = 6  # a field that the record has already
 
 # What a node takes.
-LEARN = 0  # anything: nodes are found out
+LEARN = 0  # anything: the nodes inside are learned
 LEAF = 1  # anything but lists and records
 TEXT = 2  # anything; a list or a record is taken as the text that it is
 RECORD = 3

@@ -1,4 +1,4 @@
-"""Rows that satisfy a set of atoms with others: how many pairs, and rows paired off.
+"""Pairs of rows that satisfy a set of atoms, counted and matched by comparing them.
 
 What is asked of pairs is in the form of :class:`holdfast.kernels.violations.Sides`. Every row t is
 compared with the rows s of its group, so that the cost is that of all pairs inside groups.
@@ -125,7 +125,7 @@ def _meet(side: Any, i: int, other: Any, j: int) -> bool:
 
 @kernel
 def match(side: Any, other: Any, free: Any) -> int:
-    """Pair off free rows that go with each other, until none are left that do; how many pairs."""
+    """Match free rows that go with each other until there are none left; how many pairs that is."""
     count = 0
     for i in range(side.rows.size):
         row = side.rows[i]
@@ -142,8 +142,8 @@ def match(side: Any, other: Any, free: Any) -> int:
 
 
 def pruned(form: OpposedSides, cover: Flags) -> int:
-    """Leave rows out of a cover as long as every pair that meets keeps a row in it; how many are
-    left."""
+    """Take rows out of a cover as long as every pair that goes together has a row in it; how many
+    are left."""
     positions = np.full((2, len(cover)), -1, np.int64)
     for position, side in zip(positions, form, strict=True):
         position[side.rows] = np.arange(len(side.rows))

@@ -29,7 +29,7 @@ WIDEST_CELL = 32
 """Longer values are cut."""
 
 _NAMED = 3
-"""So many columns that are not shown are named, where rows differ in them alone."""
+"""The most columns that are named though they are not shown, because rows differ in them alone."""
 
 
 class _Console(Console):
@@ -136,10 +136,10 @@ class Page:
             header = Text(plain(name), style)
             grid.add_column(header, header_style="", no_wrap=True, max_width=WIDEST_CELL)
         for place, row in enumerate(rows):
-            shown = {name: cell(row.get(name)) for name in fitting}
-            for name in shown.keys() & {*marked}:
-                shown[name].stylize("bold red")
-            grid.add_row(*([labels[place]] if before else []), *shown.values())
+            texts = {name: cell(row.get(name)) for name in fitting}
+            for name in texts.keys() & {*marked}:
+                texts[name].stylize("bold red")
+            grid.add_row(*([labels[place]] if before else []), *texts.values())
         self.table(grid, indent)
         if hidden := names[len(fitting) :]:
             self.line(_hidden(hidden, first, differing), "dim", indent)

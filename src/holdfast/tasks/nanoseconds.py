@@ -74,7 +74,7 @@ def _seen(value: Any, kind: pa.DataType) -> Any:
     if at.is_map(kind):
         return [(_seen(key, kind.key_type), _seen(item, kind.item_type)) for key, item in value]
     if at.is_nested(kind):
-        return [_seen(each, kind.value_type) for each in value]
+        return [_seen(item, kind.value_type) for item in value]
     return text(value, kind) if is_nano(kind) else value
 
 
