@@ -23,7 +23,7 @@ from holdfast.evidence.pairs import PairEvidence
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels import comparisons, gpu, pairs
 from holdfast.kernels.gpu import count as gpu_count
-from holdfast.kernels.pairs import RowPairs, TileRows, WordCounts
+from holdfast.kernels.pairs import TilePairs, TileRows, WordCounts
 from holdfast.kinds.registry import completed
 from holdfast.kinds.table_state import TableState
 from holdfast.model.comparisons import AGREEMENTS, BOTH
@@ -44,7 +44,7 @@ TIMES = 20
 """How many times as fast as two cores wide words are to be."""
 
 
-Counter = Callable[[RowPairs, bool], WordCounts]
+Counter = Callable[[TilePairs, bool], WordCounts]
 """Counts pairs of rows, here or on the GPU."""
 
 
@@ -105,9 +105,9 @@ def count(counter: Counter, table: Table, rows: Any = None) -> WordCounts:
     side = TileRows(table.codes)
     if rows is not None:
         ones = TileRows(table.codes[:, rows])
-        return counter(pairs.row_pairs(table.layout, ones, side, True), True)
+        return counter(pairs.tile_pairs(table.layout, ones, side, True), True)
     ends = np.arange(table.codes.shape[1])
-    return counter(pairs.row_pairs(table.layout, side, side, True, ends), False)
+    return counter(pairs.tile_pairs(table.layout, side, side, True, ends), False)
 
 
 def timed(call: Callable[[], WordCounts], repeats: int) -> tuple[float, WordCounts]:
@@ -138,7 +138,7 @@ def on_two_cores(table: Table) -> float:
 def _counted(table: Table, rows: Any) -> int:
     """How many pairs of some rows with those before them are counted."""
     ones, others = TileRows(table.codes[:, rows]), TileRows(table.codes)
-    tile = pairs.row_pairs(table.layout, ones, others, True, rows)
+    tile = pairs.tile_pairs(table.layout, ones, others, True, rows)
     return int(pairs.count(tile).counts.sum())
 
 

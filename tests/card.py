@@ -24,7 +24,7 @@ def counted(
     with_pairs: bool = False,
 ) -> pairs.WordCounts:
     """Pairs of rows counted on the processor ("cpu"), or on a GPU that is really there."""
-    tile = pairs.row_pairs(layout, ones, others, nulls_equal, ends)
+    tile = pairs.tile_pairs(layout, ones, others, nulls_equal, ends)
     count = gpu_count.count if device == "gpu" else pairs.count
     return count(tile, with_pairs)
 
@@ -43,7 +43,7 @@ class Card:
         self.looked_for.append(number)
         return gpu.CudaDevice(NAME, 1 << 34, self.missing)
 
-    def count(self, tile: pairs.RowPairs, with_pairs: bool = False) -> pairs.WordCounts:
+    def count(self, tile: pairs.TilePairs, with_pairs: bool = False) -> pairs.WordCounts:
         if self.failure is not None:
             raise self.failure
         self.counted.append(tile.number)

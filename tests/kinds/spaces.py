@@ -44,6 +44,6 @@ def evidence_of(space: Space, codes: Codes, nulls_equal: bool = True) -> bitsets
     t, s = comparisons.own_words(codes, layout, nulls_equal)
     ends = np.arange(codes.shape[1])
     sides = pairs.TileRows(codes, t), pairs.TileRows(codes, s)
-    words = pairs.count(pairs.row_pairs(layout, *sides, nulls_equal, ends)).words
+    words = pairs.count(pairs.tile_pairs(layout, *sides, nulls_equal, ends)).words
     both = np.concatenate([words, comparisons.mirror(words, layout)])
     return bitsets.distinct(comparisons.evidence(both, layout, space))

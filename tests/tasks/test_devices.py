@@ -31,7 +31,7 @@ def card(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Card:
     return stand_in(monkeypatch)
 
 
-def a_tile(rows: int) -> pairs.RowPairs:
+def a_tile(rows: int) -> pairs.TilePairs:
     """Rows with those before them, compared in order, for equality, and each within itself."""
     random = np.random.default_rng(0)
     codes = random.integers(-1, 4, (3, rows)).astype(np.int32)
@@ -40,7 +40,7 @@ def a_tile(rows: int) -> pairs.RowPairs:
     )
     own_t, own_s = comparisons.own_words(codes, layout, True)
     sides = TileRows(codes, own_t), TileRows(codes, own_s)
-    return pairs.row_pairs(layout, *sides, True, np.arange(rows))
+    return pairs.tile_pairs(layout, *sides, True, np.arange(rows))
 
 
 def counted(device: Device, rows: int) -> dict[tuple[int, ...], int]:
@@ -57,7 +57,7 @@ def counted(device: Device, rows: int) -> dict[tuple[int, ...], int]:
                 TileRows(side.codes[:, [at]], side.own[[at]])  # type: ignore[index]
                 for side, at in ((tile.ones, i), (tile.others, j))
             )
-            alone = pairs.count(pairs.row_pairs(tile.layout, one, other, True))
+            alone = pairs.count(pairs.tile_pairs(tile.layout, one, other, True))
             assert alone.words.tolist() == [part.counted.words[k].tolist()]
     return found
 

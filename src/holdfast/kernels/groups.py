@@ -140,7 +140,7 @@ def _of_large(
         np.ascontiguousarray(ones.codes[:, skip:]), None if ones.own is None else ones.own[skip:]
     )
     ends = np.arange(skip, len(rows))
-    tile = pairs.row_pairs(layout, later, others, nulls_equal, ends)
+    tile = pairs.tile_pairs(layout, later, others, nulls_equal, ends)
     counted = pairs.count(tile, True, tick)
     t, s = counted.pairs[:, 0] + skip, counted.pairs[:, 1]
     return counted.words, np.stack([rows[t], rows[s]], axis=1)

@@ -64,7 +64,7 @@ def no_tick() -> None:
     """Nothing ends the work."""
 
 
-class RowPairs(NamedTuple):
+class TilePairs(NamedTuple):
     """Pairs (t, s) of rows: each row t with the first rows s, as many as its end says."""
 
     layout: WordLayout
@@ -84,13 +84,13 @@ class RowPairs(NamedTuple):
         return np.flatnonzero(self.layout.rows == BOTH)
 
 
-def row_pairs(
+def tile_pairs(
     layout: WordLayout,
     ones: TileRows,
     others: TileRows,
     nulls_equal: bool,
     ends: I64 | None = None,
-) -> RowPairs:
+) -> TilePairs:
     """Pairs of rows to be counted; without ``ends``, each row t with all rows s.
 
     So the pairs of a table, each once, are those of its rows with themselves where row i ends at i.
@@ -101,7 +101,7 @@ def row_pairs(
         raise ValueError("every row needs an end, within the rows that it is compared with")
     if (layout.rows != BOTH).any() and (ones.own is None or others.own is None):
         raise ValueError("comparisons within a row need the rows' own words")
-    return RowPairs(layout, ones, others, nulls_equal, np.require(ends, np.int64, ["C", "W"]))
+    return TilePairs(layout, ones, others, nulls_equal, np.require(ends, np.int64, ["C", "W"]))
 
 
 class WordCounts(NamedTuple):
@@ -112,7 +112,7 @@ class WordCounts(NamedTuple):
     pairs: I64  # (words, 2): a row of each side
 
 
-def count(tile: RowPairs, with_pairs: bool = False, tick: Tick = no_tick) -> WordCounts:
+def count(tile: TilePairs, with_pairs: bool = False, tick: Tick = no_tick) -> WordCounts:
     """The words of pairs of rows, and how many pairs show each.
 
     Memory follows the rows of the tile and the number of distinct words. ``tick`` is called now and
@@ -138,7 +138,9 @@ def agree_sets(codes: Codes, ones: I64, nulls_equal: bool) -> tuple[U64, I64]:
     and among themselves.
     """
     layout = equalities(len(codes))
-    counted = count(row_pairs(layout, TileRows(codes[:, ones]), TileRows(codes), nulls_equal, ones))
+    counted = count(
+        tile_pairs(layout, TileRows(codes[:, ones]), TileRows(codes), nulls_equal, ones)
+    )
     return counted.words, counted.counts
 
 
@@ -172,7 +174,7 @@ class _Block(NamedTuple):
     nulls_equal: bool
 
 
-def _pieces(tile: RowPairs, piece: I64, step: I64, ones: U16, others: U16) -> _Pieces:
+def _pieces(tile: TilePairs, piece: I64, step: I64, ones: U16, others: U16) -> _Pieces:
     ordered = tile.layout.ordered[tile.across]
     order = np.lexsort((ordered, piece))
     spans = np.searchsorted(piece[order], np.arange(len(ones) + 1))
@@ -181,7 +183,7 @@ def _pieces(tile: RowPairs, piece: I64, step: I64, ones: U16, others: U16) -> _P
     return _Pieces(tile.across[order], spans, spans[:-1] + plain, steps, ones, others)
 
 
-def _blocks(tile: RowPairs, pieces: _Pieces) -> Iterator[_Block]:
+def _blocks(tile: TilePairs, pieces: _Pieces) -> Iterator[_Block]:
     """The tile in blocks of rows s, with 16-bit codes."""
     lefts = tile.layout.left[pieces.comparisons]
     rights = tile.layout.right[pieces.comparisons]
@@ -270,7 +272,7 @@ class _Counters(NamedTuple):
     state: I64  # state[0]: how many were seen
 
 
-def _digits(tile: RowPairs) -> _Digits | None:
+def _digits(tile: TilePairs) -> _Digits | None:
     """Digits for the words, unless there are too many possible ones."""
     layout = tile.layout
     nulls = [(side.codes == NULL).any(axis=1) for side in (tile.ones, tile.others)]
@@ -301,7 +303,7 @@ def _digits(tile: RowPairs) -> _Digits | None:
     return _Digits(sizes, np.array(piece), np.array(step), words, own)
 
 
-def _count_direct(tile: RowPairs, digits: _Digits, tick: Tick) -> WordCounts:
+def _count_direct(tile: TilePairs, digits: _Digits, tick: Tick) -> WordCounts:
     size = int(np.prod(digits.sizes))
     counters = _Counters(
         np.full(size, 255, np.uint8),
@@ -385,7 +387,7 @@ class WordTable(NamedTuple):
     state: I64  # state[0]: how many were seen
 
 
-def _count_hashed(tile: RowPairs, tick: Tick) -> WordCounts:
+def _count_hashed(tile: TilePairs, tick: Tick) -> WordCounts:
     layout = tile.layout
     number = 4 * layout.width
     starts = []
@@ -548,7 +550,7 @@ class _EqualRows(NamedTuple):
     nulls_equal: bool
 
 
-def _groups(tile: RowPairs) -> _EqualRows | None:
+def _groups(tile: TilePairs) -> _EqualRows | None:
     """Rows with equal cells, where comparisons are of equality alone and few pairs have any."""
     layout, pairs = tile.layout, tile.number
     rows, width, number = len(tile.ends), tile.others.codes.shape[1], len(layout.left)
@@ -573,7 +575,7 @@ def _groups(tile: RowPairs) -> _EqualRows | None:
     return _EqualRows(left, right, order, starts, stops, bit, tile.ends, tile.nulls_equal)
 
 
-def _count_agreeing(tile: RowPairs, groups: _EqualRows, with_pairs: bool) -> WordCounts:
+def _count_agreeing(tile: TilePairs, groups: _EqualRows, with_pairs: bool) -> WordCounts:
     """Count the pairs that agree somewhere; all others show the empty word."""
     table = empty_table(tile.layout.width)
     done = 0

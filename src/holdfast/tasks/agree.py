@@ -16,7 +16,7 @@ from holdfast.kernels import bitsets
 from holdfast.kernels import counts as tables
 from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.comparisons import WordLayout, evidence, layout_of, mirror, own_words
-from holdfast.kernels.pairs import TileRows, row_pairs
+from holdfast.kernels.pairs import TileRows, tile_pairs
 from holdfast.kernels.ranks import Codes
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Comparison, Space
@@ -208,7 +208,7 @@ def count(item: Count) -> Iterator[TaskResult]:
                 ends = np.clip(tile.lead + np.arange(len(ones.ids)), 0, len(others.ids))
             with_pairs = item.with_pairs and tile.sign > 0
             first, second = TileRows(ones.codes, ones.own_t), TileRows(others.codes, others.own_s)
-            compared = row_pairs(layout, first, second, view.nulls_equal, ends)
+            compared = tile_pairs(layout, first, second, view.nulls_equal, ends)
             for part in device.count(compared, with_pairs):
                 counted = part.counted
                 pairs = np.full((len(counted.words), 2), -1, np.int64)

@@ -372,7 +372,7 @@ class ComparedRows:
         t = pairs.TileRows(codes[:, :size], None if ones.own is None else ones.own[:size])
         s = pairs.TileRows(codes[:, first:], None if others.own is None else others.own[first:])
         ends = None if first else np.arange(size)
-        counted = pairs.count(pairs.row_pairs(layout, t, s, equal, ends), True, look)
+        counted = pairs.count(pairs.tile_pairs(layout, t, s, equal, ends), True, look)
         rows = counted.pairs + np.array([0, first])
         self._distinct.add(counted.words, ids[rows])
 
@@ -439,7 +439,7 @@ def _tile(planes: Planes, codes: list[Codes], ones: I64, others: I64) -> tuple[U
     layout, equal = planes.layout, planes.view.nulls_equal
     t, _ = groups.sides(layout, groups.gathered(codes, ones), equal)
     _, s = groups.sides(layout, groups.gathered(codes, others), equal)
-    counted = pairs.count(pairs.row_pairs(layout, t, s, equal), True)
+    counted = pairs.count(pairs.tile_pairs(layout, t, s, equal), True)
     shown = np.stack([ones[counted.pairs[:, 0]], others[counted.pairs[:, 1]]], axis=1)
     return counted.words, counted.counts, shown
 
@@ -448,5 +448,5 @@ def _triangle(planes: Planes, codes: list[Codes], rows: I64) -> tuple[U64, I64]:
     """The words of some rows with each other, and a pair of each."""
     layout, equal = planes.layout, planes.view.nulls_equal
     t, s = groups.sides(layout, groups.gathered(codes, rows), equal)
-    counted = pairs.count(pairs.row_pairs(layout, t, s, equal, np.arange(len(rows))), True)
+    counted = pairs.count(pairs.tile_pairs(layout, t, s, equal, np.arange(len(rows))), True)
     return counted.words, rows[counted.pairs]

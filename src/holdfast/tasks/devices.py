@@ -23,7 +23,7 @@ import numpy as np
 from holdfast.kernels import gpu, pairs
 from holdfast.kernels.comparisons import equalities
 from holdfast.kernels.gpu import count as gpu_count
-from holdfast.kernels.pairs import RowPairs, TileRows, WordCounts, row_pairs
+from holdfast.kernels.pairs import TilePairs, TileRows, WordCounts, tile_pairs
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.timed import look
 
@@ -73,7 +73,7 @@ class Device:
         self.missing = ""
         """Why the processor counts though a GPU is wanted: a sentence."""
 
-    def count(self, tile: RowPairs, with_pairs: bool) -> Iterator[Part]:
+    def count(self, tile: TilePairs, with_pairs: bool) -> Iterator[Part]:
         """The pairs of a tile, as :func:`holdfast.kernels.pairs.count` counts them."""
         if self._wanted:
             counted = self.on_gpu(tile, with_pairs)
@@ -87,7 +87,7 @@ class Device:
                     count = partial(pairs.count, part, with_pairs, look)
                     yield Part(first, second, self._timed(CPU, part.number, count))
 
-    def on_gpu(self, tile: RowPairs, with_pairs: bool) -> WordCounts | None:
+    def on_gpu(self, tile: TilePairs, with_pairs: bool) -> WordCounts | None:
         """The same on the GPU, or None: then it is not asked again."""
         number, self.missing = _number()
         if not self.missing:
@@ -138,7 +138,7 @@ def measure(item: Measure) -> Iterator[TaskResult]:
     and why, where there is none."""
     random = np.random.default_rng(0)
     rows = TileRows(random.integers(0, 16, (item.columns, _TRIED), np.int32))
-    tile = row_pairs(equalities(item.columns), rows, rows, True, np.arange(_TRIED))
+    tile = tile_pairs(equalities(item.columns), rows, rows, True, np.arange(_TRIED))
     rate = 0.0
     for _ in range(2):  # what is compiled and loaded the first time does not count
         device = Device(GPU, _TRIED)
@@ -182,11 +182,11 @@ def _number() -> tuple[int, str]:
     return 0, f"Spark has scheduled the GPU {address!r}, which is no number that CUDA knows."
 
 
-def _part(tile: RowPairs, first: int, second: int, size: int) -> RowPairs:
+def _part(tile: TilePairs, first: int, second: int, size: int) -> TilePairs:
     """Up to ``size`` rows t from the first on, beside up to ``size`` rows s from the second on."""
     left, right = _rows(tile.ones, first, size), _rows(tile.others, second, size)
     ends = np.clip(tile.ends[first : first + size] - second, 0, right.codes.shape[1])
-    return row_pairs(tile.layout, left, right, tile.nulls_equal, ends)
+    return tile_pairs(tile.layout, left, right, tile.nulls_equal, ends)
 
 
 def _rows(rows: TileRows, first: int, size: int) -> TileRows:

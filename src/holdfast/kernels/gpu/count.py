@@ -19,7 +19,7 @@ from holdfast.kernels.arrays import I32, I64, U32
 from holdfast.kernels.comparisons import WordLayout
 from holdfast.kernels.gpu import pack, source
 from holdfast.kernels.gpu.plan import EQUAL, ORDERED, OWN, CellFacts, null_codes, plan
-from holdfast.kernels.pairs import RowPairs, TileRows, WordCounts
+from holdfast.kernels.pairs import TilePairs, TileRows, WordCounts
 from holdfast.kernels.ranks import NULL
 from holdfast.model.comparisons import BOTH
 
@@ -81,7 +81,7 @@ class _Table:
         return self.pairs if len(self.pairs) else np.uint64(0)
 
 
-def count(tile: RowPairs, with_pairs: bool = False) -> WordCounts:
+def count(tile: TilePairs, with_pairs: bool = False) -> WordCounts:
     """The same as :func:`holdfast.kernels.pairs.count`, or a ``MemoryError`` where the device's
     memory does not suffice."""
     if not tile.number:
@@ -106,7 +106,7 @@ def release() -> None:
 class _Count:
     """One call: the plan, the kernels, the table."""
 
-    def __init__(self, cupy: Any, tile: RowPairs, with_pairs: bool) -> None:
+    def __init__(self, cupy: Any, tile: TilePairs, with_pairs: bool) -> None:
         self.cupy, self.with_pairs = cupy, with_pairs
         self.layout, self.ones, self.others, self.nulls_equal, self.ends = tile
         self.plan = plan(cells(self.layout, self.ones, self.others), self.nulls_equal)
