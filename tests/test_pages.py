@@ -102,6 +102,29 @@ def test_files_that_pages_name_exist(page: Path) -> None:
         assert (ROOT / path).is_dir(), path
 
 
+def defined(path: Path) -> set[str]:
+    """The functions and classes of a module, and the methods of these."""
+    names = set()
+    for node in ast.parse(path.read_text("utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+            inner = node.body if isinstance(node, ast.ClassDef) else []
+            names |= {f"{node.name}.{m.name}" for m in inner if isinstance(m, ast.FunctionDef)}
+    return names
+
+
+def test_the_steps_of_a_batch_are_where_the_page_says() -> None:
+    text = (ROOT / "docs" / "how-it-works.md").read_text("utf-8")
+    steps = re.findall(
+        r"^\| .+? \| `([\w/.]+)` \| `([\w.]+)` \|$",
+        text.split("## The steps of a batch")[1].split("\n## ")[0],
+        flags=re.MULTILINE,
+    )
+    assert len(steps) > 20
+    for path, function in steps:
+        assert function in defined(ROOMS / path), f"{path}: {function}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_formats_of_the_directory_are_those_of_the_code(page: Path) -> None:
     numbers = re.findall(r"\bformat (\d+)\b", page.read_text("utf-8"), flags=re.IGNORECASE)
