@@ -15,6 +15,7 @@ from holdfast.input.sources import Source
 from holdfast.input.validation import (
     batch_by_table,
     checked_batch,
+    label_of,
     readable,
     rules_with_settings,
     tables_by_name,
@@ -410,7 +411,9 @@ class Profile:
         checked = checked_batch(batch, version, batch_id)
         row_inputs: dict[str, dict[str, Any]] = {
             table: {
-                kind: self._row_input(rows.rows, rows.label, version.table(table).source)
+                kind: self._row_input(
+                    rows, label_of(kind, table, batch), version.table(table).source
+                )
                 for kind, rows in each.changes.items()
             }
             for table, each in checked.items()

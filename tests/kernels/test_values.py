@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import values
-from holdfast.tasks.coding import held
+from holdfast.tasks.coding import word_form
 from holdfast.tasks.encode import encode, layout
 from holdfast.tasks.values import family, salt
 from tests.strategies import examples
@@ -59,7 +59,7 @@ def codes(type_: pa.DataType, cells: list[Any], nulls: bool = False) -> list[tup
     batch = pa.record_batch([pa.array(cells, type_)], names=["c0"])
     where = layout(batch.schema)
     rows = np.ascontiguousarray(encode(batch, where).view(np.uint64).T)
-    (kind, scale), first = held(type_), 0
+    (kind, scale), first = word_form(type_), 0
     named = family("string", type_)
     column = values.CodedColumn(7, kind, first, scale, where.value_words, 0, nulls, salt(named))
     out = np.empty((len(cells), 4), np.uint64)

@@ -157,7 +157,7 @@ def test_arguments_say_beside_which_file_they_are_best_run() -> None:
         ValueRun((file(3, 20)[len(ROOT) :],), 2),
     )
     moved = [
-        values.MergeRuns("s3://lake/shop", "x", values.cut(k, 2), values.cut(k + 1, 2), runs, True)
+        values.MergeRuns("s3://lake/shop", values.cut(k, 2), values.cut(k + 1, 2), runs, "x", True)
         for k in range(2)
     ]
     assert [each.home for each in moved] == [file(1, 90), file(3, 20)]

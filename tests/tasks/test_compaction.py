@@ -79,7 +79,9 @@ def test_merge(tmp_path: Path, keep_raw: bool) -> None:
     if not keep_raw:
         parts = [replace(s, raw=None) for s in parts]
     ids = np.array([(1 << 32) + 1, (1 << 32) + 19, (2 << 32) + 0, (2 << 32) + 24])
-    (task_result,) = tasks.merge(tasks.Merge(view(tmp_path, parts), PREFIX, 9, (ROWS, "1"), ids))
+    (task_result,) = tasks.merge(
+        tasks.MergeSegments(view(tmp_path, parts), PREFIX, 9, (ROWS, "1"), ids)
+    )
     merged = from_form(Segment, task_result.facts["segment"])
     assert (merged.number, merged.rows, merged.live, merged.dead) == (9, 35, 35, None)
     assert np.array_equal(map_words(tmp_path, merged).whole(), words)
@@ -99,7 +101,7 @@ def test_examples_11_and_12_of_chains_in_segments(tmp_path: Path) -> None:
     [batch] = segments_of(tmp_path, numbers.slice(9), (name,), 2)
     whole = View(str(tmp_path), (old, batch), layout(numbers.schema).widths, True)
     none = np.empty(0, np.int64)
-    [task_result] = tasks.merge(tasks.Merge(whole, PREFIX, 3, (name,), none))
+    [task_result] = tasks.merge(tasks.MergeSegments(whole, PREFIX, 3, (name,), none))
     merged = from_form(Segment, task_result.facts["segment"])
     chains = [map_chains(tmp_path, each, name) for each in (old, batch, merged)]
     assert [facts["rank"] for _, facts in chains] == [1, 1, 1]

@@ -10,7 +10,7 @@ import pytest
 from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import ValueRun
 from holdfast.tasks.overlap import Overlap, overlap
-from holdfast.tasks.values import CountValues, RowValues, ValueColumns, count, cut, family
+from holdfast.tasks.values import CODES, CountValues, RowValues, ValueColumns, count, cut, family
 from tests.flow.tables import Shop
 
 
@@ -26,13 +26,13 @@ def test_common_values(tmp_path: Path, parts: int) -> None:
     attributes = tuple(ValueColumns(c, (c,), (types[c],)) for c in range(3))
     view = table.view(shop.store.path, shop.options)
     cells = RowValues(view, table.columns.schema, attributes, nulls=False)
-    whole = Overlap(shop.store.path, 3, (cells,))
+    whole = Overlap(shop.store.path, 0, CODES, 3, (cells,))
     items = [whole]
     if parts > 1:
         counted_values = count(CountValues(cells, "data/*-x-"))
         runs = tuple(ValueRun((each.facts["part"],), 0) for each in counted_values)
         ranges = [(cut(part, parts), cut(part + 1, parts)) for part in range(parts)]
-        items = [Overlap(shop.store.path, 3, (), runs, *each) for each in ranges]
+        items = [Overlap(shop.store.path, *each, 3, (), runs) for each in ranges]
     found = sum(next(overlap(each)).arrays["common"] for each in items)
     counted = [
         Counter(v for v in column if v is not None) for column in zip(*rows[3:], strict=True)

@@ -35,7 +35,7 @@ from holdfast.model.limits import Limits, OutOfTime, Time
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Runner
 from holdfast.table.change import RowChange
-from holdfast.table.compaction import Moves
+from holdfast.table.compaction import RowMoves
 from holdfast.table.state import Table
 from holdfast.tasks.view import View
 
@@ -95,7 +95,7 @@ class PairEvidence:
         """Every row that is referred to."""
         return self.evidence.ids if self.witnessed is None else self.witnessed.ids
 
-    def renumbered(self, moves: Moves) -> PairEvidence:
+    def renumbered(self, moves: RowMoves) -> PairEvidence:
         """The same after rows got other ids; evidence that a batch brought is shown no more."""
         witnessed, counted = self.witnessed, self.counted
         if witnessed is not None:

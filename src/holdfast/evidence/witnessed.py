@@ -20,7 +20,7 @@ from holdfast.model.comparisons import Space
 from holdfast.model.limits import Limits, Time
 from holdfast.runtime.run import Run
 from holdfast.table.change import RowChange
-from holdfast.table.compaction import Moves
+from holdfast.table.compaction import RowMoves
 from holdfast.table.state import Table
 
 
@@ -46,7 +46,7 @@ class Witnessed:
         hidden = self.upkeep.hidden.ids if self.upkeep else np.empty(0, np.int64)
         return np.union1d(self.evidence.ids, hidden)
 
-    def renumbered(self, moves: Moves) -> Witnessed:
+    def renumbered(self, moves: RowMoves) -> Witnessed:
         """The same after rows got other ids."""
         upkeep = self.upkeep
         if upkeep is not None:

@@ -126,7 +126,7 @@ def _counted(
         (
             tasks.recount,
             tasks.Recount(
-                destination.root, destination.prefix, cut(k, parts), cut(k + 1, parts),
+                destination.root, cut(k, parts), cut(k + 1, parts), destination.prefix,
                 runs, cells, record.runs, record.next_number, references, SHOWN,
             ),
         )

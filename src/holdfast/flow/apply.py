@@ -102,7 +102,7 @@ def apply_together(
             steps = _change_values(run, before, after, base, row_changes)
             by_table = _changes_by_table(run, runs, steps, base, rows, batch_id, dry_run)
             if strict and registry.breaks(BatchChanges(by_table)):
-                by_table = _each(by_table, applied=False, refused=True)
+                by_table = _with_outcome(by_table, applied=False, refused=True)
             changes = BatchChanges(by_table, run.seconds)
             if dry_run or changes.refused:
                 return changes
@@ -215,7 +215,9 @@ def _applied_before(store: Store, batch: BatchRecord) -> BatchChanges | None:
         version = store.find_batch(name, batch.id or "", batch.digest)
         if version is not None and version.changes is not None:
             then = BatchChanges.from_stored(version.changes, registry.makers())
-            return replace(then, tables=_each(then.tables, applied=False, applied_before=True))
+            return replace(
+                then, tables=_with_outcome(then.tables, applied=False, applied_before=True)
+            )
     return None
 
 
@@ -301,8 +303,8 @@ def _expectations(
 ) -> dict[str, tuple[ExpectationChange, ...]]:
     """What becomes of the expectations that changed tables can break, with rows that do: each is
     reported once, with the first of its tables that changed."""
-    tables = base.tables | {name: each.table for name, each in after.items()}
-    new = {each.after.name: each.added for each in rows.changes}
+    tables = base.tables | {name: state.table for name, state in after.items()}
+    new = {change.after.name: change.added for change in rows.changes}
     by_table: dict[str, list[ExpectationChange]] = {name: [] for name in new}
     for place, standing in enumerate(rows.expected.standings):
         changed = [name for name in standing.expectation.tables if name in by_table]
@@ -337,12 +339,12 @@ def _changes(
         rows=after.rows,
         duplicates=after.duplicates,
         duplicates_before=before.duplicates,
-        duplicated=tuple(json.loads(each) for each in text.values()),
-        kinds={field: each for field, each in changes.items() if each is not None},
+        duplicated=tuple(map(json.loads, text.values())),
+        kinds={field: of_kind for field, of_kind in changes.items() if of_kind is not None},
     )
 
 
-def _each(by_table: Mapping[str, Changes], **outcome: Any) -> dict[str, Changes]:
+def _with_outcome(by_table: Mapping[str, Changes], **outcome: Any) -> dict[str, Changes]:
     """The changes of every table with the outcome of the whole batch."""
     return {name: replace(changes, **outcome) for name, changes in by_table.items()}
 
@@ -352,8 +354,8 @@ def _committed(
 ) -> BatchChanges:
     """The changes as the version says them that has them."""
     tables = {
-        name: replace(each, quarantined=quarantined.get(name), version=version)
-        for name, each in changes.tables.items()
+        name: replace(of_table, quarantined=quarantined.get(name), version=version)
+        for name, of_table in changes.tables.items()
     }
     return replace(changes, tables=tables)
 

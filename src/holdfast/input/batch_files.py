@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from holdfast.input.sources import Source, is_local
-from holdfast.input.yaml_file import read_yaml
+from holdfast.input.yaml_file import described, expect_keys, read_versioned
 from holdfast.model.errors import InputError
 
 CHANGES = ("inserts", "deletes", "updates", "upserts")
@@ -54,7 +54,7 @@ class TableFiles:
             "encoding": self.encoding,
             "null_values": self.null_values,
         }
-        given: dict[str, Any] = {name: each for name, each in cells.items() if each is not None}
+        given: dict[str, Any] = {name: value for name, value in cells.items() if value is not None}
         maybe = {what for what, path in self.paths.items() if Source(path, self.format).may_be_csv}
         return {
             # Where none is CSV that is refused.
@@ -76,7 +76,7 @@ class TableFiles:
 def batch_files(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
     """What a folder or a YAML file has for each table, as :meth:`holdfast.Profile.apply` takes
     it."""
-    return {name: each.batch() for name, each in table_files(path).items()}
+    return {name: files.batch() for name, files in table_files(path).items()}
 
 
 def table_files(path: str | os.PathLike[str]) -> dict[str, TableFiles]:
@@ -137,7 +137,7 @@ def _named(entry: Path) -> Iterator[tuple[str, str, Path]]:
 def _entries(folder: Path) -> list[Path]:
     """What lies in a folder, but for what file systems and writers leave there: .crc, _SUCCESS."""
     try:
-        return sorted(each for each in folder.iterdir() if not each.name.startswith((".", "_")))
+        return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     except OSError as error:
         raise InputError(f"{folder}: cannot be read ({error.strerror})") from error
 
@@ -148,18 +148,11 @@ def _either() -> str:
 
 # A YAML file
 
-_TOP = ("version", "tables")
-_SETTINGS = tuple(each.name for each in fields(TableFiles) if each.name != "paths")
+_SETTINGS = tuple(field.name for field in fields(TableFiles) if field.name != "paths")
 
 
 def _in_file(file: Path) -> dict[str, TableFiles]:
-    form = read_yaml(file)
-    if not isinstance(form, dict):
-        raise InputError(f"{file}: expected 'version: 1' and 'tables:', not {_kind(form)}")
-    _expect_keys(str(file), form, _TOP)
-    if type(form.get("version")) is not int or form["version"] != 1:
-        raise InputError(f"{file}: expected 'version: 1', found {_kind(form.get('version'))}")
-    tables = form.get("tables")
+    tables = read_versioned(file, "tables")
     if not isinstance(tables, dict) or not tables:
         raise InputError(
             f"{file}: expected under 'tables' at least one table with its rows, as in "
@@ -171,8 +164,10 @@ def _in_file(file: Path) -> dict[str, TableFiles]:
 def _table(file: Path, name: str, form: Any) -> TableFiles:
     where = f"{file}: table {name!r}"
     if not isinstance(form, dict):
-        raise InputError(f"{where}: expected rows, as in 'inserts: orders.csv', not {_kind(form)}")
-    _expect_keys(where, form, (*CHANGES, *_SETTINGS))
+        raise InputError(
+            f"{where}: expected rows, as in 'inserts: orders.csv', not {described(form)}"
+        )
+    expect_keys(where, form, (*CHANGES, *_SETTINGS))
     paths = {
         what: _path(file, _text(f"{where}: {what}", form[what])) for what in CHANGES if what in form
     }
@@ -185,7 +180,7 @@ def _table(file: Path, name: str, form: Any) -> TableFiles:
             settings[key] = _texts(at, form[key])
         elif key in ("if_exists", "round_nanoseconds"):
             if not isinstance(form[key], bool):
-                raise InputError(f"{at}: expected true or false, not {_kind(form[key])}")
+                raise InputError(f"{at}: expected true or false, not {described(form[key])}")
             settings[key] = form[key]
         elif key == "options":
             settings[key] = _options(at, form[key])
@@ -201,16 +196,10 @@ def _path(file: Path, path: str) -> str:
     return str(file.parent / path)
 
 
-def _expect_keys(where: str, form: Mapping[Any, Any], known: tuple[str, ...]) -> None:
-    for key in form:
-        if key not in known:
-            raise InputError(f"{where}: unknown key {key!r}; there are {', '.join(known)}")
-
-
 def _options(where: str, form: Any) -> dict[str, str]:
     if not isinstance(form, dict):
-        raise InputError(f"{where}: expected names and values, not {_kind(form)}")
-    return {_text(where, name): _option(f"{where}: {name}", each) for name, each in form.items()}
+        raise InputError(f"{where}: expected names and values, not {described(form)}")
+    return {_text(where, name): _option(f"{where}: {name}", value) for name, value in form.items()}
 
 
 def _option(where: str, value: Any) -> str:
@@ -224,20 +213,11 @@ def _texts(where: str, form: Any) -> tuple[str, ...]:
     if isinstance(form, str):
         return (_text(where, form),)
     if not isinstance(form, list):
-        raise InputError(f"{where}: expected text or a list of texts, not {_kind(form)}")
-    return tuple(_text(where, each) for each in form)
+        raise InputError(f"{where}: expected text or a list of texts, not {described(form)}")
+    return tuple(_text(where, text) for text in form)
 
 
 def _text(where: str, form: Any) -> str:
     if not isinstance(form, str):
-        raise InputError(f"{where}: expected text, not {_kind(form)} (quotes make text of it)")
+        raise InputError(f"{where}: expected text, not {described(form)} (quotes make text of it)")
     return form
-
-
-def _kind(form: Any) -> str:
-    # The values of a hostile file can be longer than anything that could be printed.
-    if isinstance(form, str):
-        return repr(form[:40])
-    names: dict[type, str] = {dict: "a mapping", list: "a list", type(None): "nothing"}
-    names |= {bool: "true or false", int: "a number", float: "a number"}
-    return names.get(type(form), f"a {type(form).__name__}")

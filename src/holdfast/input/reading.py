@@ -64,10 +64,7 @@ def read(
     spec = _spec(row_input, columns, destination, indexes, sketches)
     with _watched(destination, progress):
         task_results = runner.read(ingest, row_input.rows, spec)
-    votes = [
-        task_result.facts["votes"] for task_result in task_results if "votes" in task_result.facts
-    ]
-    if votes:
+    if votes := _facts(task_results, "votes"):
         voted = _voted(row_input, votes)
         if voted.types != columns.types:
             # The sample misled: read again with the types that all rows fit.
@@ -79,22 +76,19 @@ def read(
         if trouble := task_result.facts.get("trouble") or task_result.facts.get("misfit"):
             raise bad_data(row_input, trouble)
     written = [task_result for task_result in task_results if "words" in task_result.facts]
-    segments = tuple(_segment(first_number + i, each.facts) for i, each in enumerate(written))
+    segments = tuple(_segment(first_number + i, result.facts) for i, result in enumerate(written))
     total = np.zeros(2, np.uint64)
     for task_result in written:
         total += task_result.arrays["fingerprint"]
     rows = sum(segment.rows for segment in segments)
-    _expect_all(
-        row_input,
-        [
-            task_result.facts["counts"]
-            for task_result in task_results
-            if "counts" in task_result.facts
-        ],
-        rows,
-    )
+    _expect_all(row_input, _facts(task_results, "counts"), rows)
     columns = replace(columns, concealed=destination.key is not None)
     return Intake(columns, segments, f"{rows}:{total[0]:016x}{total[1]:016x}", written)
+
+
+def _facts(task_results: list[TaskResult], name: str) -> list[Any]:
+    """What the tasks say that say something of the kind."""
+    return [each.facts[name] for each in task_results if name in each.facts]
 
 
 @contextmanager
@@ -175,8 +169,8 @@ def _guess(runner: Runner, row_input: RowInput, destination: Destination) -> Col
 def _voted(row_input: RowInput, votes: list[list[str]]) -> Columns:
     names = row_input.columns.names
     joined = ["null"] * len(names)
-    for each in votes:
-        joined = [join(a, b) for a, b in zip(joined, each, strict=True)]
+    for vote in votes:
+        joined = [join(a, b) for a, b in zip(joined, vote, strict=True)]
     types = [type_name(vote) for vote in joined]
     return Columns.of(list(names), types, [arrow_type(vote) for vote in joined])
 
@@ -205,12 +199,11 @@ def _expect_all(row_input: RowInput, counts: list[dict[str, Any]], rows: int) ->
     What is wrong with a cell is reported before. This is for what nobody thought of: an error, and
     never a table with fewer rows than were given.
     """
-    for each in counts:
-        if each["rows"] != each["records"]:
-            raise _lost(
-                row_input.file(each["origin"]) or row_input.label, each["records"], each["rows"]
-            )
-    records = sum(each["records"] for each in counts)
+    for count in counts:
+        if count["rows"] != count["records"]:
+            where = row_input.file(count["origin"]) or row_input.label
+            raise _lost(where, count["records"], count["rows"])
+    records = sum(count["records"] for count in counts)
     if records != rows:
         raise _lost(row_input.label, records, rows)
 
@@ -277,7 +270,7 @@ def _line_number(row_input: RowInput, path: str, line: str) -> int | None:
         return None
     encoding = row_input.lines.encoding if row_input.lines else "utf-8"
     with file.open(encoding=encoding, errors="replace", newline="\n") as lines:
-        for number, each in enumerate(lines, 1):
-            if each.removeprefix("\ufeff").rstrip("\r\n")[:200] == line:
+        for number, other in enumerate(lines, 1):
+            if other.removeprefix("\ufeff").rstrip("\r\n")[:200] == line:
                 return number
     return None

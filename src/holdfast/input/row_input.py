@@ -31,7 +31,7 @@ class Columns:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow types of what is kept."""
+        """The Arrow types of what is stored."""
         if not self.concealed:
             return self.given
         from holdfast.tasks.concealing import concealed_schema
@@ -41,17 +41,17 @@ class Columns:
     @staticmethod
     def of(names: list[str], types: list[str], arrow: list[pa.DataType]) -> Columns:
         """Columns from their parts."""
-        schema = pa.schema([(f"c{i}", each) for i, each in enumerate(arrow)])
+        schema = pa.schema([(f"c{i}", kind) for i, kind in enumerate(arrow)])
         return Columns(tuple(names), tuple(types), schema)
 
     def pick(self, places: list[int]) -> Columns:
         """Some of the columns, in this order."""
-        some = Columns.of(
+        picked = Columns.of(
             [self.names[p] for p in places],
             [self.types[p] for p in places],
             [self.given.field(p).type for p in places],
         )
-        return replace(some, concealed=self.concealed)
+        return replace(picked, concealed=self.concealed)
 
     def family(self, place: int) -> str:
         """What the values of a column are equal among, whether they are kept or not."""

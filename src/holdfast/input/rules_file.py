@@ -17,7 +17,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from holdfast.input.yaml_file import Block, read_yaml
+from holdfast.input.yaml_file import Block, described, expect_keys, read_versioned
 from holdfast.model.errors import HoldfastError, InputError
 from holdfast.model.expectations import Expectation
 from holdfast.model.grammar import parse
@@ -36,25 +36,19 @@ Entry = tuple[str, Expectation]
 def read(path: str | os.PathLike[str]) -> list[Entry]:
     """The expectations of a file, each with where it is, for messages."""
     file = os.fspath(path)
-    content = read_yaml(Path(file), aliases=False)
-    if not isinstance(content, dict):
-        raise InputError(f"{file}: expected 'version: 1' and 'rules:', not {_shown(content)}")
-    for key in content:
-        if key not in ("version", "rules"):
-            raise InputError(f"{file}: unknown key {_shown(key)}; there are version and rules")
-    if type(content.get("version")) is not int or content["version"] != 1:
-        raise InputError(f"{file}: version is {_shown(content.get('version'))}, expected 1")
-    rules = content.get("rules")
+    rules = read_versioned(Path(file), "rules", aliases=False)
     if not isinstance(rules, list):
-        raise InputError(f"{file}: rules is {_shown(rules)}, expected a list of rules")
+        raise InputError(
+            f"{file}: expected a list of rules under 'rules', found {described(rules)}"
+        )
     entries = [
-        _entry(_where(file, number, each), each) for number, each in enumerate(rules, start=1)
+        _entry(_where(file, number, form), form) for number, form in enumerate(rules, start=1)
     ]
     names: dict[str, str] = {}
-    for where, each in entries:
-        if each.name is not None and names.setdefault(each.name, where) != where:
+    for where, rule in entries:
+        if rule.name is not None and names.setdefault(rule.name, where) != where:
             raise InputError(
-                f"{where}: the name {each.name!r} is that of another one, {names[each.name]}"
+                f"{where}: the name {rule.name!r} is that of another one, {names[rule.name]}"
             )
     return entries
 
@@ -68,14 +62,12 @@ def _where(file: str, number: int, form: Any) -> str:
 
 def _entry(where: str, form: Any) -> Entry:
     if not isinstance(form, dict):
-        raise InputError(f"{where}: is {_shown(form)}, expected a rule with its settings")
+        raise InputError(f"{where}: is {described(form)}, expected a rule with its settings")
+    expect_keys(where, form, [*_FIELDS])
     for key, value in form.items():
-        if key not in _FIELDS:
-            known = ", ".join(_FIELDS)
-            raise InputError(f"{where}: unknown key {_shown(key)}; there are {known}")
         types, expected = _FIELDS[key]
         if not isinstance(value, types) or isinstance(value, bool):
-            raise InputError(f"{where}: {key} is {_shown(value)}, expected {expected}")
+            raise InputError(f"{where}: {key} is {described(value)}, expected {expected}")
     if "rule" not in form:
         raise InputError(f"{where}: rule is missing, expected {_FIELDS['rule'][1]}")
     try:
@@ -83,8 +75,3 @@ def _entry(where: str, form: Any) -> Entry:
         return where, Expectation(**form)
     except HoldfastError as error:
         raise type(error)(f"{where}: {error}") from error
-
-
-def _shown(value: Any) -> str:
-    shown = repr(value)
-    return "missing" if value is None else shown[:60] + "…" if len(shown) > 60 else shown

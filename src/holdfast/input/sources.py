@@ -169,7 +169,7 @@ class Source:
             self.separator,
             None if self.escape == '"' else self.escape,
             canonical(self.encoding or UTF_8),
-            tuple(each for each in self.null_values or () if each),
+            tuple(filter(None, self.null_values or ())),
         )
 
     def like(self, stored: SourceRecord) -> Source:

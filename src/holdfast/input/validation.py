@@ -79,7 +79,7 @@ def batch_by_table(
             "expected the name of a table, or what happens to each of several, as in "
             f"{{'orders': {{'inserts': rows}}}}, not {table!r}"
         )
-    if row_key is not None or any(each is not None for each in rows):
+    if row_key is not None or any(given is not None for given in rows):
         raise InputError("a batch of several tables has its rows and row keys with each table")
     known = (*CHANGES, "row_key", "if_exists")
     for name, part in table.items():
@@ -102,18 +102,10 @@ def batch_by_table(
 
 
 @dataclass(frozen=True)
-class Labelled:
-    """Rows that can be read, and what messages call them where they have no file."""
-
-    rows: Readable
-    label: str
-
-
-@dataclass(frozen=True)
 class TableBatch:
     """What happens to a table: rows by what is done with them."""
 
-    changes: dict[str, Labelled]
+    changes: dict[str, Readable]
     row_key: tuple[str, ...]
     if_exists: bool
 
@@ -126,31 +118,25 @@ def checked_batch(batch: Batch, version: Commit, batch_id: str | None) -> dict[s
     for table, part in batch.items():
         record = version.table(table)
         key = part.get("row_key") or ()
-        each = TableBatch(
+        given = {kind: part[kind] for kind in CHANGES if part.get(kind) is not None}
+        checked[table] = of_table = TableBatch(
             {
-                kind: _labelled(part[kind], kind, table if len(batch) > 1 else None, record.source)
-                for kind in CHANGES
-                if part.get(kind) is not None
+                kind: readable(rows, label_of(kind, table, batch), record.source)
+                for kind, rows in given.items()
             },
             (key,) if isinstance(key, str) else tuple(key),
             part.get("if_exists", False),
         )
         expect_batch(
-            table,
-            Columns.stored(record.columns),
-            each.changes,
-            each.row_key,
-            batch_id,
-            version.options.insert_only,
-            each.if_exists,
-        )
-        checked[table] = each
+            table, Columns.stored(record.columns), given, of_table.row_key, batch_id,
+            version.options.insert_only, of_table.if_exists,
+        )  # fmt: skip
     return checked
 
 
-def _labelled(rows: Rows, kind: str, table: str | None, stored: SourceRecord | None) -> Labelled:
-    label = f"the {kind}" if table is None else f"the {kind} of {table!r}"
-    return Labelled(readable(rows, label, stored), label)
+def label_of(kind: str, table: str, batch: Mapping[str, Any]) -> str:
+    """What messages call rows of a batch that have no file."""
+    return f"the {kind}" if len(batch) == 1 else f"the {kind} of {table!r}"
 
 
 def rules_with_settings(
@@ -167,10 +153,10 @@ def rules_with_settings(
         if rules or name is not None or severity != "error" or max_error:
             raise InputError("a file of rules has their settings in it; give it alone")
         entries = rules_file.read(file)
-        return [each for _, each in entries], [where for where, _ in entries]
+        return [rule for _, rule in entries], [where for where, _ in entries]
     if not rules:
         raise InputError("give a rule, as in 'orders: key(id)', or a file of rules")
     if name is not None and len(rules) > 1:
         raise InputError("a name is that of one rule; give the others on their own")
-    texts = [each.rule if isinstance(each, Suggestion) else each for each in rules]
+    texts = [rule.rule if isinstance(rule, Suggestion) else rule for rule in rules]
     return [Expectation(text, severity, max_error, name) for text in texts], []

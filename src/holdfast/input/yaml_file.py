@@ -7,6 +7,7 @@ was written by hand.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,40 @@ class Block(dict[Any, Any]):
     """A mapping of a file; ``lines`` has the line of each key."""
 
     lines: dict[Any, int]
+
+
+def read_versioned(file: Path, part: str, *, aliases: bool = True) -> Any:
+    """What a file of version 1 has under a key, beside which there is no other."""
+    content = read_yaml(file, aliases=aliases)
+    if not isinstance(content, dict):
+        raise InputError(f"{file}: expected 'version: 1' and '{part}:', not {described(content)}")
+    expect_keys(str(file), content, ("version", part))
+    version = content.get("version")
+    if type(version) is not int or version != 1:
+        raise InputError(f"{file}: expected 'version: 1', found {described(version)}")
+    return content.get(part)
+
+
+def expect_keys(where: str, form: Mapping[Any, Any], known: Sequence[str]) -> None:
+    """An error for a key that means nothing."""
+    for key in form:
+        if key not in known:
+            there = ", ".join(known)
+            raise InputError(f"{where}: unknown key {described(key)}; there are {there}")
+
+
+def described(value: Any) -> str:
+    """A value of a file, for messages: those of a hostile file can be longer than anything that
+    could be printed."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    names: dict[type, str] = {dict: "a mapping", Block: "a mapping", list: "a list"}
+    if value is None or type(value) in names:
+        return names.get(type(value), "nothing")
+    if isinstance(value, int) and value.bit_length() > 128:
+        return "a large number"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
 
 
 def read_yaml(file: Path, *, aliases: bool = True) -> Any:

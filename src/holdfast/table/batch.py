@@ -17,7 +17,7 @@ from holdfast.model.commits import ColumnRecord
 from holdfast.model.records import from_form
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
-from holdfast.runtime.runner import Call
+from holdfast.runtime.runner import Call, run_all
 from holdfast.table import columns
 from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.indexing import with_indexes
@@ -104,10 +104,10 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
     for kind, rows in batch.changes.items():
         match = None if kind == "inserts" else _match(table, kind, rows, key, index)
         own = match.own if match else table.columns
-        # Rows that cannot be found are shown.
-        kept = run.options.keep_rows or keep_rows or kind == "deletes"
+        # A request that matches no row is shown.
+        keep_raw = run.options.keep_rows or keep_rows or kind == "deletes"
         intake = read(
-            run.runner, fitted(rows, table.name, own), replace(run.destination, keep_rows=kept),
+            run.runner, fitted(rows, table.name, own), replace(run.destination, keep_rows=keep_raw),
             number, run.progress, _indexes(table, kind, match),
         )  # fmt: skip
         number += len(intake.segments)
@@ -185,7 +185,7 @@ def _find_deleted(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> dic
     if not asked:
         return {}
     with run.stage("locate"):
-        run.progress("locate", rows=sum(each.rows for _, requests in asked for each in requests))
+        run.progress("locate", rows=sum(one.rows for _, requests in asked for one in requests))
         wanted = [
             TableRequests(
                 table.name,
@@ -198,7 +198,7 @@ def _find_deleted(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> dic
             for table, requests in asked
         ]
         rows = find_rows(run.runner, wanted)
-    return {each.table: gone for each, gone in zip(wanted, rows, strict=True)}
+    return {one.table: gone for one, gone in zip(wanted, rows, strict=True)}
 
 
 def _searched(run: Run, table: Table, requests: Sequence[Requests]) -> View:
@@ -232,37 +232,32 @@ def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> Batch
     the segments are written anew, under the same numbers."""
     if not left_out:
         return intake
+    numbers: list[int] = []
     calls: list[Call] = []
-    numbers = []
     for own, segment in _segments(table, intake).values():
         positions = left_out.get(segment.number)
         if positions is not None and len(positions) < segment.rows:
             path = run.lease.new_path("dead", "arrow")
             fewer = with_dead(Path(run.store.path), segment, positions, path)
             view = View(run.store.path, (fewer,), layout(own.schema).widths, True)
-            names = tuple(segment.indexes)
-            none = np.empty(0, np.int64)
-            item = tasks.Merge(view, run.destination.prefix, segment.number, names, none)
+            names, no_ids = tuple(segment.indexes), np.empty(0, np.int64)
+            item = tasks.MergeSegments(view, run.destination.prefix, segment.number, names, no_ids)
             calls.append((tasks.merge, item))
             numbers.append(segment.number)
-    results = run.runner.run(calls) if calls else []
-    anew = {
-        number: from_form(Segment, result[0].facts["segment"])
-        for number, result in zip(numbers, results, strict=True)
+    rewritten = {
+        number: from_form(Segment, task_result.facts["segment"])
+        for number, task_result in zip(numbers, run_all(run.runner, calls), strict=True)
     }
 
-    def kept(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
-        whole = [s for s in segments if s.number in anew or s.number not in left_out]
-        return tuple(anew.get(s.number, s) for s in whole)
+    def left(segments: tuple[Segment, ...]) -> tuple[Segment, ...]:
+        some_left = [s for s in segments if s.number in rewritten or s.number not in left_out]
+        return tuple(rewritten.get(s.number, s) for s in some_left)
 
-    added = tuple(_with_indexes_of(table, each) for each in kept(intake.added))
-    requests = tuple(replace(each, segments=kept(each.segments)) for each in intake.requests)
-    view = table.view(run.store.path, run.options, added)
-    schema = table.columns.schema
-    described = run.runner.run(
-        [(column_facts, Whole(share, schema)) for share in shares(view, run.runner.tasks)]
-    )
-    task_results = [each for result in described for each in result]
+    added = tuple(_with_indexes_of(table, segment) for segment in left(intake.added))
+    requests = tuple(replace(one, segments=left(one.segments)) for one in intake.requests)
+    view, schema = table.view(run.store.path, run.options, added), table.columns.schema
+    facts_of = [(column_facts, Whole(share, schema)) for share in shares(view, run.runner.tasks)]
+    task_results = run_all(run.runner, facts_of)
     facts = columns.collected(table.columns, task_results, run.options.keep_rows)
     return replace(intake, added=added, requests=requests, facts=facts)
 
@@ -282,6 +277,5 @@ def estimated(run: Run, table: Table) -> Table:
         return table
     view = table.view(run.store.path, run.options)
     calls = [(tasks.describe, tasks.Describe(share)) for share in shares(view, run.runner.tasks)]
-    task_results = [task_result for result in run.runner.run(calls) for task_result in result]
-    known = tasks.estimates(task_results, len(table.columns.names))
+    known = tasks.estimates(run_all(run.runner, calls), len(table.columns.names))
     return replace(table, distinct=known.distinct, agreeing=known.agreeing, estimated_at=table.rows)

@@ -39,8 +39,8 @@ class TableRows:
     def deleted(before: Table, after: Table) -> TableRows:
         """Those that a table has lost."""
         now = {segment.number: segment for segment in after.segments}
-        left = {number: segment.live for number, segment in now.items()}
-        fewer = tuple(s for s in before.segments if s.live > left.get(s.number, 0))
+        live = {number: segment.live for number, segment in now.items()}
+        fewer = tuple(s for s in before.segments if s.live > live.get(s.number, 0))
         later = tuple(now[s.number] for s in fewer if s.number in now)
         return TableRows(before, fewer, later=later)
 
@@ -94,9 +94,9 @@ class RowChange:
         took = np.zeros(ids.shape, np.bool_)
         now = {segment.number: segment for segment in self.after.segments}
         for segment in self.departed.segments:
-            mine = ids >> 32 == segment.number
-            if mine.any():
+            inside = ids >> 32 == segment.number
+            if inside.any():
                 later = now.get(segment.number)
-                places = ids[mine] - segment.base
-                took[mine] = True if later is None else are_dead(Path(root), later, places)
+                positions = ids[inside] - segment.base
+                took[inside] = True if later is None else are_dead(Path(root), later, positions)
         return took

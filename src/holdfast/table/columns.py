@@ -42,13 +42,13 @@ def collected(
     for task_result in task_results:
         forms = task_result.facts["columns"]
         facts = [
-            each.joined(ColumnSummary.from_form(form))
-            for each, form in zip(facts, forms, strict=True)
+            summary.joined(ColumnSummary.from_form(form))
+            for summary, form in zip(facts, forms, strict=True)
         ]
     kinds = [field.type for field in columns.schema]
     return tuple(
-        ColumnSummary(each.nulls) if has_bytes(kind) and not raw else each
-        for each, kind in zip(facts, kinds, strict=True)
+        ColumnSummary(summary.nulls) if has_bytes(kind) and not raw else summary
+        for summary, kind in zip(facts, kinds, strict=True)
     )
 
 
@@ -56,9 +56,9 @@ def records(columns: Columns, facts: Sequence[ColumnSummary]) -> tuple[ColumnRec
     """What a commit stores."""
     return tuple(
         ColumnRecord(
-            each.nulls, *(_extreme(end, columns.schema.field(c).type) for end in each.ends)
+            summary.nulls, *(_extreme(end, columns.schema.field(c).type) for end in summary.ends)
         )
-        for c, each in enumerate(facts)
+        for c, summary in enumerate(facts)
     )
 
 
@@ -177,10 +177,10 @@ def _is_lost(side: int, end: End | None, added: End | None) -> bool:
 
 
 def _extreme(end: End | None, kind: pa.DataType) -> Extreme | None:
-    return None if end is None else Extreme(shown(end, kind), end.key, end.rows)
+    return None if end is None else Extreme(value_of(end, kind), end.key, end.rows)
 
 
-def shown(end: End, kind: pa.DataType) -> Any:
+def value_of(end: End, kind: pa.DataType) -> Any:
     """A value as rows show it, and of a long text the beginning."""
     if has_bytes(kind):
         content = bytes.fromhex(end.key)

@@ -12,7 +12,7 @@ from holdfast.kernels.arrays import I64
 from holdfast.model import thresholds
 from holdfast.model.records import from_form
 from holdfast.runtime.run import Run
-from holdfast.runtime.runner import Call
+from holdfast.runtime.runner import Call, run_all
 from holdfast.table.state import Table
 from holdfast.tasks import compaction as tasks
 from holdfast.tasks.segments import ROWS, Segment, most_rows
@@ -22,14 +22,14 @@ _SMALLEST = 4_096
 
 
 @dataclass(frozen=True)
-class Moves:
+class RowMoves:
     """Rows that got other ids when their segments were merged: those that something refers to."""
 
     old: I64
     new: I64
 
 
-def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, Moves]:
+def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, RowMoves]:
     """Merge segments where a tier is full, and rewrite those that are mostly deleted.
 
     ``witnesses`` are the rows that evidence refers to: their moves are returned."""
@@ -48,32 +48,32 @@ def joined(run: Run, table: Table) -> Table:
 
 def _merged(
     run: Run, table: Table, groups: list[tuple[Segment, ...]], witnesses: I64
-) -> tuple[Table, Moves]:
+) -> tuple[Table, RowMoves]:
     """With one segment in place of each group."""
     old: list[I64] = [np.empty(0, np.int64)]
     new: list[I64] = [np.empty(0, np.int64)]
     if not groups:
-        return table, Moves(old[0], new[0])
+        return table, RowMoves(old[0], new[0])
     run.progress("merge", segments=sum(map(len, groups)))
     ids = np.unique(np.concatenate([witnesses, np.ravel(table.repeated).astype(np.int64)]))
+    names = (ROWS, *table.index_names)
     calls: list[Call] = []
     for number, group in enumerate(groups, table.next_number):
-        mine = ids[np.isin(ids >> 32, [segment.number for segment in group])]
-        names = (ROWS, *table.index_names)
+        moving = ids[np.isin(ids >> 32, [segment.number for segment in group])]
         view = table.view(run.store.path, run.options, group)
-        calls.append((tasks.merge, tasks.Merge(view, run.destination.prefix, number, names, mine)))
+        item = tasks.MergeSegments(view, run.destination.prefix, number, names, moving)
+        calls.append((tasks.merge, item))
     merged = []
-    for result in run.runner.run(calls):
-        for task_result in result:
-            merged.append(from_form(Segment, task_result.facts["segment"]))
-            old.append(task_result.arrays["old"])
-            new.append(task_result.arrays["new"])
-    moves = Moves(np.concatenate(old), np.concatenate(new))
+    for task_result in run_all(run.runner, calls):
+        merged.append(from_form(Segment, task_result.facts["segment"]))
+        old.append(task_result.arrays["old"])
+        new.append(task_result.arrays["new"])
+    moves = RowMoves(np.concatenate(old), np.concatenate(new))
     gone = {segment.number for group in groups for segment in group}
-    kept = tuple(s for s in table.segments if s.number not in gone)
+    others = tuple(s for s in table.segments if s.number not in gone)
     return replace(
         table.renumbered(moves.old, moves.new),
-        segments=kept + tuple(merged),
+        segments=others + tuple(merged),
         next_number=table.next_number + len(merged),
     ), moves
 

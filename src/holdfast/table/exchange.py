@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,13 @@ from holdfast.runtime.sealed import discard
 def exchanged(runner: Runner, root: str, calls: Sequence[Call]) -> Iterator[list[list[str]]]:
     """The files that each call wrote, in its order; they are removed afterwards."""
     written = [
-        [file for each in result for file in _files(each.facts)] for result in runner.run(calls)
+        [file for task_result in result for file in _files(task_result.facts)]
+        for result in runner.run(calls)
     ]
     try:
         yield written
     finally:
-        for file in (file for mine in written for file in mine):
+        for file in chain.from_iterable(written):
             discard(Path(root) / file)
 
 

@@ -41,7 +41,7 @@ _MOST_JOINT = 64
 
 
 @dataclass(frozen=True)
-class Plan:
+class LookupPlan:
     """How the rows of a batch are looked up for some left-hand sides."""
 
     lookups: tuple[tuple[str, ...], ...]  # indexes that left-hand sides share, any of which will do
@@ -49,12 +49,12 @@ class Plan:
     groups: tuple[tuple[int, str], ...]  # those of the reached that have an index of their own
     reached: NDArray[np.bool_]  # the left-hand sides that this finds everything against
 
-    def without_lookups(self) -> Plan:
+    def without_lookups(self) -> LookupPlan:
         """Only what goes by indexes of left-hand sides' own."""
         reached = np.zeros_like(self.reached)
         reached[np.flatnonzero(self.reached)[[at for at, _ in self.groups]]] = True
         names = tuple(enumerate(name for _, name in self.groups))
-        return Plan((), {}, names, reached)
+        return LookupPlan((), {}, names, reached)
 
 
 def selectivity(column: int, values: list[float], rows: int) -> float:
@@ -116,7 +116,9 @@ def sparse(
     unserved = np.ones(len(lhs), np.bool_)
     known = [name for name in there if _is_sparse(name, values, rows)]
     others = dict.fromkeys(
-        name for each in lhs for name in _sparse_parts(np.flatnonzero(each).tolist(), values, rows)
+        name
+        for flags in lhs
+        for name in _sparse_parts(np.flatnonzero(flags).tolist(), values, rows)
     )
     for names in (known, [*others]):
         while names and unserved.any() and len(chosen) < thresholds.current.sparse_indexes:
@@ -139,8 +141,8 @@ def _sparse_parts(columns: list[int], values: list[float], rows: int) -> list[st
     by_values = sorted(columns, key=lambda column: -values[column])
     pairs = map(index_name, combinations(columns, 2))
     longer = (index_name(sorted(by_values[:number])) for number in range(3, len(columns) + 1))
-    found = [name for name in pairs if _is_sparse(name, values, rows)]
-    return found or [name for name in longer if _is_sparse(name, values, rows)][:1]
+    sparse_pairs = [name for name in pairs if _is_sparse(name, values, rows)]
+    return sparse_pairs or [name for name in longer if _is_sparse(name, values, rows)][:1]
 
 
 def returned(name: str, values: list[float], rows: int) -> float:
@@ -171,7 +173,7 @@ def is_reached(
     return reached
 
 
-def plan(lhs: Sets, indexed: tuple[str, ...], values: list[float], rows: int) -> Plan:
+def plan(lhs: Sets, indexed: tuple[str, ...], values: list[float], rows: int) -> LookupPlan:
     """How to look a batch up for these left-hand sides.
 
     Left-hand sides share look-ups: what serves some indexes serves all left-hand sides that contain
@@ -199,15 +201,15 @@ def plan(lhs: Sets, indexed: tuple[str, ...], values: list[float], rows: int) ->
             filters[name] = tuple(cover(rest, values)) if rest.any(axis=1).all() else ()
     together = bitsets.to_columns(bitsets.minimal(bitsets.from_flags(uses))) if len(indexed) else []
     lookups = tuple(tuple(indexed[place] for place in group) for group in together)
-    return Plan(lookups, filters, tuple(sorted(groups.items())), reached)
+    return LookupPlan(lookups, filters, tuple(sorted(groups.items())), reached)
 
 
 def is_used(name: str, lhs: Sets, values: list[float], rows: int) -> bool:
     """Whether an index serves any of the left-hand sides."""
     if len(_columns(name)) == 1:
         return bool(_has(lhs, name).any())
-    mine = _has(lhs, name) & is_unselective(lhs, values, rows)
-    return bool(_own(lhs, (name,))) or (is_selective(name, values, rows) and bool(mine.any()))
+    served = _has(lhs, name) & is_unselective(lhs, values, rows)
+    return bool(_own(lhs, (name,))) or (is_selective(name, values, rows) and bool(served.any()))
 
 
 def _uses(lhs: Sets, indexed: tuple[str, ...], values: list[float], rows: int) -> Sets:

@@ -113,11 +113,11 @@ class DeletedRows:
         """Those of a segment; an error that shows a row if several requests mean it."""
         view, requests = self.wanted.view, self.wanted.requests
         marked = np.zeros(segment.rows, np.bool_)
-        for each in self.located:
-            positions = each.positions(view.path, segment.number)
+        for located in self.located:
+            positions = located.positions(view.path, segment.number)
             if (twice := positions[marked[positions]]).size:
                 id_ = segment.base + int(twice.min())
-                row = _shown(view.root, requests[0].own, id_, view.segments)
+                row = _row_as_text(view.root, requests[0].own, id_, view.segments)
                 verbs = " and ".join(sorted(f"{one.what}s" for one in requests if one.rows))
                 raise BatchError(
                     f"table {self.wanted.table!r}: the batch {verbs} the same row: {row}"
@@ -129,12 +129,14 @@ class DeletedRows:
 def find_rows(runner: Runner, wanted: Sequence[TableRequests]) -> list[DeletedRows]:
     """The rows that the requests mean, table by table, in one job; an error that shows the row if
     they do not fit."""
-    items = [_items(runner, each) for each in wanted]
-    calls: list[Call] = [(locate, item) for table in items for some in table for item in some]
+    items = [_items(runner, requests) for requests in wanted]
+    calls: list[Call] = [
+        (locate, item) for of_table in items for of_one in of_table for item in of_one
+    ]
     results = iter(run_all(runner, calls))  # one of each call
     return [
-        _deleted(each, [[next(results) for _ in some] for some in table])
-        for each, table in zip(wanted, items, strict=True)
+        _deleted(requests, [[next(results) for _ in of_one] for of_one in of_table])
+        for requests, of_table in zip(wanted, items, strict=True)
     ]
 
 
@@ -145,7 +147,8 @@ def _items(runner: Runner, wanted: TableRequests) -> list[list[Locate]]:
     schema = wanted.schema if sum(map(len, items)) == 1 else None
     ends, prefix = wanted.ends, wanted.prefix
     return [
-        [replace(item, schema=schema, ends=ends, prefix=prefix) for item in some] for some in items
+        [replace(item, schema=schema, ends=ends, prefix=prefix) for item in of_one]
+        for of_one in items
     ]
 
 
@@ -178,7 +181,8 @@ def _deleted(wanted: TableRequests, results: list[list[TaskResult]]) -> DeletedR
     """What tasks say about the requests of a table, one after the other."""
     matched, unchanged = [], []
     for request, of_request in zip(wanted.requests, results, strict=True):
-        _refuse(wanted, request, [one for each in of_request for one in each.facts["refused"]])
+        refused = [one for result in of_request for one in result.facts["refused"]]
+        _refuse(wanted, request, refused)
         matched.append(sum(max([0, *result.facts["ends"]]) for result in of_request))
         unchanged.append(sum(result.facts["unchanged"] for result in of_request))
     every = [result for of_request in results for result in of_request]
@@ -217,17 +221,17 @@ def _refuse(wanted: TableRequests, request: Requests, refused: list[list[int]]) 
          "is there {need} times, but the table has {count} such rows"),
     )  # fmt: skip
     for reason, matters, why in wrong:
-        requests = [tuple(each[1:]) for each in refused if each[0] == reason] if matters else []
+        requests = [tuple(one[1:]) for one in refused if one[0] == reason] if matters else []
         if requests:
             row, need, count = min(requests)
-            shown = _shown_request(wanted.view.root, request, row)
+            text = _request_as_text(wanted.view.root, request, row)
             raise BatchError(
                 f"{request.label}: table {wanted.table!r}: this {request.what} "
-                f"{why.format(need=need, count=count)}: {shown}"
+                f"{why.format(need=need, count=count)}: {text}"
             )
 
 
-def _shown_request(root: str, request: Requests, row: int) -> str:
+def _request_as_text(root: str, request: Requests, row: int) -> str:
     at = row
     segment = request.segments[0]
     for segment in request.segments:
@@ -236,26 +240,26 @@ def _shown_request(root: str, request: Requests, row: int) -> str:
         at -= segment.rows
     if segment.raw is None:  # the number of a row that is in no table would tell nothing
         return f"row {row + 1:,} of {request.rows:,}"
-    return _shown(root, request.own, segment.base + at, request.segments)
+    return _row_as_text(root, request.own, segment.base + at, request.segments)
 
 
-def _shown(root: str, own: Columns, id_: int, segments: tuple[Segment, ...]) -> str:
+def _row_as_text(root: str, own: Columns, id_: int, segments: tuple[Segment, ...]) -> str:
     return rows_as_text(root, segments, own.names, np.array([id_]))[id_]
 
 
 def with_deleted(store: Store, lease: Lease, table: Table, deleted: DeletedRows) -> Table:
     """The table without the rows, one segment after the other."""
     root = Path(store.path)
-    touched = {number for each in deleted.located for number in each.segments}
+    touched = {number for located in deleted.located for number in located.segments}
     segments = []
     for segment in table.segments:
         if segment.number in touched:
             path = lease.new_path("dead", "arrow")
             segment = with_dead(root, segment, deleted.positions(segment), path)
         segments.append(segment)
-    for each in deleted.located:
-        if each.file is not None:
-            discard(root / each.file)
+    for located in deleted.located:
+        if located.file is not None:
+            discard(root / located.file)
     after = replace(
         table,
         segments=tuple(segments),

@@ -10,11 +10,6 @@ from holdfast.tasks.segments import Segment, most_rows
 from holdfast.tasks.view import View
 
 
-def living(view: View) -> int:
-    """The living rows of a view."""
-    return view.live
-
-
 def shares(view: View, tasks: int) -> list[View]:
     """The segments of a view dealt out to tasks, about as many rows to each."""
     piles: list[list[Segment]] = [[] for _ in range(max(1, min(tasks, len(view.segments))))]
@@ -33,6 +28,6 @@ def ranges(runner: Runner, rows: int) -> int:
 
 def parts(runner: Runner, view: View) -> int:
     """Into how many parts to divide a view's rows: each fits a task, and no task is idle."""
-    rows, limits = living(view), thresholds.current
+    rows, limits = view.live, thresholds.current
     least = runner.tasks if rows > limits.undivided_rows else 1
     return max(least, -(-rows // most_rows(view.words)))

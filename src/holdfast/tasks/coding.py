@@ -37,13 +37,14 @@ class Coding:
         """The coding that some comparisons need."""
         comparisons = tuple(comparisons)
         groups: dict[int, set[int]] = {}
-        for each in comparisons:
-            joined = groups.get(each.left, {each.left}) | groups.get(each.right, {each.right})
+        for comparison in comparisons:
+            left, right = comparison.left, comparison.right
+            joined = groups.get(left, {left}) | groups.get(right, {right})
             groups |= dict.fromkeys(joined, joined)
         together = tuple(sorted({tuple(sorted(group)) for group in groups.values()}))
-        with_order = {each.left for each in comparisons if each.operators == ORDER}
-        with_order |= {each.right for each in comparisons if each.operators == ORDER}
-        words = tuple(held(field.type) for field in schema)
+        ordered = [comparison for comparison in comparisons if comparison.operators == ORDER]
+        with_order = {column for each in ordered for column in (each.left, each.right)}
+        words = tuple(word_form(field.type) for field in schema)
         return Coding(words, together, tuple(bool(with_order & {*group}) for group in together))
 
     def codes(self, rows: U64, first: I64) -> Codes:
@@ -56,7 +57,7 @@ class Coding:
         return out
 
 
-def held(type_: pa.DataType) -> tuple[int, int]:
+def word_form(type_: pa.DataType) -> tuple[int, int]:
     """How words hold the values of a type: their kind, and the scale of numbers."""
     if at.is_dictionary(type_):
         type_ = type_.value_type
@@ -76,8 +77,8 @@ def comparisons_of(spaces: Sequence[Iterable[Comparison]]) -> list[Comparison]:
     """All comparisons of several spaces, each once, with the most operators that one asks for."""
     most: dict[tuple[int, int, int], Comparison] = {}
     for space in spaces:
-        for each in space:
-            cells = (each.left, each.right, each.rows)
-            if cells not in most or len(each.operators) > len(most[cells].operators):
-                most[cells] = each
+        for comparison in space:
+            cells = (comparison.left, comparison.right, comparison.rows)
+            if cells not in most or len(comparison.operators) > len(most[cells].operators):
+                most[cells] = comparison
     return list(most.values())

@@ -96,7 +96,7 @@ def joined(side: int, ends: Iterable[End | None]) -> End | None:
         return None
     key = (max if side else min)(end.key for end in known)
     rows = [end.rows for end in known if end.key == key]
-    counted = sum(each for each in rows if each is not None)
+    counted = sum(filter(None, rows))
     # A text that is cut is longer than its key: it comes after one that ends there.
     cut = None in rows and (side != LOWEST or not counted)
     return End(key, None if cut else counted)
@@ -148,7 +148,7 @@ class Collected:
     @property
     def forms(self) -> list[Any]:
         """As a task sends them."""
-        return [each.to_form() for each in self._facts]
+        return [summary.to_form() for summary in self._facts]
 
 
 def null_flags(mask: U64, column: int) -> NDArray[np.bool_]:
@@ -159,7 +159,7 @@ def null_flags(mask: U64, column: int) -> NDArray[np.bool_]:
 def word_ends(words: U64) -> tuple[End, End]:
     """Of the cells of at least one row: ``(1 or 2, rows)``."""
     first = words[-1].view(np.int64)  # the upper word of a wide decimal, which is signed
-    found = []
+    ends = []
     for side in SIDES:
         most = int(first.max() if side else first.min())
         here = first == most
@@ -169,8 +169,8 @@ def word_ends(words: U64) -> tuple[End, End]:
             last = int(rest.max() if side else rest.min())
             key += f"{last:016x}"
             here = rest == np.uint64(last)
-        found.append(End(key, int(np.count_nonzero(here))))
-    return found[0], found[1]
+        ends.append(End(key, int(np.count_nonzero(here))))
+    return ends[0], ends[1]
 
 
 def byte_ends(array: pa.Array, hashes: U64) -> tuple[End, End]:
@@ -182,12 +182,12 @@ def byte_ends(array: pa.Array, hashes: U64) -> tuple[End, End]:
     out = np.empty(4, np.int64)
     kernels.text_ends(data, ends, hashes, out)
     most = thresholds.current.shown_bytes
-    found = []
+    both = []
     for row, rows in out.reshape(2, 2).tolist():
         content = data[ends[row] : ends[row + 1]]
         known = content.size <= most
-        found.append(End(content[:most].tobytes().hex(), rows if known else None))
-    return found[0], found[1]
+        both.append(End(content[:most].tobytes().hex(), rows if known else None))
+    return both[0], both[1]
 
 
 # Of rows that are there
@@ -283,18 +283,18 @@ def _indexed_ends(view: View, segment: Segment, shape: RowLayout, column: int, g
             there &= (dead[places >> 3] >> (places & 7).astype(np.uint8) & 1) == 0
         return there & ~np.isin(places, gone) if gone.size else there
 
-    found: list[End | None] = [None, None]
+    ends: list[End | None] = [None, None]
     for side in SIDES:
-        for start, end in _steps(len(index)):
-            lo, hi = (len(index) - end, len(index) - start) if side else (start, end)
+        for start, stop in _steps(len(index)):
+            lo, hi = (len(index) - stop, len(index) - start) if side else (start, stop)
             there = np.flatnonzero(lives(lo, hi))
             if there.size:
                 code = int(index.between(lo, hi)["codes"][there[-1 if side else 0]])
                 (lo,), (hi,) = index.search("codes", np.array([code]))
                 rows = int(np.count_nonzero(lives(lo, hi)))
-                found[side] = End(f"{code + _SIGN:016x}", rows)
+                ends[side] = End(f"{code + _SIGN:016x}", rows)
                 break
-    return found[0], found[1]
+    return ends[0], ends[1]
 
 
 def _steps(total: int) -> Iterator[tuple[int, int]]:

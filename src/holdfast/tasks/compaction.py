@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from holdfast.kernels import index
 from holdfast.kernels.arrays import I64
@@ -39,7 +40,7 @@ class Build:
 
 
 @dataclass(frozen=True)
-class Merge:
+class MergeSegments:
     """Make one segment of these, without their deleted rows.
 
     ``ids`` are row ids that something refers to; the answer says where those rows went.
@@ -85,7 +86,7 @@ def describe(item: Describe) -> Iterator[TaskResult]:
         yield TaskResult({"rows": live.size}, sketches.arrays)
 
 
-def merge(item: Merge) -> Iterator[TaskResult]:
+def merge(item: MergeSegments) -> Iterator[TaskResult]:
     """Write the merged segment."""
     view = item.view
     blocks, where = [], []
@@ -138,12 +139,13 @@ class Estimates(NamedTuple):
 
 def estimates(task_results: list[TaskResult], columns: int) -> Estimates:
     """Over the sketches of several segments; zeros where there are none."""
-    sketched = [each for each in task_results if "sketch" in each.arrays]
-    rows = sum(each.facts["rows"] for each in sketched)
+    sketched = [result for result in task_results if "sketch" in result.arrays]
+    rows = sum(result.facts["rows"] for result in sketched)
+
+    def of_columns(name: str) -> Iterator[list[NDArray[Any]]]:
+        return ([result.arrays[name][column] for result in sketched] for column in range(columns))
+
     return Estimates(
-        [index.distinct([each.arrays["sketch"][c] for each in sketched]) for c in range(columns)],
-        [
-            index.agreeing([each.arrays["spread"][c] for each in sketched], rows)
-            for c in range(columns)
-        ],
+        [index.distinct(sketches) for sketches in of_columns("sketch")],
+        [index.agreeing(spreads, rows) for spreads in of_columns("spread")],
     )

@@ -17,7 +17,7 @@ import pyarrow.types as at
 
 from holdfast.kernels import siphash, values
 from holdfast.kernels.arrays import U64
-from holdfast.tasks.coding import held
+from holdfast.tasks.coding import word_form
 from holdfast.tasks.encode import has_bytes, hash_bytes, nulls_of, readable, words_of
 
 _HASH = pa.binary(16)
@@ -33,7 +33,7 @@ class Concealing:
 
 def concealed_schema(given: pa.Schema) -> pa.Schema:
     """What rows of a schema are once they are concealed."""
-    return pa.schema([(each.name, _HASH) for each in given])
+    return pa.schema([(field.name, _HASH) for field in given])
 
 
 def concealed(batch: pa.RecordBatch, how: Concealing) -> pa.RecordBatch:
@@ -69,7 +69,7 @@ def _hashed(array: pa.Array, key: U64) -> pa.Array:
 
 def _messages(array: pa.Array) -> U64:
     """What is hashed of each cell: a row of words."""
-    kind, scale = held(array.type)
+    kind, scale = word_form(array.type)
     words = np.ascontiguousarray(words_of(array)[0].T).view(np.uint64)
     if kind == values.HASHED:
         return words

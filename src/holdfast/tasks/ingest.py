@@ -115,7 +115,7 @@ class _Tally:
     def add(self, records: int, origins: NDArray[np.int64]) -> None:
         self.records += records
         if len(self.origins) < 2:  # enough to know whether it was one file
-            self.origins.update(int(each) & ~1 for each in origins[[0, -1]])
+            self.origins.update(int(origin) & ~1 for origin in origins[[0, -1]])
 
     def task_result(self, rows: int) -> TaskResult:
         origin = self.origins.pop() if len(self.origins) == 1 else NOWHERE
@@ -517,8 +517,8 @@ class Sketches:
     def add(self, words: U64) -> None:
         """Take in rows, whose words are column-major."""
         for column, size in enumerate(self._sizes):
-            held = (self._out[column], size, self._spread[column])
-            self._sizes[column] = index.sketch(words, column, self._shape, *held)
+            known = (self._out[column], size, self._spread[column])
+            self._sizes[column] = index.sketch(words, column, self._shape, *known)
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:

@@ -4,33 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from holdfast.kernels import values
 from holdfast.model.commits import ValueRun
 from holdfast.runtime.result import TaskResult
-from holdfast.tasks.values import CODES, RowValues, slices
+from holdfast.tasks.values import CodeRange, RowValues, entries_of
 
 
 @dataclass(frozen=True)
-class Overlap:
+class Overlap(CodeRange):
     """The values of some rows, or those in runs whose codes are in a range."""
 
-    root: str
     columns: int
     cells: tuple[RowValues, ...] = ()
     runs: tuple[ValueRun, ...] = ()
-    low: int = 0
-    high: int = CODES
 
 
 def overlap(item: Overlap) -> Iterator[TaskResult]:
     """``common[a, b]`` is the sum, over all values, of how often each occurs in both columns: the
     lesser of the two numbers. On the diagonal stands how many values a column has."""
-    held = [block for cells in item.cells for block in cells.blocks()]
-    held += slices(Path(item.root), item.runs, item.low, item.high)
+    entries = values.merged([*entries_of(item.cells), *item.slices(item.runs)])
     common = np.zeros((item.columns, item.columns), np.int64)
-    values.in_common(values.merged(held), common)
+    values.in_common(entries, common)
     yield TaskResult({}, {"common": common})

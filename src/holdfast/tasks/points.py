@@ -38,16 +38,17 @@ def scale(kind: pa.DataType) -> str | None:
 
 def points(item: SomeRows) -> Iterator[TaskResult]:
     """An array for each column, with NaN for nulls; the rows are the same in all of them."""
-    rows = sum(segment.live for segment in item.view.segments)
+    rows = item.view.live
     ranks = np.unique(((np.arange(item.most) + 0.5) * rows / item.most).astype(np.int64))
     ranks = ranks[ranks < rows]
     parts = []
     start = 0
     for segment in item.view.segments:
-        mine = ranks[(ranks >= start) & (ranks < start + segment.live)] - start
+        of_segment = ranks[(ranks >= start) & (ranks < start + segment.live)] - start
         start += segment.live
-        if mine.size and segment.raw is not None:
-            table = read_raw(item.view.path, segment, _positions(item.view, segment, mine))
+        if of_segment.size and segment.raw is not None:
+            positions = _positions(item.view, segment, of_segment)
+            table = read_raw(item.view.path, segment, positions)
             parts.append([_numbers(table.column(column)) for column in item.columns])
     empty = np.empty(0, np.float64)
     arrays = {

@@ -382,7 +382,7 @@ def row_codes(words: U64) -> U64:
     return codes
 
 
-class Group(NamedTuple):
+class UncheckedRanges(NamedTuple):
     """What a look-up returned, not checked yet."""
 
     ranges: Ranges
@@ -390,7 +390,7 @@ class Group(NamedTuple):
     file: ArrayFile
 
 
-def look_up_groups(root: Path, segment: Segment, name: str, codes: U64) -> Group:
+def look_up_groups(root: Path, segment: Segment, name: str, codes: U64) -> UncheckedRanges:
     """For every code the range of the index that equals it, and the index's positions, for a kernel
     that reads the first few of a range: they are not checked yet."""
     file = open_arrays(root / segment.indexes[name])
@@ -398,7 +398,7 @@ def look_up_groups(root: Path, segment: Segment, name: str, codes: U64) -> Group
     places = file.places
     # What a binary search looks at on its way is mostly the same for all codes.
     note(places["codes"].size * 2 * len(codes) + places["positions"].size * len(codes))
-    return Group(Ranges(lo, hi, file.unchecked("positions")), places["positions"], file)
+    return UncheckedRanges(Ranges(lo, hi, file.unchecked("positions")), places["positions"], file)
 
 
 def look_up(root: Path, segment: Segment, name: str, codes: U64) -> Ranges:

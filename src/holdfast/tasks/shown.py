@@ -22,20 +22,20 @@ def rows_as_text(
     root: str, segments: tuple[Segment, ...], names: tuple[str, ...], ids: NDArray[np.int64]
 ) -> dict[int, str]:
     """The rows with these ids, each as a JSON object; by id alone where raw rows are not kept."""
-    shown: dict[int, str] = {}
+    texts: dict[int, str] = {}
     for segment in segments:
-        mine = np.unique(ids[ids >> 32 == segment.number])
-        if not mine.size:
+        of_segment = np.unique(ids[ids >> 32 == segment.number])
+        if not of_segment.size:
             continue
         if segment.raw is None:
-            shown.update((int(id_), json.dumps({"row": int(id_)})) for id_ in mine)
+            texts |= {id_: json.dumps({"row": id_}) for id_ in of_segment.tolist()}
             continue
-        table = read_raw(Path(root), segment, mine - segment.base)
+        table = read_raw(Path(root), segment, of_segment - segment.base)
         columns = [cells(column) for column in table.columns]
-        for id_, values in zip(mine.tolist(), zip(*columns, strict=True), strict=True):
+        for id_, values in zip(of_segment.tolist(), zip(*columns, strict=True), strict=True):
             row = {name: plain(cell) for name, cell in zip(names, values, strict=True)}
-            shown[id_] = json.dumps(row, ensure_ascii=False)
-    return shown
+            texts[id_] = json.dumps(row, ensure_ascii=False)
+    return texts
 
 
 def cells(column: pa.ChunkedArray) -> list[Any]:
@@ -68,11 +68,9 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dict):
-        return {str(name): plain(each) for name, each in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return [plain(each) for each in value]
+        return {str(name): plain(cell) for name, cell in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
+        return list(map(plain, value))
     if isinstance(value, Decimal):
         return format(value, "f")
     return str(value)

@@ -10,7 +10,7 @@ The first profile is a change of nothing.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +28,7 @@ from holdfast.model.commits import ValueRun
 from holdfast.runtime.reads import note
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.sealed import seal_of, unique
-from holdfast.tasks.coding import held
+from holdfast.tasks.coding import word_form
 from holdfast.tasks.encode import layout
 from holdfast.tasks.segments import (
     Segment,
@@ -74,20 +74,14 @@ class RowValues:
         return [
             [
                 values.CodedColumn(
-                    each.number,
-                    kind,
-                    where.offsets[c],
-                    scale,
-                    where.value_words + c // 64,
-                    c % 64,
-                    self.nulls,
-                    salt(family_),
+                    attribute.number, kind, where.offsets[c], scale, where.value_words + c // 64,
+                    c % 64, self.nulls, salt(family_),
                 )
-                for c, family_ in zip(each.columns, each.families, strict=True)
-                for kind, scale in [held(self.schema.field(c).type)]
+                for c, family_ in zip(attribute.columns, attribute.families, strict=True)
+                for kind, scale in [word_form(self.schema.field(c).type)]
             ]
-            for each in self.attributes
-        ]
+            for attribute in self.attributes
+        ]  # fmt: skip
 
     @property
     def count(self) -> int:
@@ -95,8 +89,8 @@ class RowValues:
         if self.ids is not None:
             return self.ids.size
         numbers = {segment.number for segment in self.view.segments}
-        kept = (each.live for each in self.later or () if each.number in numbers)
-        return self.view.live - sum(kept)
+        alive_later = (later.live for later in self.later or () if later.number in numbers)
+        return self.view.live - sum(alive_later)
 
     def positions(self, segment: Segment) -> I64:
         """Where in a segment the rows are."""
@@ -125,8 +119,8 @@ class RowValues:
         for segment in self.view.segments:
             positions = self.positions(segment)
             rows = map_words(self.view.path, segment).at(positions)
-            codes, kept = self._all_codes(rows, positions, self.columns[place])
-            yield segment, positions[kept], codes[kept]
+            codes, present = self._all_codes(rows, positions, self.columns[place])
+            yield segment, positions[present], codes[present]
 
     def aligned(self) -> Iterator[tuple[Segment, I64, U64, NDArray[np.bool_]]]:
         """The codes of the first attribute, segment by segment, for all positions, and which of
@@ -137,8 +131,8 @@ class RowValues:
             yield segment, positions, *self._all_codes(rows, positions, self.columns[0])
 
     def _codes(self, rows: U64, positions: I64, columns: list[values.CodedColumn]) -> U64:
-        codes, kept = self._all_codes(rows, positions, columns)
-        return codes[kept]
+        codes, present = self._all_codes(rows, positions, columns)
+        return codes[present]
 
     def _all_codes(
         self, rows: U64, positions: I64, columns: list[values.CodedColumn]
@@ -162,11 +156,11 @@ def positions_of(
     """Where in a segment rows are: the living ones, those that had been deleted later, or those
     with some ids."""
     if ids is not None:
-        mine: I64 = ids[ids >> 32 == segment.number] - segment.base
-        return mine
+        positions: I64 = ids[ids >> 32 == segment.number] - segment.base
+        return positions
     if later is None:
         return live_positions(view.path, segment)
-    now = next((each for each in later if each.number == segment.number), None)
+    now = next((one for one in later if one.number == segment.number), None)
     return deleted_since(view.path, segment, now)
 
 
@@ -175,17 +169,29 @@ def cut(part: int, parts: int) -> int:
     return CODES * part // parts
 
 
-def _entries_between(runs: tuple[ValueRun, ...], low: int, high: int) -> int:
-    """Entries of a range of codes: codes are hashes, so any range has its share."""
-    return sum(run.entries for run in runs) * (high - low) // CODES
+@dataclass(frozen=True)
+class CodeRange:
+    """Codes from ``low`` to below ``high``, in files of a profile."""
 
+    root: str
+    low: int
+    high: int
 
-def _largest(root: str, runs: tuple[ValueRun, ...], low: int, high: int) -> str | None:
-    """The largest file that has values of a range of codes."""
-    files = [file for run in runs for file in _between(run, low, high)]
-    sizes = {file: seal.size for file in files if (seal := seal_of(file))}
-    file = min(sizes, key=lambda name: (-sizes[name], name), default=None)
-    return None if file is None else f"{root}/{file}"
+    def size_of(self, runs: tuple[ValueRun, ...]) -> int:
+        """About how many entries of runs are in the range: codes are hashes, so that any range has
+        its share."""
+        return sum(run.entries for run in runs) * (self.high - self.low) // CODES
+
+    def largest_of(self, runs: tuple[ValueRun, ...]) -> str | None:
+        """The largest file of runs that has entries in the range."""
+        files = [file for run in runs for file in _between(run, self.low, self.high)]
+        sizes = {file: seal.size for file in files if (seal := seal_of(file))}
+        file = min(sizes, key=lambda name: (-sizes[name], name), default=None)
+        return None if file is None else f"{self.root}/{file}"
+
+    def slices(self, runs: tuple[ValueRun, ...]) -> list[U64]:
+        """The entries of runs in the range."""
+        return slices(Path(self.root), runs, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -207,14 +213,11 @@ class CountValues:
 
 
 @dataclass(frozen=True)
-class ChangedEntries:
-    """Entries that changed and whose codes are in a range: in runs, or in rows that are counted
+class ChangedEntries(CodeRange):
+    """Entries that changed and whose codes are in a range: in runs, or in rows that are entries_of
     here. ``before`` are the runs until now."""
 
-    root: str
     prefix: str
-    low: int
-    high: int
     changed: tuple[ValueRun, ...]
     cells: tuple[RowValues, ...]
     before: tuple[ValueRun, ...]
@@ -222,21 +225,18 @@ class ChangedEntries:
     @property
     def home(self) -> str | None:
         """The file that it reads most of."""
-        return _largest(self.root, self.before, self.low, self.high)
+        return self.largest_of(self.before)
 
     @property
     def work(self) -> int:
         """Entries that changed in the range, about."""
-        return _entries_between(self.changed, self.low, self.high)
+        return self.size_of(self.changed)
 
     def entries(self) -> tuple[U64, U64]:
         """By how much entries changed, and what was there of the same codes."""
-        root = Path(self.root)
-        blocks = [block for cells in self.cells for block in cells.blocks()]
-        blocks += slices(root, self.changed, self.low, self.high)
-        delta = values.merged(blocks)
+        delta = values.merged([*entries_of(self.cells), *self.slices(self.changed)])
         codes = values.distinct_codes(delta)
-        return delta, same_codes(root, self.before, self.low, self.high, codes)
+        return delta, same_codes(Path(self.root), self.before, self.low, self.high, codes)
 
 
 @dataclass(frozen=True)
@@ -248,45 +248,42 @@ class MoveValues(ChangedEntries):
 
 
 @dataclass(frozen=True)
-class MergeRuns:
-    """Make one part of a range of several runs."""
+class RunRange(CodeRange):
+    """The entries of some runs in a range."""
 
-    root: str
-    prefix: str
-    low: int
-    high: int
     runs: tuple[ValueRun, ...]
-    frequencies: bool
 
     @property
     def home(self) -> str | None:
         """The file that it reads most of."""
-        return _largest(self.root, self.runs, self.low, self.high)
+        return self.largest_of(self.runs)
 
     @property
     def work(self) -> int:
         """Entries that it goes through, about."""
-        return _entries_between(self.runs, self.low, self.high)
+        return self.size_of(self.runs)
 
 
 @dataclass(frozen=True)
-class CompareRuns:
+class MergeRuns(RunRange):
+    """Make one part of a range of several runs."""
+
+    prefix: str
+    frequencies: bool
+
+
+@dataclass(frozen=True)
+class CompareRuns(CodeRange):
     """Look whether two lists of runs say the same of a range."""
 
-    root: str
-    low: int
-    high: int
     one: tuple[ValueRun, ...]
     two: tuple[ValueRun, ...]
 
 
 @dataclass(frozen=True)
-class MissingValues:
+class MissingValues(CodeRange):
     """Values of one attribute that another lacks, in a range of codes; at most so many."""
 
-    root: str
-    low: int
-    high: int
     runs: tuple[ValueRun, ...]
     dependent: int
     referenced: int
@@ -302,21 +299,12 @@ class FindValues:
 
 
 @dataclass(frozen=True)
-class ContainmentTests:
+class ContainmentTests(RunRange):
     """Test pairs of sides, by attribute numbers: does one have a tuple that the other has not?"""
 
-    root: str
-    low: int
-    high: int
-    runs: tuple[ValueRun, ...]
     cells: tuple[RowValues, ...]
     left: tuple[int, ...]
     right: tuple[int, ...]
-
-    @property
-    def work(self) -> int:
-        """Entries that it goes through, about."""
-        return _entries_between(self.runs, self.low, self.high)
 
 
 @dataclass(frozen=True)
@@ -365,17 +353,22 @@ def salt(family_: str) -> U64:
     return np.frombuffer(digest, np.uint64).copy()  # writable like the other: one kernel for both
 
 
+def entries_of(cells: Iterable[RowValues]) -> Iterator[U64]:
+    """The entries of rows."""
+    return (block for rows in cells for block in rows.blocks())
+
+
 def count(item: CountValues) -> Iterator[TaskResult]:
     """Write runs, each of as many entries as a task holds."""
-    held: list[U64] = []
+    blocks: list[U64] = []
     root = item.cells.view.path
     for block in item.cells.blocks():
-        held.append(block)
-        if sum(map(len, held)) > thresholds.current.task_entries:
-            yield written(root, item.prefix, values.merged(held))
-            held = []
-    if any(map(len, held)):
-        yield written(root, item.prefix, values.merged(held))
+        blocks.append(block)
+        if sum(map(len, blocks)) > thresholds.current.task_entries:
+            yield written(root, item.prefix, values.merged(blocks))
+            blocks = []
+    if any(map(len, blocks)):
+        yield written(root, item.prefix, values.merged(blocks))
 
 
 def move(item: MoveValues) -> Iterator[TaskResult]:
@@ -393,19 +386,17 @@ def move(item: MoveValues) -> Iterator[TaskResult]:
 
 def merge(item: MergeRuns) -> Iterator[TaskResult]:
     """Write the merged part."""
-    root = Path(item.root)
-    entries = values.merged(slices(root, item.runs, item.low, item.high))
-    yield written(root, item.prefix, entries, item.frequencies)
+    entries = values.merged(item.slices(item.runs))
+    yield written(Path(item.root), item.prefix, entries, item.frequencies)
 
 
 def compare(item: CompareRuns) -> Iterator[TaskResult]:
     """How many values of which attributes differ."""
-    root = Path(item.root)
-    two = slices(root, item.two, item.low, item.high)
+    two = item.slices(item.two)
     for block in two:
         block[:, 3] = np.uint64(0) - block[:, 3]
-    left = values.merged([*slices(root, item.one, item.low, item.high), *two])
-    attributes, counts = np.unique(left[:, 2], return_counts=True)
+    different = values.merged([*item.slices(item.one), *two])
+    attributes, counts = np.unique(different[:, 2], return_counts=True)
     wrong = dict(zip(map(str, attributes.tolist()), counts.tolist(), strict=True))
     yield TaskResult({"wrong": wrong})
 
@@ -413,7 +404,7 @@ def compare(item: CompareRuns) -> Iterator[TaskResult]:
 def missing(item: MissingValues) -> Iterator[TaskResult]:
     """The codes of the values."""
     wanted = (item.dependent, item.referenced)
-    blocks = slices(Path(item.root), item.runs, item.low, item.high)
+    blocks = item.slices(item.runs)
     entries = values.merged([block[np.isin(block[:, 2], wanted)] for block in blocks])
     # A code has one entry here, or two: the one of each attribute.
     same = (entries[1:, :2] == entries[:-1, :2]).all(axis=1)
@@ -450,10 +441,7 @@ def found_at(codes: U64, among: U64) -> I64:
 def trial(item: ContainmentTests) -> Iterator[TaskResult]:
     """For each pair of sides, in one range of codes: a code that refutes it, if there is one, and
     how many rows of the left side have it."""
-    root = Path(item.root)
-    blocks = [block for cells in item.cells for block in cells.blocks()]
-    blocks += slices(root, item.runs, item.low, item.high)
-    entries = values.merged(blocks)
+    entries = values.merged([*entries_of(item.cells), *item.slices(item.runs)])
     left, right = np.array(item.left, np.int64), np.array(item.right, np.int64)
     seen = np.zeros(left.size, np.bool_)
     words = max([0, *item.left, *item.right]) // 64 + 1
@@ -466,21 +454,19 @@ def trial(item: ContainmentTests) -> Iterator[TaskResult]:
 
 def count_tuples(item: CountTuples) -> Iterator[TaskResult]:
     """How many of some rows have the tuples of a batch (or the given codes)."""
+    among = (codes for cells in item.among for _, _, codes in cells.codes(0))
     if not item.wanted and not len(item.codes):
-        tuples = (codes for cells in item.among for _, _, codes in cells.codes(0))
-        some = any(len(codes) for codes in tuples)
-        yield TaskResult({}, {"codes": np.zeros((1, 2), np.uint64), "rows": np.array([int(some)])})
+        present = any(len(codes) for codes in among)
+        codes, rows = np.zeros((1, 2), np.uint64), np.array([int(present)])
+        yield TaskResult({}, {"codes": codes, "rows": rows})
         return
-    asked = [item.codes]
-    for cells in item.wanted:
-        asked += [codes for _, _, codes in cells.codes(0)]
-    wanted = np.concatenate(asked)
+    of_batch = (codes for cells in item.wanted for _, _, codes in cells.codes(0))
+    wanted = np.concatenate([item.codes, *of_batch])
     wanted = np.unique(wanted, axis=0) if len(wanted) else wanted
     rows = np.zeros(len(wanted), np.int64)
-    for cells in item.among:
-        for _, _, codes in cells.codes(0):
-            at = found_at(codes, wanted)
-            rows += np.bincount(at[at >= 0], minlength=len(wanted))
+    for codes in among:
+        at = found_at(codes, wanted)
+        rows += np.bincount(at[at >= 0], minlength=len(wanted))
     yield TaskResult({}, {"codes": wanted, "rows": rows})
 
 

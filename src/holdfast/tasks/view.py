@@ -86,9 +86,9 @@ class View:
         out = np.empty((len(ids), self.shape.owner.size + self.shape.full.size), np.uint64)
         numbers = ids >> 32
         for segment in self.segments:
-            mine = np.flatnonzero(numbers == segment.number)
-            if mine.size:
-                out[mine] = self.rows(segment, ids[mine] - segment.base)
+            places = np.flatnonzero(numbers == segment.number)
+            if places.size:
+                out[places] = self.rows(segment, ids[places] - segment.base)
         return out
 
     def stored(self, segment: Segment, words: U64) -> index.SegmentRows:
@@ -109,15 +109,15 @@ class View:
         chosen, ids, runs = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         parts = [map_between(self.path / s.indexes[name], low, high) for s in self.segments]
         shared = index.repeated([codes for codes, _ in parts])
-        for segment, (every, entries), mine in zip(self.segments, parts, shared, strict=True):
-            codes, positions = every[mine], entries[mine].astype(np.int64)
-            kept = ~self._left_out(segment, name, positions)
+        for segment, (every, entries), repeated in zip(self.segments, parts, shared, strict=True):
+            codes, positions = every[repeated], entries[repeated].astype(np.int64)
+            wanted = ~self._left_out(segment, name, positions)
             if among is not None:
-                held = index_codes(self.rows(segment, positions), among.index, self.shape)
-                kept &= np.isin(held.view(np.int64), among.codes)
-            chosen.append(positions[kept])
-            ids.append(positions[kept] + segment.base)
-            runs.append(codes[kept])
+                others = index_codes(self.rows(segment, positions), among.index, self.shape)
+                wanted &= np.isin(others.view(np.int64), among.codes)
+            chosen.append(positions[wanted])
+            ids.append(positions[wanted] + segment.base)
+            runs.append(codes[wanted])
         # A stable sort merges the segments' runs, which are in order already.
         order = np.argsort(np.concatenate(runs), kind="stable")
         targets = np.empty_like(order)
@@ -176,14 +176,14 @@ def divided(view: View, name: str, most: float, heavy_from: float) -> Division:
     have more than another number of rows are left out as heavy."""
     ranges: list[tuple[int, int | None]] = []
     heavy: list[int] = []
-    low, held, heavy_rows = LOWEST, 0.0, 0.0
-    for code, rows in zip(*(each.tolist() for each in _weighted(view, name)), strict=True):
+    low, light_rows, heavy_rows = LOWEST, 0.0, 0.0
+    for code, rows in zip(*map(np.ndarray.tolist, _weighted(view, name)), strict=True):
         is_heavy = rows > heavy_from
-        if is_heavy or held + rows > most:
-            if held:
+        if is_heavy or light_rows + rows > most:
+            if light_rows:
                 ranges.append((low, code))
                 low = code
-            held = 0.0
+            light_rows = 0.0
         if is_heavy:
             # Between two heavy codes there may be some that are not listed.
             if LOWEST < low < code:
@@ -192,7 +192,7 @@ def divided(view: View, name: str, most: float, heavy_from: float) -> Division:
             heavy_rows += rows
             low = code + 1
         else:
-            held += rows
+            light_rows += rows
     if low <= HIGHEST:
         ranges.append((low, None))
     living = max(1, sum(segment.live for segment in view.segments))

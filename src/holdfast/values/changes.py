@@ -30,7 +30,7 @@ def with_rows(run: Run, before: ValueState, changes: Iterable[TableRows]) -> Val
     changes = [rows for rows in changes if rows.count]
     values = [row_values(run, before, rows) for rows in changes]
     size = sum(
-        rows.count * len(each.attributes) for rows, each in zip(changes, values, strict=True)
+        rows.count * len(of_rows.attributes) for rows, of_rows in zip(changes, values, strict=True)
     )
     run.progress("values", cells=size)
     if not size:
@@ -41,7 +41,7 @@ def with_rows(run: Run, before: ValueState, changes: Iterable[TableRows]) -> Val
         (
             tasks.move,
             tasks.MoveValues(
-                destination.root, destination.prefix, low, high, new.runs, new.rows, before.runs,
+                destination.root, low, high, destination.prefix, new.runs, new.rows, before.runs,
                 before.clusters.words, frequencies,
             ),
         )

@@ -30,8 +30,8 @@ class Clusters:
         if self.moves is not None:
             blocks.append(differences(self.moves))
         masks, counts = grouped(
-            np.concatenate([np.empty((0, self.words), np.uint64), *(each for each, _ in blocks)]),
-            np.concatenate([np.empty(0, np.int64), *(each for _, each in blocks)]),
+            np.concatenate([np.empty((0, self.words), np.uint64), *(masks for masks, _ in blocks)]),
+            np.concatenate([np.empty(0, np.int64), *(counts for _, counts in blocks)]),
         )
         if (counts < 0).any():
             raise unfit()

@@ -6,10 +6,9 @@ from holdfast.model import thresholds
 from holdfast.model.commits import ValueRun
 from holdfast.model.progress import Progress
 from holdfast.runtime.run import Destination
-from holdfast.runtime.runner import Call, Runner
+from holdfast.runtime.runner import Call, Runner, run_all
 from holdfast.tasks import values as tasks
-from holdfast.tasks.values import cut
-from holdfast.values.counting import run_of
+from holdfast.values.counting import ranges, run_of
 
 
 def due(runs: tuple[ValueRun, ...]) -> list[tuple[ValueRun, ...]]:
@@ -41,25 +40,20 @@ def merged_runs(
     if not groups:
         return runs
     progress("merge", runs=sum(map(len, groups)))
-    calls: list[Call] = []
-    owners: list[int] = []
-    for number, group in enumerate(groups):
+    calls: list[list[Call]] = []
+    for group in groups:
         entries = sum(run.entries for run in group)
         parts = 1
         if entries > limits.small_run * limits.merged_runs:
             parts = max(runner.tasks, -(-entries // limits.task_entries))
-        for k in range(parts):
-            item = tasks.MergeRuns(
-                destination.root, destination.prefix, cut(k, parts), cut(k + 1, parts), group,
-                frequencies,
-            )  # fmt: skip
-            calls.append((tasks.merge, item))
-            owners.append(number)
-    results = runner.run(calls)
-    new_runs = []
-    for number in range(len(groups)):
-        mine = [r for owner, r in zip(owners, results, strict=True) if owner == number]
-        new_runs.append(run_of([task_result for result in mine for task_result in result]))
+        root, prefix = destination.root, destination.prefix
+        items = [
+            tasks.MergeRuns(root, low, high, group, prefix, frequencies)
+            for low, high in ranges(parts)
+        ]
+        calls.append([(tasks.merge, item) for item in items])
+    task_results = iter(run_all(runner, [call for of_group in calls for call in of_group]))
+    merged = [run_of([next(task_results) for _ in of_group]) for of_group in calls]
     gone = {id(run) for group in groups for run in group}
-    kept = [run for run in runs if id(run) not in gone]
-    return tuple(run for run in [*kept, *new_runs] if run.entries)
+    others = [run for run in runs if id(run) not in gone]
+    return tuple(run for run in [*others, *merged] if run.entries)

@@ -47,7 +47,7 @@ def counted(run: Run, rows: Sequence[RowValues], size: int) -> CountedValues:
     if size <= limits.task_cells:
         return CountedValues((), tuple(rows), ranges(1))
     runs = runs_of(run, rows)
-    entries = sum(each.entries for each in runs)
+    entries = sum(one.entries for one in runs)
     return CountedValues(
         runs, (), ranges(max(run.runner.tasks, -(-entries // limits.task_entries)))
     )

@@ -87,6 +87,10 @@ class TupleSearch:
         attributes = [columns_of(number, rows, columns) for number, (_, columns) in sides]
         return values_of(self.run, rows, attributes)
 
+    def living(self, side: Side) -> RowValues:
+        """The tuples that a table has in some columns."""
+        return self.tuples(self.tables[side[0]], [(0, side)])
+
     def shared(self, values: RowValues) -> list[RowValues]:
         """Rows dealt out to tasks."""
         return [replace(values, view=s) for s in shares(values.view, self.run.runner.tasks)]
@@ -107,23 +111,23 @@ def all_verdicts(
         if not candidates:
             break
         search.run.progress("tuples", arity=arity, candidates=len(candidates))
-        known = {each: before[each] for each in candidates if each in before}
+        known = {one: before[one] for one in candidates if one in before}
         known = _still_known(search, known, batch)
         verdicts |= known
-        verdicts |= _tested(search, [each for each in candidates if each not in known])
+        verdicts |= _tested(search, [one for one in candidates if one not in known])
         wanted = {HOLDS, EMPTY} if options.empty_columns else {HOLDS}
-        holding = {each for each in candidates if verdicts[each].status in wanted}
+        holding = {one for one in candidates if verdicts[one].status in wanted}
     return verdicts
 
 
 def _candidates(holding: set[Candidate], arity: int) -> Iterator[Candidate]:
     """Candidates that hold without any one of their columns."""
     groups: dict[tuple[Side, Side], list[Candidate]] = {}
-    for each in holding:
-        first = (each.table, each.columns[:-1]), (each.other, each.others[:-1])
-        groups.setdefault(first, []).append(each)
+    for candidate in holding:
+        first = (candidate.table, candidate.columns[:-1]), (candidate.other, candidate.others[:-1])
+        groups.setdefault(first, []).append(candidate)
     for group in groups.values():
-        group.sort(key=lambda each: (each.columns, each.others))
+        group.sort(key=lambda candidate: (candidate.columns, candidate.others))
         for one, two in combinations(group, 2):
             if one.columns[-1] == two.columns[-1] or one.others[-1] == two.others[-1]:
                 continue
@@ -143,7 +147,7 @@ def _tested(search: TupleSearch, candidates: list[Candidate]) -> Verdicts:
     """Compare the sets of tuples in full."""
     if not candidates:
         return {}
-    sides = sorted({side for each in candidates for side in (each.left, each.right)})
+    sides = sorted({side for one in candidates for side in (one.left, one.right)})
     number = {side: k for k, side in enumerate(sides)}
     rows = [
         search.tuples(
@@ -151,10 +155,10 @@ def _tested(search: TupleSearch, candidates: list[Candidate]) -> Verdicts:
         )
         for table in dict.fromkeys(side[0] for side in sides)
     ]
-    size = sum(s.rows for each in rows for s in each.view.segments) * len(sides)
+    size = sum(s.rows for values in rows for s in values.view.segments) * len(sides)
     values = counted(search.run, rows, size)
-    left = tuple(number[each.left] for each in candidates)
-    right = tuple(number[each.right] for each in candidates)
+    left = tuple(number[candidate.left] for candidate in candidates)
+    right = tuple(number[candidate.right] for candidate in candidates)
     root = search.run.store.path
     calls: list[Call] = [
         (
@@ -170,8 +174,8 @@ def _tested(search: TupleSearch, candidates: list[Candidate]) -> Verdicts:
         for k in np.flatnonzero(task_result.arrays["rows"]).tolist():
             refuted[k] = _refuted(task_result.arrays["codes"], task_result.arrays["rows"], k)
     return {
-        each: refuted.get(k, Verdict(HOLDS if seen[k] else EMPTY))
-        for k, each in enumerate(candidates)
+        candidate: refuted.get(k, Verdict(HOLDS if seen[k] else EMPTY))
+        for k, candidate in enumerate(candidates)
     }
 
 
@@ -186,48 +190,49 @@ def _still_known(search: TupleSearch, known: Verdicts, batch: RowChanges) -> Ver
     many = {name for name, c in batch.items() if c.arrived.count + c.departed.count > most}
     filled = {table for table, change in batch.items() if change.arrived.count}
     verdicts = {
-        each: verdict
-        for each, verdict in known.items()
-        if not many & {each.table, each.other}
-        and not (verdict.status == EMPTY and each.table in filled)
+        candidate: verdict
+        for candidate, verdict in known.items()
+        if not many & {candidate.table, candidate.other}
+        and not (verdict.status == EMPTY and candidate.table in filled)
     }
     answers = _answers(
         search,
         [
-            (each, what, lookup)
-            for each, verdict in verdicts.items()
-            for what, lookup in _lookups(search, each, verdict, batch)
+            (candidate, what, lookup)
+            for candidate, verdict in verdicts.items()
+            for what, lookup in _lookups(search, candidate, verdict, batch)
         ],
     )
     doubtful: dict[Candidate, U64] = {}
-    for each, answer in answers.items():
+    for candidate, answer in answers.items():
         number = {what: int(rows.sum()) for what, (_, rows) in answer.items()}
-        if verdicts[each].status == REFUTED:
-            left = verdicts[each].rows + number.get("come", 0) - number.get("gone", 0)
-            verdicts[each] = replace(verdicts[each], rows=0 if number.get("supplied") else left)
+        if verdicts[candidate].status == REFUTED:
+            verdict = verdicts[candidate]
+            left = verdict.rows + number.get("come", 0) - number.get("gone", 0)
+            verdicts[candidate] = replace(verdict, rows=0 if number.get("supplied") else left)
             continue
         if number.get("left") == 0:
-            verdicts[each] = Verdict(EMPTY)
+            verdicts[candidate] = Verdict(EMPTY)
         lost = [codes[rows == 0] for what, (codes, rows) in answer.items() if what != "left"]
         if any(map(len, lost)):
-            doubtful[each] = np.concatenate(lost)
+            doubtful[candidate] = np.concatenate(lost)
     verdicts |= _missed(search, doubtful)
-    return {each: v for each, v in verdicts.items() if v.status != REFUTED or v.rows}
+    return {candidate: v for candidate, v in verdicts.items() if v.status != REFUTED or v.rows}
 
 
 def _missed(search: TupleSearch, doubtful: Mapping[Candidate, U64]) -> Verdicts:
     """Verdicts on candidates whose right side lacks some tuples, if the left side has any."""
     lookups = [
-        (each, "left", tasks.CountTuples((), codes, (share,)))
-        for each, codes in doubtful.items()
-        for share in search.shared(search.tuples(search.tables[each.table], [(0, each.left)]))
+        (candidate, "left", tasks.CountTuples((), codes, (share,)))
+        for candidate, codes in doubtful.items()
+        for share in search.shared(search.living(candidate.left))
     ]
-    on_the_left = {each: answer["left"] for each, answer in _answers(search, lookups).items()}
-    return {
-        each: _refuted(codes, rows, int(rows.argmax()))
-        for each, (codes, rows) in on_the_left.items()
-        if rows.any()
-    }
+    verdicts = {}
+    for candidate, answer in _answers(search, lookups).items():
+        codes, rows = answer["left"]
+        if rows.any():
+            verdicts[candidate] = _refuted(codes, rows, int(rows.argmax()))
+    return verdicts
 
 
 Answers = dict[Candidate, dict[str, tuple[U64, I64]]]
@@ -240,39 +245,39 @@ def _answers(
     calls: list[Call] = [(tasks.count_tuples, lookup) for _, _, lookup in lookups]
     results = search.run.runner.run(calls) if calls else []
     answers: Answers = {}
-    for (each, what, _), result in zip(lookups, results, strict=True):
+    for (candidate, what, _), result in zip(lookups, results, strict=True):
         for task_result in result:
-            answer = answers.setdefault(each, {})
+            answer = answers.setdefault(candidate, {})
             codes, rows = task_result.arrays["codes"], task_result.arrays["rows"]
             answer[what] = (codes, rows + answer[what][1]) if what in answer else (codes, rows)
     return answers
 
 
 def _lookups(
-    search: TupleSearch, each: Candidate, verdict: Verdict, batch: RowChanges
+    search: TupleSearch, candidate: Candidate, verdict: Verdict, batch: RowChanges
 ) -> Iterator[tuple[str, tasks.CountTuples]]:
     """What has to be looked up to know what a batch does to a verdict."""
     none = np.empty((0, 2), np.uint64)
-    left, right = batch.get(each.table), batch.get(each.other)
+    left, right = batch.get(candidate.table), batch.get(candidate.other)
     if verdict.status == REFUTED:
         code = np.array([verdict.missing], np.uint64)
         for what, rows, side in (
-            ("gone", left and left.departed, each.left),
-            ("come", left and left.arrived, each.left),
-            ("supplied", right and right.arrived, each.right),
+            ("gone", left and left.departed, candidate.left),
+            ("come", left and left.arrived, candidate.left),
+            ("supplied", right and right.arrived, candidate.right),
         ):
             if rows and rows.count:
                 yield what, tasks.CountTuples((), code, (search.tuples(rows, [(0, side)]),))
     elif verdict.status == HOLDS:
         if left and left.departed.count:
-            dependent = search.tuples(search.tables[each.table], [(0, each.left)])
+            dependent = search.living(candidate.left)
             yield "left", tasks.CountTuples((), none, (dependent,))
         wanted = []
         if left and left.arrived.count:
-            wanted.append(("arrived", search.tuples(left.arrived, [(0, each.left)])))
+            wanted.append(("arrived", search.tuples(left.arrived, [(0, candidate.left)])))
         if right and right.departed.count:
-            wanted.append(("departed", search.tuples(right.departed, [(0, each.right)])))
-        referenced = search.tuples(search.tables[each.other], [(0, each.right)])
+            wanted.append(("departed", search.tuples(right.departed, [(0, candidate.right)])))
+        referenced = search.living(candidate.right)
         for what, tuples in wanted:
             for share in search.shared(referenced) or [referenced]:
                 yield what, tasks.CountTuples((tuples,), none, (share,))

@@ -1,7 +1,7 @@
 """How many distinct values every two attributes share, read where it is asked for.
 
 It is a matrix with a row and a column for each attribute. A batch changes the rows of its tables'
-attributes, and the same columns; the rest stays. So the matrix is kept in runs of differences,
+attributes, and the same columns; the rest stays. So the matrix is stored in runs of differences,
 which add up: a batch adds a run of what it changed, and runs are merged in tiers. A run is divided
 among files by attributes, so that what is asked of a table reads the rows of its attributes and no
 others. Reading needs no kernels.
@@ -30,7 +30,7 @@ Entries = tuple[I64, I64, I64]
 attributes, with both orders of two, and none with itself."""
 
 _READ_FILES = 32
-"""Files whose entries are held: neighbouring stretches are mostly in the same ones."""
+"""Files whose entries are cached: neighbouring stretches are mostly in the same ones."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Overlaps:
         return out
 
     def stretches(self) -> list[Stretch]:
-        """All attributes, in stretches of which a few are held at once."""
+        """All attributes, in stretches of which a few fit in memory at once."""
         return divided(self.count, parts(self.count))
 
     def entries(self, run: ValueRun, low: int, high: int) -> Entries:
@@ -152,7 +152,7 @@ def table_of(entries: Entries) -> pa.Table:
 
 
 def _together(blocks: list[Entries]) -> Entries:
-    one, two, values = (np.concatenate([_NONE, *(each[k] for each in blocks)]) for k in range(3))
+    one, two, values = (np.concatenate([_NONE, *(block[k] for block in blocks)]) for k in range(3))
     return one, two, values
 
 
@@ -166,8 +166,8 @@ def summed(blocks: list[Entries]) -> Entries:
     starts = np.flatnonzero(first)
     if len(starts):
         one, two, values = one[starts], two[starts], np.add.reduceat(values, starts)
-    some = values != 0
-    return one[some], two[some], values[some]
+    nonzero = values != 0
+    return one[nonzero], two[nonzero], values[nonzero]
 
 
 def between(entries: Entries, low: int, high: int) -> Entries:

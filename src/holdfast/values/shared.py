@@ -44,7 +44,7 @@ class Pairs:
     def together(parts: Sequence[Pairs]) -> Pairs:
         """Several lists as one, the highest coverage first."""
         dependent, referenced, coverage = (
-            np.concatenate([np.empty(0, kind), *(getattr(each, name) for each in parts)])
+            np.concatenate([np.empty(0, kind), *(getattr(part, name) for part in parts)])
             for name, kind in (
                 ("dependent", np.int64), ("referenced", np.int64), ("coverage", np.float64)
             )
@@ -168,7 +168,7 @@ class Shared:
     @cached_property
     def number(self) -> dict[Attribute, int]:
         """Where each attribute is among all."""
-        return {each: at for at, each in enumerate(self.attributes)}
+        return {attribute: number for number, attribute in enumerate(self.attributes)}
 
     def common(self, one: Attribute, two: Attribute) -> int:
         """How many values two attributes share."""
@@ -195,7 +195,7 @@ def _covered(rows: I64, own: I64, wanted: Wanted) -> F64:
 
 def highest_first(dependencies: Iterable[InclusionDependency]) -> list[InclusionDependency]:
     """By their coverage."""
-    return sorted(dependencies, key=lambda each: -(each.coverage or 0.0))
+    return sorted(dependencies, key=lambda dependency: -(dependency.coverage or 0.0))
 
 
 def shared_values(store: Store, record: InclusionRecord) -> Shared:
@@ -209,8 +209,7 @@ def attributes_of(
     store: Store, record: InclusionRecord
 ) -> tuple[tuple[Attribute, ...], tuple[str, ...]]:
     """All columns, in the order of their numbers, with the families of their types."""
-    kept = stored(store, record.files["attributes"])
-    columns = (kept.column(name).to_pylist() for name in ("table", "column", "family"))
+    rows = stored(store, record.files["attributes"])
+    columns = (rows.column(name).to_pylist() for name in ("table", "column", "family"))
     tables, names, families = columns
-    attributes = tuple(Attribute(*each) for each in zip(tables, names, strict=True))
-    return attributes, tuple(families)
+    return tuple(map(Attribute, tables, names)), tuple(families)

@@ -59,7 +59,7 @@ class ValueState:
         extracted. ``row_changes`` are of the tables that it changes, ``tables`` all of them, as
         they are afterwards."""
         with run.stage("values"):
-            rows = [some for each in row_changes for some in (each.arrived, each.departed)]
+            rows = [rows for c in row_changes for rows in (c.arrived, c.departed)]
             batch = {change.after.name: change for change in row_changes}
             return changes.with_verdicts(
                 run, changes.with_rows(run, self, rows), tables, self, batch
@@ -140,7 +140,7 @@ class ValueState:
     def holding(self, options: Options) -> list[Candidate]:
         """The candidates of several columns that hold."""
         wanted = (HOLDS, EMPTY) if options.empty_columns else (HOLDS,)
-        return [each for each, verdict in self.verdicts.items() if verdict.status in wanted]
+        return [one for one, verdict in self.verdicts.items() if verdict.status in wanted]
 
     def named(self, candidate: Candidate) -> InclusionDependency:
         """A candidate as a constraint."""

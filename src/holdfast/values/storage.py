@@ -60,7 +60,7 @@ def _saved_clusters(store: Store, lease: Lease, clusters: Clusters) -> Clusters:
     runs, groups = _tiers(clusters.runs, fresh)
     for group in groups:
         blocks = [new if run is fresh else clusters.stored(run) for run in group]
-        masks, counts = grouped(*(np.concatenate(each) for each in zip(*blocks, strict=True)))
+        masks, counts = grouped(*map(np.concatenate, zip(*blocks, strict=True)))
         if len(counts):
             table = pa.table({"mask": masks_of(masks), "values": counts})
             runs.append(ValueRun((write(store, lease, "clusters", table),), len(counts)))
@@ -78,9 +78,9 @@ def _saved_overlaps(store: Store, lease: Lease, overlaps: Overlaps) -> Overlaps:
         size = 0
         for low, high in divided(count, files):
             entries = of(low, high)
-            table, some = table_of(entries), len(entries[0])
-            names.append(write(store, lease, "inclusions", table) if some else None)
-            size += some
+            table, length = table_of(entries), len(entries[0])
+            names.append(write(store, lease, "inclusions", table) if length else None)
+            size += length
         return ValueRun(tuple(names), size)
 
     if not overlaps.runs:
@@ -123,8 +123,8 @@ def _tiers(
 def _attributes(state: ValueState) -> pa.Table:
     return pa.table(
         {
-            "table": [each.table for each in state.attributes],
-            "column": [each.column for each in state.attributes],
+            "table": [attribute.table for attribute in state.attributes],
+            "column": [attribute.column for attribute in state.attributes],
             "family": list(state.families),
         }
     )
@@ -134,10 +134,10 @@ def _tuples(verdicts: Verdicts) -> pa.Table:
     numbers = pa.list_(pa.int32())
     return pa.table(
         {
-            "table": [each.table for each in verdicts],
-            "columns": pa.array([each.columns for each in verdicts], numbers),
-            "other": [each.other for each in verdicts],
-            "others": pa.array([each.others for each in verdicts], numbers),
+            "table": [candidate.table for candidate in verdicts],
+            "columns": pa.array([candidate.columns for candidate in verdicts], numbers),
+            "other": [candidate.other for candidate in verdicts],
+            "others": pa.array([candidate.others for candidate in verdicts], numbers),
             "status": pa.array([v.status for v in verdicts.values()], pa.int8()),
             "code": pa.array([v.missing[0] for v in verdicts.values()], pa.uint64()),
             "rest": pa.array([v.missing[1] for v in verdicts.values()], pa.uint64()),

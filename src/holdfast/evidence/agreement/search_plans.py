@@ -31,7 +31,7 @@ from holdfast.kernels.evidence import Candidates
 from holdfast.model import thresholds
 from holdfast.runtime.runner import Call
 from holdfast.table import indexes
-from holdfast.table.placement import living, parts, ranges, shares
+from holdfast.table.placement import parts, ranges, shares
 from holdfast.table.state import Table
 from holdfast.tasks import evidence as tasks
 from holdfast.tasks import rows as row_tasks
@@ -75,7 +75,7 @@ class BatchProbe(SearchPlan):
 
     batch: tuple[Segment, ...]
     order: tuple[int, ...]  # columns, most selective first
-    lookups: indexes.Plan
+    lookups: indexes.LookupPlan
 
     @property
     def is_needed(self) -> bool:
@@ -168,7 +168,7 @@ class IndexSearch(SearchPlan):
     def _steps(self, scope: Scope) -> list[_Step]:
         """Index after index: from the first one, and from there for heavy values."""
         view = scope.view
-        most = 1.05 * living(view) / parts(scope.runner, view)
+        most = 1.05 * view.live / parts(scope.runner, view)
         most = most / thresholds.current.part if self.some else most
         least = max(most, thresholds.current.undivided_rows)
         everything = np.arange(len(self.candidates.lhs))

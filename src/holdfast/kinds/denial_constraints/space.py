@@ -43,7 +43,7 @@ from holdfast.table.placement import parts
 from holdfast.table.placement import shares as shared
 from holdfast.table.state import Table
 from holdfast.tasks.overlap import Overlap, overlap
-from holdfast.tasks.values import CountValues, RowValues, ValueColumns, cut
+from holdfast.tasks.values import CODES, CountValues, RowValues, ValueColumns, cut
 from holdfast.tasks.values import count as count_values
 
 _OPERATORS = {ORDERED: ORDER, BY_EQUALITY: EQUALITY}
@@ -160,7 +160,7 @@ def _common(run: Run, table: Table) -> NDArray[np.int64]:
         root, view = run.store.path, table.view(run.store.path, run.options)
         cells = RowValues(view, table.columns.schema, attributes, nulls=False)
         count = parts(run.runner, view)
-        whole = Overlap(root, len(attributes), (cells,))
+        whole = Overlap(root, 0, CODES, len(attributes), (cells,))
         if count == 1:
             return _summed(run, [(overlap, whole)])
         writing: list[Call] = [
