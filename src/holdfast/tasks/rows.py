@@ -106,65 +106,117 @@ def locate(item: Locate) -> Iterator[TaskResult]:
     Memory follows the requests in the range. The positions of rows come back, or, where they are
     many, the file that has them.
     """
-    view = item.view
-    asked = View(view.root, item.requests, item.request_widths, True)
-    rows_asked, numbers = _requested(item, asked)
-    wide, first, need = _grouped(_widened(rows_asked, asked.shape, view.shape, item))
-    whole = Sorted.of(rows_asked) if item.replacing and len(rows_asked) else None
-    columns = np.array(item.columns, np.int64)
-    counts = np.zeros(len(wide), np.int64)
-    segments, ends, positions = [], [], [np.empty(0, np.uint32)]
-    taken = unchanged = 0
-    nulls = np.zeros(view.columns, np.int64)
-    had = np.zeros(len(item.ends), np.int64)
-    gone: dict[int, I64] = {}
-    for segment in view.segments if len(wide) else ():
-        ranges = _look_up_request(item, segment, wide)
-        stored = view.looked_up(segment, ranges)
-        # Counts go on from segment to segment, so that no more than needed are kept in all.
-        out = np.empty(int(np.maximum(need - counts, 0).sum()), np.int64)
-        kept = index.match(wide, need, ranges, stored, columns, view.shape, counts, out)
-        if kept:
-            taken += kept
-            segments.append(segment.number)
-            ends.append(taken)
-            gone[segment.number] = np.sort(out[:kept])
-            positions.append(gone[segment.number].astype(np.uint32))
-            rows = view.rows(segment, gone[segment.number])
-            for column in range(view.columns):
-                mask = rows[:, view.shape.owner.size + column // 64]
-                nulls[column] += np.count_nonzero(null_flags(mask, column))
-            had += np.array([_having(rows, view.shape, end) for end in item.ends], np.int64)
-            if whole is not None:
-                unchanged += whole.having(rows)
-    # Of m equal rows m - 1 repeat another one; afterwards m - d - 1 of them, or none. Rows with a
-    # null never repeat another where nulls are unequal: they are not counted there either.
-    fewer = np.maximum(counts - 1, 0) - np.maximum(counts - need - 1, 0)
-    if not view.nulls_equal:
-        fewer[(wide[:, view.shape.owner.size :] != 0).any(axis=1)] = 0
-    reasons = [counts == 0, counts > 1, need > counts, need > 1]
-    refused = []
-    for reason, where in enumerate(reasons):
-        if where.any():
-            k = int(np.flatnonzero(where)[np.argmin(first[where])])
-            refused.append([reason, int(numbers[first[k]]), int(need[k]), int(counts[k])])
-    located = {"positions": np.concatenate(positions)}
+    view, wanted = item.view, WantedRows.of(item)
+    gone, counts = _matches(item, wanted)
+    nulls, had, unchanged = _contents(item, wanted, gone)
+    ends = np.cumsum([positions.size for positions in gone.values()], dtype=np.int64).tolist()
+    parts = [positions.astype(np.uint32) for positions in gone.values()]
+    arrays = {"positions": np.concatenate([np.empty(0, np.uint32), *parts])}
     file = None
-    if taken > thresholds.current.sent_positions:
-        file = write_arrays(view.path, unique(item.prefix, "located"), located)
-        located = {}
-    yield TaskResult(
-        {
-            "refused": refused,
-            "fewer": int(fewer.sum()),
-            "unchanged": unchanged,
-            "segments": segments,
-            "ends": ends,
-            "file": file,
-            "rest": _rest(item, had, gone),
-        },
-        {**located, "nulls": nulls, "had": had},
-    )
+    if arrays["positions"].size > thresholds.current.sent_positions:
+        file = write_arrays(view.path, unique(item.prefix, "located"), arrays)
+        arrays = {}
+    facts = {
+        "refused": _refused(wanted, counts),
+        "fewer": _fewer_repeated(view, wanted, counts),
+        "unchanged": unchanged,
+        "segments": [*gone],
+        "ends": ends,
+        "file": file,
+        "rest": _rest(item, had, gone),
+    }
+    yield TaskResult(facts, {**arrays, "nulls": nulls, "had": had})
+
+
+@dataclass(frozen=True)
+class WantedRows:
+    """The requests in a range as rows of the table, each once."""
+
+    rows: U64  # with the columns that are not asked for left at zero
+    need: I64  # how many rows are asked for
+    numbers: I64  # among all requests, of the first that asks for each
+    as_given: U64  # all requests, in their own columns
+
+    @staticmethod
+    def of(item: Locate) -> WantedRows:
+        """Those that a task is given, in the order in which they came."""
+        asked = View(item.view.root, item.requests, item.request_widths, True)
+        blocks, numbers = [], []
+        own = item.index
+        if own is not None and own != ROWS:
+            own = moved_index(own, item.columns, item.places)
+        start = 0
+        for segment in item.requests:
+            positions = np.arange(segment.rows)
+            if own is not None:
+                positions = np.sort(_between(asked, segment, own, item.low, item.high)[1])
+            blocks.append(asked.rows(segment, positions))
+            numbers.append(positions + start)
+            start += segment.rows
+        as_given = np.concatenate(blocks)
+        rows, first, need = _grouped(_widened(as_given, asked.shape, item))
+        return WantedRows(rows, need, np.concatenate(numbers)[first], as_given)
+
+
+def _matches(item: Locate, wanted: WantedRows) -> tuple[dict[int, I64], I64]:
+    """The positions of the rows that requests mean, by segment; and how many rows match each
+    request."""
+    view, columns = item.view, np.array(item.columns, np.int64)
+    counts = np.zeros(len(wanted.rows), np.int64)
+    gone: dict[int, I64] = {}
+    for segment in view.segments if len(wanted.rows) else ():
+        ranges = _look_up_request(item, segment, wanted.rows)
+        stored = view.looked_up(segment, ranges)
+        # Counts go on from segment to segment, so that no more than needed go in all.
+        out = np.empty(int(np.maximum(wanted.need - counts, 0).sum()), np.int64)
+        size = index.match(
+            wanted.rows, wanted.need, ranges, stored, columns, view.shape, counts, out
+        )
+        if size:
+            gone[segment.number] = np.sort(out[:size])
+    return gone, counts
+
+
+def _contents(item: Locate, wanted: WantedRows, gone: dict[int, I64]) -> tuple[I64, I64, int]:
+    """How many of the rows that go are null in each column, how many have the lowest and highest
+    values, and how many of those that are replaced come as they were."""
+    view = item.view
+    whole = Sorted.of(wanted.as_given) if item.replacing and len(wanted.rows) else None
+    nulls, had = np.zeros(view.columns, np.int64), np.zeros(len(item.ends), np.int64)
+    unchanged = 0
+    for segment in view.segments:
+        if segment.number not in gone:
+            continue
+        rows = view.rows(segment, gone[segment.number])
+        for column in range(view.columns):
+            mask = rows[:, view.shape.owner.size + column // 64]
+            nulls[column] += np.count_nonzero(null_flags(mask, column))
+        had += np.array([_having(rows, view.shape, end) for end in item.ends], np.int64)
+        if whole is not None:
+            unchanged += whole.having(rows)
+    return nulls, had, unchanged
+
+
+def _refused(wanted: WantedRows, counts: I64) -> list[list[int]]:
+    """For every reason to refuse requests the first that it applies to: its number, how many rows
+    it asks for, and how many there are."""
+    need = wanted.need
+    refused = []
+    for reason, where in enumerate([counts == 0, counts > 1, need > counts, need > 1]):
+        if where.any():
+            k = int(np.flatnonzero(where)[np.argmin(wanted.numbers[where])])
+            refused.append([reason, int(wanted.numbers[k]), int(need[k]), int(counts[k])])
+    return refused
+
+
+def _fewer_repeated(view: View, wanted: WantedRows, counts: I64) -> int:
+    """How many repeated rows go. Of m equal rows m - 1 repeat another one; afterwards m - d - 1 of
+    them, or none. Rows with a null never repeat another where nulls are unequal: they are not
+    counted there either."""
+    fewer = np.maximum(counts - 1, 0) - np.maximum(counts - wanted.need - 1, 0)
+    if not view.nulls_equal:
+        fewer[(wanted.rows[:, view.shape.owner.size :] != 0).any(axis=1)] = 0
+    return int(fewer.sum())
 
 
 def _having(rows: U64, shape: evidence.RowShape, end: EndWords) -> int:
@@ -184,24 +236,6 @@ def _rest(item: Locate, had: I64, gone: dict[int, I64]) -> list[list[Any]]:
     few = view.live <= most_rows(view.words)
     near = [c for c in sorted(lost) if few or all(str(c) in s.indexes for s in view.segments)]
     return [[c, *column_ends(view, schema, c, gone)] for c in near]
-
-
-def _requested(item: Locate, asked: View) -> tuple[U64, I64]:
-    """The requests in the range, in the order in which they came, and their numbers among all
-    requests."""
-    blocks, numbers = [], []
-    own = item.index
-    if own is not None and own != ROWS:
-        own = moved_index(own, item.columns, item.places)
-    start = 0
-    for segment in item.requests:
-        positions = np.arange(segment.rows)
-        if own is not None:
-            positions = np.sort(_between(asked, segment, own, item.low, item.high)[1])
-        blocks.append(asked.rows(segment, positions))
-        numbers.append(positions + start)
-        start += segment.rows
-    return np.concatenate(blocks), np.concatenate(numbers)
 
 
 def _between(
@@ -249,13 +283,14 @@ class Sorted:
         return int((rows == self.rows[at]).all(axis=1).sum())
 
 
-def _widened(wanted: U64, asked: evidence.RowShape, shape: evidence.RowShape, item: Locate) -> U64:
+def _widened(requests: U64, asked: evidence.RowShape, item: Locate) -> U64:
     """Requests as rows of the table, with the columns that are not asked for left at zero."""
-    wide = np.zeros((len(wanted), shape.owner.size + shape.full.size), np.uint64)
+    shape = item.view.shape
+    wide = np.zeros((len(requests), shape.owner.size + shape.full.size), np.uint64)
     for place, column in zip(item.places, item.columns, strict=True):
         for k in range(int(shape.first[column + 1] - shape.first[column])):
-            wide[:, shape.first[column] + k] = wanted[:, asked.first[place] + k]
-        null = wanted[:, asked.owner.size + place // 64] >> np.uint64(place % 64) & np.uint64(1)
+            wide[:, shape.first[column] + k] = requests[:, asked.first[place] + k]
+        null = requests[:, asked.owner.size + place // 64] >> np.uint64(place % 64) & np.uint64(1)
         wide[:, shape.owner.size + column // 64] |= null << np.uint64(column % 64)
     return wide
 

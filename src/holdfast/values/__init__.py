@@ -1,7 +1,7 @@
 """Which values occur in which columns: clusters, a state of the whole profile.
 
-state.py       the operations of the state: discover, change by a batch, compact, save, compare
-clusters.py    the state: clusters of columns, with their numbers of values
+state.py       the state, with its operations: discover, change, compact, save, load, compare
+clusters.py    clusters of columns, with their numbers of values
 shared.py      how many values every two columns share, and the dependencies that follow
 overlaps.py    these numbers as a matrix, read from files piece by piece
 counting.py    counting the values of rows
