@@ -48,8 +48,8 @@ def apply(
     quarantine: str | None = None,
     secret: bytes | None = None,
 ) -> Changes:
-    """Apply a batch to a table whole, or not at all; or only say what it would do. Pairs are
-    counted with the device that the options name unless one is given, which is not remembered."""
+    """Apply a batch to a table whole, or not at all; or only say what it would do. ``device``, if
+    given, is used to count pairs in place of the one in the options, for this batch only."""
     changes = apply_together(
         runner, store, {name: batch}, progress, dry_run, device, strict, quarantine, secret
     )
@@ -67,10 +67,10 @@ def apply_together(
     quarantine: str | None = None,
     secret: bytes | None = None,
 ) -> BatchChanges:
-    """Apply a batch of several tables, which all have its id, as one version, or not at all.
-    Strict, it is not applied if it breaks what it should not. With a folder for a quarantine it is
-    applied without the rows that break expected rules, which are written there. A profile that
-    keeps no values needs the secret that it was made with."""
+    """Apply a batch of several tables, which all have its id, as one version, or not at all. With
+    ``strict`` it is not applied if it breaks what it should not. With a ``quarantine`` folder the
+    rows that break expected rules are written there, and the others applied. A profile without
+    values needs its secret."""
     (batch_id,) = {batch.batch_id for batch in batches.values()}
     batches = dict(sorted(batches.items()))
     with (
@@ -142,7 +142,7 @@ def apply_together(
 
 @dataclass(frozen=True)
 class _Base:
-    """The version that a batch builds on: what depends on more than the tables that it changes."""
+    """The version that a batch builds on, as far as it concerns all tables."""
 
     version: Commit
     tables: Lazily[Table]
@@ -157,7 +157,7 @@ class _Base:
 
 
 def _expect(version: Commit, batches: Mapping[str, Batch], batch_id: str | None) -> None:
-    """An error for a batch that cannot be meant, whatever its rows are."""
+    """Raise an error for a batch that makes no sense, whatever its rows are."""
     for name, batch in batches.items():
         columns, insert_only = version.table(name).columns, version.options.insert_only
         expect_batch(
@@ -176,7 +176,7 @@ def _runs(
     device: str | None,
     key: bytes | None,
 ) -> tuple[Run, dict[str, Run]]:
-    """A run over all tables and one for each, because a time budget is that of a table."""
+    """A run over all tables, and one for each table, since a time budget is per table."""
     seconds: dict[str, float] = {}
 
     def run_with(progress: Progress) -> Run:
@@ -193,7 +193,7 @@ def _read(
     batches: Mapping[str, Batch],
     keep_rows: bool,
 ) -> dict[str, BatchIntake]:
-    """The batch's rows, written beside those of the tables."""
+    """The rows of the batch, written beside those of the tables."""
     with run.stage("read"):
         return {
             name: read_batch(runs[name], before[name].table, batch, keep_rows)
@@ -202,15 +202,15 @@ def _read(
 
 
 def _digest(intakes: Mapping[str, BatchIntake]) -> str:
-    """What tells the content of a batch from another one's."""
+    """A digest of the content of a batch."""
     if len(intakes) == 1:
         return next(iter(intakes.values())).digest
     return json.dumps({name: intake.digest for name, intake in sorted(intakes.items())})
 
 
 def _applied_before(store: Store, batch: BatchRecord) -> BatchChanges | None:
-    """What a batch with the same id and content did, if there was one. A check says the same as
-    the batch itself: there is nothing left to be done."""
+    """The outcome of an earlier batch with the same id and content, if there is one. It is the same
+    for a check, as nothing is left to be done."""
     for name in batch.tables if batch.id else ():
         version = store.find_batch(name, batch.id or "", batch.digest)
         if version is not None and version.changes is not None:
@@ -224,8 +224,8 @@ def _applied_before(store: Store, batch: BatchRecord) -> BatchChanges | None:
 def _change_rows(
     run: Run, base: _Base, intakes: Mapping[str, BatchIntake], quarantine: str | None
 ) -> Sifted:
-    """What the batch does to the rows and to the expectations; with a quarantine, without the rows
-    that break these."""
+    """Change the rows and the expectations; with a quarantine without the rows that break
+    expectations."""
     if quarantine is not None:
         return sifted(run, base.expected, intakes, base.tables)
     changes = change_rows(run, [(base.tables[name], intake) for name, intake in intakes.items()])
@@ -233,7 +233,7 @@ def _change_rows(
 
 
 def _change_expectations(run: Run, base: _Base, rows: Sifted) -> Sifted:
-    """The same rows, with what they do to the expectations of a version."""
+    """The same changes of rows, with what they mean for the expectations of a version."""
     if not base.expected:
         return replace(rows, expected=base.expected)
     now = base.tables | {change.after.name: change.after for change in rows.changes}
@@ -245,8 +245,8 @@ def _change_expectations(run: Run, base: _Base, rows: Sifted) -> Sifted:
 def _change_evidence(
     runs: Mapping[str, Run], before: Mapping[str, TableState], changes: Sequence[RowChange]
 ) -> tuple[dict[str, TableState], list[RowChange]]:
-    """What is known of the changed tables afterwards, from pairs of their rows; and the changes
-    with the indexes and duplicates that were found."""
+    """Change the evidence of each table; the changes of rows come back with new indexes and counts
+    of duplicates."""
     after: dict[str, TableState] = {}
     indexed = []
     for change in changes:
@@ -263,7 +263,7 @@ def _change_values(
     base: _Base,
     changes: Sequence[RowChange],
 ) -> dict[str, Step]:
-    """The changed tables with the values of all tables, which are all as they are afterwards."""
+    """Change the values of all tables; for each changed table its state before and after."""
     values = base.values
     if values is not None:
         tables = base.tables | {name: state.table for name, state in after.items()}
@@ -284,7 +284,7 @@ def _changes_by_table(
     batch_id: str | None,
     dry_run: bool,
 ) -> dict[str, Changes]:
-    """What the batch did to each table."""
+    """What the batch did to each table, for the caller."""
     version = base.version.version
     counts = {change.before.name: change.counts for change in rows.changes}
     with run.stage("witnesses"):
@@ -301,7 +301,7 @@ def _changes_by_table(
 def _expectations(
     run: Run, base: _Base, rows: Sifted, after: Mapping[str, TableState]
 ) -> dict[str, tuple[ExpectationChange, ...]]:
-    """What becomes of the expectations that changed tables can break, with rows that do: each is
+    """How the expectations of changed tables stand now, with examples for broken ones. Each is
     reported once, with the first of its tables that changed."""
     tables = base.tables | {name: state.table for name, state in after.items()}
     new = {change.after.name: change.added for change in rows.changes}
@@ -345,14 +345,14 @@ def _changes(
 
 
 def _with_outcome(by_table: Mapping[str, Changes], **outcome: Any) -> dict[str, Changes]:
-    """The changes of every table with the outcome of the whole batch."""
+    """The changes of all tables, with the outcome of the whole batch."""
     return {name: replace(changes, **outcome) for name, changes in by_table.items()}
 
 
 def _committed(
     changes: BatchChanges, version: int, quarantined: Mapping[str, Quarantine]
 ) -> BatchChanges:
-    """The changes as the version says them that has them."""
+    """The changes with the number of their version and their quarantined rows."""
     tables = {
         name: replace(of_table, quarantined=quarantined.get(name), version=version)
         for name, of_table in changes.tables.items()
@@ -361,7 +361,7 @@ def _committed(
 
 
 def _are_apart(others: Sequence[Header], batch: BatchRecord) -> bool:
-    """Whether versions are batches of other tables, each of them."""
+    """Whether all these versions are batches of other tables."""
     return all(
         other.batch is not None and not {*other.batch.tables}.intersection(batch.tables)
         for other in others

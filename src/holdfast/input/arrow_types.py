@@ -1,4 +1,4 @@
-"""Arrow tables with types that we know in place of all others."""
+"""Arrow tables with only those types that Holdfast reads."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from holdfast.tasks import leaves
 
 
 def known(table: pa.Table, label: str) -> pa.Table:
-    """The table without what was written beside the data, and with types that we know in place of
-    others: the next larger ones that hold the same values."""
+    """The table without metadata, and with every type that Holdfast does not read replaced by the
+    next larger one that has the same values."""
     columns = []
     for field, column in zip(table.schema, table.columns, strict=True):
         kind = leaves.replaced(field.type, known_type)
@@ -28,7 +28,7 @@ def known(table: pa.Table, label: str) -> pa.Table:
 
 
 def known_type(kind: pa.DataType) -> pa.DataType:
-    """What an innermost type is read as."""
+    """The type as which an innermost type is read."""
     if at.is_dictionary(kind):
         return leaves.replaced(kind.value_type, known_type)
     if at.is_decimal(kind):
@@ -53,7 +53,7 @@ def known_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _as(array: pa.Array, kind: pa.DataType) -> pa.Array:
-    """The same values as another type. Arrow's own casts take no dictionaries of every type."""
+    """The array as another type. The casts of Arrow do not take dictionaries of all types."""
     if array.type == kind:
         return array
     if at.is_dictionary(array.type):

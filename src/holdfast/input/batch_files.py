@@ -28,7 +28,7 @@ CHANGES = ("inserts", "deletes", "updates", "upserts")
 
 @dataclass(frozen=True)
 class TableFiles:
-    """What a batch has for one table: where the rows are, and how they are meant and read."""
+    """The files of a batch for one table, and how they are read and applied."""
 
     paths: dict[str, str]  # by what is done with them
     row_key: tuple[str, ...] = ()
@@ -47,7 +47,7 @@ class TableFiles:
         return any(Source(path, self.format).may_be_csv for path in self.paths.values())
 
     def sources(self) -> dict[str, Source]:
-        """The rows; what is said of cells is meant for the CSV files among them."""
+        """The files as sources. What concerns cells is for the CSV files among them."""
         cells = {
             "delimiter": self.delimiter,
             "escape": self.escape,
@@ -69,18 +69,17 @@ class TableFiles:
         }
 
     def batch(self) -> dict[str, Any]:
-        """As :meth:`holdfast.Profile.apply` takes it."""
+        """The form that :meth:`holdfast.Profile.apply` takes."""
         return {**self.sources(), "row_key": self.row_key, "if_exists": self.if_exists}
 
 
 def batch_files(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
-    """What a folder or a YAML file has for each table, as :meth:`holdfast.Profile.apply` takes
-    it."""
+    """The batch of a folder or YAML file, in the form that :meth:`holdfast.Profile.apply` takes."""
     return {name: files.batch() for name, files in table_files(path).items()}
 
 
 def table_files(path: str | os.PathLike[str]) -> dict[str, TableFiles]:
-    """The files of a batch, by table."""
+    """The files of a batch for each table."""
     place = Path(path)
     if place.is_dir():
         return _in_folder(place)
@@ -115,7 +114,7 @@ def _in_folder(folder: Path) -> dict[str, TableFiles]:
 
 
 def _named(entry: Path) -> Iterator[tuple[str, str, Path]]:
-    """The tables, and what is done to them, that an entry of a folder has rows for."""
+    """The table, the kind of change and the file of each of the rows in an entry of a folder."""
     if flat := _FLAT.fullmatch(entry.name):
         yield flat[1], flat[2], entry
         return
@@ -135,7 +134,8 @@ def _named(entry: Path) -> Iterator[tuple[str, str, Path]]:
 
 
 def _entries(folder: Path) -> list[Path]:
-    """What lies in a folder, but for what file systems and writers leave there: .crc, _SUCCESS."""
+    """The files in a folder, except those that file systems and writers leave there, such as .crc
+    and _SUCCESS."""
     try:
         return sorted(path for path in folder.iterdir() if not path.name.startswith((".", "_")))
     except OSError as error:
@@ -190,7 +190,7 @@ def _table(file: Path, name: str, form: Any) -> TableFiles:
 
 
 def _path(file: Path, path: str) -> str:
-    """Paths are seen from the file that names them."""
+    """A path is relative to the file that names it."""
     if not is_local(path) or path.startswith("file:"):
         return path
     return str(file.parent / path)
@@ -203,7 +203,7 @@ def _options(where: str, form: Any) -> dict[str, str]:
 
 
 def _option(where: str, value: Any) -> str:
-    """Readers take text; YAML makes booleans and numbers of some."""
+    """An option as text, which YAML may have read as a boolean or a number."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else _text(where, value)

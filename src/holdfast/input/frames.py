@@ -1,4 +1,4 @@
-"""Tables of other libraries that are in memory here, as Arrow tables with types that we know."""
+"""In-memory tables of other libraries as Arrow tables."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def _is_pandas(rows: Any) -> bool:
 
 
 def _with_index(frame: Any, label: str) -> Any:
-    """A pandas frame with its index as columns if that has a name. One without a name counts the
-    rows; where it does anything else, nobody knows whether it is meant."""
+    """A pandas frame with its index as columns if the index has a name. An index without a name
+    must only number the rows; whether any other is wanted nobody can tell."""
     index = frame.index
     if all(name is not None for name in index.names):
         try:

@@ -1,4 +1,5 @@
-"""A row input becomes segments: types decided, rows written, bad data turned into a clear error."""
+"""Reading a row input into segments: deciding types, writing rows, and turning bad data into clear
+errors."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ _WATCH_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Intake:
-    """What reading a row input brought."""
+    """The result of reading a row input."""
 
     columns: Columns
     segments: tuple[Segment, ...]
@@ -87,14 +88,14 @@ def read(
 
 
 def _facts(task_results: list[TaskResult], name: str) -> list[Any]:
-    """What the tasks say that say something of the kind."""
+    """The facts of this name, of those tasks that report one."""
     return [each.facts[name] for each in task_results if name in each.facts]
 
 
 @contextmanager
 def _watched(destination: Destination, progress: Progress) -> Iterator[None]:
-    """Report the rows read so far while tasks read: each leaves its count in a file, where files
-    are at hand."""
+    """Report how many rows were read while tasks are at work: each leaves its count in a file, if
+    the profile is on a file system."""
     if is_remote(destination.root):
         yield
         return
@@ -154,7 +155,7 @@ def _spec(
 
 
 def _guess(runner: Runner, row_input: RowInput, destination: Destination) -> Columns:
-    """Types from the first rows; reading checks them against all the others."""
+    """Types guessed from the first rows; reading checks them against all others."""
     spec = _spec(row_input, row_input.columns, destination, (), False)
     votes = []
     # A whole file is many rows.
@@ -194,10 +195,10 @@ def _check_types(row_input: RowInput, columns: Columns) -> None:
 
 
 def _expect_all(row_input: RowInput, counts: list[dict[str, Any]], rows: int) -> None:
-    """Every record became a row: each task's, and all of them together.
+    """Check that every record became a row, in each task and in all.
 
-    What is wrong with a cell is reported before. This is for what nobody thought of: an error, and
-    never a table with fewer rows than were given.
+    Wrong cells are reported before this. It is a safeguard against anything unforeseen, so that a
+    table never has fewer rows than were given.
     """
     for count in counts:
         if count["rows"] != count["records"]:
@@ -235,7 +236,7 @@ def bad_data(row_input: RowInput, trouble: dict[str, Any]) -> SourceError | Sche
 
 
 def _hint(row_input: RowInput, trouble: dict[str, Any]) -> str:
-    """The option that may help, if the trouble looks like one that it is for."""
+    """The option that may help with this kind of trouble."""
     if trouble["expected"] == WHOLE_MICROSECONDS:
         return f" ({_rounding(row_input)}, or profile the table again, which keeps nanoseconds)"
     is_csv = row_input.lines is not None
@@ -264,7 +265,7 @@ def _rounding(row_input: RowInput) -> str:
 
 
 def _line_number(row_input: RowInput, path: str, line: str) -> int | None:
-    """Where a line is in a file that can be opened here; rows on workers do not know."""
+    """The number of a line in a file that the driver can open; workers see only parts of files."""
     file = Path(path)
     if not line or row_input.whole or not file.is_file() or file.suffix in {".gz", ".bz2", ".zst"}:
         return None

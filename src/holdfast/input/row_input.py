@@ -1,4 +1,4 @@
-"""A row input: rows on their way in, whatever they come from, and what is known about them."""
+"""A row input: rows to be read, from whatever source, and what is known about them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Columns:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow types of what is stored."""
+        """The Arrow types of the stored cells."""
         if not self.concealed:
             return self.given
         from holdfast.tasks.concealing import concealed_schema
@@ -45,7 +45,7 @@ class Columns:
         return Columns(tuple(names), tuple(types), schema)
 
     def pick(self, places: list[int]) -> Columns:
-        """Some of the columns, in this order."""
+        """Only these columns, in this order."""
         picked = Columns.of(
             [self.names[p] for p in places],
             [self.types[p] for p in places],
@@ -54,13 +54,14 @@ class Columns:
         return replace(picked, concealed=self.concealed)
 
     def family(self, place: int) -> str:
-        """What the values of a column are equal among, whether they are kept or not."""
+        """The family of a column: only values of one family can be equal."""
         from holdfast.tasks.values import family
 
         return family(self.types[place], self.given.field(place).type)
 
     def position(self, name: str, table: str) -> int:
-        """Where a column is; an unknown one is an error that says what there is."""
+        """The position of a column; an error that lists all columns if there is none of this
+        name."""
         if name not in self.names:
             raise SchemaError(lacking(f"table {table!r}", "column", name, self.names))
         return self.names.index(name)
@@ -107,9 +108,10 @@ class RowInput:
 
 
 def fitted(row_input: RowInput, table: str, expected: Columns) -> RowInput:
-    """A batch's row input, read in the order of the table's columns; anything else is an error.
+    """The row input of a batch with the columns of its table, in the table's order; an error if
+    they differ.
 
-    Text has no types of its own, so lines and JSON are read as the table's types.
+    Text has no types of its own, so lines and JSON are read as the types of the table.
     """
     missing = [name for name in expected.names if name not in row_input.columns.names]
     added = [name for name in row_input.columns.names if name not in expected.names]
@@ -155,9 +157,9 @@ def expect_batch(
     insert_only: bool = False,
     if_exists: bool = False,
 ) -> None:
-    """An error for a batch that cannot be meant, whatever its rows are.
+    """Raise an error for a batch that makes no sense, whatever its rows are.
 
-    ``given`` has the kinds of changes that it has: inserts, deletes, updates, upserts.
+    ``given`` are its kinds of changes: inserts, deletes, updates, upserts.
     """
     if not given:
         raise BatchError(

@@ -34,7 +34,7 @@ Entry = tuple[str, Expectation]
 
 
 def read(path: str | os.PathLike[str]) -> list[Entry]:
-    """The expectations of a file, each with where it is, for messages."""
+    """The expectations of a file, each with its place for messages."""
     file = os.fspath(path)
     rules = read_versioned(Path(file), "rules", aliases=False)
     if not isinstance(rules, list):
@@ -54,7 +54,7 @@ def read(path: str | os.PathLike[str]) -> list[Entry]:
 
 
 def _where(file: str, number: int, form: Any) -> str:
-    """Where a rule is: in the line that has it, or that begins with it."""
+    """The line in which a rule is, or begins."""
     lines = form.lines if isinstance(form, Block) else {}
     line = lines.get("rule", min(lines.values(), default=None))
     return f"{file}{'' if line is None else f', line {line}'}: rule {number}"

@@ -1,4 +1,4 @@
-"""Where rows come from, as a caller says it: a file, a folder, or a table of the catalog."""
+"""The sources of rows that a caller can name: a file, a folder, or a table of the catalog."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """The table's name: that of the file without what follows its first dot-suffixes."""
+        """The name of the table: that of the file without its suffixes."""
         if self.format == "table":
             return self.path.rsplit(".", 1)[-1].strip("`")
         path = Path(self.path)
@@ -128,15 +128,15 @@ class Source:
 
     @property
     def separator(self) -> str:
-        """What stands between the cells of a line."""
+        """The character between the cells of a line."""
         if self.delimiter is not None:
             return "\t" if self.delimiter == r"\t" else self.delimiter
         return "\t" if ".tsv" in Path(self.path).suffixes else ","
 
     def expect(self, stored: SourceRecord | None = None) -> None:
-        """An error for what is wrong with it and can be seen without Spark.
+        """Raise an error for what is wrong and can be seen without Spark.
 
-        ``stored`` says how the table's first rows were read, if this is a batch.
+        ``stored`` says how the first rows of the table were read, if this is a batch.
         """
         as_before = stored.format if stored else None
         if as_before in (None, "dataframe"):
@@ -173,7 +173,8 @@ class Source:
         )
 
     def like(self, stored: SourceRecord) -> Source:
-        """The same rows, read like a table's first ones in all that is not given with them."""
+        """The source with the settings of the first rows of its table, except those that were given
+        with it."""
         kind = self.format or self._named_kind or stored.format
         if kind == "dataframe":
             return self
@@ -202,7 +203,7 @@ class Source:
         )
 
     def stored(self) -> SourceRecord:
-        """How it was read, for later batches."""
+        """The settings that later batches are read with."""
         return SourceRecord(
             self.kind,
             self.options,
@@ -220,7 +221,7 @@ class Source:
 
 
 def is_local(path: str) -> bool:
-    """Whether a path is one of this machine's, or of what is mounted on it."""
+    """Whether a path is on this machine or mounted there."""
     return urlparse(path).scheme in ("", "file") or not re.match(r"^[a-z][a-z0-9+.-]+:", path)
 
 

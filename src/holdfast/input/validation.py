@@ -1,6 +1,6 @@
-"""Rows and rules as callers of Profile give them.
+"""Checking what callers of Profile give: rows, batches and rules.
 
-What can be checked without Spark is checked here: a session takes its seconds to start.
+All that is possible without Spark is done here, because a session takes seconds to start.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def tables_by_name(tables: Mapping[str, Rows] | Source | str | os.PathLike[str]) -> dict[str, Rows]:
-    """Tables by their names; a file on its own is named after itself."""
+    """Tables by name; a single file has its own name."""
     if isinstance(tables, str | os.PathLike):
         tables = Source(os.fspath(tables))
     if isinstance(tables, Source):
@@ -47,7 +47,7 @@ def tables_by_name(tables: Mapping[str, Rows] | Source | str | os.PathLike[str])
 
 
 def readable(rows: Rows, label: str, stored: SourceRecord | None = None) -> Readable:
-    """Rows that can be read, as far as that is known without Spark."""
+    """Rows that can be read, as far as can be said without Spark."""
     if isinstance(rows, str | os.PathLike):
         rows = Source(os.fspath(rows))
     if isinstance(rows, Source):
@@ -70,7 +70,7 @@ def batch_by_table(
     row_key: Sequence[str] | None,
     if_exists: bool,
 ) -> Batch:
-    """What happens to each table; a single one has it beside its name."""
+    """The batch in the form for several tables."""
     beside = dict(zip(CHANGES, rows, strict=True))
     if isinstance(table, str):
         return {table: {**beside, "row_key": row_key, "if_exists": if_exists}}
@@ -103,7 +103,7 @@ def batch_by_table(
 
 @dataclass(frozen=True)
 class TableBatch:
-    """What happens to a table: rows by what is done with them."""
+    """The rows of a batch for one table, by what is done with them."""
 
     changes: dict[str, Readable]
     row_key: tuple[str, ...]
@@ -111,7 +111,7 @@ class TableBatch:
 
 
 def checked_batch(batch: Batch, version: Commit, batch_id: str | None) -> dict[str, TableBatch]:
-    """A batch that can be applied to a version, as far as that is known without Spark."""
+    """A batch that fits a version, as far as can be said without Spark."""
     from holdfast.input.row_input import Columns, expect_batch
 
     checked = {}
@@ -146,7 +146,7 @@ def rules_with_settings(
     name: str | None,
     file: str | os.PathLike[str] | None,
 ) -> tuple[list[Expectation], list[str]]:
-    """The expectations that are declared, and where in the ``file`` each is, if they are in one."""
+    """The expectations that are declared, and the place of each if they are in a ``file``."""
     if file is not None:
         from holdfast.input import rules_file
 

@@ -1,8 +1,8 @@
-"""YAML files of people, also of those who mean no good: plain data, or an error with the file.
+"""YAML files written by people, some of whom may be hostile: plain data, or an error that names the
+file.
 
-Nothing but mappings, lists and plain values is made of them. A key that is there twice, of which
-YAML's readers take the last, is refused, and so is a file that is no text or larger than any that
-was written by hand.
+Only mappings, lists and plain values are read. Refused are duplicate keys (of which YAML readers
+take the last), files that are no text, and files larger than anyone would write by hand.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Block(dict[Any, Any]):
 
 
 def read_versioned(file: Path, part: str, *, aliases: bool = True) -> Any:
-    """What a file of version 1 has under a key, beside which there is no other."""
+    """What a file of version 1 has under the key ``part``, the only other one."""
     content = read_yaml(file, aliases=aliases)
     if not isinstance(content, dict):
         raise InputError(f"{file}: expected 'version: 1' and '{part}:', not {described(content)}")
@@ -35,7 +35,7 @@ def read_versioned(file: Path, part: str, *, aliases: bool = True) -> Any:
 
 
 def expect_keys(where: str, form: Mapping[Any, Any], known: Sequence[str]) -> None:
-    """An error for a key that means nothing."""
+    """Raise an error for an unknown key."""
     for key in form:
         if key not in known:
             there = ", ".join(known)
@@ -43,8 +43,7 @@ def expect_keys(where: str, form: Mapping[Any, Any], known: Sequence[str]) -> No
 
 
 def described(value: Any) -> str:
-    """A value of a file, for messages: those of a hostile file can be longer than anything that
-    could be printed."""
+    """A value for messages, shortened: values of a hostile file can be too long to print."""
     if isinstance(value, bool):
         return str(value).lower()
     names: dict[type, str] = {dict: "a mapping", Block: "a mapping", list: "a list"}
@@ -57,8 +56,8 @@ def described(value: Any) -> str:
 
 
 def read_yaml(file: Path, *, aliases: bool = True) -> Any:
-    """What a file says. Without aliases that is no larger than the file: a few lines of them make
-    more values than could ever be shown."""
+    """The content of a file. With aliases a small file can stand for more values than memory holds;
+    without them that is impossible."""
     # Imported here, because most commands read none.
     import yaml
 

@@ -1,4 +1,4 @@
-"""A batch on its way in: read beside the table, and applied to its rows."""
+"""Reading a batch beside the table, and applying it to its rows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Ids = Mapping[int, NDArray[np.int64]]
 
 @dataclass(frozen=True)
 class Batch:
-    """Changes to one table, as row inputs."""
+    """The rows of a batch for one table, by what is done with them."""
 
     inserts: RowInput | None = None
     deletes: RowInput | None = None
@@ -56,14 +56,15 @@ class Batch:
 
     @property
     def changes(self) -> dict[str, RowInput]:
-        """The rows of each kind of change that it has, in the order in which they are read."""
+        """The rows of each kind of change that the batch has, in the order in which they are
+        read."""
         given = {kind: getattr(self, kind) for kind in ("inserts", "updates", "upserts", "deletes")}
         return {kind: rows for kind, rows in given.items() if rows is not None}
 
 
 @dataclass(frozen=True)
 class BatchIntake:
-    """The batch as segments."""
+    """A batch that was read: its rows as segments."""
 
     added: tuple[Segment, ...]
     requests: tuple[Requests, ...]
@@ -72,7 +73,8 @@ class BatchIntake:
     numbers: int  # of segments that it may have, whatever is left of them
 
     def counts(self, deleted: DeletedRows | None) -> RowCounts:
-        """How many rows change in which way, when these go."""
+        """How many rows are inserted, deleted and updated, given the rows that the requests
+        found."""
         matched = deleted.matched if deleted else ()
         unchanged = sum(deleted.unchanged) if deleted else 0
         rows = dict.fromkeys(("delete", "update", "upsert"), 0)
@@ -91,8 +93,8 @@ class BatchIntake:
 
 
 def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) -> BatchIntake:
-    """Write the batch's rows beside the table's; nothing refers to them before the commit. Raw rows
-    are kept where the profile keeps them, or where they are needed until then."""
+    """Write the rows of the batch into the profile; nothing refers to them before the commit. Raw
+    rows are kept where the profile keeps them, or, with ``keep_rows``, until then."""
     run.progress("read")
     key = tuple(table.columns.position(name, table.name) for name in dict.fromkeys(batch.row_key))
     index = _look_up_by(table, key)
@@ -126,8 +128,8 @@ def read_batch(run: Run, table: Table, batch: Batch, keep_rows: bool = False) ->
 
 
 def _match(table: Table, kind: str, rows: RowInput, key: tuple[int, ...], index: str) -> Requests:
-    """How rows are matched with the table's, before they are read. Deletes may have the columns of
-    the row key alone."""
+    """How the rows of a delete, update or upsert will be matched with rows of the table. Deletes
+    may have only the columns of the row key."""
     own, columns, places = table.columns, key, key
     if kind == "deletes":
         columns = places = key or tuple(range(len(own.names)))
@@ -137,8 +139,8 @@ def _match(table: Table, kind: str, rows: RowInput, key: tuple[int, ...], index:
 
 
 def _indexes(table: Table, kind: str, match: Requests | None) -> tuple[str, ...]:
-    """The indexes that are needed of rows: those of the table where they are added to it, and the
-    one by which they are matched."""
+    """The indexes to build: those of the table for rows that are added to it, and the one by which
+    rows are matched."""
     names = [] if kind == "deletes" else list(table.index_names)
     if match and match.index != ROWS:
         names.append(moved_index(match.index, match.columns, match.places))
@@ -146,8 +148,8 @@ def _indexes(table: Table, kind: str, match: Requests | None) -> tuple[str, ...]
 
 
 def _look_up_by(table: Table, key: tuple[int, ...]) -> str:
-    """The index to find rows by: that of all cells without a row key, else that of the column which
-    tells most rows apart, among those that have one, if any."""
+    """The index by which rows are found: without a row key that of whole rows, else that of the
+    most selective column of the key, preferably one that is there already."""
     if not key or key == tuple(range(len(table.columns.names))):
         return ROWS
     by_name = {table.column_index(column): table.effective[column] for column in key}
@@ -155,14 +157,13 @@ def _look_up_by(table: Table, key: tuple[int, ...]) -> str:
 
 
 def _with_indexes_of(table: Table, segment: Segment) -> Segment:
-    """A segment that has the indexes of the table's others, and no more."""
+    """The segment with the indexes that the other segments of the table have, and no others."""
     names = {ROWS, *table.index_names}
     return replace(segment, indexes={n: path for n, path in segment.indexes.items() if n in names})
 
 
 def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[RowChange]:
-    """The rows of tables after the batch: the deleted ones marked, the new ones beside the
-    others."""
+    """Apply batches to the rows of their tables: mark deleted rows, and add the new ones."""
     deleted = _find_deleted(run, intakes)
     remaining = []
     for before, intake in intakes:
@@ -180,7 +181,7 @@ def change_rows(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> list[
 
 
 def _find_deleted(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> dict[str, DeletedRows]:
-    """The rows that go, of each table that has requests."""
+    """The rows to delete, for each table that has requests."""
     asked = [(table, intake.requests) for table, intake in intakes if intake.requests]
     if not asked:
         return {}
@@ -202,8 +203,8 @@ def _find_deleted(run: Run, intakes: Sequence[tuple[Table, BatchIntake]]) -> dic
 
 
 def _searched(run: Run, table: Table, requests: Sequence[Requests]) -> View:
-    """The table's rows, with the indexes that requests are looked up by where that is better than
-    to look at all rows; what is sorted for that is not kept."""
+    """The rows of the table, with the indexes that the requests need where that is quicker than to
+    scan all rows. Indexes that are built for this are not kept."""
     view = table.view(run.store.path, run.options)
     names = {request.index for request in requests if request.rows}
     if table.rows <= thresholds.current.undivided_rows or all(indexed(view, n) for n in names):
@@ -228,8 +229,8 @@ def _changed(
 
 
 def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> BatchIntake:
-    """The batch without some of its rows, by the numbers of their segments and their positions:
-    the segments are written anew, under the same numbers."""
+    """The batch without some of its rows, which are given by segment number and position. The
+    segments are written again under the same numbers."""
     if not left_out:
         return intake
     numbers: list[int] = []
@@ -263,8 +264,7 @@ def without(run: Run, table: Table, intake: BatchIntake, left_out: Ids) -> Batch
 
 
 def _segments(table: Table, intake: BatchIntake) -> dict[int, tuple[Columns, Segment]]:
-    """Every segment of a batch by its number, with its columns, and with the index that requests
-    are looked up by."""
+    """All segments of a batch by number, with their columns."""
     by_number = {segment.number: (table.columns, segment) for segment in intake.added}
     for request in intake.requests:
         by_number |= {segment.number: (request.own, segment) for segment in request.segments}
@@ -272,7 +272,7 @@ def _segments(table: Table, intake: BatchIntake) -> dict[int, tuple[Columns, Seg
 
 
 def estimated(run: Run, table: Table) -> Table:
-    """With estimates about columns anew, where the table has become another size."""
+    """The table with new estimates of its columns if its number of rows has doubled or halved."""
     if table.estimated_at / 2 <= table.rows <= 2 * table.estimated_at or not table.rows:
         return table
     view = table.view(run.store.path, run.options)

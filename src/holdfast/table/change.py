@@ -1,4 +1,4 @@
-"""Some rows of a table, and what a batch does to them, before anything follows from it."""
+"""Rows of a table, and which of them a batch adds and removes."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from holdfast.tasks.segments import Segment, are_dead
 
 @dataclass(frozen=True)
 class TableRows:
-    """Some rows of a table: those that live in some segments; with ``later``, the same segments as
-    they were afterwards, those of them that had been deleted by then; with ``ids``, those that have
-    one of these, deleted or not."""
+    """Some rows of a table: the living ones of some segments; with ``later`` (the same segments in
+    a later version) those of them that were deleted in between; with ``ids`` the rows with these
+    ids, whether deleted or not."""
 
     table: Table
     segments: tuple[Segment, ...]
@@ -26,18 +26,18 @@ class TableRows:
 
     @staticmethod
     def living(table: Table) -> TableRows:
-        """All of them."""
+        """All living rows of a table."""
         return TableRows(table, table.segments)
 
     @staticmethod
     def at(table: Table, ids: I64) -> TableRows:
-        """Those with these ids."""
+        """The rows with these ids."""
         numbers = set((ids >> 32).tolist())
         return TableRows(table, tuple(s for s in table.segments if s.number in numbers), ids)
 
     @staticmethod
     def deleted(before: Table, after: Table) -> TableRows:
-        """Those that a table has lost."""
+        """The rows that a table lost between two versions."""
         now = {segment.number: segment for segment in after.segments}
         live = {number: segment.live for number, segment in now.items()}
         fewer = tuple(s for s in before.segments if s.live > live.get(s.number, 0))
@@ -46,22 +46,21 @@ class TableRows:
 
     @property
     def count(self) -> int:
-        """How many."""
+        """The number of rows."""
         if self.ids is not None:
             return self.ids.size
         return sum(s.live for s in self.segments) - sum(s.live for s in self.later or ())
 
     @property
     def weight(self) -> int:
-        """What each counts: less than nothing where they are gone."""
+        """What a row counts: 1, or -1 if it was deleted."""
         return 1 if self.later is None else -1
 
 
 @dataclass(frozen=True)
 class RowCounts:
-    """How many rows a batch inserts, deletes and updates; how many of its updates and upserts are
-    rows of the table as they are, and how many rows it need not delete, because they are not
-    there."""
+    """How many rows a batch inserts, deletes and updates; how many updates and upserts equal the
+    row that is there; and how many deletes are skipped because there is no such row."""
 
     inserted: int = 0
     deleted: int = 0
@@ -81,16 +80,16 @@ class RowChange:
 
     @cached_property
     def arrived(self) -> TableRows:
-        """The rows that it brings."""
+        """The rows that the batch adds."""
         return TableRows(self.after, self.added)
 
     @cached_property
     def departed(self) -> TableRows:
-        """The rows that it takes away."""
+        """The rows that the batch removes."""
         return TableRows.deleted(self.before, self.after)
 
     def took(self, root: str, ids: I64) -> Flags:
-        """Which of some rows of the table it takes away; those that are negative are none."""
+        """Which of some rows of the table the batch removes; negative ids are none."""
         took = np.zeros(ids.shape, np.bool_)
         now = {segment.number: segment for segment in self.after.segments}
         for segment in self.departed.segments:

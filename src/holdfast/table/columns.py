@@ -1,7 +1,7 @@
-"""The stored facts of a table's columns: what a batch adds to them and takes from them.
+"""Facts about the columns of a table, and how a batch changes them.
 
-A lowest or highest value is known with the number of rows that have it. Deletes count that down,
-and only when the last of them goes is the column looked at again.
+The lowest and the highest value of a column are stored with the number of rows that have them.
+Deletes count that number down, and the column is scanned again only when it reaches 0.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _LOW63 = 0x7FFFFFFFFFFFFFFF
 def collected(
     columns: Columns, task_results: Sequence[TaskResult], raw: bool
 ) -> tuple[ColumnSummary, ...]:
-    """The facts of the rows that tasks wrote; of texts nothing but nulls where the table keeps no
-    raw rows, although a batch may have some for a while."""
+    """The facts of the rows that tasks wrote. Of text columns only nulls are counted where the
+    table keeps no raw rows."""
     facts = [ColumnSummary()] * len(columns.names)
     for task_result in task_results:
         forms = task_result.facts["columns"]
@@ -63,7 +63,7 @@ def records(columns: Columns, facts: Sequence[ColumnSummary]) -> tuple[ColumnRec
 
 
 def end_words(table: Table) -> tuple[EndWords, ...]:
-    """The lowest and highest values whose rows are counted."""
+    """The lowest and highest values whose rows are counted, as words of cells."""
     kinds = [field.type for field in table.columns.schema]
     return tuple(
         EndWords(column, side, tasks.words_of(end.key, kinds[column]), end.rows)
@@ -75,8 +75,8 @@ def end_words(table: Table) -> tuple[EndWords, ...]:
 
 @dataclass(frozen=True)
 class Remaining:
-    """A table without the rows that a batch deletes, and the facts of what it adds; ``again`` are
-    the columns that have to be looked at to know a lowest or highest value."""
+    """A table after its deletes, the facts that are left of its columns, and those of the added
+    rows. The columns ``again`` have to be scanned for their lowest or highest value."""
 
     table: Table
     facts: tuple[ColumnSummary, ...]
@@ -87,7 +87,7 @@ class Remaining:
 def remaining(
     before: Table, table: Table, deleted: DeletedRows | None, added: tuple[ColumnSummary, ...]
 ) -> Remaining:
-    """What the deleted rows leave of the facts."""
+    """The facts that are left after the deletes."""
     facts = _facts(before)
     if deleted is None or not deleted.count or not facts:
         return Remaining(table, facts, added)
@@ -107,7 +107,8 @@ def remaining(
 
 
 def settled(run: Run, tables: Sequence[Remaining]) -> list[tuple[ColumnRecord, ...]]:
-    """The facts after the batch; columns that have to be looked at again are so in one job."""
+    """The facts after the batch; all columns that have to be scanned again are scanned in one
+    job."""
     scans = [
         (number, tasks.Scan(share, rest.table.columns.schema, rest.again))
         for number, rest in enumerate(tables)
@@ -129,7 +130,8 @@ def settled(run: Run, tables: Sequence[Remaining]) -> list[tuple[ColumnRecord, .
 
 
 def _together(rest: Remaining, seen: Sequence[ColumnSummary]) -> list[ColumnSummary]:
-    """What is left, with what was seen of columns that were looked at again, and what is new."""
+    """The facts that are left, with the ends of columns that were scanned again, joined with those
+    of the added rows."""
     return [
         replace(old, ends=seen[c].ends if c in rest.again else old.ends).joined(rest.added[c])
         for c, old in enumerate(rest.facts)
@@ -137,7 +139,7 @@ def _together(rest: Remaining, seen: Sequence[ColumnSummary]) -> list[ColumnSumm
 
 
 def differences(table: Table, task_results: Sequence[TaskResult], raw: bool) -> list[str]:
-    """Where the stored facts are not those that tasks tell of the rows."""
+    """Where the stored facts differ from those of the rows."""
     if not table.facts:
         return []
     fresh = records(table.columns, collected(table.columns, task_results, raw))
@@ -164,8 +166,8 @@ def _fewer(end: End | None, rows: int) -> End | None:
 
 
 def _is_lost(side: int, end: End | None, added: End | None) -> bool:
-    """Whether rows that are left have to be looked at: none of them has the value any more, or
-    nobody knows, and no new row has one that lies at least as far out."""
+    """Whether a column has to be scanned again: no row that is left has its end, or nobody knows,
+    and no added row has a value that lies at least as far out."""
     if end is None or end.rows:
         return False
     if added is None or end.rows is None:
@@ -181,7 +183,7 @@ def _extreme(end: End | None, kind: pa.DataType) -> Extreme | None:
 
 
 def value_of(end: End, kind: pa.DataType) -> Any:
-    """A value as rows show it, and of a long text the beginning."""
+    """A lowest or highest value as it is shown; of a long text only the beginning."""
     if has_bytes(kind):
         content = bytes.fromhex(end.key)
         cut = end.rows is None and len(content) == thresholds.current.shown_bytes

@@ -1,5 +1,5 @@
-"""Keeping segments few: those that many small partitions leave are joined when they were read,
-later ones are merged in tiers, mostly deleted ones written anew."""
+"""Keeping the number of segments small: small ones are joined after the first read, later ones are
+merged in tiers, and mostly deleted ones are rewritten."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SMALLEST = 4_096
 
 @dataclass(frozen=True)
 class RowMoves:
-    """Rows that got other ids when their segments were merged: those that something refers to."""
+    """Rows that something refers to and whose ids changed because their segments were merged."""
 
     old: I64
     new: I64
@@ -32,14 +32,15 @@ class RowMoves:
 def merge(run: Run, table: Table, witnesses: I64) -> tuple[Table, RowMoves]:
     """Merge segments where a tier is full, and rewrite those that are mostly deleted.
 
-    ``witnesses`` are the rows that evidence refers to: their moves are returned."""
+    ``witnesses`` are the rows that evidence refers to; their new ids are returned.
+    """
     table = replace(table, segments=tuple(s for s in table.segments if s.live))
     return _merged(run, table, due(table.segments, table.words), witnesses)
 
 
 def joined(run: Run, table: Table) -> Table:
-    """The rows as they were first read, with small segments joined where a source came in many
-    small partitions: every file of theirs would be opened by all that follows."""
+    """The table after its first read, with small segments joined if there are many: each would be
+    one more file for every later step to open."""
     groups = small(table.segments, table.words)
     if sum(len(group) - 1 for group in groups) < thresholds.current.merged_segments:
         return table
@@ -49,7 +50,7 @@ def joined(run: Run, table: Table) -> Table:
 def _merged(
     run: Run, table: Table, groups: list[tuple[Segment, ...]], witnesses: I64
 ) -> tuple[Table, RowMoves]:
-    """With one segment in place of each group."""
+    """The table with each group of segments replaced by one."""
     old: list[I64] = [np.empty(0, np.int64)]
     new: list[I64] = [np.empty(0, np.int64)]
     if not groups:
@@ -79,10 +80,11 @@ def _merged(
 
 
 def due(segments: tuple[Segment, ...], words: int) -> list[tuple[Segment, ...]]:
-    """The segments to merge, group by group; their rows have so many words.
+    """The groups of segments to merge; ``words`` is the size of a row.
 
-    Segments of like size wait for each other until they are several, or fill a new one. One that
-    is more than half full waits for nothing, so that a row is written about once for each tier.
+    Segments of similar size are merged when there are several, or when they fill a new one. Larger
+    ones stay, so that a row is written about once per tier. A segment of which more than half is
+    deleted is rewritten at once.
     """
     most = most_rows(words)
     tiers: dict[int, list[Segment]] = {}
@@ -101,15 +103,15 @@ def due(segments: tuple[Segment, ...], words: int) -> list[tuple[Segment, ...]]:
 
 
 def small(segments: tuple[Segment, ...], words: int) -> list[tuple[Segment, ...]]:
-    """The segments that are too small for files of their own, in groups that are not."""
+    """Groups of segments that are each too small for a file of their own."""
     worth = thresholds.current.joined_bytes // (8 * words)
     few = [segment for segment in segments if segment.live < worth]
     return [group for group in _packed(few, most_rows(words), worth) if len(group) > 1]
 
 
 def _packed(segments: Sequence[Segment], most: int, enough: int) -> list[tuple[Segment, ...]]:
-    """Segments in their order, in groups that have at most ``most`` rows, and no more of them once
-    they have ``enough``; the last group may be short."""
+    """Segments, in order, in groups of at most ``most`` rows; a group is closed once it has
+    ``enough`` rows, so only the last may have fewer."""
     groups: list[list[Segment]] = [[]]
     rows = 0
     for segment in segments:

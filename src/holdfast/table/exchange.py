@@ -1,4 +1,5 @@
-"""Jobs over rows that have to meet: one job writes them by their codes, the next reads ranges."""
+"""Jobs that bring rows with equal codes together: one job writes them in order of their codes, and
+the next reads them by ranges."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from holdfast.runtime.sealed import discard
 
 @contextmanager
 def exchanged(runner: Runner, root: str, calls: Sequence[Call]) -> Iterator[list[list[str]]]:
-    """The files that each call wrote, in its order; they are removed afterwards."""
+    """Run calls that write files, and give the files of each call; they are removed at the end."""
     written = [
         [file for task_result in result for file in _files(task_result.facts)]
         for result in runner.run(calls)
@@ -27,7 +28,7 @@ def exchanged(runner: Runner, root: str, calls: Sequence[Call]) -> Iterator[list
 
 
 def _files(facts: dict[str, Any]) -> list[str]:
-    """What a task says that it wrote: some files, or a part of a run of values, if it has any."""
+    """The files that a task wrote."""
     if "files" in facts:
         return list(facts["files"])
     return [facts["part"]] if facts["part"] else []

@@ -50,7 +50,7 @@ class LookupPlan:
     reached: NDArray[np.bool_]  # the left-hand sides that this finds everything against
 
     def without_lookups(self) -> LookupPlan:
-        """Only what goes by indexes of left-hand sides' own."""
+        """The plan with only those left-hand sides that have an index of their own."""
         reached = np.zeros_like(self.reached)
         reached[np.flatnonzero(self.reached)[[at for at, _ in self.groups]]] = True
         names = tuple(enumerate(name for _, name in self.groups))
@@ -77,8 +77,8 @@ def choose(lhs: Sets, values: list[float], rows: int, quota: int) -> tuple[int, 
 
 
 def joint(lhs: Sets, values: list[float], rows: int, indexed: tuple[str, ...]) -> list[str]:
-    """The indexes over several columns for unselective left-hand sides, shortest first, as many as
-    there is room for beside those that there are."""
+    """Indexes over several columns for unselective left-hand sides, shortest first, up to the limit
+    for a table."""
     unselective = lhs[is_unselective(lhs, values, rows)]
     room = max(0, _MOST_JOINT - sum(len(_columns(name)) > 1 for name in indexed))
     chosen: list[str] = []
@@ -109,9 +109,9 @@ def _selective_part(columns: list[int], values: list[float], rows: int) -> list[
 def sparse(
     lhs: Sets, values: list[float], rows: int, there: Sequence[str]
 ) -> dict[str, NDArray[np.bool_]]:
-    """Indexes over several columns in which hardly two rows agree, and which of the left-hand sides
-    have these columns, each in one of them: of those that are there and then of all others
-    the ones that serve most, as far as it is worthwhile to sort rows by them."""
+    """Indexes over several columns in which hardly any two rows agree, each with the left-hand
+    sides that it serves. Existing indexes come first, then those that serve most, as long as
+    building them is worthwhile."""
     chosen: dict[str, NDArray[np.bool_]] = {}
     unserved = np.ones(len(lhs), np.bool_)
     known = [name for name in there if _is_sparse(name, values, rows)]
@@ -136,8 +136,8 @@ def _is_sparse(name: str, values: list[float], rows: int) -> bool:
 
 
 def _sparse_parts(columns: list[int], values: list[float], rows: int) -> list[str]:
-    """The sparse indexes over two of some columns; where there are none, the one over their most
-    selective columns, as many as that takes."""
+    """The sparse indexes over two of some columns; if there are none, one over the fewest of the
+    most selective columns."""
     by_values = sorted(columns, key=lambda column: -values[column])
     pairs = map(index_name, combinations(columns, 2))
     longer = (index_name(sorted(by_values[:number])) for number in range(3, len(columns) + 1))
@@ -146,18 +146,18 @@ def _sparse_parts(columns: list[int], values: list[float], rows: int) -> list[st
 
 
 def returned(name: str, values: list[float], rows: int) -> float:
-    """About how many rows a look-up in an index returns, if its columns have nothing to do with
-    each other."""
+    """The estimated number of rows that a look-up returns, assuming that the columns are
+    independent."""
     return rows / math.prod(max(values[column], 1.0) for column in _columns(name))
 
 
 def is_selective(name: str, values: list[float], rows: int) -> bool:
-    """Whether a look-up in an index returns few enough rows."""
+    """Whether a look-up in an index returns few rows."""
     return returned(name, values, rows) <= thresholds.current.lookup_rows
 
 
 def is_unselective(lhs: Sets, values: list[float], rows: int) -> NDArray[np.bool_]:
-    """Which left-hand sides have columns, and look-ups in any one of them return too many rows."""
+    """Which left-hand sides have columns, none of which makes a look-up return few rows."""
     return lhs.any(axis=1) & (rows > thresholds.current.lookup_rows * best(lhs, values))
 
 
@@ -174,11 +174,11 @@ def is_reached(
 
 
 def plan(lhs: Sets, indexed: tuple[str, ...], values: list[float], rows: int) -> LookupPlan:
-    """How to look a batch up for these left-hand sides.
+    """How to look up the rows of a batch for these left-hand sides.
 
-    Left-hand sides share look-ups: what serves some indexes serves all left-hand sides that contain
-    their columns. Every lhs that goes by an index has one of its filters besides, so a row that
-    agrees in none of them is skipped unread.
+    Left-hand sides share look-ups: one index serves all that contain its columns. Each of them also
+    has one of the filter columns of the index, so rows that agree in none of these are skipped
+    unread.
     """
     reached = is_reached(lhs, indexed, values, rows)
     lhs = lhs[reached]
@@ -213,8 +213,8 @@ def is_used(name: str, lhs: Sets, values: list[float], rows: int) -> bool:
 
 
 def _uses(lhs: Sets, indexed: tuple[str, ...], values: list[float], rows: int) -> Sets:
-    """Which indexes each lhs goes by: those of its columns, and if none of them is selective, those
-    over several of its columns that are."""
+    """Which indexes serve each lhs: those of its single columns, or, if none of these is selective,
+    the selective ones over several of its columns."""
     has = np.zeros((len(lhs), len(indexed)), np.bool_)
     single = np.zeros(len(indexed), np.bool_)
     selective = np.zeros(len(indexed), np.bool_)
@@ -238,7 +238,7 @@ def _has(lhs: Sets, name: str) -> NDArray[np.bool_]:
 
 
 def _own(lhs: Sets, indexed: tuple[str, ...]) -> dict[int, str]:
-    """The left-hand sides, by position, that an index is over all of."""
+    """The left-hand sides, by position, whose columns are exactly those of an index."""
     names: dict[int, str] = {}
     for name in indexed:
         whole = _has(lhs, name) & (lhs.sum(axis=1) == len(_columns(name)))

@@ -1,4 +1,4 @@
-"""Building indexes: the sorted columns that look-ups and searches need, in every segment."""
+"""Building indexes: sorting the columns of every segment that look-ups and searches need."""
 
 from __future__ import annotations
 
@@ -21,11 +21,10 @@ from holdfast.tasks.view import View
 
 
 def index(run: Run, table: Table, minimal: NDArray[np.uint64], columns: int) -> Table:
-    """Sort the columns that these minimal left-hand sides need and that are not sorted yet, or
-    :class:`OutOfTime`.
+    """Build the indexes that these minimal left-hand sides need, or raise :class:`OutOfTime`.
 
-    Inserts only make left-hand sides longer, so they stay covered. After deletes a new one may have
-    no indexed column: then the choice is made again.
+    Inserts only make left-hand sides longer, so existing indexes still cover them. Deletes may
+    bring one that no index covers, and then the choice is made again.
     """
     lhs = bitsets.to_flags(bitsets.distinct(minimal), columns)
     sizes = (table.effective, table.rows)
@@ -36,7 +35,7 @@ def index(run: Run, table: Table, minimal: NDArray[np.uint64], columns: int) -> 
 
 
 def as_it_is(table: Table) -> Table:
-    """The table with those of its indexes that all segments have."""
+    """The table with only those of its indexes that every segment has."""
     there = {
         name
         for name in table.index_names
@@ -48,13 +47,13 @@ def as_it_is(table: Table) -> Table:
 
 
 def look_up_by(run: Run, table: Table, names: Iterable[str]) -> Table:
-    """The table with the indexes that look-ups go by, and no others of theirs; or
+    """The table with the indexes that look-ups need, in place of earlier ones of theirs; or
     :class:`OutOfTime`."""
     return _built(run, replace(table, looked_up=tuple(dict.fromkeys(names))))
 
 
 def _built(run: Run, table: Table) -> Table:
-    """With all indexes that are named, in every segment, and only these."""
+    """The table with exactly the indexes that it names, built in every segment."""
     names = (ROWS, *table.index_names)
     if any(name not in segment.indexes for segment in table.segments for name in names):
         run.progress("index", columns=len(table.index_names))
@@ -64,14 +63,14 @@ def _built(run: Run, table: Table) -> Table:
 
 
 def _only_named(table: Table, segments: Iterable[Segment]) -> Table:
-    """The table with these segments, and of their indexes those that it names."""
+    """The table with these segments, which have only the indexes that it names."""
     names = (ROWS, *table.index_names)
     named = (replace(s, indexes={name: s.indexes[name] for name in names}) for s in segments)
     return replace(table, segments=tuple(named))
 
 
 def _chosen(lhs: indexes.Sets, table: Table, options: Options) -> tuple[str, ...]:
-    """The indexes that serve these left-hand sides; as far as possible those that there are."""
+    """Indexes that cover these left-hand sides, existing ones first."""
     values, rows = table.effective, table.rows
     missing = lhs[~indexes.is_reached(lhs, table.indexed, values, rows)]
     selective = missing[~indexes.is_unselective(missing, values, rows)]
@@ -84,7 +83,7 @@ def _chosen(lhs: indexes.Sets, table: Table, options: Options) -> tuple[str, ...
 
 
 def with_indexes(runner: Runner, view: View, prefix: str, names: Iterable[str]) -> View:
-    """The view with these columns sorted in every segment; one job if any is not yet."""
+    """The view with these indexes in every segment; takes one job if any is missing."""
     names = tuple(names)
     lacking = tuple(s for s in view.segments if any(n not in s.indexes for n in names))
     if not lacking:

@@ -1,4 +1,4 @@
-"""Deletes and updates: each request is matched with the row that it means, or refused."""
+"""Matching each delete and update with the row that it means, or refusing it."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ from holdfast.tasks.view import View, bounds
 
 @dataclass(frozen=True)
 class Requests:
-    """Rows of a batch that mean rows of its table: those that equal them in its ``columns``.
+    """Rows of a batch that each ask for a row of the table which equals them in its ``columns``.
 
-    ``places`` says where those columns are among the request's own, ``index`` which index the
-    segments have to be divided and looked up by, as the table names it; ``optional``: a row that is
-    not there is no error.
+    ``places`` are the positions of these columns among those of the requests. ``index`` is the
+    index, under the table's name for it, by which requests are divided and looked up. With
+    ``optional`` a request without a match is no error.
     """
 
     what: str  # "delete", "update" or "upsert"
@@ -56,13 +56,13 @@ class Requests:
 
     @property
     def rows(self) -> int:
-        """How many rows are meant."""
+        """The number of requests."""
         return sum(segment.rows for segment in self.segments)
 
 
 @dataclass(frozen=True)
 class TableRequests:
-    """The requests of a batch for one table, which tasks see as ``view``."""
+    """All requests of a batch to one table, whose rows tasks see as ``view``."""
 
     table: str
     view: View
@@ -74,8 +74,8 @@ class TableRequests:
 
 @dataclass(frozen=True)
 class LocatedRows:
-    """The rows that a task has located, by segment: the positions of each up to its end, in memory
-    or, where they are many, in a file."""
+    """The rows that a task located: for each segment where its positions end, and the positions, in
+    memory or, if there are many, in a file."""
 
     segments: tuple[int, ...]
     ends: tuple[int, ...]
@@ -83,7 +83,7 @@ class LocatedRows:
     file: str | None
 
     def positions(self, root: Path, number: int) -> I64:
-        """Those of a segment."""
+        """The positions in one segment."""
         if number not in self.segments:
             return np.empty(0, np.int64)
         place = self.segments.index(number)
@@ -93,7 +93,7 @@ class LocatedRows:
 
 @dataclass(frozen=True)
 class DeletedRows:
-    """The rows that go, and how many repeated rows go with them; how many each request found."""
+    """The rows that a batch deletes or replaces, and what was found about them."""
 
     wanted: TableRequests
     located: tuple[LocatedRows, ...]
@@ -106,11 +106,12 @@ class DeletedRows:
 
     @property
     def count(self) -> int:
-        """How many rows go."""
+        """The number of rows."""
         return sum(self.matched)
 
     def positions(self, segment: Segment) -> I64:
-        """Those of a segment; an error that shows a row if several requests mean it."""
+        """The positions in one segment; it is an error, with the row in it, if two requests mean
+        the same row."""
         view, requests = self.wanted.view, self.wanted.requests
         marked = np.zeros(segment.rows, np.bool_)
         for located in self.located:
@@ -127,8 +128,8 @@ class DeletedRows:
 
 
 def find_rows(runner: Runner, wanted: Sequence[TableRequests]) -> list[DeletedRows]:
-    """The rows that the requests mean, table by table, in one job; an error that shows the row if
-    they do not fit."""
+    """The rows that requests mean, table by table, found in one job; an error with the row in it if
+    a request cannot be met."""
     items = [_items(runner, requests) for requests in wanted]
     calls: list[Call] = [
         (locate, item) for of_table in items for of_one in of_table for item in of_one
@@ -141,7 +142,7 @@ def find_rows(runner: Runner, wanted: Sequence[TableRequests]) -> list[DeletedRo
 
 
 def _items(runner: Runner, wanted: TableRequests) -> list[list[Locate]]:
-    """What tasks are given, for each of the requests."""
+    """The arguments of tasks for each of the requests."""
     items = [_ranges(runner, wanted.view, request) for request in wanted.requests]
     # A task that is alone knows all rows that go, and so what is left.
     schema = wanted.schema if sum(map(len, items)) == 1 else None
@@ -153,7 +154,7 @@ def _items(runner: Runner, wanted: TableRequests) -> list[list[Locate]]:
 
 
 def _ranges(runner: Runner, view: View, request: Requests) -> list[Locate]:
-    """One for each range of the codes of the requests."""
+    """One argument for each range of codes."""
     if not request.rows:
         return []
     index = request.index if indexed(view, request.index) else None
@@ -178,7 +179,7 @@ def indexed(view: View, name: str) -> bool:
 
 
 def _deleted(wanted: TableRequests, results: list[list[TaskResult]]) -> DeletedRows:
-    """What tasks say about the requests of a table, one after the other."""
+    """The results of the tasks for one table, put together."""
     matched, unchanged = [], []
     for request, of_request in zip(wanted.requests, results, strict=True):
         refused = [one for result in of_request for one in result.facts["refused"]]
@@ -209,7 +210,7 @@ def _located(result: TaskResult) -> LocatedRows:
 
 
 def _refuse(wanted: TableRequests, request: Requests, refused: list[list[int]]) -> None:
-    """An error that shows the first request that cannot be met, if there is one."""
+    """Raise an error with the first request that cannot be met, if there is one."""
     needs_one = len(request.columns) < wanted.view.columns or request.what != "delete"
     wrong = (
         (REPEATED, request.what == "upsert",
@@ -248,7 +249,7 @@ def _row_as_text(root: str, own: Columns, id_: int, segments: tuple[Segment, ...
 
 
 def with_deleted(store: Store, lease: Lease, table: Table, deleted: DeletedRows) -> Table:
-    """The table without the rows, one segment after the other."""
+    """The table without the deleted rows."""
     root = Path(store.path)
     touched = {number for located in deleted.located for number in located.segments}
     segments = []

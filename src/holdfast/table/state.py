@@ -1,4 +1,4 @@
-"""A table's rows in a version: where they lie, what is indexed, what is repeated."""
+"""The rows of a table in a version: their segments, indexes and repeated rows."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ class Table:
 
     @property
     def effective(self) -> list[float]:
-        """As how many values each column counts where rows are looked up: so many, all equally
-        frequent, would return as many rows as a look-up does on average. With a value that half the
-        rows have it is about 4, however many others there are."""
+        """The effective number of distinct values of each column: with so many equally frequent
+        values a look-up would return as many rows as it does on average. It is about 4 if half of
+        the rows share one value."""
         known = zip(self.distinct, self.agreeing or [0.0] * len(self.distinct), strict=True)
         return [min(distinct, 1 / max(agreeing, 1e-18)) for distinct, agreeing in known]
 
     def column_index(self, column: int) -> str:
-        """The name of the index of one column: over its first word, or over all of its cell where
-        the first word does not tell values apart."""
+        """The name of the index of one column: over its first word, or over the whole cell where
+        the first word does not distinguish values."""
         return column_index(column, is_wide(self.columns.schema.field(column).type))
 
     @property
     def index_names(self) -> tuple[str, ...]:
-        """All indexes that every segment has, apart from that of whole rows."""
+        """The indexes that every segment has besides the one of whole rows."""
         return tuple(dict.fromkeys((*self.indexed, *self.looked_up)))
 
     def view(
@@ -67,7 +67,7 @@ class Table:
         return View(root, chosen, layout(self.columns.schema).widths, options.nulls == "equal")
 
     def renumbered(self, old: I64, new: I64) -> Table:
-        """The same after rows moved."""
+        """The table after rows got new ids."""
         at = dict(zip(old.tolist(), new.tolist(), strict=True))
         repeated = [[at.get(id_, id_) for id_ in pair] for pair in self.repeated]
         return replace(self, repeated=repeated)

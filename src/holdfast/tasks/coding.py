@@ -1,7 +1,7 @@
-"""Cells to codes for the comparisons of a space: what the pair kernels take.
+"""Cells as codes for the pair kernels.
 
-Columns that are compared with each other, directly or through others, are coded together; where a
-comparison asks for order, codes are ranks, elsewhere numbers.
+Columns that are compared with each other, directly or through others, are coded together. Where a
+comparison needs order, codes are ranks, elsewhere numbers of values.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Coding:
 
     def codes(self, rows: U64, first: I64) -> Codes:
         """Codes ``(columns, rows)`` of row-major words; ``first`` is the first value word of each
-        column. Those of a column that is not compared are 0."""
+        column. Columns that are not compared have codes of 0."""
         out = np.zeros((len(self.words), len(rows)), np.int32)
         for group, ordered in zip(self.together, self.ordered, strict=True):
             cells = [ranks.cells(rows, first, column, *self.words[column]) for column in group]
@@ -58,7 +58,7 @@ class Coding:
 
 
 def word_form(type_: pa.DataType) -> tuple[int, int]:
-    """How words hold the values of a type: their kind, and the scale of numbers."""
+    """How words hold the values of a type: the kind of value, and the scale of numbers."""
     if at.is_dictionary(type_):
         type_ = type_.value_type
     if at.is_floating(type_):
@@ -74,7 +74,8 @@ def word_form(type_: pa.DataType) -> tuple[int, int]:
 
 
 def comparisons_of(spaces: Sequence[Iterable[Comparison]]) -> list[Comparison]:
-    """All comparisons of several spaces, each once, with the most operators that one asks for."""
+    """The comparisons of several spaces, each once, with the most operators that any of them
+    needs."""
     most: dict[tuple[int, int, int], Comparison] = {}
     for space in spaces:
         for comparison in space:

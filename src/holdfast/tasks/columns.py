@@ -1,9 +1,9 @@
-"""Facts about columns: how many nulls they have, and their lowest and highest value.
+"""Facts about columns: the number of nulls, and the lowest and highest value.
 
-A value goes by its *key*, hexadecimal text whose order is that of the values: numbers, dates and
-times by their words, text and binary by their bytes, of which it has the first few. With a lowest
-and a highest value comes how many living rows have it, so that a delete knows whether it takes the
-last one; that is not known (None) of a text which is longer than its key.
+A value is identified by its *key*, hexadecimal text with the order of the values: the words of
+numbers, dates and times, and the first few bytes of texts and binary values. Each lowest or highest
+value comes with the number of living rows that have it, so that a delete can tell whether it
+removes the last. For a text longer than its key that number is unknown (None).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Ends = tuple[End | None, End | None]
 
 
 class EndWords(NamedTuple):
-    """The lowest or highest value of a table's column, as the cells of rows have it."""
+    """The lowest or highest value of a column, as the words of cells."""
 
     column: int
     side: int
@@ -63,13 +63,13 @@ class EndWords(NamedTuple):
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What is known of a column in some rows."""
+    """The facts about a column in some rows."""
 
     nulls: int = 0
     ends: Ends = (None, None)
 
     def joined(self, other: ColumnSummary) -> ColumnSummary:
-        """In both."""
+        """The facts about both sets of rows together."""
         lowest, highest = (joined(side, (self.ends[side], other.ends[side])) for side in SIDES)
         return ColumnSummary(self.nulls + other.nulls, (lowest, highest))
 
@@ -90,7 +90,7 @@ def ends_of(form: Sequence[Any]) -> Ends:
 
 
 def joined(side: int, ends: Iterable[End | None]) -> End | None:
-    """The lowest or highest of some."""
+    """The lowest or highest of some ends."""
     known = [end for end in ends if end is not None]
     if not known:
         return None
@@ -103,7 +103,7 @@ def joined(side: int, ends: Iterable[End | None]) -> End | None:
 
 
 def words_of(key: str, kind: pa.DataType) -> tuple[int, ...]:
-    """The words of the cells that have a value, which is not longer than its key."""
+    """The words of cells with a value that is not longer than its key."""
     if has_bytes(kind):
         cell = pa.record_batch([pa.array([bytes.fromhex(key)], pa.binary())], names=["c0"])
         return tuple(encode(cell, layout(cell.schema)).view(np.uint64)[:2, 0].tolist())
@@ -121,7 +121,8 @@ def number_of(key: str) -> int:
 
 
 class Collected:
-    """The facts of all columns of rows, batch by batch; those of text where raw rows are kept."""
+    """Collects the facts about all columns while rows are written; about texts only where raw rows
+    are kept."""
 
     def __init__(self, schema: pa.Schema, raw: bool) -> None:
         self._layout = layout(schema)
@@ -152,12 +153,12 @@ class Collected:
 
 
 def null_flags(mask: U64, column: int) -> NDArray[np.bool_]:
-    """Which rows are null in a column, by the word of the mask that has it."""
+    """Which rows are null in a column, given its word of the null mask."""
     return (mask >> np.uint64(column % 64) & np.uint64(1)).astype(np.bool_)
 
 
 def word_ends(words: U64) -> tuple[End, End]:
-    """Of the cells of at least one row: ``(1 or 2, rows)``."""
+    """The ends of the cells of at least one row: ``(1 or 2, rows)``."""
     first = words[-1].view(np.int64)  # the upper word of a wide decimal, which is signed
     ends = []
     for side in SIDES:
@@ -174,7 +175,7 @@ def word_ends(words: U64) -> tuple[End, End]:
 
 
 def byte_ends(array: pa.Array, hashes: U64) -> tuple[End, End]:
-    """Of texts without nulls, at least one, by their bytes; ``hashes`` are their words."""
+    """The ends of at least one text, without nulls, by their bytes; ``hashes`` are their words."""
     array = array.cast(pa.large_binary())
     _, raw, buffer = array.buffers()
     ends = np.frombuffer(raw, np.int64)[array.offset : array.offset + len(array) + 1]
@@ -198,7 +199,7 @@ Without = Mapping[int, I64]
 
 @dataclass(frozen=True)
 class Scan:
-    """Look for the ends of these columns in all living rows."""
+    """Find the ends of these columns in all living rows."""
 
     view: View
     schema: pa.Schema
@@ -214,7 +215,7 @@ class Whole:
 
 
 def facts(item: Whole) -> Iterator[TaskResult]:
-    """The facts of the columns, as those who write rows tell them."""
+    """The facts about all columns, in the form that tasks return which write rows."""
     numbers = range(len(item.schema))
     forms = [column_facts(item.view, item.schema, column).to_form() for column in numbers]
     yield TaskResult({"columns": forms})
@@ -226,8 +227,8 @@ def scan(item: Scan) -> Iterator[TaskResult]:
 
 
 def column_ends(view: View, schema: pa.Schema, column: int, without: Without | None = None) -> Ends:
-    """The lowest and highest value of a column in the living rows, but for those left out; by an
-    index where there is one."""
+    """The lowest and highest value of a column in all living rows but those left out; found in an
+    index if there is one."""
     facts = ColumnSummary()
     shape, kind = layout(schema), schema.field(column).type
     for segment in view.segments:
@@ -241,7 +242,7 @@ def column_ends(view: View, schema: pa.Schema, column: int, without: Without | N
 
 
 def column_facts(view: View, schema: pa.Schema, column: int) -> ColumnSummary:
-    """What is known of a column of all living rows, without any index."""
+    """The facts about a column in all living rows, found without an index."""
     facts = ColumnSummary()
     for segment in view.segments:
         facts = facts.joined(_segment_facts(view, segment, schema, column, _NOBODY))
@@ -270,7 +271,7 @@ def _segment_facts(
 
 
 def _indexed_ends(view: View, segment: Segment, shape: RowLayout, column: int, gone: I64) -> Ends:
-    """From both ends of the sorted column, up to the first row that is there."""
+    """The first living rows from both ends of a sorted column."""
     index = open_arrays(view.path / segment.indexes[str(column)])
     words, dead = map_words(view.path, segment), map_dead(view.path, segment)
 
@@ -298,7 +299,7 @@ def _indexed_ends(view: View, segment: Segment, shape: RowLayout, column: int, g
 
 
 def _steps(total: int) -> Iterator[tuple[int, int]]:
-    """Ranges that cover everything, each twice as long as the one before."""
+    """Ranges over everything, each twice as long as the one before."""
     start, size = 0, _WALK
     while start < total:
         yield start, min(start + size, total)
@@ -306,7 +307,7 @@ def _steps(total: int) -> Iterator[tuple[int, int]]:
 
 
 def _raw_ends(view: View, segment: Segment, shape: RowLayout, column: int, filled: I64) -> Ends:
-    """Of texts, whose words are hashes: from the rows as they came."""
+    """The ends of texts, from raw rows, as their words are hashes."""
     reader = open_raw(view.path, segment, [column])
     first = shape.offsets[column]
     hashes = map_words(view.path, segment).at(filled)[filled, first : first + 2].T

@@ -1,4 +1,4 @@
-"""Upkeep of segments: sorting further columns, merging small segments, estimating columns."""
+"""Maintenance of segments: building indexes, merging segments, estimating columns."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from holdfast.tasks.view import View
 
 @dataclass(frozen=True)
 class Build:
-    """Sort these columns of these segments."""
+    """Build these indexes where segments lack them."""
 
     view: View
     prefix: str
@@ -41,9 +41,9 @@ class Build:
 
 @dataclass(frozen=True)
 class MergeSegments:
-    """Make one segment of these, without their deleted rows.
+    """Merge segments into one, without their deleted rows.
 
-    ``ids`` are row ids that something refers to; the answer says where those rows went.
+    ``ids`` are rows that something refers to; the result has their new ids.
     """
 
     view: View
@@ -77,7 +77,7 @@ def build(item: Build) -> Iterator[TaskResult]:
 
 
 def describe(item: Describe) -> Iterator[TaskResult]:
-    """Sketches of every segment."""
+    """Write a sketch of every segment."""
     view = item.view
     for segment in view.segments:
         live = live_positions(view.path, segment)
@@ -131,14 +131,14 @@ def _copy_raw(
 
 
 class Estimates(NamedTuple):
-    """What is estimated of every column of a table."""
+    """Estimates of every column of a table."""
 
     distinct: list[float]  # values
     agreeing: list[float]  # the share of the pairs of rows that agree
 
 
 def estimates(task_results: list[TaskResult], columns: int) -> Estimates:
-    """Over the sketches of several segments; zeros where there are none."""
+    """The estimates from the sketches of segments; zeros if there are none."""
     sketched = [result for result in task_results if "sketch" in result.arrays]
     rows = sum(result.facts["rows"] for result in sketched)
 

@@ -1,8 +1,8 @@
-"""Cells as keyed hashes, which is what a profile without values has in place of them.
+"""Keyed hashes, which replace the cells in a profile without values.
 
-Equal values of one family of types have one hash, whatever their types: numbers are hashed in their
-canonical form, text and binary by their bytes, nested values by their words. Every family has a key
-of its own, so that values of different families have nothing in common. A null stays a null.
+Equal values of one family of types have the same hash, whatever their types: numbers are hashed in
+canonical form, text and binary values by their bytes, and nested values by their words. Each family
+has its own key, so values of different families never match. A null stays a null.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Concealing:
 
 
 def concealed_schema(given: pa.Schema) -> pa.Schema:
-    """What rows of a schema are once they are concealed."""
+    """The schema of concealed rows."""
     return pa.schema([(field.name, _HASH) for field in given])
 
 
@@ -68,7 +68,7 @@ def _hashed(array: pa.Array, key: U64) -> pa.Array:
 
 
 def _messages(array: pa.Array) -> U64:
-    """What is hashed of each cell: a row of words."""
+    """The words that are hashed, a row for each cell."""
     kind, scale = word_form(array.type)
     words = np.ascontiguousarray(words_of(array)[0].T).view(np.uint64)
     if kind == values.HASHED:

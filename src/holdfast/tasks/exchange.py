@@ -1,9 +1,8 @@
-"""Rows that meet by their codes: tasks write those of their segments in order, others read ranges.
+"""Bringing rows together by hash: tasks write the rows of their segments sorted by hash, and others
+read ranges of hashes from all files.
 
-What has to be brought together, such as rows that agree on some columns, is a row of numbers here,
-the first of which is a hash. A task writes a file with those of its share of the segments, sorted
-by that hash; another takes one range of hashes from all files. So every row is hashed once and read
-once, whatever the number of tasks.
+What is brought together, such as rows that agree on some columns, is a row of numbers here, of
+which the first is a hash. So every row is hashed and read once, whatever the number of tasks.
 """
 
 from __future__ import annotations
@@ -22,14 +21,14 @@ HASHES = 1 << 64
 
 
 def write(root: Path, prefix: str, numbers: U64) -> str:
-    """Write rows of numbers ``(n, words)`` by the first of them; the path of the file."""
+    """Write rows of numbers ``(n, words)`` sorted by the first; returns the path of the file."""
     order = np.argsort(numbers[:, 0], kind="stable")
     arrays = {f"w{k}": np.ascontiguousarray(column) for k, column in enumerate(numbers[order].T)}
     return write_arrays(root, unique(prefix, "exchange"), arrays)
 
 
 def between(root: Path, files: tuple[str, ...], part: int, parts: int, words: int) -> U64:
-    """The rows, of so many words, of one of several ranges of hashes, which are equally wide."""
+    """The rows of one of several equal ranges of hashes."""
     low, high = (np.uint64(HASHES * k // parts) for k in (part, min(part + 1, parts - 1)))
     blocks = [np.empty((0, words), np.uint64)]
     for file in files:

@@ -1,8 +1,7 @@
-"""Rows to segments: parse where they are text, encode, sort what is to be indexed, write.
+"""Writing rows as segments: parsing text, encoding, building indexes.
 
-One task reads its share of a source once and writes as many segments as its rows fill. Bad data is
-reported as a task result, never raised, so that it reaches the user as a sentence and not as a
-stack.
+A task reads its share of a source once and writes as many segments as its rows fill. Bad data is
+returned as a task result and never raised, so that the user sees a sentence and not a stack trace.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ NOWHERE = 0
 
 @dataclass(frozen=True)
 class Ingest:
-    """What a writing task has to know."""
+    """What a task needs to know to write rows."""
 
     root: str
     prefix: str  # "data/*-<run>-": the kind of file goes in for the star
@@ -71,7 +70,7 @@ class Ingest:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some records without the header, and where they come from."""
+    """Some records without the header, and the files that they come from."""
 
     lines: pa.Array  # one by one, in UTF-8
     records: pa.Array  # the same as RFC 4180 has them
@@ -79,7 +78,8 @@ class Chunk:
     whole: bool
 
     def pieces(self) -> Iterator[Chunk]:
-        """The same in parts: rows of many cells are many bytes more once they are parsed."""
+        """The chunk in parts of bounded size: rows with many cells take much more memory once they
+        are parsed."""
         number = len(self.records)
         rows = max(1, number * thresholds.current.piece_bytes // max(1, self.records.nbytes))
         if rows >= number:
@@ -92,7 +92,7 @@ class Chunk:
             yield Chunk(lines, records, origins, self.whole)
 
     def trouble(self, trouble: text.Trouble, spec: Ingest) -> TaskResult:
-        """A report of what is wrong with one of the records, as it stands in its file."""
+        """A report of what is wrong with a record, as it is in its file."""
         number = None
         if self.whole:
             # The records are parts of their file's one buffer: what lies before can be counted.
@@ -106,7 +106,7 @@ class Chunk:
 
 
 class _Tally:
-    """The records that a task was given, counted before anything is done with them."""
+    """Counts the records that a task was given, before anything is done with them."""
 
     def __init__(self) -> None:
         self.records = 0
@@ -123,7 +123,8 @@ class _Tally:
 
 
 def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResult]:
-    """Write the rows of one partition; at the end say how many came and how many were written."""
+    """Write the rows of one partition; finally report how many records were given and how many rows
+    were written."""
     writer = _Writer(spec)
     tally = _Tally()
     for item in _typed(batches, spec, tally):
@@ -140,7 +141,7 @@ def ingest(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResu
 def _typed(
     batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
-    """Rows in the table's types, from whatever they come as."""
+    """Rows with the types of the table, whatever they come as."""
     if spec.lines:
         return _parsed(batches, spec, tally)
     return _from_json(batches, spec, tally) if spec.json else _checked(batches, spec, tally)
@@ -199,7 +200,8 @@ def _split_file(
 
 
 def _unlike(line: pa.Scalar, origin: int, spec: Ingest, dialect: Dialect) -> Iterator[TaskResult]:
-    """A header that would put cells into other columns than the one that was looked at."""
+    """A report if a header differs from that of the first file: cells would get into wrong
+    columns."""
     names = [spec.names[c] for c in spec.order or range(len(spec.names))]
     header = line.as_buffer().to_pybytes().decode("utf-8", "replace").rstrip("\r\n")
     if text.header(header, dialect) != names:
@@ -210,7 +212,7 @@ def _unlike(line: pa.Scalar, origin: int, spec: Ingest, dialect: Dialect) -> Ite
 
 
 def infer(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResult]:
-    """The narrowest type of every column in this share of the lines."""
+    """The narrowest type of every column in these lines."""
     dialect = spec.lines or Dialect()
     votes = _Votes(spec, dialect)
     for chunk in split_header(batches, spec, dialect):
@@ -224,11 +226,11 @@ def infer(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResul
 def _parsed(
     batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
-    """Typed rows from lines; after the first trouble only reports.
+    """Typed rows from lines; after the first trouble only its report.
 
-    Where the types were guessed from a sample, every line also votes, so that the result is the
-    same as if all of them had been looked at first. A cell that does not fit the guess is reported
-    with the votes: if these decide for the guess all the same, it is unfit, and not the guess.
+    Where types were guessed from a sample, every line also votes, so that the result is as if all
+    had been looked at first. A cell that does not fit its guessed type is reported with the votes:
+    only if these confirm the guess is the cell wrong.
     """
     dialect = spec.lines or Dialect()
     schema = pa.schema([spec.schema.field(c) for c in spec.order or range(len(spec.names))])
@@ -290,7 +292,7 @@ class _Votes:
 
 
 def learn(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResult]:
-    """What the records in this share of JSON look like, or the first malformed one."""
+    """The structure of these JSON records, or a report of the first malformed one."""
     learned = Learned()
     pieces = _records(batches, spec)
     for records, origins in pieces:
@@ -306,7 +308,7 @@ def learn(batches: Iterator[pa.RecordBatch], spec: Ingest) -> Iterator[TaskResul
 def _from_json(
     batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
-    """Typed rows from records of JSON; after the first trouble only its report."""
+    """Typed rows from JSON records; after the first trouble only its report."""
     reader = Reader(spec.schema, spec.json)
     pieces = _records(batches, spec)
     for records, origins in pieces:
@@ -323,7 +325,7 @@ def _from_json(
 def _records(
     batches: Iterator[pa.RecordBatch], spec: Ingest
 ) -> Iterator[tuple[Records, NDArray[np.int64]]]:
-    """Records of JSON in bounded pieces, with the origins of the lines that they are in."""
+    """JSON records in bounded pieces, with the origins of their lines."""
     for batch in batches:
         origins = batch.column(1).fill_null(NOWHERE).to_numpy()
         records = split(batch.column(0), spec.whole)
@@ -334,7 +336,7 @@ def _records(
 def _checked(
     batches: Iterator[pa.RecordBatch], spec: Ingest, tally: _Tally
 ) -> Iterator[pa.RecordBatch | TaskResult]:
-    """Rows that came typed, in the table's types."""
+    """Typed rows, converted to the types of the table."""
     width = len(spec.names)
     for batch in batches:
         tally.add(batch.num_rows, np.array([NOWHERE]))
@@ -355,9 +357,9 @@ def _checked(
 def _fitted(
     cells: pa.Array, given: pa.DataType, kind: pa.DataType, rounds: bool
 ) -> pa.Array | text.Trouble:
-    """Cells of one type as another: the same values, or a report of the first that it lacks.
+    """Cells converted to another type, or a report of the first whose value does not fit.
 
-    Spark carries some types as others, so they are first seen as what they are.
+    Spark transports some types as others, so cells are first converted back.
     """
     if cells.type != given:
         cells = cells.cast(given)
@@ -468,7 +470,7 @@ class _Writer:
                 yield self._finish()
 
     def _note_progress(self, rows: int) -> None:
-        """Leave the number of rows read so far where the driver may look for it."""
+        """Leave the number of rows read so far where the driver looks for it."""
         self._read += rows
         if self._report and time.monotonic() - self._reported > _REPORT_SECONDS:
             self._reported = time.monotonic()
@@ -515,14 +517,15 @@ class Sketches:
         self._spread = np.zeros((len(self._sizes), index.SPREAD), np.int64)
 
     def add(self, words: U64) -> None:
-        """Take in rows, whose words are column-major."""
+        """Add rows, given as column-major words."""
         for column, size in enumerate(self._sizes):
             known = (self._out[column], size, self._spread[column])
             self._sizes[column] = index.sketch(words, column, self._shape, *known)
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """As a task sends them, a row per column; hashes are filled up with the largest one."""
+        """The form that tasks return, a row per column; missing hashes are filled with the largest
+        one."""
         out = self._out.copy()
         for column, size in enumerate(self._sizes):
             out[column, size:] = out[column, max(size - 1, 0)]

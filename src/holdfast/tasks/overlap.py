@@ -1,4 +1,4 @@
-"""How many values columns of one table have in common, with how often each occurs."""
+"""How many values the columns of a table have in common, counted with repetition."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from holdfast.tasks.values import CodeRange, RowValues, entries_of
 
 @dataclass(frozen=True)
 class Overlap(CodeRange):
-    """The values of some rows, or those in runs whose codes are in a range."""
+    """The values of some rows, or those of runs in a range of codes."""
 
     columns: int
     cells: tuple[RowValues, ...] = ()
@@ -23,8 +23,8 @@ class Overlap(CodeRange):
 
 
 def overlap(item: Overlap) -> Iterator[TaskResult]:
-    """``common[a, b]`` is the sum, over all values, of how often each occurs in both columns: the
-    lesser of the two numbers. On the diagonal stands how many values a column has."""
+    """``common[a, b]`` sums over all values how often each occurs in both columns (the smaller of
+    the two numbers). The diagonal has the number of values of each column."""
     entries = values.merged([*entries_of(item.cells), *item.slices(item.runs)])
     common = np.zeros((item.columns, item.columns), np.int64)
     values.in_common(entries, common)

@@ -1,4 +1,4 @@
-"""A few rows as numbers, to draw how two columns lie to each other."""
+"""A sample of rows as numbers, to plot two columns against each other."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NUMBER, DATE, TIME = "number", "date", "time"
 
 @dataclass(frozen=True)
 class SomeRows:
-    """At most so many living rows, evenly spread over the table, in some columns."""
+    """At most so many living rows, evenly distributed over the table, in some columns."""
 
     view: View
     columns: tuple[int, ...]
@@ -28,7 +28,7 @@ class SomeRows:
 
 
 def scale(kind: pa.DataType) -> str | None:
-    """What the numbers of a column count; None: its values are no points of a line."""
+    """What the numbers of a column stand for; None if it cannot be plotted."""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return NUMBER
     if pa.types.is_date(kind):
@@ -37,7 +37,7 @@ def scale(kind: pa.DataType) -> str | None:
 
 
 def points(item: SomeRows) -> Iterator[TaskResult]:
-    """An array for each column, with NaN for nulls; the rows are the same in all of them."""
+    """An array for each column, of the same rows, with NaN for nulls."""
     rows = item.view.live
     ranks = np.unique(((np.arange(item.most) + 0.5) * rows / item.most).astype(np.int64))
     ranks = ranks[ranks < rows]
@@ -59,7 +59,7 @@ def points(item: SomeRows) -> Iterator[TaskResult]:
 
 
 def _positions(view: View, segment: Segment, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Where the living rows of these ranks are in a segment."""
+    """The positions of the living rows of these ranks."""
     return ranks if segment.dead is None else live_positions(view.path, segment)[ranks]
 
 

@@ -1,9 +1,8 @@
-"""Segments: immutable files of encoded rows, their raw rows, sorted columns and deleted rows.
+"""Segments: immutable files of encoded rows, raw rows, indexes and deleted rows.
 
-A segment is written once. Its *words* file holds the encoded rows as one row-major matrix, its
-*raw* file the rows as they came, each *index* file one column, or several, in sorted order.
-Deleting rows writes a new *dead* file, a bitmap. Everything but raw rows is memory-mapped, never
-read whole.
+The *words* file of a segment holds its encoded rows as one row-major matrix, its *raw* file the
+rows as they were given, and each *index* file the rows sorted by one or more columns. Deleting rows
+writes a new *dead* file, a bitmap. All but raw rows are memory-mapped, and never read whole.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ def most_rows(words: int) -> int:
 
 
 def write_arrays(root: Path, path: str, arrays: dict[str, NDArray[Any]], **facts: Any) -> str:
-    """Write arrays of one length as a memory-mappable Arrow file, with facts in its schema; the
-    path that it has in the end."""
+    """Write arrays of equal length as a memory-mappable Arrow file, with facts in its schema;
+    returns its final path."""
     batch = pa.record_batch([pa.array(a) for a in arrays.values()], names=list(arrays))
     schema = batch.schema.with_metadata({"holdfast": json.dumps(facts)})
     sink = Sink(root, path)
@@ -66,8 +65,8 @@ def write_arrays(root: Path, path: str, arrays: dict[str, NDArray[Any]], **facts
 
 
 class ArrayFile:
-    """A file of arrays in mapped memory, of which those parts may be read that were checked: each
-    method checks what it is asked for, and returns that, or arrays with that in them."""
+    """A memory-mapped file of arrays, of which only checked parts may be read: each method checks
+    the part that it is asked for, and returns it, or whole arrays with only that part checked."""
 
     def __init__(self, path: Path) -> None:
         self._file = CheckedFile(path)
@@ -107,13 +106,12 @@ class ArrayFile:
         return {name: array[positions] for name, array in self._arrays.items()}
 
     def stretches(self, name: str, lo: I64, hi: I64) -> NDArray[Any]:
-        """An array, with stretches of its entries."""
+        """An array, checked in these stretches."""
         self._file.check_stretches(self.places[name], lo, hi)
         return self._arrays[name]
 
     def search(self, name: str, wanted: NDArray[Any]) -> tuple[I64, I64]:
-        """For every wanted value where it begins and ends in an array, which is in ascending
-        order."""
+        """Where each wanted value begins and ends in a sorted array."""
         lo, hi = np.zeros((2, len(wanted)), np.int64)
         checksums.search(self.places[name], self._arrays[name], wanted, lo, hi)
         self._file.require_undamaged()
@@ -124,7 +122,7 @@ class ArrayFile:
         return self._arrays[name]
 
     def require_undamaged(self) -> None:
-        """After a kernel has checked parts: an error if one is damaged."""
+        """Raise an error if a part that a kernel has checked is damaged."""
         self._file.require_undamaged()
 
     def matrix(self, name: str, width: int) -> Matrix:
@@ -142,13 +140,13 @@ class Matrix(NamedTuple):
     file: CheckedFile
 
     def at(self, positions: I64) -> U64:
-        """The matrix, with the rows at some positions."""
+        """The matrix, checked at these positions."""
         note(len(positions) * self.place.size)
         self.file.check_each(self.place, positions)
         return self.rows
 
     def ranged(self, ranges: Ranges) -> U64:
-        """The matrix, with the rows that look-ups returned."""
+        """The matrix, checked in the ranges of look-ups."""
         note(int((ranges.hi - ranges.lo).sum()) * self.place.size)
         self.file.check_ranged(self.place, ranges)
         return self.rows
@@ -161,7 +159,7 @@ class Matrix(NamedTuple):
 
 
 def open_arrays(path: Path) -> ArrayFile:
-    """A file of arrays, of which parts are read."""
+    """A file of arrays to read parts of."""
     return _maps.get(path, stamp(path))
 
 
@@ -176,18 +174,17 @@ _maps: Maps[ArrayFile] = Maps(ArrayFile, is_here)
 
 
 def close_maps() -> None:
-    """Let go of all files that this process has mapped; what is needed again is mapped anew."""
+    """Close all mapped files; they are mapped again when they are needed."""
     _maps.clear()
 
 
 def map_passing(path: Path) -> dict[str, NDArray[Any]]:
-    """The arrays of a file that is removed when it has been read: the map is not kept, as that
-    would keep the file's space."""
+    """The arrays of a temporary file. Its map is not kept, as that would keep its space on disk."""
     return ArrayFile(path).whole()
 
 
 def index_cuts(path: Path) -> I64:
-    """The codes that an index lists about itself; nothing of the index itself is read for that."""
+    """The codes that an index lists in its facts; the index itself is not read."""
     return np.array(open_arrays(path).facts["cuts"], np.int64)
 
 
@@ -220,8 +217,8 @@ def live_positions(root: Path, segment: Segment) -> NDArray[np.int64]:
 
 
 def deleted_since(root: Path, segment: Segment, later: Segment | None) -> I64:
-    """Positions of the rows that live in a segment and not any more in the same one as it was
-    later; None: all of them are gone."""
+    """Positions of the rows that live in a segment and are deleted in a later state of it; None:
+    the segment is gone."""
     live = live_positions(root, segment)
     return live if later is None else live[are_dead(root, later, live)]
 
@@ -237,7 +234,7 @@ def are_dead(root: Path, segment: Segment, positions: NDArray[np.int64]) -> NDAr
 
 
 def with_dead(root: Path, segment: Segment, positions: NDArray[np.int64], path: str) -> Segment:
-    """The segment with more rows deleted; writes the new bitmap to ``path``, then sealed."""
+    """The segment with more deleted rows; writes the new bitmap."""
     bits = np.zeros(segment.rows, np.uint8)
     if segment.dead is not None:
         bits = np.unpackbits(map_dead(root, segment), count=segment.rows, bitorder="little")
@@ -247,7 +244,7 @@ def with_dead(root: Path, segment: Segment, positions: NDArray[np.int64], path: 
 
 
 def write_index(root: Path, path: str, codes: U64) -> str:
-    """Write a column in sorted order."""
+    """Write an index: the codes in order, with the positions of their rows."""
     sorted_codes, positions = kernels.sort(codes)
     # The driver cuts columns into ranges by these, without touching the codes themselves.
     cuts = sorted_codes[:: max(1, len(codes) // _CUTS)].tolist()
@@ -257,7 +254,7 @@ def write_index(root: Path, path: str, codes: U64) -> str:
 def build_indexes(
     root: Path, prefix: str, words: U64, shape: RowShape, names: Iterable[str]
 ) -> dict[str, str]:
-    """Write the named indexes of a segment and say where they are."""
+    """Write the named indexes of a segment; returns their paths."""
     built = {}
     for name in names:
         path = unique(prefix, "index")
@@ -313,14 +310,14 @@ def is_chained(name: str) -> bool:
 
 
 def chain_columns(name: str) -> tuple[tuple[int, ...], tuple[int, ...], bool]:
-    """The columns of groups and of order of an index, and whether the second falls."""
+    """The grouping and the ordering columns of an index, and whether the second of these falls."""
     groups, _, order = name.partition("/")
     columns = tuple(map(int, order.replace("-", "+").split("+")))
     return index_columns(groups) if groups else (), columns, "-" in order
 
 
 def chain_numbers(words: U64, name: str, shape: RowShape) -> tuple[I64, I64, I64]:
-    """What orders the rows of an index in chains: the code of their group, and two numbers."""
+    """What orders the rows of a chained index: the code of their group, and two numbers."""
     groups, order, falling = chain_columns(name)
     numbers = [np.ascontiguousarray(words[:, shape.first[c]]).view(np.int64) for c in order]
     none = np.zeros(len(words), np.int64)
@@ -330,7 +327,7 @@ def chain_numbers(words: U64, name: str, shape: RowShape) -> tuple[I64, I64, I64
 
 
 def write_chains(root: Path, path: str, words: U64, name: str, shape: RowShape) -> str:
-    """Write rows in chains; with the columns of which it says that rows with equal first words are
+    """Write a chained index; its facts list the columns in which rows with equal first words are
     equal."""
     groups, order, _ = chain_columns(name)
     index = chains.build(*chain_numbers(words, name, shape))
@@ -340,13 +337,13 @@ def write_chains(root: Path, path: str, words: U64, name: str, shape: RowShape) 
 
 
 def map_chains(root: Path, segment: Segment, name: str) -> tuple[Chains, dict[str, Any]]:
-    """An index of rows in chains, and its facts."""
+    """A chained index, and its facts."""
     arrays, facts = map_arrays(root / segment.indexes[name])
     return Chains(**arrays), facts
 
 
 def _is_uniform(words: U64, column: int, shape: RowShape) -> bool:
-    """Whether all cells of a column that have the same first word are the same."""
+    """Whether all cells of a column with equal first words are equal."""
     place, end = shape.first[column], shape.first[column + 1]
     nulls = words[:, shape.owner.size + column // 64] >> np.uint64(column % 64) & np.uint64(1)
     if end - place == 1 and not nulls.any():
@@ -368,14 +365,14 @@ def index_codes(words: U64, name: str, shape: RowShape) -> U64:
 
 
 def combined(words: U64, columns: Iterable[int], shape: RowShape, seed: int = 0) -> U64:
-    """One hash of the cells in some columns per row."""
+    """A hash of the cells of each row in some columns."""
     out = np.empty(len(words), np.uint64)
     kernels.combine(words, np.array([*columns], np.int64), shape, np.uint64(seed), out)
     return out
 
 
 def row_codes(words: U64) -> U64:
-    """A hash over all the words of each row; equal hashes still need the rows compared."""
+    """A hash of each whole row; rows with equal hashes must still be compared."""
     codes = np.empty(len(words), np.uint64)
     with np.errstate(over="ignore"):
         encode.row_hashes(np.ascontiguousarray(words), codes)
@@ -383,7 +380,7 @@ def row_codes(words: U64) -> U64:
 
 
 class UncheckedRanges(NamedTuple):
-    """What a look-up returned, not checked yet."""
+    """The result of a look-up that was not checked yet."""
 
     ranges: Ranges
     place: Place  # of the positions
@@ -391,8 +388,8 @@ class UncheckedRanges(NamedTuple):
 
 
 def look_up_groups(root: Path, segment: Segment, name: str, codes: U64) -> UncheckedRanges:
-    """For every code the range of the index that equals it, and the index's positions, for a kernel
-    that reads the first few of a range: they are not checked yet."""
+    """The range of each code in an index, and the positions of the index, unchecked: for kernels
+    that read only the first few of each range."""
     file = open_arrays(root / segment.indexes[name])
     lo, hi = file.search("codes", codes.view(np.int64))
     places = file.places
@@ -402,15 +399,15 @@ def look_up_groups(root: Path, segment: Segment, name: str, codes: U64) -> Unche
 
 
 def look_up(root: Path, segment: Segment, name: str, codes: U64) -> Ranges:
-    """The same, all of which may be read."""
+    """The range of each code in an index, all checked."""
     (lo, hi, _), place, file = look_up_groups(root, segment, name, codes)
     note(place.size * int(np.maximum(hi - lo - 1, 0).sum()))
     return Ranges(lo, hi, file.stretches("positions", lo, hi))
 
 
 def map_between(path: Path, low: int | None, high: int | None) -> tuple[I64, NDArray[np.int32]]:
-    """The codes of an index from ``low`` to below ``high`` (None: no bound), in their order, and
-    the positions of the rows that have them."""
+    """The codes of an index from ``low`` to below ``high`` (None: no bound), in order, and the
+    positions of their rows."""
     file = open_arrays(path)
     bounds = np.array([0 if low is None else low, 0 if high is None else high])
     (first, last), _ = file.search("codes", bounds)
@@ -421,7 +418,7 @@ def map_between(path: Path, low: int | None, high: int | None) -> tuple[I64, NDA
 
 
 class RawRows:
-    """Writes the raw file of a segment, a batch of at most 4,096 rows at a time."""
+    """Writes the raw file of a segment in batches."""
 
     def __init__(self, root: Path, prefix: str, schema: pa.Schema) -> None:
         self._sink = Sink(root, unique(prefix, "raw"))
@@ -438,13 +435,13 @@ class RawRows:
             self.sizes.append(part.num_rows)
 
     def seal(self) -> str:
-        """End the file; its path."""
+        """Finish the file; returns its path."""
         self._sink.write_table()
         self._writer.close()
         return self._sink.seal()
 
     def abandon(self) -> None:
-        """Close the file, which nobody will read."""
+        """Close the file unfinished."""
         self._writer.close()
         self._sink.close()
 
@@ -452,8 +449,7 @@ class RawRows:
 def open_raw(
     root: Path, segment: Segment, columns: list[int] | None = None
 ) -> pa.ipc.RecordBatchFileReader:
-    """The raw rows of a segment, batch by batch; only some columns of them where these are
-    given."""
+    """The raw rows of a segment, batch by batch, or only some of their columns."""
     if segment.raw is None:
         raise ValueError(f"segment {segment.number} keeps no raw rows")
     options = pa.ipc.IpcReadOptions(included_fields=columns)
@@ -462,7 +458,7 @@ def open_raw(
 
 
 def read_raw(root: Path, segment: Segment, positions: NDArray[np.int64]) -> pa.Table:
-    """Raw rows at ``positions``, in that order."""
+    """The raw rows at these positions, in this order."""
     facts = open_arrays(root / segment.words).facts
     ends = np.cumsum(facts["raw_batches"])
     reader = open_raw(root, segment)

@@ -1,4 +1,4 @@
-"""Rows to show: the few raw rows that witness something, as JSON text."""
+"""Raw rows as JSON text, for witnesses and examples."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from holdfast.tasks.segments import Segment, read_raw
 def rows_as_text(
     root: str, segments: tuple[Segment, ...], names: tuple[str, ...], ids: NDArray[np.int64]
 ) -> dict[int, str]:
-    """The rows with these ids, each as a JSON object; by id alone where raw rows are not kept."""
+    """The rows with these ids as JSON objects; only with their ids if raw rows are not kept."""
     texts: dict[int, str] = {}
     for segment in segments:
         of_segment = np.unique(ids[ids >> 32 == segment.number])
@@ -39,8 +39,8 @@ def rows_as_text(
 
 
 def cells(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column. Spark's texts may hold bytes that are no UTF-8: shown as U+FFFD.
-    Nanoseconds are texts, as Python has no value for them."""
+    """The values of a column. Invalid UTF-8 in texts from Spark becomes U+FFFD. Nanoseconds are
+    texts, as Python has no type for them."""
     try:
         if nanoseconds.holds_nanos(column.type):
             return nanoseconds.cells(column)
@@ -58,7 +58,7 @@ def _cell(cell: pa.Scalar) -> Any:
 
 
 def plain(value: Any) -> Any:
-    """A cell as JSON can hold it."""
+    """A cell in a form that JSON has."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):

@@ -1,10 +1,10 @@
-"""Values over segments: which values the attributes have, and how a batch moves them.
+"""Tasks over the values of segments: which values attributes have, and how a batch moves them.
 
-A *run* is a file of entries (:mod:`holdfast.kernels.values`) in order. *Count* makes runs of rows.
-*Move* takes what changed in one range of codes, looks the same codes up in what was there, and
-returns how many values move from which cluster to which: the paper's merge and extract
-(Incremental Discovery of Inclusion Dependencies, definitions 4.4 and 4.8) for all values at once.
-The first profile is a change of nothing.
+A *run* is a file of entries (:mod:`holdfast.kernels.values`) in order. *Count* writes runs of the
+values of rows. *Move* takes the changed entries of a range of codes, looks up the existing entries
+of the same codes, and returns how many values move from which cluster to which: the merge and
+extract of the paper (Incremental Discovery of Inclusion Dependencies, definitions 4.4 and 4.8) for
+all values at once. A first profile is a change of nothing.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ CODES = 1 << 64
 
 @dataclass(frozen=True)
 class ValueColumns:
-    """A column as a set of values, or several columns as a set of tuples: its number among all,
-    the columns, and the families of their types. Only values of one family are equal."""
+    """An attribute: its number, its column (or several, whose values are tuples), and the families
+    of their types. Only values of one family are equal."""
 
     number: int
     columns: tuple[int, ...]
@@ -56,8 +56,9 @@ class ValueColumns:
 
 @dataclass(frozen=True)
 class RowValues:
-    """Rows of a table whose values count: the living ones; with ``later``, the same segments as
-    they were afterwards, those that had been deleted by then; or those with the given ids."""
+    """Rows of a table and the attributes whose values count: the living rows; with ``later`` (the
+    same segments in a later version) those deleted in between; with ``ids`` the rows with these
+    ids."""
 
     view: View
     schema: pa.Schema
@@ -69,7 +70,7 @@ class RowValues:
 
     @cached_property
     def columns(self) -> list[list[values.CodedColumn]]:
-        """How the kernels read each attribute's columns."""
+        """The columns of each attribute in the form for kernels."""
         where = layout(self.schema)
         return [
             [
@@ -85,7 +86,7 @@ class RowValues:
 
     @property
     def count(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         if self.ids is not None:
             return self.ids.size
         numbers = {segment.number for segment in self.view.segments}
@@ -93,11 +94,11 @@ class RowValues:
         return self.view.live - sum(alive_later)
 
     def positions(self, segment: Segment) -> I64:
-        """Where in a segment the rows are."""
+        """The positions of the rows in a segment."""
         return positions_of(self.view, segment, self.ids, self.later)
 
     def blocks(self) -> Iterator[U64]:
-        """Entries attribute by attribute, in no order."""
+        """Entries, attribute by attribute, unsorted."""
         weight = np.uint64(self.weight % (1 << 64))
         for segment in self.view.segments:
             positions = self.positions(segment)
@@ -115,7 +116,8 @@ class RowValues:
                 yield room[:size].copy()
 
     def codes(self, place: int) -> Iterator[tuple[Segment, I64, U64]]:
-        """The codes of one attribute, segment by segment, with the positions that have any."""
+        """The codes of one attribute, segment by segment, with the positions of the rows that have
+        them."""
         for segment in self.view.segments:
             positions = self.positions(segment)
             rows = map_words(self.view.path, segment).at(positions)
@@ -123,8 +125,8 @@ class RowValues:
             yield segment, positions[present], codes[present]
 
     def aligned(self) -> Iterator[tuple[Segment, I64, U64, NDArray[np.bool_]]]:
-        """The codes of the first attribute, segment by segment, for all positions, and which of
-        them are values."""
+        """The codes of the first attribute for all positions, segment by segment, and which of them
+        are values."""
         for segment in self.view.segments:
             positions = self.positions(segment)
             rows = map_words(self.view.path, segment).at(positions)
@@ -153,8 +155,8 @@ class RowValues:
 def positions_of(
     view: View, segment: Segment, ids: I64 | None, later: tuple[Segment, ...] | None
 ) -> I64:
-    """Where in a segment rows are: the living ones, those that had been deleted later, or those
-    with some ids."""
+    """The positions of rows in a segment: the living ones, those deleted by ``later``, or those
+    with these ids."""
     if ids is not None:
         positions: I64 = ids[ids >> 32 == segment.number] - segment.base
         return positions
@@ -165,7 +167,7 @@ def positions_of(
 
 
 def cut(part: int, parts: int) -> int:
-    """Where the codes of a part begin."""
+    """The first code of a part."""
     return CODES * part // parts
 
 
@@ -178,8 +180,8 @@ class CodeRange:
     high: int
 
     def size_of(self, runs: tuple[ValueRun, ...]) -> int:
-        """About how many entries of runs are in the range: codes are hashes, so that any range has
-        its share."""
+        """The estimated number of entries of runs in the range: codes are hashes, so they are
+        evenly distributed."""
         return sum(run.entries for run in runs) * (self.high - self.low) // CODES
 
     def largest_of(self, runs: tuple[ValueRun, ...]) -> str | None:
@@ -214,8 +216,8 @@ class CountValues:
 
 @dataclass(frozen=True)
 class ChangedEntries(CodeRange):
-    """Entries that changed and whose codes are in a range: in runs, or in rows that are entries_of
-    here. ``before`` are the runs until now."""
+    """Changed entries in a range of codes: in runs, or in rows that are counted here. ``before``
+    are the existing runs."""
 
     prefix: str
     changed: tuple[ValueRun, ...]
@@ -233,7 +235,7 @@ class ChangedEntries(CodeRange):
         return self.size_of(self.changed)
 
     def entries(self) -> tuple[U64, U64]:
-        """By how much entries changed, and what was there of the same codes."""
+        """The changes of entries, and the existing entries of the same codes."""
         delta = values.merged([*entries_of(self.cells), *self.slices(self.changed)])
         codes = values.distinct_codes(delta)
         return delta, same_codes(Path(self.root), self.before, self.low, self.high, codes)
@@ -241,7 +243,7 @@ class ChangedEntries(CodeRange):
 
 @dataclass(frozen=True)
 class MoveValues(ChangedEntries):
-    """What becomes of the values that changed and whose codes are in a range."""
+    """Find out how the changed values in a range of codes move between clusters."""
 
     words: int  # of a mask over all attributes
     frequencies: bool  # without them only arrivals are kept
@@ -266,7 +268,7 @@ class RunRange(CodeRange):
 
 @dataclass(frozen=True)
 class MergeRuns(RunRange):
-    """Make one part of a range of several runs."""
+    """Merge a range of several runs into one part."""
 
     prefix: str
     frequencies: bool
@@ -274,7 +276,7 @@ class MergeRuns(RunRange):
 
 @dataclass(frozen=True)
 class CompareRuns(CodeRange):
-    """Look whether two lists of runs say the same of a range."""
+    """Compare a range of two lists of runs."""
 
     one: tuple[ValueRun, ...]
     two: tuple[ValueRun, ...]
@@ -282,7 +284,8 @@ class CompareRuns(CodeRange):
 
 @dataclass(frozen=True)
 class MissingValues(CodeRange):
-    """Values of one attribute that another lacks, in a range of codes; at most so many."""
+    """Find values in a range of codes that one attribute has and another lacks, at most
+    ``most``."""
 
     runs: tuple[ValueRun, ...]
     dependent: int
@@ -292,7 +295,7 @@ class MissingValues(CodeRange):
 
 @dataclass(frozen=True)
 class FindValues:
-    """A row for each of some codes of the first attribute."""
+    """Find a row for each of some codes of the first attribute."""
 
     cells: RowValues
     codes: U64
@@ -300,7 +303,8 @@ class FindValues:
 
 @dataclass(frozen=True)
 class ContainmentTests(RunRange):
-    """Test pairs of sides, by attribute numbers: does one have a tuple that the other has not?"""
+    """Test for pairs of sides, given by attribute numbers, whether the left has a tuple that the
+    right lacks."""
 
     cells: tuple[RowValues, ...]
     left: tuple[int, ...]
@@ -309,8 +313,8 @@ class ContainmentTests(RunRange):
 
 @dataclass(frozen=True)
 class CountTuples:
-    """Count the rows that have some tuples: those of the first attribute of ``wanted``, and the
-    given codes; with neither, tell whether there is any tuple."""
+    """Count the rows that have the tuples of ``wanted`` (its first attribute) or the given codes;
+    with neither, say whether there is any tuple."""
 
     wanted: tuple[RowValues, ...]
     codes: U64
@@ -346,7 +350,7 @@ def family(name: str, type_: pa.DataType) -> str:
 
 
 def salt(family_: str) -> U64:
-    """Two words that keep a family's codes apart."""
+    """Two words that make the codes of each family different."""
     if family_ == "text":
         return np.zeros(2, np.uint64)
     digest = hashlib.blake2b(family_.encode(), digest_size=16).digest()
@@ -359,7 +363,7 @@ def entries_of(cells: Iterable[RowValues]) -> Iterator[U64]:
 
 
 def count(item: CountValues) -> Iterator[TaskResult]:
-    """Write runs, each of as many entries as a task holds."""
+    """Write runs of the values, each of at most as many entries as a task holds in memory."""
     blocks: list[U64] = []
     root = item.cells.view.path
     for block in item.cells.blocks():
@@ -372,7 +376,7 @@ def count(item: CountValues) -> Iterator[TaskResult]:
 
 
 def move(item: MoveValues) -> Iterator[TaskResult]:
-    """Write what changed, and tell how many values move between clusters."""
+    """Write the changed entries; return how many values move between clusters."""
     delta, old = item.entries()
     with np.errstate(over="ignore"):
         masks, counts, wrong = values.transitions(delta, old, item.words)
@@ -391,7 +395,7 @@ def merge(item: MergeRuns) -> Iterator[TaskResult]:
 
 
 def compare(item: CompareRuns) -> Iterator[TaskResult]:
-    """How many values of which attributes differ."""
+    """How many values differ, by attribute."""
     two = item.slices(item.two)
     for block in two:
         block[:, 3] = np.uint64(0) - block[:, 3]
@@ -414,7 +418,7 @@ def missing(item: MissingValues) -> Iterator[TaskResult]:
 
 
 def find(item: FindValues) -> Iterator[TaskResult]:
-    """The ids of rows, and which codes they have; each code at most once a segment."""
+    """The ids of rows with their codes, each code at most once per segment."""
     for segment, positions, codes in item.cells.codes(0):
         at = found_at(codes, item.codes)
         places, first = np.unique(at, return_index=True)
@@ -423,7 +427,8 @@ def find(item: FindValues) -> Iterator[TaskResult]:
 
 
 def found_at(codes: U64, among: U64) -> I64:
-    """Where each code is among some, which are sorted by first words; -1: nowhere."""
+    """The position of each code among others, which are sorted by their first words; -1 if it is
+    not there."""
     at = np.full(len(codes), -1, np.int64)
     if len(among):
         first = np.minimum(np.searchsorted(among[:, 0], codes[:, 0]), len(among) - 1)
@@ -439,8 +444,8 @@ def found_at(codes: U64, among: U64) -> I64:
 
 
 def trial(item: ContainmentTests) -> Iterator[TaskResult]:
-    """For each pair of sides, in one range of codes: a code that refutes it, if there is one, and
-    how many rows of the left side have it."""
+    """For each pair of sides: a code that refutes it, if there is one in the range, and how many
+    rows of the left side have it."""
     entries = values.merged([*entries_of(item.cells), *item.slices(item.runs)])
     left, right = np.array(item.left, np.int64), np.array(item.right, np.int64)
     seen = np.zeros(left.size, np.bool_)
@@ -453,7 +458,7 @@ def trial(item: ContainmentTests) -> Iterator[TaskResult]:
 
 
 def count_tuples(item: CountTuples) -> Iterator[TaskResult]:
-    """How many of some rows have the tuples of a batch (or the given codes)."""
+    """How many rows have each of the tuples."""
     among = (codes for cells in item.among for _, _, codes in cells.codes(0))
     if not item.wanted and not len(item.codes):
         present = any(len(codes) for codes in among)
@@ -485,7 +490,7 @@ def written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> 
 
 
 def _between(run: ValueRun, low: int, high: int) -> list[str]:
-    """The files that may have codes from ``low`` to below ``high``."""
+    """The files of a run that may have codes from ``low`` to below ``high``."""
     count = len(run.parts)
     return [
         part

@@ -1,4 +1,4 @@
-"""What every task over segments is given: where they are and how their rows are laid out."""
+"""A view: segments of a table as tasks see them, with the layout of their rows."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
 
 @dataclass(frozen=True)
 class Among:
-    """The rows that have one of some codes in an index."""
+    """The rows that have one of these codes in an index."""
 
     index: str
     codes: I64
@@ -72,8 +72,8 @@ class View:
 
     @property
     def home(self) -> str | None:
-        """The words of the segment with the most rows: what else belongs to it lies there, too, and
-        small segments that come and go change nothing."""
+        """The words of the largest segment. Its other files are near them, and small segments that
+        come and go do not change the choice."""
         largest = min(self.segments, key=lambda s: (-s.rows, s.words), default=None)
         return None if largest is None else f"{self.root}/{largest.words}"
 
@@ -92,20 +92,20 @@ class View:
         return out
 
     def stored(self, segment: Segment, words: U64) -> index.SegmentRows:
-        """The rows of a segment, for kernels, which read those of ``words`` that were checked."""
+        """The rows of a segment for kernels, which read only what was checked."""
         return index.SegmentRows(words, segment.base, map_dead(self.path, segment))
 
     def looked_up(self, segment: Segment, ranges: index.Ranges) -> index.SegmentRows:
-        """The rows of a segment that look-ups returned, for kernels."""
+        """The rows of a segment in the ranges of look-ups, for kernels."""
         return self.stored(segment, map_words(self.path, segment).ranged(ranges))
 
     def between(
         self, name: str, low: int, high: int | None, among: Among | None = None
     ) -> evidence.NumberedRows:
-        """All living rows whose code in an index is at least ``low`` and below ``high`` (``None``:
-        no bound), with their ids, in the order of the codes; of these the ones ``among`` some.
-        Most rows that have a code for themselves are left out, and where nulls differ, a null's
-        row: they agree with no other one."""
+        """All living rows with codes from ``low`` to below ``high`` (``None``: no bound) in an
+        index, with their ids, in the order of the codes; only those ``among`` others if that is
+        given. Left out are most rows whose code no other row has, and, where nulls are unequal,
+        rows with a null: they agree with no other row."""
         chosen, ids, runs = [], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         parts = [map_between(self.path / s.indexes[name], low, high) for s in self.segments]
         shared = index.repeated([codes for codes, _ in parts])
@@ -131,7 +131,7 @@ class View:
         return evidence.NumberedRows(rows, np.concatenate(ids)[order])
 
     def having(self, segment: Segment, among: Among) -> I64:
-        """The positions of the living rows of a segment that have some codes in an index."""
+        """The positions of the living rows of a segment that have one of these codes."""
         lo, hi, entries = look_up(self.path, segment, among.index, among.codes.view(np.uint64))
         runs = [entries[start:stop] for start, stop in zip(lo, hi, strict=True)]
         positions = np.concatenate([np.empty(0, np.int64), *runs])
@@ -148,7 +148,8 @@ class View:
 
 
 def bounds(view: View, name: str, parts: int) -> list[int]:
-    """Codes that cut an index into parts of about as many rows; the first part has no lower end."""
+    """Codes that divide an index into parts with about equally many rows; the first part has no
+    lower bound."""
     codes, rows = _weighted(view, name)
     if not codes.size:
         return []
@@ -159,7 +160,7 @@ def bounds(view: View, name: str, parts: int) -> list[int]:
 
 
 class Division(NamedTuple):
-    """An index cut into parts by the rows that its codes have."""
+    """An index divided into ranges with bounded numbers of rows."""
 
     ranges: list[tuple[int, int | None]]  # from a code to below another one; None: no bound
     heavy: I64  # codes in none of the ranges, because they alone have more rows than a part
@@ -167,13 +168,13 @@ class Division(NamedTuple):
 
     @property
     def heavy_ranges(self) -> list[tuple[int, int | None]]:
-        """A range for each heavy code; nothing lies above the highest one that there is."""
+        """A range for each heavy code; there is none above the highest."""
         return [(code, code + 1 if code < HIGHEST else None) for code in self.heavy.tolist()]
 
 
 def divided(view: View, name: str, most: float, heavy_from: float) -> Division:
-    """Ranges of codes of at most about so many rows each, but for codes that have more; those that
-    have more than another number of rows are left out as heavy."""
+    """Ranges of codes with at most about ``most`` rows each, unless a single code has more. Codes
+    with more than ``heavy_from`` rows are left out as heavy."""
     ranges: list[tuple[int, int | None]] = []
     heavy: list[int] = []
     low, light_rows, heavy_rows = LOWEST, 0.0, 0.0
@@ -200,9 +201,9 @@ def divided(view: View, name: str, most: float, heavy_from: float) -> Division:
 
 
 def _weighted(view: View, name: str) -> tuple[I64, NDArray[np.float64]]:
-    """The codes that the segments' indexes list, ascending, and about how many living rows have
-    each, or one up to the next: a code stands for as many rows as lie between two that are
-    listed, so that what has many is listed often."""
+    """The codes that the indexes of all segments list, ascending, with the estimated number of rows
+    up to the next. A code stands for the rows between two listed ones, so frequent codes are listed
+    often."""
     codes, rows = [np.empty(0, np.int64)], [np.empty(0, np.float64)]
     for segment in view.segments:
         cuts = index_cuts(view.path / segment.indexes[name])

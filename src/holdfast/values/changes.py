@@ -1,4 +1,5 @@
-"""Rows that came and went move values between clusters, and touch only the values they contain."""
+"""How the rows of a batch move values between clusters; only the values that they contain are
+touched."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def with_rows(run: Run, before: ValueState, changes: Iterable[TableRows]) -> ValueState:
-    """The state after rows came and went, in one job, or two where there are many."""
+    """The state after rows were added and removed; takes one job, or two if there are many rows."""
     changes = [rows for rows in changes if rows.count]
     values = [row_values(run, before, rows) for rows in changes]
     size = sum(
@@ -60,7 +61,7 @@ def with_rows(run: Run, before: ValueState, changes: Iterable[TableRows]) -> Val
 
 
 def row_values(run: Run, state: ValueState, rows: TableRows) -> RowValues:
-    """The values of rows, column by column."""
+    """The values of rows, one attribute for each column."""
     low, high = state.stretches[rows.table.name]
     families = state.families
     return values_of(
@@ -75,8 +76,8 @@ def with_verdicts(
     before: ValueState | None = None,
     batch: n_ary.RowChanges | None = None,
 ) -> ValueState:
-    """The state with its dependencies of several columns, where they are looked for. After a batch
-    only those that have one of its tables on a side can be others than before."""
+    """The state with verdicts on dependencies of several columns, if these are searched. A batch
+    can change only those that have one of its tables on a side."""
     options, batch = run.options, batch or {}
     if options.max_arity == 1:
         return state
@@ -103,6 +104,6 @@ def with_verdicts(
 
 
 def _column(state: ValueState, number: int) -> tuple[str, tuple[int, ...]]:
-    """The table of an attribute, and its place there."""
+    """The table of an attribute, and its position there."""
     table = state.attributes[number].table
     return table, (number - state.stretches[table][0],)

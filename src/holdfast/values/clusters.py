@@ -1,4 +1,4 @@
-"""Clusters: sets of attributes that have the same values, with their numbers of values."""
+"""Clusters: sets of attributes, each with the number of values that occur in exactly these."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from holdfast.values.overlaps import ValueMoves, numbers
 
 @dataclass(frozen=True)
 class Clusters:
-    """Sets of attributes with their numbers of values: in runs of differences, which add up, and
-    what moved since."""
+    """Sets of attributes with their numbers of values: stored in runs of differences, which are
+    added up, and the moves since."""
 
     words: int  # of a mask
     runs: tuple[ValueRun, ...] = ()
@@ -25,7 +25,7 @@ class Clusters:
     moves: ValueMoves | None = None  # not yet in a run
 
     def all(self) -> tuple[U64, I64]:
-        """All of them, in the order of their masks."""
+        """All clusters, sorted by their masks."""
         blocks = [self.stored(run) for run in self.runs]
         if self.moves is not None:
             blocks.append(differences(self.moves))
@@ -47,7 +47,7 @@ class Clusters:
 
 
 def unfit() -> StoreError:
-    """The error of counts that cannot be right."""
+    """The error for counts that are impossible."""
     return StoreError(
         "the value counts of this profile do not fit its rows; rebuild the profile: "
         "holdfast profile SOURCE... --into NEW_DIRECTORY"
@@ -55,8 +55,8 @@ def unfit() -> StoreError:
 
 
 def differences(moves: ValueMoves) -> tuple[U64, I64]:
-    """How values that moved change the clusters. The empty one is where values come from and go
-    to."""
+    """How moved values change the sizes of clusters. The empty cluster is where values come from
+    and go to."""
     masks = np.concatenate([moves.before, moves.after])
     counts = np.concatenate([-moves.counts, moves.counts])
     known = masks.any(axis=1)
@@ -64,7 +64,7 @@ def differences(moves: ValueMoves) -> tuple[U64, I64]:
 
 
 def grouped(masks: U64, counts: I64) -> tuple[U64, I64]:
-    """Distinct masks with the sums of their counts, where these are not 0."""
+    """Distinct masks with the sums of their counts; those with the sum 0 are left out."""
     if not len(masks):
         return masks, counts
     order = np.lexsort(masks.T)

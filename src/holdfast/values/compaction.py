@@ -1,4 +1,4 @@
-"""Runs of values are merged in tiers, so that a look-up reads few of them."""
+"""Merging runs of values in tiers, so that a look-up reads few of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from holdfast.values.counting import ranges, run_of
 
 
 def due(runs: tuple[ValueRun, ...]) -> list[tuple[ValueRun, ...]]:
-    """The runs to merge, group by group."""
+    """The groups of runs to merge."""
     fan = thresholds.current.merged_runs
     tiers: dict[int, list[ValueRun]] = {}
     for run in runs:
@@ -35,7 +35,7 @@ def merged_runs(
     frequencies: bool,
     progress: Progress,
 ) -> tuple[ValueRun, ...]:
-    """Runs, merged where a tier is full."""
+    """The runs, with those merged whose tier is full."""
     limits, groups = thresholds.current, due(runs)
     if not groups:
         return runs

@@ -1,4 +1,5 @@
-"""Counting the values of rows: by the tasks that need them, or, of many rows, into runs first."""
+"""Counting the values of rows: in the tasks that need them, or, if there are many, into runs in a
+job of its own."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from holdfast.tasks.values import RowValues, ValueColumns, cut
 def values_of(
     run: Run, rows: TableRows, attributes: Iterable[ValueColumns], nulls: bool | None = None
 ) -> RowValues:
-    """The values of some rows as tasks see them; nulls are values if the options say so."""
+    """The values of some rows as tasks see them. Whether a null is a value is an option, unless it
+    is given."""
     if nulls is None:
         nulls = run.options.inclusion_nulls == "values"
     view = rows.table.view(run.store.path, run.options, rows.segments)
@@ -28,13 +30,14 @@ def values_of(
 
 
 def columns_of(number: int, rows: TableRows, columns: tuple[int, ...]) -> ValueColumns:
-    """Some columns of a table as an attribute with a number."""
+    """Some columns of a table as an attribute with this number."""
     return ValueColumns(number, columns, tuple(map(rows.table.columns.family, columns)))
 
 
 @dataclass(frozen=True)
 class CountedValues:
-    """Values in runs, or in rows that each task counts itself; and ranges of codes, one a task."""
+    """Values in runs, or rows whose values each task counts itself; and the ranges of codes, one
+    per task."""
 
     runs: tuple[ValueRun, ...]
     rows: tuple[RowValues, ...]
@@ -42,7 +45,7 @@ class CountedValues:
 
 
 def counted(run: Run, rows: Sequence[RowValues], size: int) -> CountedValues:
-    """The values of rows, ``size`` of them: of many in runs, in a job of their own."""
+    """The values of rows, ``size`` of them in all; many are counted into runs first."""
     limits = thresholds.current
     if size <= limits.task_cells:
         return CountedValues((), tuple(rows), ranges(1))
@@ -54,12 +57,12 @@ def counted(run: Run, rows: Sequence[RowValues], size: int) -> CountedValues:
 
 
 def ranges(parts: int) -> list[tuple[int, int]]:
-    """All codes in ranges that are equally wide."""
+    """All codes, in ranges of equal width."""
     return [(cut(part, parts), cut(part + 1, parts)) for part in range(parts)]
 
 
 def runs_of(run: Run, rows: Iterable[RowValues]) -> tuple[ValueRun, ...]:
-    """Runs of the values of many rows."""
+    """Runs with the values of rows."""
     calls: list[Call] = [
         (tasks.count, tasks.CountValues(replace(values, view=share), run.destination.prefix))
         for values in rows
@@ -71,7 +74,7 @@ def runs_of(run: Run, rows: Iterable[RowValues]) -> tuple[ValueRun, ...]:
 
 
 def run_of(task_results: list[TaskResult]) -> ValueRun:
-    """The run whose parts tasks have written."""
+    """The run whose parts these tasks wrote."""
     return ValueRun(
         tuple(task_result.facts["part"] for task_result in task_results),
         sum(task_result.facts["entries"] for task_result in task_results),

@@ -1,10 +1,11 @@
-"""Inclusion dependencies of several columns, from those of fewer, level by level.
+"""Inclusion dependencies of several columns, built level by level from those of fewer.
 
-A candidate of k columns is worth a test only if leaving any column out leaves a dependency that
-holds. A test compares sets of tuples; a tuple has a code like a value. A refuted candidate keeps
-the code of one missing tuple with its number of rows, and is tested again only when a batch takes
-the last of them from the left or brings the tuple to the right. One that holds is tested on what a
-batch brings to its left or takes from its right side. A tuple with a null on the left is ignored.
+A candidate of k columns is tested only if every candidate with one column less holds. A test
+compares sets of tuples; a tuple has a code, as a value has. For a refuted candidate the code of one
+missing tuple is stored with the number of its rows, and the candidate is tested again only when a
+batch removes the last of these from the left side, or adds the tuple to the right side. A candidate
+that holds is tested with the rows that a batch adds to its left side and removes from its right
+side. Tuples with a null on the left side are ignored.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of a candidate; ``missing`` is the code of a tuple that refutes it, which so
-    many ``rows`` of the left side have."""
+    """What is known about a candidate. If it is refuted, ``missing`` is the code of a tuple that
+    the right side lacks, and ``rows`` how many rows of the left side have it."""
 
     status: int
     missing: tuple[int, int] = (0, 0)
@@ -77,31 +78,31 @@ RowChanges = Mapping[str, RowChange]
 
 @dataclass(frozen=True)
 class TupleSearch:
-    """Where and how candidates are tested: all tables as they are now."""
+    """The run that tests candidates, and the rows of all tables as they are now."""
 
     run: Run
     tables: Mapping[str, TableRows]
 
     def tuples(self, rows: TableRows, sides: Iterable[tuple[int, Side]]) -> RowValues:
-        """Rows seen as tuples, one attribute for each side, with its number."""
+        """Rows as tuples: one attribute for each side, with its number."""
         attributes = [columns_of(number, rows, columns) for number, (_, columns) in sides]
         return values_of(self.run, rows, attributes)
 
     def living(self, side: Side) -> RowValues:
-        """The tuples that a table has in some columns."""
+        """The tuples of the living rows of one side."""
         return self.tuples(self.tables[side[0]], [(0, side)])
 
     def shared(self, values: RowValues) -> list[RowValues]:
-        """Rows dealt out to tasks."""
+        """The tuples divided among tasks."""
         return [replace(values, view=s) for s in shares(values.view, self.run.runner.tasks)]
 
 
 def all_verdicts(
     search: TupleSearch, unary: Iterable[Candidate], before: Verdicts, batch: RowChanges
 ) -> Verdicts:
-    """The verdicts on all candidates of two columns and more, given the dependencies of one.
+    """The verdicts on all candidates of two and more columns, given the dependencies of one.
 
-    ``before`` are those of the version before the batch, none where there is no such version.
+    ``before`` are those of the version before the batch; it is empty if there is no such version.
     """
     options = search.run.options
     verdicts: Verdicts = {}
@@ -121,7 +122,7 @@ def all_verdicts(
 
 
 def _candidates(holding: set[Candidate], arity: int) -> Iterator[Candidate]:
-    """Candidates that hold without any one of their columns."""
+    """The candidates of which every part with one column less holds."""
     groups: dict[tuple[Side, Side], list[Candidate]] = {}
     for candidate in holding:
         first = (candidate.table, candidate.columns[:-1]), (candidate.other, candidate.others[:-1])
@@ -144,7 +145,7 @@ def _candidates(holding: set[Candidate], arity: int) -> Iterator[Candidate]:
 
 
 def _tested(search: TupleSearch, candidates: list[Candidate]) -> Verdicts:
-    """Compare the sets of tuples in full."""
+    """Verdicts from a full comparison of the sets of tuples."""
     if not candidates:
         return {}
     sides = sorted({side for one in candidates for side in (one.left, one.right)})
@@ -185,7 +186,8 @@ def _refuted(codes: U64, rows: I64, at: int) -> Verdict:
 
 
 def _still_known(search: TupleSearch, known: Verdicts, batch: RowChanges) -> Verdicts:
-    """The verdicts that a batch leaves as they are or replaces at once; the others are tested."""
+    """The verdicts that look-ups can keep or update after a batch. All other candidates have to be
+    tested."""
     most = thresholds.current.looked_up_rows
     many = {name for name, c in batch.items() if c.arrived.count + c.departed.count > most}
     filled = {table for table, change in batch.items() if change.arrived.count}
@@ -221,7 +223,8 @@ def _still_known(search: TupleSearch, known: Verdicts, batch: RowChanges) -> Ver
 
 
 def _missed(search: TupleSearch, doubtful: Mapping[Candidate, U64]) -> Verdicts:
-    """Verdicts on candidates whose right side lacks some tuples, if the left side has any."""
+    """Verdicts on candidates whose right side now lacks some tuples: refuted if the left side has
+    one."""
     lookups = [
         (candidate, "left", tasks.CountTuples((), codes, (share,)))
         for candidate, codes in doubtful.items()
@@ -256,7 +259,7 @@ def _answers(
 def _lookups(
     search: TupleSearch, candidate: Candidate, verdict: Verdict, batch: RowChanges
 ) -> Iterator[tuple[str, tasks.CountTuples]]:
-    """What has to be looked up to know what a batch does to a verdict."""
+    """What to look up to see how a batch changes a verdict."""
     none = np.empty((0, 2), np.uint64)
     left, right = batch.get(candidate.table), batch.get(candidate.other)
     if verdict.status == REFUTED:

@@ -1,10 +1,10 @@
-"""How many distinct values every two attributes share, read where it is asked for.
+"""How many distinct values every two attributes share, read where it is needed.
 
-It is a matrix with a row and a column for each attribute. A batch changes the rows of its tables'
-attributes, and the same columns; the rest stays. So the matrix is stored in runs of differences,
-which add up: a batch adds a run of what it changed, and runs are merged in tiers. A run is divided
-among files by attributes, so that what is asked of a table reads the rows of its attributes and no
-others. Reading needs no kernels.
+This is a matrix with a row and a column for each attribute. A batch changes only the rows and
+columns of its tables' attributes. So the matrix is stored in runs of differences, which are added
+up: each batch adds a run, and runs are merged in tiers. The files of a run are divided by
+attributes, so that a question about a table reads only the rows of its attributes. Reading needs no
+kernels.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ _READ_FILES = 32
 
 @dataclass(frozen=True)
 class ValueMoves:
-    """Values that moved between clusters: so many of each, from one mask of attributes to another.
-    Only the attributes of some stretches came and went."""
+    """Values that moved between clusters: how many moved from which set of attributes to which.
+    Only the attributes ``changed`` gained and lost values."""
 
     before: U64
     after: U64
@@ -44,14 +44,14 @@ class ValueMoves:
     changed: tuple[Stretch, ...]
 
     def add_to(self, out: I64, low: int, high: int) -> None:
-        """Add by how much the values change that a stretch shares with all attributes."""
+        """Add how the numbers of shared values of a stretch change."""
         from holdfast.kernels import values as kernels
 
         kernels.add_overlaps(self.before, -self.counts, low, high, out)
         kernels.add_overlaps(self.after, self.counts, low, high, out)
 
     def distinct(self, attributes: int) -> I64:
-        """By how much the number of distinct values of each attribute changes."""
+        """How the number of distinct values of each attribute changes."""
         from holdfast.kernels import values as kernels
 
         out = np.zeros(attributes, np.int64)
@@ -62,7 +62,7 @@ class ValueMoves:
 
 @dataclass(frozen=True)
 class Overlaps:
-    """How many distinct values every two attributes share: in runs, and what moved since."""
+    """How many distinct values every two attributes share: stored in runs, and the moves since."""
 
     distinct: I64  # values that each attribute has itself
     runs: tuple[ValueRun, ...] = ()
@@ -76,12 +76,13 @@ class Overlaps:
         return len(self.distinct)
 
     def moved(self, moves: ValueMoves) -> Overlaps:
-        """After values moved, which happens once between two versions."""
+        """The state after values moved, which happens once per version."""
         assert self.moves is None
         return replace(self, distinct=self.distinct + moves.distinct(self.count), moves=moves)
 
     def rows(self, low: int, high: int) -> I64:
-        """The values that the attributes of a stretch share with all; with itself: all it has."""
+        """How many values the attributes of a stretch share with every attribute; with itself an
+        attribute shares all it has."""
         out = np.zeros((high - low, self.count), np.int64)
         for run in self.runs:
             for one, two, values in self._parts(run, low, high):
@@ -93,11 +94,11 @@ class Overlaps:
         return out
 
     def stretches(self) -> list[Stretch]:
-        """All attributes, in stretches of which a few fit in memory at once."""
+        """All attributes, in stretches small enough for memory."""
         return divided(self.count, parts(self.count))
 
     def entries(self, run: ValueRun, low: int, high: int) -> Entries:
-        """What a run says of a stretch."""
+        """The entries of a run for a stretch."""
         return _together(list(self._parts(run, low, high)))
 
     def _parts(self, run: ValueRun, low: int, high: int) -> Iterator[Entries]:
@@ -122,12 +123,12 @@ _NONE = np.empty(0, np.int64)
 
 
 def parts(attributes: int) -> int:
-    """How many files a large run has; none has less than one attribute."""
+    """How many files a large run has; each has at least one attribute."""
     return max(1, min(attributes, -(-(attributes**2) // thresholds.current.overlap_cells)))
 
 
 def divided(attributes: int, count: int) -> list[Stretch]:
-    """Attributes in so many equal stretches."""
+    """All attributes, in this many equal stretches."""
     edges = [attributes * k // count for k in range(count + 1)]
     return list(pairwise(edges))
 
@@ -146,7 +147,7 @@ def numbers(table: pa.Table, name: str) -> I64:
 
 
 def table_of(entries: Entries) -> pa.Table:
-    """Entries as a file has them."""
+    """Entries in the form of a file."""
     one, two, values = entries
     return pa.table({"one": one.astype(np.int32), "two": two.astype(np.int32), "values": values})
 
@@ -157,7 +158,7 @@ def _together(blocks: list[Entries]) -> Entries:
 
 
 def summed(blocks: list[Entries]) -> Entries:
-    """Entries that say the same as several lists of them together."""
+    """The sums of several lists of entries."""
     one, two, values = _together(blocks)
     order = np.lexsort((two, one))
     one, two, values = one[order], two[order], values[order]
@@ -178,7 +179,7 @@ def between(entries: Entries, low: int, high: int) -> Entries:
 
 
 def shared_by_moved(moves: ValueMoves, attributes: int, low: int, high: int) -> Entries:
-    """By how much values that moved change what a stretch shares with all attributes."""
+    """How moved values change what a stretch shares with all attributes."""
     block = np.zeros((high - low, attributes), np.int64)
     moves.add_to(block, low, high)
     one, two = np.nonzero(block)
@@ -186,8 +187,8 @@ def shared_by_moved(moves: ValueMoves, attributes: int, low: int, high: int) -> 
 
 
 def changed_entries(moves: ValueMoves, attributes: int) -> Entries:
-    """What values that moved change: in the rows of the attributes that came and went, and in
-    their columns, which are the same turned over."""
+    """The entries that moved values change: the rows of the changed attributes, and, transposed,
+    their columns."""
     inside = np.zeros(attributes, np.bool_)
     for low, high in moves.changed:
         inside[low:high] = True

@@ -22,8 +22,8 @@ from holdfast.values.overlaps import Overlaps, numbers
 class Wanted:
     """Which inclusion dependencies are reported.
 
-    Two attributes of one table, and an attribute without values, which is contained in every other
-    of its family, are reported only when asked for.
+    Those between attributes of one table are reported only on request, and so are those of an
+    attribute without values, which all others of its family contain.
     """
 
     min_coverage: float = 1.0
@@ -33,8 +33,8 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Pairs:
-    """Dependencies of one column: numbers of attributes, and the coverage of each, which is not a
-    number where there are no values."""
+    """Dependencies of one column: the numbers of their attributes, and their coverage, which is NaN
+    where there are no values."""
 
     dependent: I64
     referenced: I64
@@ -42,7 +42,7 @@ class Pairs:
 
     @staticmethod
     def together(parts: Sequence[Pairs]) -> Pairs:
-        """Several lists as one, the highest coverage first."""
+        """Several lists as one, highest coverage first."""
         dependent, referenced, coverage = (
             np.concatenate([np.empty(0, kind), *(getattr(part, name) for part in parts)])
             for name, kind in (
@@ -55,7 +55,8 @@ class Pairs:
 
 @dataclass(frozen=True)
 class Shared:
-    """How many distinct values every two attributes share; with itself: how many one has."""
+    """How many distinct values every two attributes share; with itself an attribute shares all it
+    has."""
 
     attributes: tuple[Attribute, ...]
     families: tuple[str, ...]
@@ -67,11 +68,11 @@ class Shared:
     def inclusion_dependencies(
         self, min_coverage: float = 1.0, empty_columns: bool = False, within_tables: bool = False
     ) -> list[InclusionDependency]:
-        """Pairs of different attributes of one family, the highest coverage first."""
+        """Dependencies between attributes of one family, highest coverage first."""
         return self.named(self.pairs(Wanted(min_coverage, empty_columns, within_tables)))
 
     def pairs(self, wanted: Wanted) -> Pairs:
-        """All that are wanted."""
+        """All dependencies that are wanted."""
         parts = []
         for low, high in self.overlaps.stretches():
             coverage = self._as_dependent(self.overlaps.rows(low, high), low, high, wanted)
@@ -80,7 +81,7 @@ class Shared:
         return Pairs.together(parts)
 
     def pairs_of(self, low: int, high: int, wanted: Wanted) -> Pairs:
-        """Those that have an attribute of a stretch on either side."""
+        """Those with an attribute of a stretch on either side."""
         inside, outside = self._both(low, high, wanted)
         left, right = np.nonzero(inside)
         there, here = np.nonzero(outside.T)
@@ -92,8 +93,8 @@ class Shared:
         )
 
     def changes(self, before: Shared, low: int, high: int, wanted: Wanted) -> tuple[Pairs, Pairs]:
-        """Those of a stretch that came and that went since an earlier version, the highest coverage
-        first; of those that went with what is left of it."""
+        """The dependencies of a stretch that were gained and lost since an earlier version, highest
+        coverage first; lost ones have the coverage that is left."""
         came: list[Pairs] = []
         went: list[Pairs] = []
         sides = zip(before._both(low, high, wanted), self._both(low, high, wanted), strict=True)
@@ -115,8 +116,8 @@ class Shared:
         return Pairs.together(came), replace(lost, coverage=left)
 
     def _both(self, low: int, high: int, wanted: Wanted) -> tuple[F64, F64]:
-        """The coverage of a stretch's attributes in all, and of all others in them; 0 where that
-        is not wanted."""
+        """The coverage of the attributes of a stretch by all others, and of all others by them; 0
+        where it is too low or not wanted."""
         rows = self.overlaps.rows(low, high)
         inside = self._as_dependent(rows, low, high, wanted)
         outside = _covered(rows, self.overlaps.distinct[None, :], wanted)
@@ -130,7 +131,7 @@ class Shared:
         return covered
 
     def _comparable(self, low: int, high: int, wanted: Wanted) -> NDArray[np.bool_]:
-        """Which pairs of a stretch's attributes with all may be reported."""
+        """Which pairs of an attribute of a stretch and any attribute may be reported."""
         tables, families = self._numbered
         comparable: NDArray[np.bool_] = families[low:high, None] == families
         comparable[np.arange(high - low), np.arange(low, high)] = False
@@ -167,7 +168,7 @@ class Shared:
 
     @cached_property
     def number(self) -> dict[Attribute, int]:
-        """Where each attribute is among all."""
+        """The number of each attribute."""
         return {attribute: number for number, attribute in enumerate(self.attributes)}
 
     def common(self, one: Attribute, two: Attribute) -> int:
@@ -176,7 +177,7 @@ class Shared:
         return int(self.overlaps.rows(a, a + 1)[0, b])
 
     def lost(self, dependency: InclusionDependency) -> InclusionDependency:
-        """What is left of a dependency that held before: the coverage that it has here."""
+        """A lost dependency with the coverage that is left."""
         coverage = None
         if len(dependency.dependent) == 1:
             (one,), (two,) = dependency.sides
@@ -186,7 +187,7 @@ class Shared:
 
 
 def _covered(rows: I64, own: I64, wanted: Wanted) -> F64:
-    """The share of the dependents' values that is shared, where it is enough; else 0."""
+    """Which share of the dependent values is shared; 0 where it is too low."""
     coverage: F64 = rows / np.maximum(own, 1)
     coverage[np.broadcast_to(own == 0, coverage.shape)] = 1.0 if wanted.empty_columns else 0.0
     coverage[coverage < wanted.min_coverage] = 0
@@ -194,7 +195,7 @@ def _covered(rows: I64, own: I64, wanted: Wanted) -> F64:
 
 
 def highest_first(dependencies: Iterable[InclusionDependency]) -> list[InclusionDependency]:
-    """By their coverage."""
+    """Dependencies sorted by coverage."""
     return sorted(dependencies, key=lambda dependency: -(dependency.coverage or 0.0))
 
 

@@ -1,11 +1,11 @@
-"""The values of all tables of a profile in one version, with the operations that evidence has:
+"""The values of all tables of a profile in one version, with the same operations as evidence:
 discover, change, compact, save, load, compare.
 
-An *attribute* is a column of a table. A value's *cluster* is the set of attributes in which it
-occurs, and A ⊆ B holds iff every cluster with A has B (Incremental Discovery of Inclusion
-Dependencies, lemma 4.2). The values are in runs of entries, in files, and so are the clusters with
-their numbers of values, and what follows from them: how many values every two attributes share. A
-batch moves values between clusters, and touches only the values it contains.
+An *attribute* is a column of a table. The *cluster* of a value is the set of attributes in which it
+occurs, and A ⊆ B holds iff every cluster that contains A contains B (Incremental Discovery of
+Inclusion Dependencies, lemma 4.2). Values are stored as runs of entries in files, and so are the
+clusters with their numbers of values, and how many values every two attributes share. A batch moves
+values between clusters, and touches only the values that it contains.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ class ValueState:
 
     @staticmethod
     def discover(run: Run, tables: Mapping[str, Table]) -> ValueState:
-        """From the rows of all tables."""
+        """The values of all rows of all tables."""
         with run.stage("values"):
             return _empty(tables)._of_rows(run, tables)
 
     def change(
         self, run: Run, row_changes: Sequence[RowChange], tables: Mapping[str, Table]
     ) -> ValueState:
-        """After a batch: merged with the values of the new rows, those of the deleted ones
-        extracted. ``row_changes`` are of the tables that it changes, ``tables`` all of them, as
-        they are afterwards."""
+        """The state after a batch: the values of new rows merged, those of deleted rows extracted.
+        ``row_changes`` are of the tables that the batch changes; ``tables`` are all tables after
+        it."""
         with run.stage("values"):
             rows = [rows for c in row_changes for rows in (c.arrived, c.departed)]
             batch = {change.after.name: change for change in row_changes}
@@ -66,7 +66,7 @@ class ValueState:
             )
 
     def compact(self, run: Run) -> ValueState:
-        """With runs merged where there are many."""
+        """The state with runs merged where there are many."""
         if not compaction.due(self.runs):
             return self
         with run.stage("merge"):
@@ -77,7 +77,7 @@ class ValueState:
             return replace(self, runs=runs)
 
     def save(self, run: Run, before: ValueState | None) -> ValueState:
-        """With what changed written to files."""
+        """The state with its changes written to files."""
         return storage.save(run.store, run.lease, self, before)
 
     @staticmethod
@@ -101,7 +101,7 @@ class ValueState:
         return InclusionRecord(self.runs, self.overlaps.runs, self.clusters.runs, self.files)
 
     def compare(self, run: Run, tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
-        """Where this is not what the rows say: the table, and a sentence about it."""
+        """Where the state differs from the rows: a table, and a sentence about it."""
         fresh = _without_values(self.attributes, self.families)._of_rows(run, tables)
         yield from verify.differences(run, self, fresh)
 
@@ -122,12 +122,12 @@ class ValueState:
 
     @cached_property
     def shared(self) -> Shared:
-        """What dependencies are read from."""
+        """The part from which dependencies of one column are read."""
         return Shared(self.attributes, self.families, self.overlaps)
 
     def moved(self, masks: U64, counts: I64, tables: set[str]) -> ValueState:
-        """The clusters after values of some tables moved: each row has the mask before and the
-        mask after."""
+        """The state after values of some tables moved between clusters: each row has the mask
+        before and the mask after."""
         words = self.clusters.words
         before, after = (np.ascontiguousarray(masks[:, at : at + words]) for at in (0, words))
         changed = tuple(self.stretches[name] for name in self.stretches if name in tables)

@@ -1,4 +1,4 @@
-"""The files of values: clusters, shared values, and n-ary candidates."""
+"""The files of values: clusters, overlaps, and verdicts on dependencies of several columns."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def save(store: Store, lease: Lease, state: ValueState, before: ValueState | None) -> ValueState:
-    """Write what changed."""
+    """Write the files that changed."""
     files = dict(before.files) if before else {}
     if before is None:
         files["attributes"] = (write(store, lease, "attributes", _attributes(state)),)
@@ -52,7 +52,7 @@ def save(store: Store, lease: Lease, state: ValueState, before: ValueState | Non
 
 
 def _saved_clusters(store: Store, lease: Lease, clusters: Clusters) -> Clusters:
-    """With a run of what moved, and runs merged where a tier of them is full."""
+    """The clusters with a new run of what moved, and full tiers of runs merged."""
     if clusters.moves is None:
         return clusters
     new = differences(clusters.moves)
@@ -68,7 +68,7 @@ def _saved_clusters(store: Store, lease: Lease, clusters: Clusters) -> Clusters:
 
 
 def _saved_overlaps(store: Store, lease: Lease, overlaps: Overlaps) -> Overlaps:
-    """The same for the values that attributes share."""
+    """The same for overlaps."""
     moves, count = overlaps.moves, overlaps.count
     if moves is None:
         return overlaps
@@ -111,8 +111,8 @@ def _saved_overlaps(store: Store, lease: Lease, overlaps: Overlaps) -> Overlaps:
 def _tiers(
     runs: tuple[ValueRun, ...], fresh: ValueRun
 ) -> tuple[list[ValueRun], list[tuple[ValueRun, ...]]]:
-    """The runs that stay as they are, and groups of which each becomes one: the new run is in one
-    of them, or a group by itself."""
+    """The runs that stay, and the groups of runs that become one each; the new run is in one of
+    these groups, or is one itself."""
     groups = due((*runs, fresh))
     if not any(run is fresh for group in groups for run in group):
         groups.append((fresh,))
@@ -147,7 +147,7 @@ def _tuples(verdicts: Verdicts) -> pa.Table:
 
 
 def verdicts(store: Store, record: InclusionRecord) -> Verdicts:
-    """What a commit stored about candidates of several columns."""
+    """The verdicts that a commit stored."""
     files = record.files.get("tuples")
     rows = stored(store, files).to_pylist() if files else []
     return {

@@ -1,4 +1,4 @@
-"""Stored values beside those of the rows."""
+"""Comparing the stored values with those of the rows."""
 
 from __future__ import annotations
 
