@@ -23,7 +23,7 @@ from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
 from holdfast.model.ranking import Ranked
 from holdfast.model.versions import KindDiff
-from holdfast.screen.text import plain
+from holdfast.screen.text import count, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from holdfast.kinds.exporter import Exporter
     from holdfast.kinds.stored import StoredProfile, StoredTable
     from holdfast.kinds.table_state import Step, TableState
+    from holdfast.model.expectations import Tally
     from holdfast.model.inclusion_dependencies import Attribute
     from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -59,6 +60,12 @@ class Kind(ABC):
 
     how_broken: ClassVar[str] = ""
     """What rows do that break one: "two rows agree on it"; empty where that is plain."""
+
+    compares_rows: ClassVar[bool] = False
+    """Whether its rules compare cells of rows of one table, which have an error and show rows."""
+
+    sharing: ClassVar[str] = ""
+    """What rows do that break one together: "share it"; empty where pairs of rows break one."""
 
     wrap_after: ClassVar[str | None] = None
     """Where a line that is too long for the screen is broken; None: after any word."""
@@ -218,6 +225,17 @@ class Kind(ABC):
         for part in self.parts:
             if isinstance(part, ProfilePart) and part.brief and self.name in snapshot.found:
                 part.show(page, snapshot, asked=False)
+
+    def of_rows(self, rule: Any) -> bool:  # noqa: ARG002  most are about pairs
+        """Whether single rows violate one that is written down, not pairs of them."""
+        return False
+
+    def violated_by(self, rule: Any, tally: Tally) -> str:
+        """How many rows or pairs violate one that is written down."""
+        number = tally.violations or 0
+        if tally.total and self.of_rows(rule):
+            return f"{count(number, 'row')} of {tally.total:,}"
+        return f"{count(number, 'pair')} of rows"
 
     def body(self, constraint: Any) -> str:
         """A constraint that a change tells of, under its table's heading."""

@@ -27,6 +27,10 @@ class Constraint(Protocol):
     def tables(self) -> tuple[str, ...]:
         """The tables that it is about; the rows that violate it are those of the first."""
 
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The columns that it is about, for rows that show it: first those that have to agree."""
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
 
@@ -69,6 +73,11 @@ class Key(OfTable):
     def body(self) -> str:
         """How it is written under its table's heading."""
         return f"key({', '.join(map(quoted, self.columns))})"
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """Its columns."""
+        return self.columns
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
@@ -129,6 +138,11 @@ class FunctionalDependency(OfTable):
         """How it is written under its table's heading."""
         return f"{listed(self.lhs)} -> {quoted(self.rhs)}"
 
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """Both sides."""
+        return (*self.lhs, self.rhs)
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return {"lhs": list(self.lhs), "rhs": self.rhs, "error": self.error}
@@ -153,6 +167,11 @@ class NotNull(OfTable):
     def body(self) -> str:
         """How it is written under its table's heading."""
         return f"{quoted(self.column)} not null"
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """Its column."""
+        return (self.column,)
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""

@@ -138,6 +138,14 @@ class DenialConstraint(OfTable):
         """How it is written under its table's heading."""
         return f"not ({' and '.join(map(str, self.predicates))})"
 
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The columns that it compares."""
+        cells = [
+            cell for predicate in self.predicates for cell in (predicate.left, predicate.right)
+        ]
+        return tuple(dict.fromkeys(column for _, column in cells))
+
     def _notes(self) -> list[str]:
         return [*([self.sentence] if self.sentence else []), *super()._notes()]
 

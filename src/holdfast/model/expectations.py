@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from holdfast.model.constraints import FunctionalDependency, Key, NotNull, Row
-from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.model.constraints import Row
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
-from holdfast.model.inclusion_dependencies import InclusionDependency
 
 ERROR, WARN = "error", "warn"
 SEVERITIES = (ERROR, WARN)
@@ -273,24 +271,3 @@ def named(standings: Iterable[Standing], asked: str, rule: str | None) -> Standi
             return each
     has = ", ".join(repr(each.expectation.label) for each in kept) or "none"
     raise InputError(f"the profile expects no rule {asked!r}; expected are: {has}")
-
-
-def involved(rule: Rule) -> tuple[str, ...]:
-    """The columns that a rule is about, for rows that show it: first those that have to agree."""
-    if isinstance(rule, Key):
-        return rule.columns
-    if isinstance(rule, FunctionalDependency):
-        return (*rule.lhs, rule.rhs)
-    if isinstance(rule, NotNull):
-        return (rule.column,)
-    if isinstance(rule, InclusionDependency):
-        return tuple(each.column for each in rule.dependent)
-    cells = [cell for each in rule.predicates for cell in (each.left, each.right)]
-    return tuple(dict.fromkeys(column for _, column in cells))
-
-
-def is_of_rows(rule: Rule) -> bool:
-    """Whether single rows violate it, not pairs of them."""
-    if isinstance(rule, DenialConstraint):
-        return rule.is_within_a_row
-    return isinstance(rule, InclusionDependency | NotNull)

@@ -113,6 +113,11 @@ class Reference(Written):
         """The dependent table and the referenced one, each once."""
         return tuple(dict.fromkeys(side[0].table for side in self.sides))
 
+    @property
+    def involved(self) -> tuple[str, ...]:
+        """The dependent columns."""
+        return tuple(attribute.column for attribute in self.dependent)
+
     def to_dict(self) -> dict[str, Any]:
         """The JSON form: both sides."""
         return {

@@ -47,6 +47,7 @@ class DenialConstraints(Kind):
     field = "denial_constraints"
     nouns = ("denial constraint", "denial constraints")
     how_broken = "two rows satisfy it"
+    compares_rows = True
     wrap_after = WRAP_AFTER
     space = SPACE
     default = False
@@ -164,6 +165,10 @@ class DenialConstraints(Kind):
         if old is None or new is None:
             return None
         return KindDiff(new.without(old), old.without(new))
+
+    def of_rows(self, rule: DenialConstraint) -> bool:
+        """Some compare cells of one row alone."""
+        return rule.is_within_a_row
 
     def exporter(self) -> DenialExporter:
         """Its part of every form."""

@@ -45,6 +45,8 @@ class FunctionalDependencies(Kind):
     options = ("evidence", "max_error")
     parts = (DependencyList(),)
     classes = (FunctionalDependency,)
+    compares_rows = True
+    sharing = "agree on the left"
 
     def of_table(self, stored: StoredTable) -> Dependencies | None:
         """Those of a table that they were looked for in."""

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from holdfast.kinds.inclusion_dependencies.reading import Inclusions
     from holdfast.kinds.stored import StoredProfile
     from holdfast.kinds.table_state import Step
+    from holdfast.model.expectations import Tally
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
@@ -137,6 +138,15 @@ class InclusionDependencies(Kind):
     def rule_of(self, constraint: Any) -> InclusionDependency:
         """Of a foreign key the inclusion."""
         return constraint.inclusion if isinstance(constraint, ForeignKey) else constraint
+
+    def of_rows(self, rule: InclusionDependency) -> bool:  # noqa: ARG002
+        """Those without a match."""
+        return True
+
+    def violated_by(self, rule: InclusionDependency, tally: Tally) -> str:  # noqa: ARG002
+        """With the distinct values that are missing."""
+        missing = f"{tally.wrong:,} of {count(tally.total, 'value')} missing"
+        return f"{count(tally.violations or 0, 'row')} without a match: {missing}"
 
     def exporter(self) -> InclusionExporter:
         """Its part of every form."""

@@ -43,6 +43,8 @@ class Keys(Kind):
     parts = (KeyList(), NonKeyList())
     classes = (Key,)
     role = "key"
+    compares_rows = True
+    sharing = "share it"
 
     def of_table(self, stored: StoredTable) -> FoundKeys | None:
         """The keys of the distinct rows, and the non-keys."""

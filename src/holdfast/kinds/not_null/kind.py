@@ -26,6 +26,10 @@ class NotNullColumns(Kind):
         """The rule of a JSON form."""
         return NotNull.from_dict(table, form)
 
+    def of_rows(self, rule: NotNull) -> bool:  # noqa: ARG002
+        """Those with a null."""
+        return True
+
     def exporter(self) -> NotNullExporter:
         """Its part of every form."""
         from holdfast.kinds.not_null.export import NotNullExporter

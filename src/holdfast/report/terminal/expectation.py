@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.model.constraints import FunctionalDependency, Key
+from holdfast.kinds import registry
 from holdfast.model.expectations import (
     ERROR,
     SEVERITIES,
@@ -12,9 +12,7 @@ from holdfast.model.expectations import (
     Expectation,
     ExpectationChange,
     Standing,
-    involved,
 )
-from holdfast.model.grammar import Rule
 from holdfast.report.standing import how_far
 from holdfast.screen.page import Page
 from holdfast.screen.text import count, plain
@@ -83,12 +81,12 @@ def _violated(page: Page, each: ExpectationChange, indent: int) -> None:
     page.line(_called(kept), style, indent)
     rule = kept.constraint
     page.line(how_far(each.after), "", indent + 2)
-    together = isinstance(rule, Key | FunctionalDependency)
+    sharing = registry.of(rule).sharing
     for group in each.groups[: None if page.limit is None else _GROUPS]:
-        if together:
-            page.line(_shared(rule, group.number), "dim", indent + 2)
+        if sharing:
+            page.line(f"{count(group.number, 'row')} {sharing}", "dim", indent + 2)
         labels = ["new" if each else "" for each in group.new]
-        page.rows(group.rows, involved(rule), indent + 2, labels=labels)
+        page.rows(group.rows, rule.involved, indent + 2, labels=labels)
         if group.number > len(group.rows):
             others = count(group.number - len(group.rows), "more row")
             page.line(f"… and {others}", "dim", indent + 2)
@@ -97,7 +95,3 @@ def _violated(page: Page, each: ExpectationChange, indent: int) -> None:
 def _called(kept: Expectation) -> str:
     """A rule with its name."""
     return plain(kept.rule if kept.name is None else f"{kept.rule}  ({kept.name})")
-
-
-def _shared(rule: Rule, number: int) -> str:
-    return f"{count(number, 'row')} {'share it' if isinstance(rule, Key) else 'agree on the left'}"

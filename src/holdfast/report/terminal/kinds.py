@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from holdfast.kinds.base import Kind
 from holdfast.model.changes import KindChanges
 from holdfast.model.constraints import Constraint
-from holdfast.model.expectations import involved
-from holdfast.model.grammar import Rule
 from holdfast.model.versions import KindDiff
 from holdfast.screen.page import Page
 from holdfast.screen.text import count
@@ -31,7 +29,7 @@ def kind_changes(
         for each in by_rows[: page.limit]:
             page.line(kind.body(each.constraint), "red", 4, wrap_after=kind.wrap_after)
             if each.witness and (how or verbose):
-                page.rows(each.witness, _columns(each.constraint), 6)
+                page.rows(each.witness, each.constraint.involved, 6)
         page.more(number, 4)
     if repeated:
         verb = "would break" if check else "broken"
@@ -93,13 +91,6 @@ def _listed(
     for each in constraints[: page.limit]:
         page.line(kind.body(each), style, 4, wrap_after=kind.wrap_after)
     page.more(total, 4)
-
-
-def _columns(constraint: Constraint) -> Sequence[str]:
-    """The columns that a constraint is about."""
-    if isinstance(constraint, Rule):
-        return involved(constraint)
-    return getattr(constraint, "columns", ())
 
 
 def _share(error: float | None) -> str:
