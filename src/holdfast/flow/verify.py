@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import numpy as np
-
-from holdfast.cover.counts import EvidenceCounts
-from holdfast.cover.dependencies import KEY
 from holdfast.evidence import pairs
-from holdfast.evidence.pairs import PairEvidence
+from holdfast.evidence.verify import evidence_differences
 from holdfast.expectations import state as expectations
 from holdfast.expectations.state import Expected
 from holdfast.flow.profile import by_table
-from holdfast.kernels import bitsets
-from holdfast.kernels.arrays import U64
 from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import Header
-from holdfast.model.comparisons import Space
-from holdfast.model.names import listed
 from holdfast.model.progress import Progress
 from holdfast.model.versions import Verification
 from holdfast.runtime.result import error_of
@@ -31,7 +23,6 @@ from holdfast.store.files import is_kept
 from holdfast.table import columns
 from holdfast.table.placement import shares
 from holdfast.tasks import check as check_tasks
-from holdfast.tasks.view import View
 from holdfast.values.state import ValueState
 
 
@@ -45,25 +36,24 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
         _verify_files(runner, store, version)
         # However long the search takes: it goes as far as what it is compared with.
         options = replace(version.options, time_budget=None)
-        kept = {name: TableState.load(store, version, name) for name in version.tables}
+        states = {name: TableState.load(store, version, name) for name in version.tables}
+        tables = {name: state.table for name, state in states.items()}
 
-        def anew(runner: Runner, name: str) -> list[str]:
+        def verify_table(runner: Runner, name: str) -> list[str]:
             run = Run(runner, store, options, lease, about(progress, name))
-            return list(_verify_table(run, kept[name]))
+            return list(_verify_table(run, states[name]))
 
-        differences = by_table(runner, kept, anew, options)
+        differences = by_table(runner, states, verify_table, options)
         if version.inclusion and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)
-            tables = {name: each.table for name, each in kept.items()}
             for name, sentence in ValueState.load(store, version.inclusion).compare(run, tables):
                 differences[name].append(sentence)
         if version.expectations and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)
-            tables = {name: each.table for name, each in kept.items()}
             expected = Expected.stored(version, tables)
             for name, sentence in expectations.differences(run, expected, tables):
                 differences[name].append(sentence)
-    sentences = {name: tuple(some) for name, some in differences.items()}
+    sentences = {name: tuple(lines) for name, lines in differences.items()}
     return Verification(version.version, sentences)
 
 
@@ -92,8 +82,8 @@ def _size(name: str) -> int:
     return seal.size if seal else 0
 
 
-def _verify_table(run: Run, kept: TableState) -> Iterator[str]:
-    table = kept.table
+def _verify_table(run: Run, state: TableState) -> Iterator[str]:
+    table = state.table
     view = table.view(run.store.path, run.options)
     run.progress("verify", rows=table.rows)
     calls = [
@@ -107,62 +97,13 @@ def _verify_table(run: Run, kept: TableState) -> Iterator[str]:
         yield from wrong
         return
     yield from columns.differences(table, task_results, run.options.keep_rows)
-    if not kept.evidence:
+    if not state.evidence:
         return
-    fresh, anew = pairs.rediscover(run, table, kept.evidence)
-    for name, evidence in kept.evidence.items():
-        yield from _verify_evidence(run, view, table.columns.names, evidence, fresh[name])
-    if table.duplicates != anew.duplicates:
+    fresh, fresh_table = pairs.rediscover(run, table, state.evidence)
+    for name, evidence in state.evidence.items():
+        yield from evidence_differences(run, view, table.columns.names, evidence, fresh[name])
+    if table.duplicates != fresh_table.duplicates:
         yield (
-            f"the profile counts {table.duplicates} repeated rows, but there are {anew.duplicates}"
+            f"the profile counts {table.duplicates} repeated rows, "
+            f"but there are {fresh_table.duplicates}"
         )
-
-
-def _verify_evidence(
-    run: Run, view: View, names: tuple[str, ...], kept: PairEvidence, fresh: PairEvidence
-) -> Iterator[str]:
-    if not _same_counts(kept.counts, fresh.counts):
-        what = "agree-sets" if kept.space.agreement else "comparisons of rows"
-        yield f"the profile's {what} or their numbers of pairs are not those of the rows"
-    mine, theirs = kept.covers, fresh.covers
-    for rhs in mine.by_rhs:
-        pair = mine.by_rhs[rhs].minimal, theirs.by_rhs[rhs].minimal
-        yield from _compare(_what(kept.space, rhs, names), *pair, kept.space, names)
-    if kept.space.agreement and kept.limits.keys is None:
-        pair = mine.keys.evidence, theirs.keys.evidence
-        yield from _compare("non-key", *pair, kept.space, names)
-    evidence = kept.evidence
-    real = evidence.witnesses[:, :, 0] >= 0
-    if kept.space.agreement:
-        shown = check_tasks.Witnesses(
-            view, evidence.masks[real.nonzero()[0]], evidence.witnesses[real]
-        )
-        for task_result in run.runner.run([(check_tasks.check_witnesses, shown)])[0]:
-            if wrong_pairs := task_result.facts["wrong"]:
-                yield f"{wrong_pairs} pairs of rows do not show the evidence they stand for"
-
-
-def _what(space: Space, rhs: int, names: tuple[str, ...]) -> str:
-    if not space.agreement:
-        return "minimal set of comparisons"
-    return "key" if rhs == KEY else f"dependency of {names[rhs]} on"
-
-
-def _compare(
-    what: str, mine: U64, fresh: U64, space: Space, names: tuple[str, ...]
-) -> Iterator[str]:
-    """What the profile should not say, and what it should."""
-
-    def written(mask: U64) -> str:
-        return listed(space.written(bitsets.to_columns(mask[None, :])[0], names))
-
-    for mask in mine[~bitsets.is_member(mine, fresh)]:
-        yield f"the profile has the {what} {written(mask)}, which the rows do not"
-    for mask in fresh[~bitsets.is_member(fresh, mine)]:
-        yield f"the rows have the {what} {written(mask)}, which the profile lacks"
-
-
-def _same_counts(kept: EvidenceCounts | None, fresh: EvidenceCounts | None) -> bool:
-    if kept is None or fresh is None:
-        return kept is fresh
-    return np.array_equal(kept.masks, fresh.masks) and np.array_equal(kept.counts, fresh.counts)
