@@ -15,17 +15,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks import tax
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.evidence import Evidence
-from holdfast.evidence.comparison import completion
-from holdfast.evidence.comparison.completion import Scope
+from holdfast.evidence.comparison import completion, regions
+from holdfast.evidence.comparison.completion import Late, Scope
+from holdfast.evidence.comparison.regions import Sampled
 from holdfast.kernels import bitsets, groups, violations
+from holdfast.model import limits
 from holdfast.model.comparisons import EQUALITY, ORDER, Comparison, Space
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import parse
+from holdfast.model.limits import Time
 from holdfast.model.thresholds import Costs
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Call, InProcess
 from holdfast.runtime.sealed import unique
+from holdfast.runtime.timed import Timed
 from holdfast.tasks import completion as tasks
 from holdfast.tasks import encode
 from holdfast.tasks.segments import Segment, with_dead, write_words
@@ -348,3 +353,54 @@ def test_bringing_rows_together_costs_no_more_than_comparing_them(tasks: int) ->
             assert 1 <= parts <= tasks
             assert (parts - 1) * rows * 128 <= pairs
     assert completion.parts_of(100_000_000_000, 1_000_000, 64) == 64
+
+
+def test_a_region_of_too_many_different_pairs_is_not_compared_in_a_hurry(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the time can end, the price of a region has what it takes to learn its pairs."""
+    varied(monkeypatch, costs=Costs(sweep_seconds_a_row=1e-5, search_seconds_a_row=1e-5))
+    space = Space("denial", 2, (Comparison(0, 0, ORDER), Comparison(1, 1, ORDER)))
+    candidates = bitsets.from_columns([[0, 1, atom] for atom in (3, 4, 5)], space.atoms)
+
+    def is_compared(shown: int, hurried: bool) -> bool:
+        """With random pairs of which each different one was shown so often."""
+        none = EvidenceCounts.none(space.atoms)
+        masks = np.full((20_000 // shown, 1), 1, np.uint64)
+        sampled = Sampled(masks, np.full(len(masks), shown), 1_000_000, none)
+        _, left = regions.choose(candidates, space, sampled, hurried)
+        return not left.any()
+
+    assert is_compared(shown=1, hurried=False)
+    assert not is_compared(shown=1, hurried=True)
+    assert is_compared(shown=100, hurried=True)
+
+
+def test_what_a_late_round_has_found_is_learned(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Searches end with the time, and what they found until then is evidence."""
+    now, find = [0.0], violations.find
+
+    def slow(*given: Any) -> Any:
+        now[0] += 0.3
+        return find(*given)
+
+    varied(monkeypatch, **SEARCHED, sample_pairs_a_row=0)
+    monkeypatch.setattr(limits, "clock", lambda: now[0])
+    monkeypatch.setattr(violations, "find", slow)
+    rows: list[Row] = [(n % 7, n % 5, -n % 11, n) for n in range(60)]
+    space = Space("denial", 4, tuple(Comparison(c, c, ORDER) for c in range(4)))
+    view = written(tmp_path, [as_table(rows, 4)], nulls_equal=True)
+    time = Time.of(3.0)
+    runner = Timed(InProcess(2), time)
+    stages: list[str] = []
+
+    def progress(stage: str, **_facts: Any) -> None:
+        stages.append(stage)
+
+    scope = Scope(runner, view, as_table([], 4).schema, space, PREFIX, progress, time)
+    with pytest.raises(Late):
+        completion.complete(scope)
+    assert stages.count("learn") > 2  # rounds become shorter with the time
+    assert now[0] < 3.6

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import permutations
+from itertools import count, permutations
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ from holdfast.model.comparisons import (
     Comparison,
     Space,
 )
+from holdfast.model.limits import OutOfTime
 from tests import oracle
 from tests.strategies import examples
 
@@ -81,9 +82,14 @@ def cases(draw: st.DrawFn) -> tuple[Space, list[Row], list[int], bool]:
 
 
 @settings(max_examples=examples(400), deadline=None)
-@given(case=cases(), most=st.integers(1, 5), leaf=st.sampled_from([1, 2, 16]))
+@given(
+    case=cases(),
+    most=st.integers(1, 5),
+    leaf=st.sampled_from([1, 2, 16]),
+    steps=st.sampled_from([1, 2, 7, 1_000]),
+)
 def test_pairs_are_found_iff_there_are_some(
-    case: tuple[Space, list[Row], list[int], bool], most: int, leaf: int
+    case: tuple[Space, list[Row], list[int], bool], most: int, leaf: int, steps: int
 ) -> None:
     space, rows, atoms, nulls_equal = case
     expected = {
@@ -99,6 +105,7 @@ def test_pairs_are_found_iff_there_are_some(
     form = violations.sides(codes, asked, nulls_equal)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(violations, "LEAF", leaf)
+        patched.setattr(violations, "STEPS", steps)
         found = [violations.by_tree(form, most), violations.find(codes, asked, nulls_equal, most)]
         if len(form.low) <= 2 and len(form.t_value) <= 1:
             found.append(violations.by_sweep(form, most))
@@ -120,6 +127,29 @@ def test_sweeps_choose_pairs_from_everywhere() -> None:
     assert 5 <= len(found) <= 10
     assert np.ptp(found[:, 0]) > 500
     assert (found[:, 0] < found[:, 1]).all()
+
+
+def test_a_search_in_boxes_is_left_when_it_is_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The clock is looked at after so many pairs of boxes."""
+    monkeypatch.setattr(violations, "STEPS", 50)
+    monkeypatch.setattr(violations, "TILE", 16)
+    codes = np.random.default_rng(7).integers(0, 1_000, (3, 400), np.int32)
+    codes[2] = 2_000 - codes[0] - codes[1]  # no row is below another everywhere
+    space = Space("denial", 3, tuple(Comparison(c, c, ORDER) for c in range(3)))
+    asked = violations.terms(space, [0, 2, 3, 5, 6, 8])
+    assert asked is not None
+    form = violations.sides([*codes], asked, nulls_equal=True)
+    looks = count()
+
+    def look() -> None:
+        if next(looks) == 3:
+            raise OutOfTime
+
+    for search in (violations.by_tree, lambda *given: [*violations.together(given[0], 0, 1, look)]):
+        looks = count()
+        with pytest.raises(OutOfTime):
+            search(form, 10, look)
+    assert not len(violations.by_tree(form, 10))
 
 
 @settings(max_examples=examples(40), deadline=None)

@@ -135,6 +135,27 @@ def _possible(ones: Any, others: Any, t: int, s: int, inequalities: int) -> bool
     return True
 
 
+class Walk(NamedTuple):
+    """Where a walk over pairs of boxes is, so that it can pause and go on."""
+
+    stack: I64  # (depth, 2): pairs of boxes that are still to be looked at
+    state: I64  # groups begun, pairs on the stack, pairs in the caller's room
+
+    @staticmethod
+    def start() -> Walk:
+        """Before the first group."""
+        return Walk(np.empty((1024, 2), np.int64), np.zeros(3, np.int64))
+
+    @property
+    def pair_count(self) -> int:
+        """How many pairs the caller's room has."""
+        return int(self.state[2])
+
+    def empty_room(self) -> None:
+        """Begin the caller's room anew."""
+        self.state[2] = 0
+
+
 @kernel
 def _certain(ones: Any, others: Any, t: int, s: int, inequalities: int) -> bool:
     """Whether all rows of two boxes go together."""
@@ -149,44 +170,58 @@ def _certain(ones: Any, others: Any, t: int, s: int, inequalities: int) -> bool:
 
 @kernel
 def meet(
-    ones: Any, others: Any, groups: Any, inequalities: int, whole_boxes: bool, room: Any
-) -> int:
-    """What may go together in pairs of boxes, from those of whole groups down.
+    ones: Any,
+    others: Any,
+    groups: Any,
+    inequalities: int,
+    whole_boxes: bool,
+    room: Any,
+    walk: Any,
+    steps: int,
+) -> bool:
+    """What may go together in pairs of boxes, from those of whole groups down; whether the walk is
+    over, or pauses after so many steps.
 
-    With ``whole_boxes``, pairs of boxes that are not cut any more: how many there are, and as many
-    as there is room for. Without, pairs of rows that do go together, at most one for every two
-    boxes, until there is no room.
+    With ``whole_boxes``, pairs of boxes that are not cut any more, of which there has to be room
+    for one a step. Without, pairs of rows that do go together, at most one for every two boxes,
+    until there is no room.
     """
     t_children, s_children = ones.children, others.children
-    stack = np.empty((1024, 2), np.int64)
-    count = 0
-    for g in range(groups.shape[0]):
-        stack[0, 0], stack[0, 1] = groups[g, 0], groups[g, 1]
-        depth = 1
-        while depth > 0:
-            depth -= 1
-            t, s = stack[depth, 0], stack[depth, 1]
-            if not _possible(ones, others, t, s, inequalities):
-                continue
-            uncut = t_children[t] < 0 and s_children[s] < 0
-            if whole_boxes and uncut:
-                if count < room.shape[0]:
-                    room[count, 0], room[count, 1] = t, s
+    stack, state = walk.stack, walk.state
+    g, depth, count = state[0], state[1], state[2]
+    left = steps
+    while depth > 0 or g < groups.shape[0]:
+        if left == 0:
+            state[0], state[1], state[2] = g, depth, count
+            return False
+        left -= 1
+        if depth == 0:
+            stack[0, 0], stack[0, 1] = groups[g, 0], groups[g, 1]
+            depth = 1
+            g += 1
+        depth -= 1
+        t, s = stack[depth, 0], stack[depth, 1]
+        if not _possible(ones, others, t, s, inequalities):
+            continue
+        uncut = t_children[t] < 0 and s_children[s] < 0
+        if whole_boxes and uncut:
+            room[count, 0], room[count, 1] = t, s
+            count += 1
+        elif not whole_boxes and (uncut or _certain(ones, others, t, s, inequalities)):
+            if _pair(ones, others, t, s, inequalities, room[count]):
                 count += 1
-            elif not whole_boxes and (uncut or _certain(ones, others, t, s, inequalities)):
-                if _pair(ones, others, t, s, inequalities, room[count]):
-                    count += 1
-                    if count == room.shape[0]:
-                        return count
-            else:
-                t_rows = ones.span[t, 1] - ones.span[t, 0]
-                s_rows = others.span[s, 1] - others.span[s, 0]
-                cut_t = s_children[s] < 0 or (t_children[t] >= 0 and t_rows > s_rows)
-                for half in range(2):
-                    stack[depth, 0] = t_children[t] + half if cut_t else t
-                    stack[depth, 1] = s if cut_t else s_children[s] + half
-                    depth += 1
-    return count
+                if count == room.shape[0]:
+                    break
+        else:
+            t_rows = ones.span[t, 1] - ones.span[t, 0]
+            s_rows = others.span[s, 1] - others.span[s, 0]
+            cut_t = s_children[s] < 0 or (t_children[t] >= 0 and t_rows > s_rows)
+            for half in range(2):
+                stack[depth, 0] = t_children[t] + half if cut_t else t
+                stack[depth, 1] = s if cut_t else s_children[s] + half
+                depth += 1
+    state[2] = count
+    return True
 
 
 @kernel

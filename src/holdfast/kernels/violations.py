@@ -26,6 +26,7 @@ import numpy as np
 from holdfast.kernels import boxes
 from holdfast.kernels.arrays import I32, I64, Flags
 from holdfast.kernels.jit import kernel
+from holdfast.kernels.pairs import Tick, no_tick
 from holdfast.kernels.ranks import NULL, Codes
 from holdfast.model.comparisons import BOTH, FIRST, Comparison, Space
 
@@ -34,6 +35,9 @@ LEAF = 16
 
 TILE = 1_024
 """Rows of a box that is not cut any more, where all its pairs are compared."""
+
+STEPS = 1 << 20
+"""Pairs of boxes that are looked at before the clock is."""
 
 _SPAN = 1 << 62
 """Keys stay below, so that they fit a word."""
@@ -134,13 +138,19 @@ def within_rows(codes: Sequence[Codes], asked: Iterable[Term], nulls_equal: bool
     return satisfied
 
 
-def find(codes: Sequence[Codes], asked: Sequence[Term], nulls_equal: bool, most: int) -> I64:
+def find(
+    codes: Sequence[Codes],
+    asked: Sequence[Term],
+    nulls_equal: bool,
+    most: int,
+    look: Tick = no_tick,
+) -> I64:
     """Up to ``most`` pairs of rows (t, s), as row numbers, that satisfy all terms; none only if
-    there is none."""
+    there is none. ``look`` is called now and then."""
     form = sides(codes, asked, nulls_equal)
     if len(form.low) <= 2 and len(form.t_value) <= 1:
         return by_sweep(form, most)
-    return by_tree(form, most)
+    return by_tree(form, most, look)
 
 
 def _holds(left: Codes, op: str, right: Codes, nulls_equal: bool) -> Flags:
@@ -263,21 +273,30 @@ def _thinned(room: Any) -> int:
 # Boxes.
 
 
-def by_tree(form: Sides, most: int) -> I64:
+def by_tree(form: Sides, most: int, look: Tick = no_tick) -> I64:
     """Pairs for any inequalities and differences."""
     room = np.empty((most, 2), np.int64)
     ones, others, groups = _cut(form, LEAF)
-    return room[: boxes.meet(ones, others, groups, len(form.low), False, room)].copy()
+    look()
+    walk = boxes.Walk.start()
+    while not boxes.meet(ones, others, groups, len(form.low), False, room, walk, STEPS):
+        look()
+    return room[: walk.pair_count].copy()
 
 
-def together(form: Sides, part: int, parts: int) -> Iterator[tuple[I64, I64]]:
+def together(form: Sides, part: int, parts: int, look: Tick = no_tick) -> Iterator[tuple[I64, I64]]:
     """Every pair that is asked for, and others: rows t of a box, and all rows s that may go with
-    one of them; of the boxes one part."""
+    one of them; of the boxes one part. ``look`` is called now and then."""
     ones, others, groups = _cut(form, TILE)
-    room = np.empty((0, 2), np.int64)
-    count = boxes.meet(ones, others, groups, len(form.low), True, room)
-    room = np.empty((count, 2), np.int64)
-    boxes.meet(ones, others, groups, len(form.low), True, room)
+    look()
+    room, pairs = np.empty((STEPS, 2), np.int64), []
+    walk, is_over = boxes.Walk.start(), False
+    while not is_over:
+        walk.empty_room()
+        is_over = boxes.meet(ones, others, groups, len(form.low), True, room, walk, STEPS)
+        pairs.append(room[: walk.pair_count].copy())
+        look()
+    room = np.concatenate(pairs)
     for t in np.unique(room[:, 0])[part::parts]:
         spans = others.span[room[room[:, 0] == t, 1]]
         s = np.concatenate([others.rows[start:stop] for start, stop in spans.tolist()])

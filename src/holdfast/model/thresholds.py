@@ -30,6 +30,9 @@ class Costs:
     edge_pairs_a_row: int = 16_384
     """Pairs compared in boxes that a region only touches."""
 
+    word_seconds: float = 2e-6
+    """Bringing one of the different pairs of a region, sorted and as both of its rows see it."""
+
     sweep_seconds_a_row: float = 1e-7
     """Searching for violations of a candidate with at most two columns that are not equal."""
 

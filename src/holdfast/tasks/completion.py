@@ -8,6 +8,7 @@ with one pair of row ids that shows it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ from holdfast.kernels.groups import first_of_each
 from holdfast.kernels.ranks import Codes, ColumnCells
 from holdfast.model import thresholds
 from holdfast.model.comparisons import Space
+from holdfast.model.limits import OutOfTime
 from holdfast.runtime.reads import note
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.sealed import unique
@@ -138,6 +140,7 @@ class Violating:
     planes: Planes
     candidates: tuple[tuple[int, ...], ...]
     most: int  # pairs of each
+    words: int | None = None  # how many different pairs are enough; then it may end early, too
 
     @property
     def work(self) -> int:
@@ -263,43 +266,60 @@ def together(item: Together) -> Iterator[TaskResult]:
         raise ValueError("no pair satisfies all atoms of a comparison")
     form = violations.sides(codes, asked, planes.view.nulls_equal)
     distinct = _DistinctWords(planes.layout, planes.space)
-    for t, s in violations.together(form, item.part, item.parts):
+    for t, s in violations.together(form, item.part, item.parts, look):
         look()
         # No row is compared with itself: rows of both sides with each other, and all the rest.
         both = np.intersect1d(t, s)
         for ones, others in ((t, np.setdiff1d(s, both)), (np.setdiff1d(t, both), both)):
             if len(ones) and len(others):
-                words, _, shown = _tile(planes, codes, ones, others)
+                words, _, shown = _tile(planes, codes, ones, others, look)
                 distinct.add(words, shown)
-        distinct.add(*_triangle(planes, codes, both))
+        distinct.add(*_triangle(planes, codes, both, look))
     yield TaskResult({}, distinct.arrays(planes.ids()))
 
 
 def violating(item: Violating) -> Iterator[TaskResult]:
     """Which candidates are violated, and evidence that shows it: that of the pairs that were found,
-    and of their rows with each other."""
+    and of their rows with each other. How many candidates were searched: all, unless the item may
+    end early."""
     planes, codes = item.planes, item.planes.codes()
     equal = planes.view.nulls_equal
     distinct = _DistinctWords(planes.layout, planes.space)
     refuted = np.zeros(len(item.candidates), np.bool_)
+    searched = 0
     rows: list[I64] = []
-    for number, atoms in enumerate(item.candidates):
-        look()
-        asked = violations.terms(planes.space, atoms)
-        if asked is None:
-            continue
-        shown = violations.find(codes, asked, equal, item.most)
-        refuted[number] = len(shown) > 0
-        if len(shown):
-            distinct.add(comparisons.words_of(codes, planes.layout, shown, equal), shown)
-            rows.append(shown.reshape(-1))
-    if rows:
-        violating_rows = np.unique(np.concatenate(rows))
-        most = thresholds.current.violating_rows
-        for start in range(0, len(violating_rows), most):
+    try:
+        for atoms in item.candidates:
             look()
-            distinct.add(*_triangle(planes, codes, violating_rows[start : start + most]))
-    yield TaskResult({}, {"refuted": refuted, **distinct.arrays(planes.ids())})
+            asked = violations.terms(planes.space, atoms)
+            if asked is not None:
+                shown = violations.find(codes, asked, equal, item.most, look)
+                refuted[searched] = len(shown) > 0
+                if len(shown):
+                    distinct.add(comparisons.words_of(codes, planes.layout, shown, equal), shown)
+                    rows.append(shown.reshape(-1))
+            searched += 1
+        if rows:
+            violating_rows = np.unique(np.concatenate(rows))
+            for start, stop in _stretches(len(violating_rows), item.words, distinct.number):
+                distinct.add(*_triangle(planes, codes, violating_rows[start:stop], look))
+    except OutOfTime:
+        if item.words is None:
+            raise
+    yield TaskResult({"searched": searched}, {"refuted": refuted, **distinct.arrays(planes.ids())})
+
+
+def _stretches(rows: int, words: int | None, so_far: int) -> Iterator[tuple[int, int]]:
+    """Of so many rows, those that are compared with each other: all, or, if so many words are
+    enough, as many as bring no more."""
+    most = thresholds.current.violating_rows
+    for start in range(0, rows, most):
+        stop = min(rows, start + most)
+        if words is not None:
+            stop = min(stop, start + math.isqrt(2 * max(0, words - so_far)))
+            so_far += (stop - start) ** 2 // 2
+        if stop - start > 1:
+            yield start, stop
 
 
 def shown(item: Violating) -> Iterator[TaskResult]:
@@ -434,19 +454,23 @@ class _DistinctWords:
         return {"masks": masks, "pairs": shown}
 
 
-def _tile(planes: Planes, codes: list[Codes], ones: I64, others: I64) -> tuple[U64, I64, I64]:
+def _tile(
+    planes: Planes, codes: list[Codes], ones: I64, others: I64, look: pairs.Tick = pairs.no_tick
+) -> tuple[U64, I64, I64]:
     """The words of some rows with others, how many pairs show each, and one of them."""
     layout, equal = planes.layout, planes.view.nulls_equal
     t, _ = groups.sides(layout, groups.gathered(codes, ones), equal)
     _, s = groups.sides(layout, groups.gathered(codes, others), equal)
-    counted = pairs.count(pairs.tile_pairs(layout, t, s, equal), True)
+    counted = pairs.count(pairs.tile_pairs(layout, t, s, equal), True, look)
     shown = np.stack([ones[counted.pairs[:, 0]], others[counted.pairs[:, 1]]], axis=1)
     return counted.words, counted.counts, shown
 
 
-def _triangle(planes: Planes, codes: list[Codes], rows: I64) -> tuple[U64, I64]:
+def _triangle(
+    planes: Planes, codes: list[Codes], rows: I64, look: pairs.Tick = pairs.no_tick
+) -> tuple[U64, I64]:
     """The words of some rows with each other, and a pair of each."""
     layout, equal = planes.layout, planes.view.nulls_equal
     t, s = groups.sides(layout, groups.gathered(codes, rows), equal)
-    counted = pairs.count(pairs.tile_pairs(layout, t, s, equal, np.arange(len(rows))), True)
+    counted = pairs.count(pairs.tile_pairs(layout, t, s, equal, np.arange(len(rows))), True, look)
     return counted.words, rows[counted.pairs]

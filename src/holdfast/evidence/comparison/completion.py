@@ -34,7 +34,7 @@ from holdfast.kernels.cover import TooMany
 from holdfast.model import thresholds
 from holdfast.model.batch_indexes import LookUp
 from holdfast.model.comparisons import Space
-from holdfast.model.limits import OutOfTime
+from holdfast.model.limits import OutOfTime, Time
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Call
 from holdfast.runtime.sealed import discard
@@ -48,6 +48,9 @@ from holdfast.tasks.segments import Segment
 
 _SAMPLED = 0.25
 """The share of its time that a search samples pairs for, at most."""
+
+_LEARNED = 0.25
+"""The share of what is left of the time in which what a round finds is learned, at most."""
 
 _SEED = 20_131
 """What the pairs are drawn with that are kept."""
@@ -285,11 +288,11 @@ class _State:
             number = limits.sample_pairs_a_row * scope.rows
         number = min(number, scope.pairs) // count
         time = scope.time.first(_SAMPLED)
-        how, words = (limits.sample_tile_rows, limits.windows, limits.window_rows), None
+        how = (limits.sample_tile_rows, limits.windows, limits.window_rows)
         if time.end is not None:
-            evidences = math.sqrt(limits.evidences_compared * max(0.0, time.left))
-            how, words = limits.hurried_sample, int(evidences) // (2 * count)
+            how = limits.hurried_sample
         scope.progress("sample")
+        words = self._words(time)
         calls: list[Call] = [
             (
                 tasks.sample,
@@ -307,6 +310,14 @@ class _State:
         )
         if with_neighbours:
             self.learn(_evidence(results))
+
+    def _words(self, time: Time) -> int | None:
+        """How many different pairs each task may bring in a time, so that there is as much left to
+        find out which of them are maximal; None: any number."""
+        if time.end is None:
+            return None
+        evidences = math.sqrt(thresholds.current.evidences_compared * max(0.0, time.left))
+        return int(evidences) // (2 * self.scope.runner.tasks)  # each pair in both orders
 
     def learn(self, evidence: list[Evidence]) -> None:
         """Take in evidence."""
@@ -326,18 +337,23 @@ class _State:
 
     def validate(self, candidates: U64) -> None:
         """One round, in one job: regions where that is cheaper, and searches for violations of what
-        they leave open."""
+        they leave open. In a time that can end, searches end with it: what they have found until
+        then is learned, and what they have not come to stays a candidate."""
         scope, limits = self.scope, thresholds.current
-        chosen, left = regions.choose(candidates, scope.space, self.sampled, limits.costs)
+        scope.time.look()
+        hurried = scope.time.end is not None
+        chosen, left = regions.choose(candidates, scope.space, self.sampled, hurried)
         most = limits.task_candidates * scope.runner.tasks
         asked = candidates[left]
         asked = asked[np.argsort(bitsets.popcount(asked), kind="stable")[:most]]
         scope.progress("search", round=self.round, candidates=len(candidates))
+        words = self._words(scope.time.first(_LEARNED))
         calls = self.comparing(chosen)
-        results = scope.runner.run([*calls, *_searching(scope, self.planes, asked)])
-        refuted = _refuted(results[len(calls) :], len(asked))
+        runner = Timed(scope.runner, scope.time.first(1 - _LEARNED))
+        results = runner.run([*calls, *_searching(scope, self.planes, asked, words)])
+        searched, refuted = _searched(results[len(calls) :], len(asked))
         self.hold(bitsets.from_columns([each.atoms for each in chosen], scope.space.atoms))
-        self.hold(asked[~refuted])
+        self.hold(asked[searched & ~refuted])
         self.learn(_evidence(results))
         remaining = int(bitsets.is_member(candidates, self.cover.minimal).sum())
         scope.progress(
@@ -376,22 +392,31 @@ class _State:
         return calls
 
 
-def _searching(scope: Scope, planes: Planes, candidates: U64) -> list[Call]:
-    """Calls that search for pairs which satisfy sets of atoms, dealt out in turn."""
+def _searching(
+    scope: Scope, planes: Planes, candidates: U64, words: int | None = None
+) -> list[Call]:
+    """Calls that search for pairs which satisfy sets of atoms, dealt out in turn; with a number of
+    words that are enough for each, they may end before they have searched for all."""
     count = min(scope.runner.tasks, len(candidates))
     atoms, most = bitsets.to_columns(candidates), thresholds.current.shown_pairs
     return [
-        (tasks.violating, tasks.Violating(planes, tuple(atoms[k::count]), most))
+        (tasks.violating, tasks.Violating(planes, tuple(atoms[k::count]), most, words))
         for k in range(count)
     ]
 
 
-def _refuted(results: list[list[TaskResult]], candidates: int) -> Flags:
-    """Which candidates a pair satisfies."""
-    refuted = np.zeros(candidates, np.bool_)
+def _searched(results: list[list[TaskResult]], candidates: int) -> tuple[Flags, Flags]:
+    """Which candidates were searched for, and which of them a pair satisfies."""
+    searched, refuted = np.zeros((2, candidates), np.bool_)
     for k, [result] in enumerate(results):
         refuted[k :: len(results)] = result.arrays["refuted"]
-    return refuted
+        searched[k :: len(results)][: result.facts["searched"]] = True
+    return searched, refuted
+
+
+def _refuted(results: list[list[TaskResult]], candidates: int) -> Flags:
+    """Which candidates a pair satisfies."""
+    return _searched(results, candidates)[1]
 
 
 def _drawing(planes: Planes) -> Call:

@@ -15,8 +15,8 @@ import numpy as np
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64, U64, Flags
+from holdfast.model import thresholds
 from holdfast.model.comparisons import BOTH, Space
-from holdfast.model.thresholds import Costs
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,13 @@ class Sampled:
     rows: int
     drawn: EvidenceCounts
 
+    @property
+    def words(self) -> float:
+        """About how many different pairs the table has at least, by how many of the random ones
+        were shown once and how many twice (Chao, Scandinavian Journal of Statistics, 1984)."""
+        once, twice = (int(np.count_nonzero(self.counts == number)) for number in (1, 2))
+        return len(self.counts) + once * (once - 1) / (2 * (twice + 1))
+
     def pairs(self, space: Space, region: Region) -> float:
         """About how many pairs of rows are in a region: in one order where that is all the same."""
         most = self.rows * (self.rows - 1) / (2 if region.equal is not None else 1)
@@ -53,14 +60,16 @@ def everything() -> Region:
 
 
 def choose(
-    candidates: U64, space: Space, sampled: Sampled, costs: Costs
+    candidates: U64, space: Space, sampled: Sampled, hurried: bool
 ) -> tuple[list[Region], Flags]:
     """Regions that validate candidates at less than searches cost, cheapest for what they validate
-    first; and which candidates are left."""
+    first; and which candidates are left. Where the time can end, ``hurried``, the price of a region
+    has that of its different pairs, too: a search may leave some out, and a region none."""
+    costs = thresholds.current.costs
     flags = bitsets.to_flags(candidates, space.atoms)
     equal = _equalities(flags, space)
     options = [*_of_equal(equal, space, costs.options), *_of_order(flags, space, costs.options)]
-    price = np.array([_price(each, space, sampled, costs) for each in options])
+    price = np.array([_price(each, space, sampled, hurried) for each in options])
     covers = np.array([_holds(flags, each, space) for each in options])
     others = _touched(flags, space).sum(axis=1) - equal.sum(axis=1)
     seconds = np.where(others <= 2, costs.sweep_seconds_a_row, costs.search_seconds_a_row)
@@ -90,13 +99,19 @@ def equal_region(columns: tuple[int, ...], space: Space) -> Region:
     return Region(tuple(atoms), columns)
 
 
-def _price(region: Region, space: Space, sampled: Sampled, costs: Costs) -> float:
-    """The seconds that a region takes a core."""
+def _price(region: Region, space: Space, sampled: Sampled, hurried: bool) -> float:
+    """The seconds that a region takes a core; with those that it takes to learn what it shows."""
+    costs = thresholds.current.costs
     pairs, seconds = sampled.pairs(space, region), costs.group_seconds_a_row
     if region.equal is None:
         pairs += costs.edge_pairs_a_row * sampled.rows
         seconds = costs.box_seconds_a_row
-    return pairs / costs.pairs_a_second + seconds * sampled.rows
+    price = pairs / costs.pairs_a_second + seconds * sampled.rows
+    if hurried:
+        words = min(pairs, sampled.words)
+        price += costs.word_seconds * words
+        price += (2 * words) ** 2 / thresholds.current.evidences_compared
+    return price
 
 
 def _of_equal(equal: Flags, space: Space, most: int) -> list[Region]:
