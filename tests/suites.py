@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from holdfast import Options, Profile, Space, TableSnapshot
+from holdfast import Options, Profile, TableSnapshot
 from holdfast.kernels import bitsets
 from holdfast.kinds.denial_constraints.predicates import atoms_of
 from holdfast.kinds.denial_constraints.reduction import reported
@@ -102,9 +102,8 @@ class Walk:
             self.assert_denials(now)
 
     def assert_denials(self, now: TableSnapshot) -> None:
-        form = now.evidence["denial"].space
-        assert form is not None
-        space = Space.from_dict(form)
+        space = now.evidence["denial"].space
+        assert space is not None
         asked = [(e.left, e.right, "ts", e.operators == ORDER) for e in space.comparisons]
         assert {each[:2] for each in asked} == {(c, c) for c in range(WIDTH)}
         shown = {oracle.evidence(t, s, asked) for t, s in permutations(self.rows, 2)}

@@ -46,6 +46,7 @@ from holdfast.model.inclusion_dependencies import (
 )
 from holdfast.model.options import Options, expect_device
 from holdfast.model.ranking import Grain, Ranked
+from holdfast.model.records import JsonObject
 from holdfast.model.results import Results
 from holdfast.model.versions import Entry, TableDiff, Verification
 from holdfast.report.document import LIMIT, document, ordered_columns
@@ -739,7 +740,7 @@ class Profile:
         list (None: all), and without ``values`` no cell of the data. No Spark is started."""
         return self._store.retried(lambda: self._document(limit, values, version))
 
-    def _document(self, limit: int | None, values: bool, version: int | None) -> dict[str, Any]:
+    def _document(self, limit: int | None, values: bool, version: int | None) -> JsonObject:
         now = self.snapshot(version)
         entries = [entry for entry in self.history() if entry.version <= now.version]
         columns = ordered_columns(now, limit) if values else {}
@@ -798,7 +799,7 @@ class Profile:
         from holdfast.report import forms
         from holdfast.report.serve import Answers, Server
 
-        def shown(most: int | None) -> dict[str, Any]:
+        def shown(most: int | None) -> JsonObject:
             now = self.snapshot()
             return forms.show(now, limit=most, ranking=self.ranking_of(now))
 

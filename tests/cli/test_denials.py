@@ -12,6 +12,7 @@ from holdfast import Profile
 from holdfast.cli import main
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import parse
+from holdfast.model.records import from_form
 from tests.cli.conftest import Run, write
 from tests.cli.test_report import Screen
 
@@ -104,7 +105,7 @@ def test_a_table_without_two_rows(
         assert form["denial_constraints"] == told
         [constraint] = Profile.open(into).denial_constraints(name)
         assert parse(str(constraint)) == constraint == DenialConstraint(name, ())
-        assert DenialConstraint.from_dict(name, told[0]) == constraint
+        assert from_form(DenialConstraint, told[0], table=name) == constraint
         assert Profile.open(into).error(f"{name}: not ()") == 0
 
 

@@ -172,7 +172,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
         DenialConstraint("orders", (Predicate(("t", "day"), ">", ("t", "sent")),)),
     ]
     wide = ("id", "city", "day", "sent")
-    known = EvidenceRecord(orders.evidence["agreement"].choice, space=space.to_dict())
+    known = EvidenceRecord(orders.evidence["agreement"].choice, space=space)
     denied = TableSnapshot("orders", 1000, wide, (), 0, (), {"dcs": rules},
         evidence={"denial": known})  # fmt: skip
     ruled = Snapshot(3, created, {"kinds": ["dcs"], "nulls": "equal", "max_predicates": None},

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -20,6 +19,7 @@ from holdfast.kinds.table_state import Step, TableState
 from holdfast.model.changes import KindChanges
 from holdfast.model.comparisons import ORDER, Comparison, Space
 from holdfast.model.limits import Limits
+from holdfast.model.records import Serializable
 from holdfast.model.versions import KindDiff
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.runtime.run import Run
@@ -29,8 +29,10 @@ SPACE = "by order"
 
 
 @dataclass(frozen=True)
-class NoPair:
+class NoPair(Serializable):
     """No two rows satisfy these atoms."""
+
+    FORM = ("atoms", "error")
 
     table: str
     atoms: tuple[int, ...]
@@ -39,9 +41,6 @@ class NoPair:
     @property
     def body(self) -> str:
         return f"no pair satisfies {list(self.atoms)}"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"atoms": list(self.atoms), "error": self.error}
 
 
 class NoPairList(TablePart):
@@ -60,6 +59,7 @@ class NoPairs(Kind):
     nouns = ("set that no pair satisfies", "sets that no pair satisfies")
     default = False
     gates = False
+    classes = (NoPair,)
     counts = True
     parts = (NoPairList(),)
 
@@ -76,13 +76,10 @@ class NoPairs(Kind):
         if record is None or record.space is None:
             return None
         kept = stored.file("sets", SPACE)
-        sets = members(kept.column("mask").to_pylist(), Space.from_dict(record.space).atoms)
+        sets = members(kept.column("mask").to_pylist(), record.space.atoms)
         errors = kept.column("error").to_pylist()
         pairs = zip(sets, errors, strict=True)
         return [NoPair(stored.name, tuple(atoms), error) for atoms, error in pairs]
-
-    def constraint(self, table: str, form: dict[str, Any]) -> NoPair:
-        return NoPair(table, tuple(form["atoms"]), form["error"])
 
     def changes(self, run: Run, step: Step) -> KindChanges | None:
         pairs = step.evidence(SPACE)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pytest
 
@@ -19,14 +18,17 @@ from holdfast.kinds.parts import TablePart
 from holdfast.kinds.stored import StoredTable
 from holdfast.kinds.table_state import Step, TableState
 from holdfast.model.changes import Broken, KindChanges
+from holdfast.model.records import Serializable
 from holdfast.model.versions import KindDiff
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.runtime.run import Run
 
 
 @dataclass(frozen=True)
-class Constant:
+class Constant(Serializable):
     """A column with the same value in every row."""
+
+    FORM = ("column",)
 
     table: str
     column: str
@@ -34,9 +36,6 @@ class Constant:
     @property
     def body(self) -> str:
         return f"{self.column} is constant"
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"column": self.column}
 
 
 def constants(table: str, columns: Sequence[str], distinct: Sequence[float]) -> list[Constant]:
@@ -58,6 +57,7 @@ class ConstantColumns(Kind):
     name = "constants"
     field = "constant_columns"
     nouns = ("constant column", "constant columns")
+    classes = (Constant,)
     default = False
     gates = False
     pairs = True  # distinct values are estimated where pairs of rows are compared
@@ -70,9 +70,6 @@ class ConstantColumns(Kind):
 
     def count(self, known: TableState) -> int:
         return len(constants("", known.table.columns.names, known.table.distinct))
-
-    def constraint(self, table: str, form: dict[str, Any]) -> Constant:
-        return Constant(table, form["column"])
 
     def changes(self, run: Run, step: Step) -> KindChanges:
         old, new = (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from typing import Any, get_type_hints
 
@@ -57,7 +57,7 @@ class Command:
             else:
                 yield from _options_of(group)
 
-    def _grouped(self, given: dict[str, Any]) -> dict[str, Any]:
+    def _grouped(self, given: Mapping[str, object]) -> dict[str, object]:
         return {
             each.name: given[each.name]
             if group is None

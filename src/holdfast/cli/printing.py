@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, TextIO
 
 from holdfast.cli.command import flag
+from holdfast.model.records import JsonObject
 
 if TYPE_CHECKING:
     from holdfast.api import Profile
@@ -43,7 +44,7 @@ class Printing:
 
     def result(
         self,
-        form: Callable[[], dict[str, Any]],
+        form: Callable[[], JsonObject],
         text: Callable[[Page], None],
         limit: int | None = None,
     ) -> None:
@@ -70,7 +71,7 @@ class Printing:
         sizes = opened.sizes() if verbose else None
         ranking = opened.ranking_of(snapshot) if parts is None else None
 
-        def form() -> dict[str, Any]:
+        def form() -> JsonObject:
             return forms.show(
                 snapshot, parts, verbose=verbose, sizes=sizes, limit=limit, ranking=ranking
             )
@@ -84,7 +85,7 @@ class Printing:
 
         self.result(form, text, limit)
 
-    def lines(self, form: dict[str, Any], text: str) -> None:
+    def lines(self, form: JsonObject, text: str) -> None:
         """Print a short result: its JSON form, or lines of text."""
         if self.as_json:
             print_json(form)
@@ -109,7 +110,7 @@ class Printing:
             yield progress
 
 
-def print_json(form: dict[str, Any]) -> None:
+def print_json(form: JsonObject) -> None:
     """Print a JSON object."""
     from holdfast.report import forms
 

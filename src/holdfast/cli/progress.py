@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
@@ -44,7 +45,7 @@ _FACTS = {
 }
 
 
-def describe(stage: str, facts: dict[str, Any]) -> str:
+def describe(stage: str, facts: Mapping[str, object]) -> str:
     """A stage in words.
 
     >>> describe("search", {"table": "orders", "round": 2, "candidates": 1200, "refuted": 3})
@@ -74,7 +75,7 @@ class Progress:
         self._stream = stream
         self._after = AFTER_S if after is None else after
         self._every = every
-        self._latest: tuple[str, dict[str, Any]] = ("starting", {})
+        self._latest: tuple[str, Mapping[str, object]] = ("starting", {})
         self._done = threading.Event()
         self._started = 0.0
         self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)

@@ -19,6 +19,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from holdfast.model.records import JsonObject
+
 SPARK_COMMANDS = (
     "profile", "apply", "check", "expect", "explain", "verify", "predicates", "add"
 )  # fmt: skip
@@ -75,7 +77,7 @@ def identity() -> dict[str, str]:
     }
 
 
-def ask(question: dict[str, Any]) -> dict[str, Any] | None:
+def ask(question: JsonObject) -> dict[str, Any] | None:
     """What the session answers to a short question; None without a session."""
     session = _connected()
     if session is None:
@@ -92,7 +94,7 @@ def handed_on(arguments: Sequence[str]) -> int | None:
     connection = _connected(None if _quiet(arguments) else _note)
     if connection is None:
         return None
-    request = {
+    request: JsonObject = {
         "ask": "run",
         "identity": identity(),
         "arguments": list(arguments),
@@ -192,7 +194,7 @@ class _Lines:
         return line
 
 
-def _line(form: dict[str, Any]) -> bytes:
+def _line(form: JsonObject) -> bytes:
     return json.dumps(form).encode() + b"\n"
 
 

@@ -9,10 +9,10 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from holdfast.cli import session
 from holdfast.model.errors import InputError, SetupError
+from holdfast.model.records import JsonObject
 
 _POLL = 0.1
 
@@ -32,7 +32,7 @@ class Status:
     def __str__(self) -> str:
         return self.what
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The JSON form."""
         return {
             "running": self.running,

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 from holdfast.cli import session
 from holdfast.model.errors import HoldfastError, SetupError
+from holdfast.model.records import JsonObject
 
 log = logging.getLogger("holdfast")
 
@@ -75,7 +76,7 @@ def _serve(place: Path, master: str | None, settings: Mapping[str, str], idle: f
         spark.stop()
 
 
-def _tell(form: dict[str, Any]) -> None:
+def _tell(form: JsonObject) -> None:
     sys.stdout.write(json.dumps(form) + "\n")
     sys.stdout.flush()
 
@@ -210,7 +211,7 @@ class Server:
                 connection.settimeout(None)
                 self._waiting.put(_Request(connection, form, streams))
                 return
-            answer: dict[str, Any] = {"refused": refused}
+            answer: JsonObject = {"refused": refused}
         elif form["ask"] == "stop":
             self._stopping.set()
             answer = {"pid": os.getpid(), "busy": self._busy.locked()}

@@ -137,7 +137,7 @@ def _counted(
     with_pairs: bool,
 ) -> dict[str, Recounted]:
     results = _results(run, table, spaces, lines, time, with_pairs)
-    speed = devices.speed(each.facts for each in results if "counted" in each.facts)
+    speed = devices.speed(results)
     return {
         space.name: _added(
             before[space.name],

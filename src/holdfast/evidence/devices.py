@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from holdfast.evidence import strategy
 from holdfast.evidence.strategy import GpuRate
+from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Runner
 from holdfast.tasks import devices as tasks
@@ -51,15 +52,17 @@ def gpu_rate(run: Run) -> GpuRate:
     return lambda columns: _measured(run.runner, columns, asked)
 
 
-def speed(facts: Iterable[dict[str, Any]]) -> Speed | None:
+def speed(task_results: Iterable[TaskResult]) -> Speed | None:
     """What tasks counted with and how fast. Why one of them could not use its GPU is said once."""
     pairs: dict[str, int] = {}
     seconds = 0.0
-    for each in facts:
-        for device, number, taken in each["counted"]:
+    for task_result in task_results:
+        if "counted" not in task_result.facts:
+            continue
+        for device, number, taken in task_result.facts["counted"]:
             pairs[device] = pairs.get(device, 0) + number
             seconds += taken
-        _say(logging.WARNING, each["missing"])
+        _say(logging.WARNING, task_result.facts["missing"])
     if not pairs or not seconds:
         return None
     devices = sorted(pairs, key=lambda device: -pairs[device])

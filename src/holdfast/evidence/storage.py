@@ -43,7 +43,7 @@ from holdfast.kernels import counts as kernels
 from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.evidence import WITNESSES
 from holdfast.model.commits import EvidenceRecord
-from holdfast.model.comparisons import Space, agreements
+from holdfast.model.comparisons import agreements
 from holdfast.model.errors import InputError
 from holdfast.model.limits import OutOfTime, Time
 from holdfast.runtime.run import Run
@@ -75,7 +75,7 @@ SAMPLED = "sampled"
 def record(pairs: PairEvidence) -> EvidenceRecord:
     """What a commit stores."""
     choice = replace(pairs.choice, seconds=round(pairs.choice.seconds, 3))
-    space = None if pairs.space.agreement else pairs.space.to_dict()
+    space = None if pairs.space.agreement else pairs.space
     kept = pairs.witnessed.upkeep if pairs.witnessed else None
     chosen = (kept.lookups, kept.chosen_at, kept.drawn_at) if kept else ()
     return EvidenceRecord(choice, pairs.limits, pairs.files, space, *chosen)
@@ -83,7 +83,7 @@ def record(pairs: PairEvidence) -> EvidenceRecord:
 
 def load(store: Store, record: EvidenceRecord, columns: int) -> PairEvidence:
     """The evidence that a commit stored."""
-    space = agreements(columns) if record.space is None else Space.from_dict(record.space)
+    space = agreements(columns) if record.space is None else record.space
     atoms, groups = space.atoms, groups_of(space)
     words = bitsets.words_for(atoms)
     files, choice, limits = record.files, record.choice, record.limits

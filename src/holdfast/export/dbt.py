@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect, is_plain, nulls_sentence
@@ -18,6 +17,7 @@ from holdfast.kinds import registry
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import SchemaError
 from holdfast.model.names import identifier
+from holdfast.model.records import Json, JsonObject
 from holdfast.screen.text import plain
 
 _ROWS, _OTHERS = "holdfast_rows", "holdfast_others"
@@ -82,20 +82,23 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
     return {"models/holdfast.yml": text, "tests/generic/holdfast_violations.sql": _TEST}
 
 
-def _model(contract: Contract, dialect: Dialect, table: TableContract) -> dict[str, Any]:
+def _model(contract: Contract, dialect: Dialect, table: TableContract) -> JsonObject:
     name, dbt = _model_name(table.name), Dbt(Queries(dialect, contract))
     columns = {column.name: _column(dialect, column.name, column.type) for column in table.columns}
-    tests: list[Any] = []
+    tests_of: dict[str, list[Json]] = {}
+    tests: list[Json] = []
     for rule in contract.rules_of(table):
         test = registry.of(rule).exporter().dbt_test(rule, dbt)
         # A name with a quote in it dbt does not quote well.
         if test is not None and dialect.quote not in test[0] and "'" not in test[0]:
-            columns[test[0]].setdefault("data_tests", []).append(test[1])
+            tests_of.setdefault(test[0], []).append(test[1])
         else:
             tests.append(_query_test(contract, dialect, rule, dbt))
+    for column, own_tests in tests_of.items():
+        columns[column]["data_tests"] = own_tests
     for column in table.required:
         columns[column]["constraints"] = [{"type": "not_null"}]
-    model: dict[str, Any] = {"name": name}
+    model: JsonObject = {"name": name}
     if name != table.name:
         model["config"] = {"alias": table.name}
     constraints = [
@@ -115,18 +118,18 @@ def _model_name(table: str) -> str:
     return table if table.isidentifier() and table.isascii() else identifier([table])
 
 
-def _column(dialect: Dialect, name: str, kind: str) -> dict[str, Any]:
-    column: dict[str, Any] = {"name": name, "data_type": dialect.type_of(kind)}
+def _column(dialect: Dialect, name: str, kind: str) -> JsonObject:
+    column: JsonObject = {"name": name, "data_type": dialect.type_of(kind)}
     if not is_plain(name):
         column["quote"] = True
     return column
 
 
-def _query_test(contract: Contract, dialect: Dialect, rule: Constraint, dbt: Dbt) -> dict[str, Any]:
+def _query_test(contract: Contract, dialect: Dialect, rule: Constraint, dbt: Dbt) -> JsonObject:
     """A test that runs a query."""
     first, *others = rule.tables
     places = {**dict.fromkeys(others, _OTHERS), first: _ROWS}
-    arguments: dict[str, Any] = {"rule": about(rule)}
+    arguments: JsonObject = {"rule": about(rule)}
     if len(places) > 1:
         arguments["to"] = dbt.ref(others[0])
     arguments["query"] = Queries(dialect, contract, places).of(rule) + "\n"

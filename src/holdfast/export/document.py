@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect
 from holdfast.kinds import registry
+from holdfast.model.constraints import Constraint
+from holdfast.model.records import JsonObject
 
 
 def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str]:
@@ -18,23 +19,23 @@ def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str
         "nulls": contract.nulls,
         "inclusion_nulls": contract.inclusion_nulls,
         "tables": {table.name: _table(table) for table in contract.tables},
-        "foreign_keys": [_said(key) for key in contract.foreign_keys],
-        "inclusion_dependencies": [_said(rule) for rule in contract.across],
+        "foreign_keys": [_form(key) for key in contract.foreign_keys],
+        "inclusion_dependencies": [_form(rule) for rule in contract.across],
     }
     return {"constraints.json": json.dumps(form, indent=2, ensure_ascii=False) + "\n"}
 
 
-def _table(table: TableContract) -> dict[str, Any]:
+def _table(table: TableContract) -> JsonObject:
     rules = {
-        kind.field: [_said(rule) for rule in table.rules if registry.of(rule) is kind]
+        kind.field: [_form(rule) for rule in table.rules if registry.of(rule) is kind]
         for kind in registry.table_parts()
     }
-    columns = [
+    columns: list[JsonObject] = [
         {"name": each.name, "type": each.type, "never_null": each.name in table.required}
         for each in table.columns
     ]
     return {"rows": table.rows, "columns": columns, **rules}
 
 
-def _said(rule: Any) -> dict[str, Any]:
+def _form(rule: Constraint) -> JsonObject:
     return {"rule": str(rule), **rule.to_dict()}

@@ -7,7 +7,6 @@ batch of a database or of Spark.
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect
@@ -15,6 +14,7 @@ from holdfast.export.queries import Queries, about
 from holdfast.kinds import registry
 from holdfast.model.constraints import Constraint
 from holdfast.model.names import identifier
+from holdfast.model.records import JsonObject
 
 
 def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]:
@@ -29,7 +29,7 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
     return suites
 
 
-def _suite(contract: Contract, dialect: Dialect, table: TableContract) -> dict[str, Any]:
+def _suite(contract: Contract, dialect: Dialect, table: TableContract) -> JsonObject:
     rules = contract.rules_of(table)
     return {
         "name": table.name,
@@ -45,13 +45,13 @@ def _suite(contract: Contract, dialect: Dialect, table: TableContract) -> dict[s
     }
 
 
-def _expectation(contract: Contract, dialect: Dialect, rule: Constraint) -> dict[str, Any]:
+def _expectation(contract: Contract, dialect: Dialect, rule: Constraint) -> JsonObject:
     own = registry.of(rule).exporter().great_expectation(rule)
     kind, arguments = own or _query(contract, dialect, rule)
     return {"type": kind, "kwargs": arguments, "meta": {"rule": str(rule)}}
 
 
-def _query(contract: Contract, dialect: Dialect, rule: Constraint) -> tuple[str, dict[str, Any]]:
+def _query(contract: Contract, dialect: Dialect, rule: Constraint) -> tuple[str, JsonObject]:
     """A query that has no rows where the rule holds; the batch stands for the table."""
     mark = "\0batch\0"  # no name has a NUL in it
     # The batch may come with an alias, and some queries give it one.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import Dialect, nulls_sentence
@@ -14,6 +13,7 @@ from holdfast.kinds import registry
 from holdfast.model.constraints import Constraint
 from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.names import identifier
+from holdfast.model.records import JsonObject
 from holdfast.screen.text import plain
 
 _LOGICAL = {
@@ -30,7 +30,7 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
     """One contract with all tables."""
     for table in contract.tables:
         dialect.expect_columns(table)
-    form = {
+    form: JsonObject = {
         "apiVersion": "v3.1.0",
         "kind": "DataContract",
         "id": identifier([contract.name]),
@@ -46,9 +46,9 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
     return {"contract.odcs.yaml": dumps(form)}
 
 
-def _object(contract: Contract, dialect: Dialect, table: TableContract) -> dict[str, Any]:
+def _object(contract: Contract, dialect: Dialect, table: TableContract) -> JsonObject:
     place = ".".join((*contract.namespace, table.name))
-    form: dict[str, Any] = {
+    form: JsonObject = {
         **_named(table.name),
         "physicalName": place,
         "physicalType": "table",
@@ -77,9 +77,9 @@ def _object(contract: Contract, dialect: Dialect, table: TableContract) -> dict[
     return form
 
 
-def _property(table: TableContract, column: Column) -> dict[str, Any]:
+def _property(table: TableContract, column: Column) -> JsonObject:
     base = re.split(r"[(<]", column.type)[0]
-    form: dict[str, Any] = {
+    form: JsonObject = {
         **_named(column.name),
         "physicalName": column.name,
         "physicalType": column.type,
@@ -116,7 +116,7 @@ def _reference(side: Sequence[Attribute]) -> str | list[str]:
     return places if len(places) > 1 else places[0]
 
 
-def _quality(contract: Contract, dialect: Dialect, rule: Constraint) -> dict[str, Any]:
+def _quality(contract: Contract, dialect: Dialect, rule: Constraint) -> JsonObject:
     """A query that counts what violates a rule."""
     inner = Queries(dialect, contract).of(rule)
     query = f"SELECT count(*) FROM (\n{inner}\n) AS {dialect.name_of('violations')}\n"

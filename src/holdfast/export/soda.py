@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import Dialect, nulls_sentence
@@ -13,6 +12,7 @@ from holdfast.kinds import registry
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import SchemaError
 from holdfast.model.names import identifier
+from holdfast.model.records import Json, JsonObject
 from holdfast.screen.text import plain
 
 
@@ -26,7 +26,7 @@ class Soda:
         """The qualified name of a table: the data source, what it lies in, its own name."""
         return "/".join((*(self.contract.namespace or (self.contract.name,)), table))
 
-    def named(self, rule: Constraint) -> dict[str, Any]:
+    def named(self, rule: Constraint) -> JsonObject:
         """What a check of a rule is called."""
         return {"name": about(rule), "qualifier": name_of(rule)}
 
@@ -51,20 +51,24 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
     return contracts
 
 
-def _contract(contract: Contract, dialect: Dialect, table: TableContract) -> dict[str, Any]:
+def _contract(contract: Contract, dialect: Dialect, table: TableContract) -> JsonObject:
     soda = Soda(contract)
-    columns: dict[str, dict[str, Any]] = {name: {"name": name} for name in table.names}
-    checks: list[Any] = [{"schema": {"allow_other_column_order": True}}]
+    checks_of: dict[str, list[Json]] = {name: [] for name in table.names}
+    checks: list[Json] = [{"schema": {"allow_other_column_order": True}}]
     for rule in contract.rules_of(table):
         own = registry.of(rule).exporter().soda_check(rule, soda)
         if own is None:
             checks.append(_query(soda, dialect, rule))
         else:
-            columns[own[0]].setdefault("checks", []).append(own[1])
-    return {"dataset": soda.dataset(table.name), "columns": [*columns.values()], "checks": checks}
+            checks_of[own[0]].append(own[1])
+    columns: list[JsonObject] = [
+        {"name": name, "checks": own_checks} if own_checks else {"name": name}
+        for name, own_checks in checks_of.items()
+    ]
+    return {"dataset": soda.dataset(table.name), "columns": columns, "checks": checks}
 
 
-def _query(soda: Soda, dialect: Dialect, rule: Constraint) -> dict[str, Any]:
+def _query(soda: Soda, dialect: Dialect, rule: Constraint) -> JsonObject:
     """A check that runs a query. The data source, the first name, is no part of a table's."""
     there = replace(soda.contract, namespace=soda.contract.namespace[1:])
     query = Queries(dialect, there).of(rule) + "\n"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from holdfast.model.records import JsonObject
+
 _PLAIN = re.compile(r"[A-Za-z_][\w ,.:()<>'/-]*", re.ASCII)
 
 
-def dumps(form: Any, *comments: str) -> str:
+def dumps(form: JsonObject, *comments: str) -> str:
     """A form as YAML, below some lines of comment."""
     import yaml
 

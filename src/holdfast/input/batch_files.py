@@ -68,12 +68,12 @@ class TableFiles:
             for what, path in self.paths.items()
         }
 
-    def batch(self) -> dict[str, Any]:
+    def batch(self) -> dict[str, object]:
         """The form that :meth:`holdfast.Profile.apply` takes."""
         return {**self.sources(), "row_key": self.row_key, "if_exists": self.if_exists}
 
 
-def batch_files(path: str | os.PathLike[str]) -> dict[str, dict[str, Any]]:
+def batch_files(path: str | os.PathLike[str]) -> dict[str, dict[str, object]]:
     """The batch of a folder or YAML file, in the form that :meth:`holdfast.Profile.apply` takes."""
     return {name: files.batch() for name, files in table_files(path).items()}
 

@@ -77,7 +77,7 @@ def read(
         if trouble := task_result.facts.get("trouble") or task_result.facts.get("misfit"):
             raise bad_data(row_input, trouble)
     written = [task_result for task_result in task_results if "words" in task_result.facts]
-    segments = tuple(_segment(first_number + i, result.facts) for i, result in enumerate(written))
+    segments = tuple(_segment(first_number + i, result) for i, result in enumerate(written))
     total = np.zeros(2, np.uint64)
     for task_result in written:
         total += task_result.arrays["fingerprint"]
@@ -117,7 +117,8 @@ def _watched(destination: Destination, progress: Progress) -> Iterator[None]:
         watcher.join()
 
 
-def _segment(number: int, facts: dict[str, Any]) -> Segment:
+def _segment(number: int, task_result: TaskResult) -> Segment:
+    facts = task_result.facts
     rows = facts["rows"]
     return Segment(number, rows, rows, facts["words"], facts["raw"], None, facts["indexes"])
 

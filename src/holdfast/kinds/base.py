@@ -12,7 +12,7 @@ files is imported where it is used.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -21,7 +21,9 @@ from holdfast.model.changes import KindChanges
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
+from holdfast.model.options import Settings
 from holdfast.model.ranking import Ranked
+from holdfast.model.records import Json, from_form
 from holdfast.model.versions import KindDiff
 from holdfast.screen.text import count, plain
 
@@ -101,7 +103,7 @@ class Kind(ABC):
     """What ``holdfast show DIR PART`` can show of it."""
 
     classes: ClassVar[tuple[type, ...]] = ()
-    """The classes of its constraints in ``model/``."""
+    """The classes of its constraints in ``model/``; first the one that it finds."""
 
     role: ClassVar[Role | None] = None
     """What databases take one for: a key, or a column that is never null."""
@@ -139,9 +141,10 @@ class Kind(ABC):
         """Why it was not looked for in a table of a profile that looks for it; empty: it was."""
         return ""
 
-    @abstractmethod
-    def constraint(self, table: str, form: dict[str, Any]) -> Constraint:
+    def constraint(self, table: str, form: Json) -> Constraint:
         """The constraint of a JSON form."""
+        constraint: Constraint = from_form(self.classes[0], form, table=table)
+        return constraint
 
     def changes(self, run: Run, step: Step) -> KindChanges | None:  # noqa: ARG002
         """What a batch did to the constraints; None where the kind is not looked for."""
@@ -156,7 +159,7 @@ class Kind(ABC):
     def expect(self, options: Options, tables: Mapping[str, Sequence[str]]) -> None:  # noqa: B027
         """Refuse options that name what no table has; ``tables`` are their columns."""
 
-    def asked_with(self, reading: Any, options: Mapping[str, Any]) -> Any:  # noqa: ARG002
+    def asked_with(self, reading: Any, options: Settings) -> Any:  # noqa: ARG002
         """What it found, as ``show`` asks for it with other values of its options."""
         return reading
 

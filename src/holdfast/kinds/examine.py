@@ -21,7 +21,7 @@ from holdfast.kinds.stored import StoredTable
 from holdfast.model.commits import Commit
 from holdfast.model.constraints import Constraint
 from holdfast.model.explanation import Nearby, Violations
-from holdfast.model.options import Options
+from holdfast.model.options import Options, Settings
 from holdfast.rules.form import RuleForm, Tables
 from holdfast.store import Store
 from holdfast.store.codecs import matrix_of
@@ -71,7 +71,7 @@ class Version:
     _sets: dict[tuple[str, str], ExactSets] = field(default_factory=dict)
 
     @cached_property
-    def options(self) -> dict[str, Any]:
+    def options(self) -> Settings:
         """The options of the profile."""
         return self.commit.options.to_dict()
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from holdfast.model.records import Json, JsonObject
+
 if TYPE_CHECKING:
     from holdfast.export.contract import Choice, TableContract
     from holdfast.export.dbt import Dbt
@@ -26,7 +28,7 @@ R = TypeVar("R")
 FEW = 10
 """So many constraints of a kind and table are exported unless all are asked for."""
 
-Test = tuple[str, Any]
+Test = tuple[str, Json]
 """A column, and the test that a tool has for it."""
 
 
@@ -109,11 +111,11 @@ class Exporter(Generic[R]):
         """The column that one of dbt's own tests is for, and the test."""
         return None
 
-    def dbt_constraint(self, rule: R, dbt: Dbt, table: TableContract) -> Any:  # noqa: ARG002
+    def dbt_constraint(self, rule: R, dbt: Dbt, table: TableContract) -> JsonObject | None:  # noqa: ARG002
         """What dbt can put into the table that it makes; None: nothing."""
         return None
 
-    def great_expectation(self, rule: R) -> tuple[str, dict[str, Any]] | None:  # noqa: ARG002
+    def great_expectation(self, rule: R) -> tuple[str, JsonObject] | None:  # noqa: ARG002
         """The expectation of Great Expectations that says the same, with its arguments."""
         return None
 

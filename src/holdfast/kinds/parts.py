@@ -10,16 +10,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, overload
 
+from holdfast.model.options import Settings
+from holdfast.model.records import JsonObject
 from holdfast.screen.text import count, plain, rounded
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.screen.page import Page
 
-Form = dict[str, Any]
 
-
-class Forms(Sequence[Form]):
+class Forms(Sequence[JsonObject]):
     """The JSON forms of constraints, each built when it is asked for: there may be a million."""
 
     def __init__(self, constraints: Sequence[Any]) -> None:
@@ -29,18 +29,18 @@ class Forms(Sequence[Form]):
         return len(self._constraints)
 
     @overload
-    def __getitem__(self, at: int) -> Form: ...
+    def __getitem__(self, at: int) -> JsonObject: ...
 
     @overload
     def __getitem__(self, at: slice) -> Forms: ...
 
-    def __getitem__(self, at: int | slice) -> Form | Forms:
+    def __getitem__(self, at: int | slice) -> JsonObject | Forms:
         if isinstance(at, slice):
             return Forms(self._constraints[at])
-        form: Form = self._constraints[at].to_dict()
+        form: JsonObject = self._constraints[at].to_dict()
         return form
 
-    def __iter__(self) -> Iterator[Form]:
+    def __iter__(self) -> Iterator[JsonObject]:
         return (each.to_dict() for each in self._constraints)
 
     def __eq__(self, other: object) -> bool:
@@ -64,7 +64,7 @@ class Part(ABC):
     brief: ClassVar[bool] = True
     """Whether ``holdfast profile`` shows it, too."""
 
-    def described(self, constraint: Any) -> Form:
+    def described(self, constraint: Any) -> JsonObject:
         """One of the list as the report page shows it: its JSON form, and how it is written."""
         return {**constraint.to_dict(), "text": getattr(constraint, "body", str(constraint))}
 
@@ -93,11 +93,11 @@ class TablePart(Part):
         """The list with what holds only nearly, where that is apart."""
         return self.listed(table)
 
-    def form(self, table: TableSnapshot, options: Form) -> Form:  # noqa: ARG002
+    def form(self, table: TableSnapshot, options: Settings) -> JsonObject:  # noqa: ARG002
         """Its fields in the JSON form of a table."""
         return {self.field: Forms(self.listed(table))}
 
-    def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:  # noqa: ARG002
+    def show(self, page: Page, table: TableSnapshot, options: Settings, verbose: bool) -> None:  # noqa: ARG002
         """Its lines under the heading of a table."""
         constraints = self.listed(table)
         page.line(self.heading(len(constraints)) + self.limited(table, options), indent=2)
@@ -105,7 +105,7 @@ class TablePart(Part):
             page.line(plain(each.body), "green", 4)
         page.more(len(constraints), 4)
 
-    def limited(self, table: TableSnapshot, options: Form) -> str:
+    def limited(self, table: TableSnapshot, options: Settings) -> str:
         """Why the list may lack something."""
         most = self.longest(table, options)
         if most is None:
@@ -115,7 +115,7 @@ class TablePart(Part):
             why = f"the time budget of {options['time_budget']:g} s ended there"
         return f" (searched up to {count(most, self.unit)}: {why})"
 
-    def longest(self, table: TableSnapshot, options: Form) -> int | None:
+    def longest(self, table: TableSnapshot, options: Settings) -> int | None:
         """The longest sets that were searched for, where there can be longer ones."""
         if self.limit is None:
             return None
@@ -125,7 +125,7 @@ class TablePart(Part):
 
     def reached(self, table: TableSnapshot) -> int | None:
         """How long the sets are up to which all are listed; None: however long."""
-        limits = table.limits.to_dict()
+        limits = table.limits.by_kind()
         return None if self.limit is None else limits[self.limit]
 
     def most(self, table: TableSnapshot) -> int:
@@ -140,7 +140,7 @@ class ProfilePart(Part):
     def listed(self, snapshot: Snapshot) -> Sequence[Any]:
         """The list, of a profile that looks for its kind: what is about the tables shown."""
 
-    def form(self, snapshot: Snapshot) -> Form:
+    def form(self, snapshot: Snapshot) -> JsonObject:
         """Its fields in the JSON form of a version."""
         return {self.field: Forms(self.listed(snapshot))}
 
@@ -165,7 +165,7 @@ def explain_evidence(page: Page, table: TableSnapshot, space: str, what: str) ->
 
 
 def complete_up_to(
-    parts: Iterable[TablePart], table: TableSnapshot, options: Form
+    parts: Iterable[TablePart], table: TableSnapshot, options: Settings
 ) -> dict[str, int]:
     """How long the sets are that there was time for, by limit, where that is less than what was
     asked for."""

@@ -16,6 +16,7 @@ from holdfast.evidence.scope import Scope
 from holdfast.kinds.examine import Version
 from holdfast.model.commits import Commit
 from holdfast.model.comparisons import Space
+from holdfast.model.constraints import Row
 from holdfast.model.explanation import Example, Removal, Violations
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
@@ -75,7 +76,7 @@ class Question:
             )
         )
 
-    def rows(self, table: Table, ids: Sequence[Any]) -> list[tuple[dict[str, Any], ...]]:
+    def rows(self, table: Table, ids: Sequence[Any]) -> list[tuple[Row, ...]]:
         """Rows to show, some for each of several examples."""
         names = table.columns.names
         every = np.unique(np.concatenate([np.empty(0, np.int64), *ids]))

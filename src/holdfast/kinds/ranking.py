@@ -15,6 +15,7 @@ from holdfast.model.constraints import Constraint
 from holdfast.model.explanation import Past
 from holdfast.model.names import listed
 from holdfast.model.ranking import STABILITY, UNTRIED, Grain, Ranked
+from holdfast.model.records import JsonObject
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot
@@ -44,7 +45,7 @@ class TableRanking:
     def __getitem__(self, kind: str) -> list[Ranked]:
         return self.kinds[kind]
 
-    def to_dict(self, most: int | None = None) -> dict[str, Any]:
+    def to_dict(self, most: int | None = None) -> JsonObject:
         """The JSON form, with the first so many of each kind."""
         kinds = {
             kind: [each.to_dict() for each in some[:most]] for kind, some in self.kinds.items()

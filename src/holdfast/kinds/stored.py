@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from holdfast.model.commits import Commit, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
+from holdfast.model.options import Settings
 from holdfast.store import Store
 from holdfast.store.codecs import stored
 
@@ -28,7 +29,7 @@ class StoredTable:
     store: Store
     name: str
     record: TableRecord
-    options: dict[str, Any]
+    options: Settings
     current: bool  # whether the version is the last one, whose witnesses are kept
     _read: dict[tuple[str, str], pa.Table] = field(default_factory=dict)
 
@@ -51,7 +52,7 @@ class StoredProfile:
 
     store: Store
     commit: Commit
-    options: dict[str, Any]
+    options: Settings
     tables: dict[str, TableSnapshot]
 
 

@@ -3,44 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.model import markup
 from holdfast.model.constraints import Constraint, Row
 from holdfast.model.expectations import ExpectationChange, Quarantine
+from holdfast.model.records import ADDED, INLINE, Json, JsonObject, Serializable, from_form
 from holdfast.model.results import Results, Tabular
 
 SHOWN = 100
 """Constraints of a kind that a change lists, the shortest first; their number is given beside."""
 
-FromForm = Callable[[str, dict[str, Any]], Constraint]
+FromForm = Callable[[str, Json], Constraint]
 """A table's name and a constraint's JSON form in, the constraint out."""
 
 
 @dataclass(frozen=True)
-class Broken:
+class Broken(Serializable):
     """A constraint that held before, and that rows violate now: ``witness`` has two of them.
 
     ``repeated``: it is a key, and broke only because rows are there twice.
     """
 
+    FORM = ((INLINE, "constraint"), "witness", "repeated")
+
     constraint: Constraint
     witness: tuple[Row, ...] = ()
-    repeated: bool = False
+    repeated: bool = field(default=False, metadata=ADDED)
 
     def __repr__(self) -> str:
         return f"<Broken {self.constraint}{', by repeated rows' if self.repeated else ''}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        form = {**self.constraint.to_dict(), "witness": list(self.witness)}
-        return {**form, "repeated": True} if self.repeated else form
-
 
 @dataclass(frozen=True)
-class Superseded:
+class Superseded(Serializable):
     """A constraint that still holds, but not as a minimal one: ``by`` is enough."""
+
+    FORM = ((INLINE, "constraint"), "by")
 
     constraint: Constraint
     by: Constraint
@@ -48,27 +48,20 @@ class Superseded:
     def __repr__(self) -> str:
         return f"<Superseded {self.constraint}, by {self.by.body}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {**self.constraint.to_dict(), "by": self.by.to_dict()}
-
 
 @dataclass(frozen=True)
-class ErrorChange:
+class ErrorChange(Serializable):
     """An approximate constraint whose error changed; None: it was not, or is not, among them."""
+
+    FORM = ((INLINE, "constraint"), ("error_before", "before"), ("error", "after"))
 
     constraint: Constraint
     before: float | None
     after: float | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        form = self.constraint.to_dict()
-        return {**form, "error_before": self.before, "error": self.after}
-
 
 @dataclass(frozen=True)
-class KindChanges:
+class KindChanges(Serializable):
     """What a batch did to one kind of constraint: lists of at most :data:`SHOWN`, and their
     ``counts``, which may tell more."""
 
@@ -95,19 +88,8 @@ class KindChanges:
         broken = [each.constraint for each in self.broken]
         return (*broken, *(each.constraint for each in self.superseded), *self.unchecked)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "gained": [each.to_dict() for each in self.gained],
-            "broken": [each.to_dict() for each in self.broken],
-            "superseded": [each.to_dict() for each in self.superseded],
-            "unchecked": [each.to_dict() for each in self.unchecked],
-            "errors": [each.to_dict() for each in self.errors],
-            "counts": self.counts,
-        }
-
     @staticmethod
-    def from_dict(table: str, form: dict[str, Any], make: FromForm) -> KindChanges:
+    def from_dict(table: str, form: Mapping[str, Any], make: FromForm) -> KindChanges:
         """The value that a commit stored."""
         return KindChanges(
             tuple(make(table, each) for each in form["gained"]),
@@ -126,7 +108,7 @@ class KindChanges:
 
 
 @dataclass(frozen=True)
-class ConstraintChange:
+class ConstraintChange(Serializable):
     """What happened to one constraint; ``what`` is gained, broken, superseded, unchecked or
     errors."""
 
@@ -139,13 +121,9 @@ class ConstraintChange:
     error_before: float | None = None
     error: float | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class Changes(Tabular):
+class Changes(Serializable, Tabular):
     """The outcome of :meth:`Profile.apply` and :meth:`Profile.check`.
 
     ``kinds`` has what happened to every kind of constraint that the profile looks for, by the name
@@ -153,6 +131,14 @@ class Changes(Tabular):
     repeated: the batch that brings the first repeated row breaks all of them. In a table with
     repeated rows before and after, they are those of its distinct rows.
     """
+
+    FORM = (
+        *("table", "version", "batch_id", "applied", "applied_before", "refused"),
+        *("inserted", "deleted", "updated", "unchanged", "skipped", "rows"),
+        *("duplicates", "duplicates_before", "duplicated", "expectations", "quarantined"),
+        ("changes", "kinds"),
+        "seconds",
+    )
 
     table: str
     version: int  # the version that now holds; for a check, the one it was checked against
@@ -249,36 +235,8 @@ class Changes(Tabular):
     def _listed(self) -> tuple[type, Iterable[ConstraintChange]]:
         return ConstraintChange, self.constraints
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "table": self.table,
-            "version": self.version,
-            "batch_id": self.batch_id,
-            "applied": self.applied,
-            "applied_before": self.applied_before,
-            "refused": self.refused,
-            "inserted": self.inserted,
-            "deleted": self.deleted,
-            "updated": self.updated,
-            "unchanged": self.unchanged,
-            "skipped": self.skipped,
-            "rows": self.rows,
-            "duplicates": self.duplicates,
-            "duplicates_before": self.duplicates_before,
-            "duplicated": list(self.duplicated),
-            "expectations": (
-                None
-                if self.expectations is None
-                else [each.to_dict() for each in self.expectations]
-            ),
-            "quarantined": None if self.quarantined is None else self.quarantined.to_dict(),
-            "changes": {kind: each.to_dict() for kind, each in self.kinds.items()},
-            "seconds": self.seconds,
-        }
-
     @staticmethod
-    def from_dict(form: dict[str, Any], makers: Mapping[str, FromForm]) -> Changes:
+    def from_dict(form: Mapping[str, Any], makers: Mapping[str, FromForm]) -> Changes:
         """The value that a commit stored; ``makers`` has what makes constraints of each kind."""
         known = {name: value for name, value in form.items() if name != "changes"}
         table = form["table"]
@@ -292,7 +250,7 @@ class Changes(Tabular):
             None if expectations is None else tuple(map(ExpectationChange.from_dict, expectations))
         )
         left = form.get("quarantined")
-        known["quarantined"] = None if left is None else Quarantine.from_dict(left)
+        known["quarantined"] = None if left is None else from_form(Quarantine, left)
         return Changes(**known, kinds=kinds)
 
 
@@ -322,13 +280,15 @@ def _html(nouns: str, changes: KindChanges) -> str:
 
 
 @dataclass(frozen=True)
-class BatchChanges(Tabular):
+class BatchChanges(Serializable, Tabular):
     """The outcome of a batch of several tables, of which all were changed in one version, or none:
     ``changes["orders"]`` is what it did to one of them.
 
     An inclusion dependency that came or broke is reported once: with its dependent table, or if the
     batch has no rows for that one, with the referenced table.
     """
+
+    FORM = ("version", "batch_id", "applied", "applied_before", "refused", "tables", "seconds")
 
     tables: dict[str, Changes]
     seconds: dict[str, float] = field(default_factory=dict)  # by stage, of all tables together
@@ -403,27 +363,15 @@ class BatchChanges(Tabular):
     def _listed(self) -> tuple[type, Iterable[ConstraintChange]]:
         return ConstraintChange, self.constraints
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "version": self.version,
-            "batch_id": self.batch_id,
-            "applied": self.applied,
-            "applied_before": self.applied_before,
-            "refused": self.refused,
-            "tables": {name: each.to_dict() for name, each in self.tables.items()},
-            "seconds": self.seconds,
-        }
-
     @property
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> JsonObject:
         """The form that a commit stores: that of a batch of one table is the table's own."""
         if len(self.tables) > 1:
             return self.to_dict()
         return replace(self._first, seconds=self.seconds).to_dict()
 
     @staticmethod
-    def from_stored(form: dict[str, Any], makers: Mapping[str, FromForm]) -> BatchChanges:
+    def from_stored(form: Mapping[str, Any], makers: Mapping[str, FromForm]) -> BatchChanges:
         """The value that a commit stored."""
         if "tables" not in form:
             alone = Changes.from_dict(form, makers)

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
+
+from holdfast.model.records import Serializable
 
 
 @dataclass(frozen=True)
-class ColumnFacts:
+class ColumnFacts(Serializable):
     """A column of a table: its type, and what its values are like.
 
     ``distinct`` does not count nulls; ``estimated``: it is not exact. ``minimum`` and ``maximum``
     are as JSON output shows values, None where there are none, or none with an order.
     """
+
+    FORM = ("name", "type", "nulls", "distinct", "estimated", "minimum", "maximum")
 
     table: str
     name: str
@@ -22,9 +26,3 @@ class ColumnFacts:
     estimated: bool = False
     minimum: Any = None
     maximum: Any = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        form = asdict(self)
-        del form["table"]
-        return form

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.model.batch_indexes import LookUp
+from holdfast.model.comparisons import Space
 from holdfast.model.concealment import SecretRecord
 from holdfast.model.constraints import Row
 from holdfast.model.errors import UnknownTableError
@@ -97,7 +98,7 @@ class EvidenceRecord:
     choice: Choice
     limits: Limits = field(default_factory=Limits)  # up to which it is complete, and kept
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # by role
-    space: Form | None = None  # None: that the columns agree
+    space: Space | None = None  # None: that the columns agree
     lookups: tuple[LookUp, ...] = field(default=(), metadata=ADDED)  # for batches
     lookups_at: int = field(default=0, metadata=ADDED)  # the rows when they were chosen
     sampled_at: int = field(default=0, metadata=ADDED)  # the rows when pairs were sampled
@@ -185,7 +186,7 @@ class Tables(Mapping[str, TableRecord]):
         return dict(self.manifests)
 
     @staticmethod
-    def from_dict(form: dict[str, Any]) -> Tables:
+    def from_dict(form: dict[str, str]) -> Tables:
         """The tables that a commit stored."""
         for name, path in form.items():
             if not isinstance(path, str):

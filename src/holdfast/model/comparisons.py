@@ -14,9 +14,10 @@ these numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+
+from holdfast.model.records import form_of_field
 
 AGREEMENT = ("=",)
 EQUALITY = ("=", "!=")
@@ -48,6 +49,14 @@ class Comparison:
         return Comparison(self.left, self.right, self.operators, other)
 
 
+_LISTS = form_of_field(
+    write=lambda comparisons: [[c.left, c.right, [*c.operators], c.rows] for c in comparisons],
+    read=lambda form: tuple(
+        Comparison(left, right, tuple(operators), rows) for left, right, operators, rows in form
+    ),
+)
+
+
 @dataclass(frozen=True)
 class Space:
     """The comparisons of a table's rows; atoms are numbered in their order.
@@ -61,7 +70,7 @@ class Space:
 
     name: str
     columns: int  # of the table, whether compared or not
-    comparisons: tuple[Comparison, ...]
+    comparisons: tuple[Comparison, ...] = field(metadata=_LISTS)
 
     @cached_property
     def first(self) -> tuple[int, ...]:
@@ -120,20 +129,6 @@ class Space:
             plain = each.operators == AGREEMENT and each.left == each.right
             out.append(left if plain else f"{one}.{left} {operator} {two}.{right}")
         return tuple(out)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The form that a commit stores."""
-        compared = [[e.left, e.right, list(e.operators), e.rows] for e in self.comparisons]
-        return {"name": self.name, "columns": self.columns, "comparisons": compared}
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> Space:
-        """The space that a commit stored."""
-        compared = (
-            Comparison(left, right, tuple(operators), rows)
-            for left, right, operators, rows in form["comparisons"]
-        )
-        return Space(form["name"], form["columns"], tuple(compared))
 
     def mirrored(self, atoms: Iterable[int]) -> tuple[int, ...]:
         """A set of atoms as the other row of the pair sees it."""

@@ -7,11 +7,12 @@ Here are keys, functional dependencies and columns without nulls; ``denial_const
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from holdfast.model.markup import Written, rows
 from holdfast.model.names import listed, quoted
+from holdfast.model.records import ADDED, Serializable
 
 Row = dict[str, Any]
 
@@ -36,7 +37,7 @@ class Constraint(Protocol):
 
 
 @dataclass(frozen=True)
-class OfTable(Written):
+class OfTable(Written, Serializable):
     """A constraint about one table, under whose name its JSON form stands."""
 
     table: str
@@ -66,8 +67,11 @@ class Key(OfTable):
     ('orders: key(id)', 'orders: key()', 'key(a, b)')
     """
 
+    FORM = ("columns", "error")
+
     columns: tuple[str, ...]
-    error: float | None = None  # the share of row pairs that agree on it; None: none does
+    error: float | None = field(default=None, metadata=ADDED)
+    """The share of row pairs that agree on it; None: none does."""
 
     @property
     def body(self) -> str:
@@ -79,20 +83,12 @@ class Key(OfTable):
         """Its columns."""
         return self.columns
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        form: dict[str, Any] = {"columns": list(self.columns)}
-        return form if self.error is None else {**form, "error": self.error}
-
-    @staticmethod
-    def from_dict(table: str, form: dict[str, Any]) -> Key:
-        """The value of a JSON form."""
-        return Key(table, tuple(form["columns"]), form.get("error"))
-
 
 @dataclass(frozen=True)
-class NonKey(Written):
+class NonKey(Written, Serializable):
     """Columns on which two rows agree, and with any further column none do."""
+
+    FORM = ("columns", "witness")
 
     table: str
     columns: tuple[str, ...]
@@ -107,17 +103,6 @@ class NonKey(Written):
     def _repr_html_(self) -> str:
         return super()._repr_html_() + (rows(self.witness, self.columns) if self.witness else "")
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        witness = list(self.witness) if self.witness else None
-        return {"columns": list(self.columns), "witness": witness}
-
-    @staticmethod
-    def from_dict(table: str, form: dict[str, Any]) -> NonKey:
-        """The value of a JSON form."""
-        witness = form["witness"]
-        return NonKey(table, tuple(form["columns"]), (witness[0], witness[1]) if witness else None)
-
 
 @dataclass(frozen=True, repr=False)
 class FunctionalDependency(OfTable):
@@ -128,6 +113,8 @@ class FunctionalDependency(OfTable):
     >>> FunctionalDependency("people", (), "planet").body
     '{} -> planet'
     """
+
+    FORM = ("lhs", "rhs", "error")
 
     lhs: tuple[str, ...]
     rhs: str
@@ -143,15 +130,6 @@ class FunctionalDependency(OfTable):
         """Both sides."""
         return (*self.lhs, self.rhs)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"lhs": list(self.lhs), "rhs": self.rhs, "error": self.error}
-
-    @staticmethod
-    def from_dict(table: str, form: dict[str, Any]) -> FunctionalDependency:
-        """The value of a JSON form."""
-        return FunctionalDependency(table, tuple(form["lhs"]), form["rhs"], form["error"])
-
 
 @dataclass(frozen=True)
 class NotNull(OfTable):
@@ -160,6 +138,8 @@ class NotNull(OfTable):
     >>> str(NotNull("orders", "id"))
     'orders: id not null'
     """
+
+    FORM = ("column",)
 
     column: str
 
@@ -173,18 +153,9 @@ class NotNull(OfTable):
         """Its column."""
         return (self.column,)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"column": self.column}
-
-    @staticmethod
-    def from_dict(table: str, form: dict[str, Any]) -> NotNull:
-        """The value of a JSON form."""
-        return NotNull(table, form["column"])
-
 
 @dataclass(frozen=True)
-class AgreeSet:
+class AgreeSet(Serializable):
     """The columns in which some pairs of rows agree, and no others, with how many pairs do."""
 
     columns: tuple[str, ...]
@@ -192,15 +163,6 @@ class AgreeSet:
 
     def __repr__(self) -> str:
         return f"<AgreeSet {listed(self.columns)}, pairs {self.pairs:,}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"columns": list(self.columns), "pairs": self.pairs}
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> AgreeSet:
-        """The value of a JSON form."""
-        return AgreeSet(tuple(form["columns"]), form["pairs"])
 
 
 Sets = TypeVar("Sets", Key, NonKey, AgreeSet)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from holdfast.model.constraints import FunctionalDependency, Key, OfTable
 from holdfast.model.errors import InputError
 from holdfast.model.names import listed, quoted
+from holdfast.model.records import Serializable
 
 Cell = tuple[str, str]
 """A cell in a predicate: its row, ``t`` or ``s``, and its column."""
@@ -42,7 +42,7 @@ ties of the right one; the same, and there are no ties."""
 
 
 @dataclass(frozen=True)
-class Predicate:
+class Predicate(Serializable):
     """A comparison of two cells, of two rows ``t`` and ``s`` or of one of them.
 
     >>> str(Predicate(("t", "hired"), "<", ("s", "hired")))
@@ -68,16 +68,6 @@ class Predicate:
     def turned(self) -> Predicate:
         """The same with its two sides in each other's place."""
         return Predicate(self.right, TURNED[self.op], self.left)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"left": list(self.left), "op": self.op, "right": list(self.right)}
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> Predicate:
-        """The value of a JSON form."""
-        (row, column), (other_row, other) = form["left"], form["right"]
-        return Predicate((row, column), form["op"], (other_row, other))
 
 
 @dataclass(frozen=True)
@@ -129,6 +119,8 @@ class DenialConstraint(OfTable):
     >>> str(DenialConstraint("staff", (earlier, Predicate(("t", "id"), ">", ("s", "id")))))
     'staff: not (t.hired < s.hired and t.id > s.id)'
     """
+
+    FORM = ("form", "predicates", "error")
 
     predicates: tuple[Predicate, ...]
     error: float = 0.0  # the share of ordered row pairs, or of rows within which it compares cells
@@ -243,17 +235,6 @@ class DenialConstraint(OfTable):
         if any(each not in STRONG for each in weak.values()):
             return None
         return {column: STRONG[each] for column, each in weak.items()}
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form, which stands under its table's name."""
-        predicates = [each.to_dict() for each in self.predicates]
-        return {"form": self.form, "predicates": predicates, "error": self.error}
-
-    @staticmethod
-    def from_dict(table: str, form: dict[str, Any]) -> DenialConstraint:
-        """The value of a JSON form."""
-        predicates = tuple(map(Predicate.from_dict, form["predicates"]))
-        return DenialConstraint(table, predicates, form["error"])
 
 
 def rules_first(

@@ -10,6 +10,7 @@ from typing import Any
 from holdfast.model.constraints import Row
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
+from holdfast.model.records import INLINE, LATER, JsonObject, Serializable, from_form
 
 ERROR, WARN = "error", "warn"
 SEVERITIES = (ERROR, WARN)
@@ -59,7 +60,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Suggestion:
+class Suggestion(Serializable):
     """A rule that holds and is not expected yet, with why it may be meant."""
 
     rule: str
@@ -67,10 +68,6 @@ class Suggestion:
 
     def __repr__(self) -> str:
         return f"<Suggestion {self.rule}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"rule": self.rule, "reason": self.reason}
 
 
 @dataclass(frozen=True)
@@ -105,8 +102,13 @@ NONE = Tally(0, 0, 0)
 
 
 @dataclass(frozen=True)
-class Standing:
+class Standing(Serializable):
     """An expectation in a version: whether it holds, and how far from it the rows are."""
+
+    FORM = (
+        *("rule", ("name", "expectation.name"), ("severity", "expectation.severity")),
+        *(("max_error", "expectation.max_error"), (INLINE, "state")),
+    )
 
     expectation: Expectation
     tally: Tally = NONE
@@ -138,19 +140,8 @@ class Standing:
         state = "holds" if self.holds else "does not hold"
         return f"<Standing {self.rule}, {self.expectation.severity}, {state}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        kept = self.expectation
-        return {
-            "rule": kept.rule,
-            "name": kept.name,
-            "severity": kept.severity,
-            "max_error": kept.max_error,
-            **self.state,
-        }
-
     @property
-    def state(self) -> dict[str, Any]:
+    def state(self) -> JsonObject:
         """How far the rows are from it, in the JSON form."""
         tally = self.tally
         return {
@@ -163,29 +154,25 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Group:
+class Group(Serializable):
     """Rows that violate a rule together, some of them, and how many there are: those that share a
     key, or agree on a left side, of which one is shown for each value on the right; a pair; or rows
     each of which does so by itself."""
 
+    FORM = ("number", "rows", "new")
+
     rows: tuple[Row, ...]
     number: int
-    new: tuple[bool, ...] = ()  # of each row, whether the batch brought it; these come first
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"number": self.number, "rows": list(self.rows), "new": list(self.new)}
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> Group:
-        """The value of a JSON form; of an older version it does not tell which rows were new."""
-        return Group(tuple(form["rows"]), form["number"], tuple(form.get("new", ())))
+    new: tuple[bool, ...] = field(default=(), metadata=LATER)
+    """Of each row, whether the batch brought it; these come first."""
 
 
 @dataclass(frozen=True)
-class ExpectationChange:
+class ExpectationChange(Serializable):
     """What a batch did, or would do, to an expectation; ``before`` is None where it was declared
     only then."""
+
+    FORM = ((INLINE, "after"), "breaks", ("before", "before.state"), "groups")
 
     before: Standing | None
     after: Standing
@@ -213,33 +200,20 @@ class ExpectationChange:
         what = "breaks" if self.breaks else "holds" if self.after.holds else "does not hold"
         return f"<ExpectationChange {self.rule}, {what}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            **self.after.to_dict(),
-            "breaks": self.breaks,
-            "before": None if self.before is None else self.before.state,
-            "groups": [each.to_dict() for each in self.groups],
-        }
-
     @staticmethod
-    def from_dict(form: dict[str, Any]) -> ExpectationChange:
+    def from_dict(form: Any) -> ExpectationChange:
         """The value of a JSON form."""
-        kept = Expectation(form["rule"], form["severity"], form["max_error"], form["name"])
+        expectation = from_form(Expectation, form)
         before = form["before"]
         return ExpectationChange(
-            None if before is None else Standing(kept, _tally(before)),
-            Standing(kept, _tally(form)),
-            tuple(map(Group.from_dict, form["groups"])),
+            None if before is None else Standing(expectation, from_form(Tally, before)),
+            Standing(expectation, from_form(Tally, form)),
+            from_form(tuple[Group, ...], form["groups"]),
         )
 
 
-def _tally(form: dict[str, Any]) -> Tally:
-    return Tally(form["violations"], form["wrong"], form["total"])
-
-
 @dataclass(frozen=True)
-class Quarantine:
+class Quarantine(Serializable):
     """Rows of a batch that were not applied, because they break rules: how many of each kind of
     change and by which rule, and the files that have them."""
 
@@ -247,20 +221,6 @@ class Quarantine:
     kinds: dict[str, int]
     rules: dict[str, int]
     files: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "rows": self.rows,
-            "kinds": self.kinds,
-            "rules": self.rules,
-            "files": list(self.files),
-        }
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> Quarantine:
-        """The value of a JSON form."""
-        return Quarantine(form["rows"], form["kinds"], form["rules"], tuple(form["files"]))
 
 
 def named(standings: Iterable[Standing], asked: str, rule: str | None) -> Standing:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from holdfast.model.constraints import Constraint, Row
 from holdfast.model.ranking import Stability
+from holdfast.model.records import ADDED, INLINE, Serializable
 
 EXAMPLES = 3
 """Groups of violating rows that are shown unless told otherwise."""
@@ -22,9 +23,11 @@ NEAREST = 5
 
 
 @dataclass(frozen=True)
-class Removal:
+class Removal(Serializable):
     """How many rows would have to go at least, for the rule to hold (g3 times the rows): exact
     where both numbers are the same, else bounds."""
+
+    FORM = ("at_least", "at_most", "exact")
 
     at_least: int
     at_most: int
@@ -34,26 +37,23 @@ class Removal:
         """Whether the number is known."""
         return self.at_least == self.at_most
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"at_least": self.at_least, "at_most": self.at_most, "exact": self.exact}
-
 
 @dataclass(frozen=True)
-class Example:
+class Example(Serializable):
     """Rows that violate a rule together: a few of so many."""
 
     rows: int
     shown: tuple[Row, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"rows": self.rows, "shown": list(self.shown)}
-
 
 @dataclass(frozen=True)
-class Violations:
+class Violations(Serializable):
     """What violates a rule, in numbers and examples; None: it was too much to count."""
+
+    FORM = (
+        *("rows", "groups", "pairs", "of_pairs", "error", "removal", "tested", "coverage"),
+        "examples",
+    )
 
     rows: int | None  # that take part in a violation
     groups: int | None = None  # of rows that agree on the left side; for an inclusion, values
@@ -62,7 +62,7 @@ class Violations:
     removal: Removal | None = None
     examples: tuple[Example, ...] = ()
     tested: int | None = None  # of a rule that holds: pairs (of an inclusion, rows) that try it
-    coverage: float | None = None  # of an inclusion
+    coverage: float | None = field(default=None, metadata=ADDED)  # of an inclusion
     of_rows: int | None = None  # of a rule about single rows, all there are
 
     @property
@@ -74,26 +74,13 @@ class Violations:
             return None
         return self.pairs / self.of_pairs if self.of_pairs else 0.0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        form: dict[str, Any] = {
-            "rows": self.rows,
-            "groups": self.groups,
-            "pairs": self.pairs,
-            "of_pairs": self.of_pairs,
-            "error": self.error,
-            "removal": self.removal.to_dict() if self.removal else None,
-            "tested": self.tested,
-        }
-        if self.coverage is not None:
-            form["coverage"] = self.coverage
-        return {**form, "examples": [each.to_dict() for each in self.examples]}
-
 
 @dataclass(frozen=True)
-class Nearby:
+class Nearby(Serializable):
     """Rules that are near one: what holds in place of one that does not, and what is enough for one
     that does."""
+
+    FORM = ("instead", "enough", "minimal")
 
     instead: tuple[Constraint, ...] = ()  # of the shortest extensions
     enough: tuple[Constraint, ...] = ()  # parts of the rule, or rules that imply it
@@ -102,17 +89,9 @@ class Nearby:
     )
     notes: tuple[str, ...] = ()  # what is not known, and why
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "instead": [each.to_dict() for each in self.instead],
-            "enough": [each.to_dict() for each in self.enough],
-            "minimal": self.minimal,
-        }
-
 
 @dataclass(frozen=True)
-class Stretch:
+class Stretch(Serializable):
     """Versions in which a rule held, or did not; None: that is not known any more, or was never
     looked for."""
 
@@ -120,13 +99,9 @@ class Stretch:
     last: int
     holds: bool | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"first": self.first, "last": self.last, "holds": self.holds}
-
 
 @dataclass(frozen=True)
-class ChangedRows:
+class ChangedRows(Serializable):
     """How many rows of a table a batch changed."""
 
     table: str
@@ -139,13 +114,9 @@ class ChangedRows:
         """All of them."""
         return self.inserted + self.deleted + self.updated
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
-class Event:
+class Event(Serializable):
     """The version in which something happened to a rule, and the batch that did it."""
 
     version: int
@@ -153,35 +124,18 @@ class Event:
     batch_id: str | None = None
     tables: tuple[ChangedRows, ...] = ()  # none: the first profile, or kinds that were added
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "version": self.version,
-            "created": self.created,
-            "batch_id": self.batch_id,
-            "tables": [each.to_dict() for each in self.tables],
-        }
-
 
 @dataclass(frozen=True)
-class Past:
+class Past(Serializable):
     """How a rule stood in the versions of a profile."""
+
+    FORM = ("since", "at_least", "broke", "stretches", "stability")
 
     stretches: tuple[Stretch, ...] = ()  # oldest first
     since: Event | None = None  # from when on it has been as it is now; None: not known
     at_least: bool = False  # whether it may have been so before: what was then is not known
     broke: int = 0  # how often
     stability: Stability | None = None  # None: it does not hold, or its past is not known
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "since": self.since.to_dict() if self.since else None,
-            "at_least": self.at_least,
-            "broke": self.broke,
-            "stretches": [each.to_dict() for each in self.stretches],
-            "stability": self.stability.to_dict() if self.stability else None,
-        }
 
 
 def masked(examples: Iterable[Example]) -> tuple[Example, ...]:
@@ -241,8 +195,14 @@ def _order(text: str) -> tuple[int, Decimal, str]:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Serializable):
     """All that a profile can say of one rule."""
+
+    FORM = (
+        *(("rule", "text"), "kind", "table", ("constraint", "rule"), "version", "holds", "rows"),
+        *("violations", "same", "apart", ("history", "past")),
+        *((INLINE, "nearby"), ("notes", "nearby.notes")),
+    )
 
     rule: Constraint
     kind: str  # the name that JSON gives it
@@ -264,20 +224,7 @@ class Explanation:
     def __repr__(self) -> str:
         return f"<Explanation: {self}, version {self.version}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "rule": str(self.rule),
-            "kind": self.kind,
-            "table": self.table,
-            "constraint": self.rule.to_dict(),
-            "version": self.version,
-            "holds": self.holds,
-            "rows": self.rows,
-            "violations": self.violations.to_dict(),
-            "same": list(self.same),
-            "apart": list(self.apart),
-            "history": self.past.to_dict(),
-            **self.nearby.to_dict(),
-            "notes": list(self.nearby.notes),
-        }
+    @property
+    def text(self) -> str:
+        """The rule as the grammar writes it."""
+        return str(self.rule)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from holdfast.model.errors import InputError
 from holdfast.model.markup import Written
 from holdfast.model.names import quoted
+from holdfast.model.records import Serializable, form_of_field
 
 HOLDS, REFUTED, EMPTY = range(3)
 """What was found of a candidate for an inclusion of several columns; empty: the left side has no
@@ -67,11 +67,26 @@ def _undotted(name: str) -> str:
     return name[1:-1].replace("``", "`") if name.startswith("`") else name
 
 
+Attributes = tuple[Attribute, ...]
+
+_PAIRS = form_of_field(
+    write=lambda attributes: [[attribute.table, attribute.column] for attribute in attributes],
+    read=lambda form: tuple(Attribute(table, column) for table, column in form),
+)
+"""The form of attributes of any tables."""
+
+_SIDE = form_of_field(
+    write=lambda side: {"table": side[0].table, "columns": [each.column for each in side]},
+    read=lambda form: tuple(Attribute(form["table"], column) for column in form["columns"]),
+)
+"""The form of attributes of one table."""
+
+
 @dataclass(frozen=True)
-class Cluster:
+class Cluster(Serializable):
     """Attributes that have some values in common, and no other attribute has them."""
 
-    attributes: tuple[Attribute, ...]
+    attributes: Attributes = field(metadata=_PAIRS)
     values: int  # how many
 
     def __str__(self) -> str:
@@ -80,25 +95,14 @@ class Cluster:
     def __repr__(self) -> str:
         return f"<Cluster {self}, values {self.values:,}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        attributes = [[each.table, each.column] for each in self.attributes]
-        return {"attributes": attributes, "values": self.values}
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> Cluster:
-        """The value of a JSON form."""
-        attributes = (Attribute(table, column) for table, column in form["attributes"])
-        return Cluster(tuple(attributes), form["values"])
-
 
 @dataclass(frozen=True)
-class Reference(Written):
+class Reference(Written, Serializable):
     """Columns of a table whose values are, or should be, among those of others; the columns of a
     side are of one table."""
 
-    dependent: tuple[Attribute, ...]
-    referenced: tuple[Attribute, ...]
+    dependent: Attributes = field(metadata=_SIDE)
+    referenced: Attributes = field(metadata=_SIDE)
 
     def __str__(self) -> str:
         return f"{_side(self.dependent)} in {_side(self.referenced)}"
@@ -118,15 +122,8 @@ class Reference(Written):
         """The dependent columns."""
         return tuple(attribute.column for attribute in self.dependent)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form: both sides."""
-        return {
-            name: {"table": side[0].table, "columns": [each.column for each in side]}
-            for name, side in (("dependent", self.dependent), ("referenced", self.referenced))
-        }
-
     @property
-    def sides(self) -> tuple[tuple[Attribute, ...], tuple[Attribute, ...]]:
+    def sides(self) -> tuple[Attributes, Attributes]:
         """What it is about, whatever its coverage."""
         return self.dependent, self.referenced
 
@@ -153,17 +150,6 @@ class InclusionDependency(Reference):
         known = self.coverage is not None and self.coverage < 1
         return [f"{self.coverage:.6g} of the values"] if known else []
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {**super().to_dict(), "coverage": self.coverage}
-
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> InclusionDependency:
-        """The value of a JSON form."""
-        return InclusionDependency(
-            _attributes(form["dependent"]), _attributes(form["referenced"]), form["coverage"]
-        )
-
 
 @dataclass(frozen=True, repr=False)
 class ForeignKey(Reference):
@@ -183,22 +169,7 @@ class ForeignKey(Reference):
         """The dependency alone, which can be asked for."""
         return InclusionDependency(self.dependent, self.referenced, self.coverage)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {**super().to_dict(), "score": self.score, "coverage": self.coverage}
 
-    @staticmethod
-    def from_dict(form: dict[str, Any]) -> ForeignKey:
-        """The value of a JSON form."""
-        return ForeignKey(
-            _attributes(form["dependent"]), _attributes(form["referenced"]), form["score"]
-        )
-
-
-def _side(attributes: tuple[Attribute, ...]) -> str:
+def _side(attributes: Attributes) -> str:
     columns = ", ".join(quoted(each.column) for each in attributes)
     return f"{quoted(attributes[0].table)}({columns})"
-
-
-def _attributes(side: dict[str, Any]) -> tuple[Attribute, ...]:
-    return tuple(Attribute(side["table"], column) for column in side["columns"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 clock: Callable[[], float] = time.monotonic
 """What time is measured by."""
@@ -73,7 +72,7 @@ class Limits:
         """The lower of both."""
         return self._with(other, _lower)
 
-    def to_dict(self) -> dict[str, Any]:
+    def by_kind(self) -> dict[str, int | None]:
         """By the names that JSON has for what they limit."""
         return {"keys": self.keys, "functional_dependencies": self.dependencies}
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from typing import Any, TypeAlias
 
 from holdfast.model.errors import InputError
+from holdfast.model.records import JsonObject
 
 EVIDENCE = ("auto", "counted", "witnessed")
 """The ways to know the evidence for functional dependencies, and the choice between them."""
 
 DEVICES = ("auto", "cpu", "gpu")
 """What pairs of rows can be counted with, and the choice between them."""
+
+Settings: TypeAlias = Mapping[str, Any]
+"""Options by their names, as a commit stores them."""
 
 
 def _option(default: Any, text: str, form: str = "", **limits: Any) -> Any:
@@ -103,13 +107,13 @@ class Options:
             raise InputError("max_error needs counted pairs of rows, not witnessed ones")
         expect_coverage(self.min_coverage)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The form that a commit stores."""
         lists = {name: list(getattr(self, name) or ()) for name in ("kinds", "named", "columns")}
         return {**asdict(self), **lists}
 
     @staticmethod
-    def from_dict(form: dict[str, Any]) -> Options:
+    def from_dict(form: Settings) -> Options:
         """The options that a commit stored; ones it does not know keep their defaults."""
         known = {option.name for option in fields(Options)}
         given = {name: value for name, value in form.items() if name in known}

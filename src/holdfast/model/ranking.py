@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 from holdfast.model.constraints import Constraint, Key
+from holdfast.model.records import ADDED, INLINE, Serializable
 
 STABILITY = 0.15
 """The weight of the confidence in a score; the rest is what the kind itself says."""
@@ -15,7 +15,7 @@ UNTRIED = 0.5
 
 
 @dataclass(frozen=True)
-class Stability:
+class Stability(Serializable):
     """How a constraint stood up to the batches of its tables.
 
     >>> Stability(batches=0, rows=0).confidence
@@ -23,6 +23,11 @@ class Stability:
     >>> Stability(batches=8, rows=500, survived=8).confidence
     0.9
     """
+
+    FORM = (
+        *("batches", "rows", "survived", "broke", "since", "known_from"),
+        ("confidence", "rounded_confidence"),
+    )
 
     batches: int  # that it has survived since it came, or since the history begins
     rows: int  # that those batches inserted, deleted or updated
@@ -48,28 +53,24 @@ class Stability:
             held = f"back since version {self.since}" if self.broke else "not tried by a batch yet"
         return held + (f", broke {often} before" if self.broke else "")
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "batches": self.batches,
-            "rows": self.rows,
-            "survived": self.survived,
-            "broke": self.broke,
-            "since": self.since,
-            "known_from": self.known_from,
-            "confidence": round(self.confidence, 4),
-        }
+    @property
+    def rounded_confidence(self) -> float:
+        """The confidence as it is shown."""
+        return round(self.confidence, 4)
 
 
 @dataclass(frozen=True)
-class Ranked:
+class Ranked(Serializable):
     """A constraint with how much it matters: 0 to 1, to be compared within its kind alone."""
+
+    FORM = ((INLINE, "constraint"), "score", "reasons", "implied_by", "stability")
 
     constraint: Constraint
     score: float
     reasons: tuple[str, ...] = ()
-    implied_by: tuple[Constraint, ...] = ()  # others of the list, from which it follows
-    stability: Stability | None = None  # None: nobody looked
+    implied_by: tuple[Constraint, ...] = field(default=(), metadata=ADDED)
+    """Others of the list, from which it follows."""
+    stability: Stability | None = field(default=None, metadata=ADDED)  # None: nobody looked
 
     def __str__(self) -> str:
         return str(self.constraint)
@@ -77,25 +78,16 @@ class Ranked:
     def __repr__(self) -> str:
         return f"<Ranked {self.constraint}, score {self.score:.3g}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form: that of the constraint, and what is said of it."""
-        form = {**self.constraint.to_dict(), "score": self.score, "reasons": list(self.reasons)}
-        if self.implied_by:
-            form["implied_by"] = [each.to_dict() for each in self.implied_by]
-        return form if self.stability is None else {**form, "stability": self.stability.to_dict()}
-
 
 @dataclass(frozen=True)
-class Grain:
+class Grain(Serializable):
     """What one row of a table stands for: the columns of its best key; None: it has no key."""
+
+    FORM = (("columns", "key.columns"), "reason")
 
     table: str
     key: Key | None
     reason: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {"columns": list(self.key.columns) if self.key else None, "reason": self.reason}
 
 
 def broke(ranked: Ranked) -> str:

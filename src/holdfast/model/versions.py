@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import Constraint
+from holdfast.model.records import Serializable
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(Serializable):
     """One version in the history of a profile."""
+
+    FORM = ("version", "created", ("tables", "numbers"), ("event", "event_in_json"), "changes")
 
     version: int
     created: str
@@ -40,42 +42,37 @@ class Entry:
         what = self.without_batch if self.changes is None else repr(self.changes)
         return f"<Entry of version {self.version}, {self.created}, {what}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
+    @property
+    def numbers(self) -> dict[str, dict[str, int]]:
+        """How many rows and constraints each table has."""
         return {
-            "version": self.version,
-            "created": self.created,
-            "tables": {
-                name: {"rows": rows, **self.counts[name], "duplicates": self.duplicates[name]}
-                for name, rows in self.tables.items()
-            },
-            "event": None if self.changes else self.without_batch,
-            "changes": self.changes.to_dict() if self.changes else None,
+            name: {"rows": rows, **self.counts[name], "duplicates": self.duplicates[name]}
+            for name, rows in self.tables.items()
         }
+
+    @property
+    def event_in_json(self) -> str | None:
+        """What it is, only where no batch wrote it."""
+        return None if self.changes else self.without_batch
 
 
 @dataclass(frozen=True)
-class KindDiff:
+class KindDiff(Serializable):
     """What one version of a table has of a kind, and another one has not."""
 
     gained: tuple[Constraint, ...] = ()
     lost: tuple[Constraint, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "gained": [each.to_dict() for each in self.gained],
-            "lost": [each.to_dict() for each in self.lost],
-        }
-
 
 @dataclass(frozen=True)
-class TableDiff:
+class TableDiff(Serializable):
     """What differs between two versions of a table, kind by kind.
 
     Keys are those that hold, so none where rows are repeated; where they are in both versions,
     keys are those of the distinct rows.
     """
+
+    FORM = ("rows", "duplicates", ("changes", "kinds"))
 
     rows: tuple[int, int]
     duplicates: tuple[int, int] = (0, 0)  # rows that repeat another one
@@ -92,18 +89,12 @@ class TableDiff:
         ]
         return f"<TableDiff: rows {one:,} → {two:,}; {'; '.join(differences)}>"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "rows": list(self.rows),
-            "duplicates": list(self.duplicates),
-            "changes": {kind: each.to_dict() for kind, each in self.kinds.items()},
-        }
-
 
 @dataclass(frozen=True)
-class Verification:
+class Verification(Serializable):
     """Whether a profile equals a fresh one of its rows; ``differences`` says where not."""
+
+    FORM = ("version", "equal", "differences")
 
     version: int
     differences: dict[str, tuple[str, ...]]  # per table; empty when all is well
@@ -112,8 +103,3 @@ class Verification:
     def equal(self) -> bool:
         """Whether everything is as it should be."""
         return not any(self.differences.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        tables = {name: list(sentences) for name, sentences in self.differences.items()}
-        return {"version": self.version, "equal": self.equal, "differences": tables}

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from dataclasses import field as dataclass_field
 from typing import Any
 
 from holdfast.kinds import registry
-from holdfast.kinds.parts import Form, Part, TablePart
+from holdfast.kinds.parts import Part, TablePart
 from holdfast.kinds.ranking import TableRanking, ranked
 from holdfast.model.changes import Changes, KindChanges
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import Row
 from holdfast.model.expectations import Standing
+from holdfast.model.options import Settings
 from holdfast.model.ranking import Ranked
+from holdfast.model.records import ADDED, JsonObject, Serializable
 from holdfast.model.versions import Entry
 from holdfast.report.lives import lives
 from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -47,7 +50,7 @@ class Points:
     columns: dict[str, list[float | None]]
     rows: int  # of how many rows they are
 
-    def to_dict(self) -> Form:
+    def to_dict(self) -> JsonObject:
         """The JSON form."""
         return {"scales": self.scales, "columns": self.columns, "rows": self.rows}
 
@@ -62,21 +65,25 @@ def document(
     values: bool = True,
     ranking: Mapping[str, TableRanking] | None = None,
     expectations: Sequence[Standing] = (),
-) -> Form:
+) -> JsonObject:
     """The document of a version. ``values``: whether cells of the data are in it: rows that show
     something, the ends of columns, and ``points`` for plots. ``ranking``: what matters first; None:
     whatever batches say of it. ``expectations``: those of the version."""
     first_of = ranked(snapshot, snapshot.tables) if ranking is None else ranking
+    lists = {
+        name: _lists(table, snapshot.options, limit, values, first_of[name].kinds)
+        for name, table in snapshot.tables.items()
+    }
     tables = [
         _table(
             table,
             snapshot,
-            limit,
-            (points or {}).get(table.name) if values else None,
+            lists[name],
+            (points or {}).get(name) if values else None,
             values,
-            first_of[table.name],
+            first_of[name],
         )
-        for table in snapshot.tables.values()
+        for name, table in snapshot.tables.items()
     ]
     across = [
         _list(part, part.listed(snapshot), limit, values)
@@ -84,11 +91,8 @@ def document(
         if kind.name in snapshot.found
         for part in parts
     ]
-    present = {each["name"]: _present(each["lists"]) for each in tables}
-    for each in across:
-        for table in present:
-            present[table] |= _present([each])
-    told = lives(entries, present)
+    whole = {name: _present([*own, *across]) for name, own in lists.items()}
+    told = lives(entries, whole)
     first = max(0, len(entries) - DETAILED)
     return {
         "name": name,
@@ -102,7 +106,7 @@ def document(
         "values": values,
         "expectations": [_expectation(each) for each in expectations],
         "tables": tables,
-        "lists": across,
+        "lists": [part.to_dict() for part in across],
         "versions": [
             _version(entry, place >= first, values) for place, entry in enumerate(entries)
         ],
@@ -136,22 +140,14 @@ def _parts(table: TableSnapshot) -> list[TablePart]:
 def _table(
     table: TableSnapshot,
     snapshot: Snapshot,
-    limit: int | None,
+    lists: Sequence[ListOnPage],
     points: Points | None,
     values: bool,
     ranking: TableRanking,
-) -> Form:
-    options, by_kind = snapshot.options, ranking.kinds
-    lists = [
-        {
-            **_list(part, part.whole(table), limit, values, by_kind.get(part.field, ())),
-            "note": part.limited(table, options).strip(" ()"),
-        }
-        for part in _parts(table)
-    ]
+) -> JsonObject:
     left_out = {
         kind.nouns[1]: kind.left_out(table)
-        for kind in registry.named(options["kinds"])
+        for kind in registry.named(snapshot.options["kinds"])
         if kind.name not in table.found
     }
     return {
@@ -161,13 +157,13 @@ def _table(
         "duplicated": list(table.duplicated) if values else [],
         "columns": _columns(table, values),
         "grain": ranking.grain.to_dict(),
-        "lists": lists,
+        "lists": [part.to_dict() for part in lists],
         "left_out": {nouns: why for nouns, why in left_out.items() if why},
         "points": None if points is None else points.to_dict(),
     }
 
 
-def _expectation(each: Standing) -> Form:
+def _expectation(each: Standing) -> JsonObject:
     return {
         **each.to_dict(),
         "text": each.rule,
@@ -176,7 +172,7 @@ def _expectation(each: Standing) -> Form:
     }
 
 
-def _columns(table: TableSnapshot, values: bool) -> list[Form]:
+def _columns(table: TableSnapshot, values: bool) -> list[JsonObject]:
     """The columns, each with what is known of it."""
     facts = table.facts or [
         ColumnFacts(table.name, name, kind)
@@ -185,10 +181,10 @@ def _columns(table: TableSnapshot, values: bool) -> list[Form]:
     return [{"name": each.name, "type": each.type, "facts": _facts(each, values)} for each in facts]
 
 
-def _facts(column: ColumnFacts, values: bool) -> Form:
+def _facts(column: ColumnFacts, values: bool) -> JsonObject:
     if column.nulls is None:
         return {}
-    form: Form = {
+    form: JsonObject = {
         "nulls": column.nulls,
         "distinct": column.distinct,
         "estimated": column.estimated,
@@ -202,9 +198,47 @@ def _readable(value: Any) -> Any:
     return str(value) if isinstance(value, int) and abs(value) > LONGEST else value
 
 
+@dataclass(frozen=True)
+class ListOnPage(Serializable):
+    """The entries of a list that are on the page, and how many it has in all."""
+
+    name: str
+    field: str
+    nouns: tuple[str, str]
+    total: int
+    entries: list[JsonObject]
+    note: str | None = dataclass_field(default=None, metadata=ADDED)
+
+
+def _lists(
+    table: TableSnapshot,
+    options: Settings,
+    limit: int | None,
+    values: bool,
+    ranked_first: Mapping[str, Sequence[Ranked]],
+) -> list[ListOnPage]:
+    """The lists of a table."""
+    return [
+        _list(
+            part,
+            part.whole(table),
+            limit,
+            values,
+            ranked_first.get(part.field, ()),
+            part.limited(table, options).strip(" ()"),
+        )
+        for part in _parts(table)
+    ]
+
+
 def _list(
-    part: Part, found: Sequence[Any], limit: int | None, values: bool, first: Sequence[Ranked] = ()
-) -> Form:
+    part: Part,
+    found: Sequence[Any],
+    limit: int | None,
+    values: bool,
+    first: Sequence[Ranked] = (),
+    note: str | None = None,
+) -> ListOnPage:
     """A list: what is ranked first, then the others in their own order."""
     entries = [{**part.described(each.constraint), "rank": _rank(each)} for each in first[:limit]]
     known = {each["text"] for each in entries}
@@ -216,17 +250,11 @@ def _list(
     entries = entries[:limit]
     if not values:
         entries = [{**each, "witness": None} if "witness" in each else each for each in entries]
-    return {
-        "name": part.name,
-        "field": part.field,
-        "nouns": list(part.nouns),
-        "total": len(found),
-        "entries": entries,
-    }
+    return ListOnPage(part.name, part.field, part.nouns, len(found), entries, note)
 
 
-def _rank(each: Ranked) -> Form:
-    form: Form = {"score": each.score, "reasons": list(each.reasons)}
+def _rank(each: Ranked) -> JsonObject:
+    form: JsonObject = {"score": each.score, "reasons": list(each.reasons)}
     if each.implied_by:
         form["implied_by"] = [other.body for other in each.implied_by]
     if each.stability is not None:
@@ -234,16 +262,16 @@ def _rank(each: Ranked) -> Form:
     return form
 
 
-def _present(lists: Sequence[Form]) -> dict[str, set[str]]:
+def _present(lists: Sequence[ListOnPage]) -> dict[str, set[str]]:
     """The texts of what holds, of those lists that are whole."""
     return {
-        each["field"]: {entry["text"] for entry in each["entries"] if not entry.get("error")}
-        for each in lists
-        if each["total"] == len(each["entries"])
+        part.field: {str(entry["text"]) for entry in part.entries if not entry.get("error")}
+        for part in lists
+        if part.total == len(part.entries)
     }
 
 
-def _version(entry: Entry, detailed: bool, values: bool) -> Form:
+def _version(entry: Entry, detailed: bool, values: bool) -> JsonObject:
     happened = entry.by_table
     tables = list(happened or entry.tables)
     numbers = {table: {"rows": entry.tables[table], **entry.counts[table]} for table in tables}
@@ -257,7 +285,7 @@ def _version(entry: Entry, detailed: bool, values: bool) -> Form:
     }
 
 
-def _batch(changes: Changes, detailed: bool, values: bool) -> Form:
+def _batch(changes: Changes, detailed: bool, values: bool) -> JsonObject:
     return {
         "table": changes.table,
         "batch_id": changes.batch_id,
@@ -276,8 +304,8 @@ def _batch(changes: Changes, detailed: bool, values: bool) -> Form:
     }
 
 
-def _changed(changes: KindChanges, detailed: bool, values: bool) -> Form:
-    form: Form = {"counts": changes.counts}
+def _changed(changes: KindChanges, detailed: bool, values: bool) -> JsonObject:
+    form: JsonObject = {"counts": changes.counts}
     if not detailed or not changes.any:
         return form
 

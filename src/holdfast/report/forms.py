@@ -13,12 +13,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds import registry
-from holdfast.kinds.parts import Form, Forms, complete_up_to
+from holdfast.kinds.parts import Forms, complete_up_to
 from holdfast.kinds.ranking import TableRanking
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.expectations import Expectation, ExpectationChange, Standing, Suggestion
-from holdfast.model.records import to_form
+from holdfast.model.options import Settings
+from holdfast.model.records import JsonObject, to_form
 from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 
@@ -40,65 +41,66 @@ def show(
     sizes: dict[str, int] | None = None,
     limit: int | None = None,
     ranking: Mapping[str, TableRanking] | None = None,
-) -> Form:
+) -> JsonObject:
     """A version: of each table the asked-for parts (None: all), whole or, with a limit, the first
     of each list beside how many there are; and what matters first."""
-    form: Form = {
+    tables = {
+        name: _table(table, snapshot.options, parts, verbose, limit)
+        for name, table in snapshot.tables.items()
+    }
+    for name, table_ranking in (ranking or {}).items():
+        tables[name] |= table_ranking.to_dict(_RANKED if limit is None else limit)
+    form: JsonObject = {
         "version": snapshot.version,
         "nulls": snapshot.options["nulls"],
-        "tables": {
-            name: _table(table, snapshot.options, parts, verbose, limit)
-            for name, table in snapshot.tables.items()
-        },
+        "tables": tables,
     }
-    lists: Form = {}
+    lists: JsonObject = {}
     for kind, asked in registry.profile_parts(parts).items():
         for part in asked if kind.name in snapshot.found else ():
             lists |= part.form(snapshot)
     form |= _cut(lists, limit)
-    for name, each in (ranking or {}).items():
-        form["tables"][name] |= each.to_dict(_RANKED if limit is None else limit)
     if verbose:
         form |= {"created": snapshot.created, "options": snapshot.options, "bytes": sizes or {}}
     return form
 
 
-def check(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> Form:
+def check(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> JsonObject:
     """What a batch would do, and whether that breaks something."""
     return {**outcome.to_dict(), "breaks": registry.breaks(outcome, kinds)}
 
 
-def expected(changes: Iterable[ExpectationChange]) -> Form:
+def expected(changes: Iterable[ExpectationChange]) -> JsonObject:
     """Rules that were declared, and how they stand."""
     return {"expectations": [each.to_dict() for each in changes]}
 
 
-def suggestions(offered: Iterable[Suggestion]) -> Form:
+def suggestions(offered: Iterable[Suggestion]) -> JsonObject:
     """Rules that could be declared, and why."""
     return {"suggestions": [each.to_dict() for each in offered]}
 
 
-def expectations(standings: Iterable[Standing]) -> Form:
+def expectations(standings: Iterable[Standing]) -> JsonObject:
     """The rules that are expected, and how they stand."""
     return {"expectations": [each.to_dict() for each in standings]}
 
 
-def forgotten(gone: Expectation) -> Form:
+def forgotten(gone: Expectation) -> JsonObject:
     """The rule that is expected no more."""
     return {"forgotten": to_form(gone)}
 
 
-def predicates(chosen: Mapping[str, Predicates]) -> Form:
+def predicates(chosen: Mapping[str, Predicates]) -> JsonObject:
     """What denial constraints compare in each table, and what today's rows would choose."""
     return {"tables": {name: each.to_dict() for name, each in chosen.items()}}
 
 
-def history(entries: Iterable[Entry]) -> Form:
+def history(entries: Iterable[Entry]) -> JsonObject:
     """All versions, oldest first."""
     return {"versions": [entry.to_dict() for entry in entries]}
 
 
-def diff(one: int, two: int, tables: dict[str, TableDiff]) -> Form:
+def diff(one: int, two: int, tables: dict[str, TableDiff]) -> JsonObject:
     """What differs between two versions."""
     return {
         "from": one,
@@ -107,7 +109,7 @@ def diff(one: int, two: int, tables: dict[str, TableDiff]) -> Form:
     }
 
 
-def dumps(form: Form, *, ascii_only: bool = False) -> str:
+def dumps(form: JsonObject, *, ascii_only: bool = False) -> str:
     """A form as text. Numbers that JSON lacks become text: "NaN", "Infinity", "-Infinity".
 
     >>> print(dumps({"a": float("nan")}))
@@ -118,7 +120,7 @@ def dumps(form: Form, *, ascii_only: bool = False) -> str:
     return "".join(chunks(form, ascii_only=ascii_only))
 
 
-def chunks(form: Form, *, ascii_only: bool = False) -> Iterator[str]:
+def chunks(form: JsonObject, *, ascii_only: bool = False) -> Iterator[str]:
     """The same piece by piece: what is built when it is asked for is held no longer than that."""
     encoder = json.JSONEncoder(indent=2, ensure_ascii=ascii_only, allow_nan=False)
     tokens = encoder.iterencode(_printable(form))
@@ -126,7 +128,7 @@ def chunks(form: Form, *, ascii_only: bool = False) -> Iterator[str]:
         yield chunk
 
 
-def compact(form: Form) -> str:
+def compact(form: JsonObject) -> str:
     """A form as text without spaces, all of it in ASCII: what no HTML page or script can mistake
     but for ``<``, ``>`` and ``&``, which whoever embeds it escapes."""
     return json.dumps(_printable(form), separators=(",", ":"), allow_nan=False)
@@ -134,17 +136,17 @@ def compact(form: Form) -> str:
 
 def _table(
     table: TableSnapshot,
-    options: Form,
+    options: Settings,
     parts: Collection[str] | None,
     verbose: bool,
     limit: int | None,
-) -> Form:
-    form: Form = {"rows": table.rows, "columns": list(table.columns)}
+) -> JsonObject:
+    form: JsonObject = {"rows": table.rows, "columns": list(table.columns)}
     if parts is None and table.facts:
         form["column_facts"] = Forms(table.facts)
     asked = registry.table_parts(parts)
     known = [part for kind in asked if kind.name in table.found for part in asked[kind]]
-    lists: Form = {}
+    lists: JsonObject = {}
     for part in known:
         lists |= part.form(table, options)
     form |= _cut(lists, limit)
@@ -171,7 +173,7 @@ def _table(
     return form
 
 
-def _cut(lists: Form, limit: int | None) -> Form:
+def _cut(lists: JsonObject, limit: int | None) -> JsonObject:
     """Fields whose lists have at most so many entries, beside how many there are; None: all."""
     if limit is None:
         return lists
@@ -186,7 +188,7 @@ def _cut(lists: Form, limit: int | None) -> Form:
     return {**lists, **cut, "counts": {name: len(each) for name, each in whole.items()}}
 
 
-def columns(snapshot: Snapshot, limit: int | None = None) -> Form:
+def columns(snapshot: Snapshot, limit: int | None = None) -> JsonObject:
     """What is known of the columns of tables."""
     tables = {
         name: {"rows": table.rows, **_cut({"column_facts": Forms(table.facts)}, limit)}
@@ -197,9 +199,9 @@ def columns(snapshot: Snapshot, limit: int | None = None) -> Form:
 
 def agree_sets(
     snapshot: Snapshot, counted: dict[str, list[AgreeSet] | None], limit: int | None = None
-) -> Form:
+) -> JsonObject:
     """The agree-sets of tables, with their numbers of row pairs; None: they are not counted."""
-    tables: Form = {}
+    tables: JsonObject = {}
     for name, sets in counted.items():
         tables[name] = {"not_searched": ["agree_sets"]}
         if sets is not None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from holdfast.model.changes import KindChanges
+from holdfast.model.records import JsonObject
 from holdfast.model.versions import Entry
 
 MOST = 5_000
@@ -45,7 +46,7 @@ class Life:
         last = self.spans[-1]
         return last.start if last.end is None else last.end
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The JSON form."""
         spans = [each.to_list() for each in self.spans]
         return {"field": self.field, "text": self.text, "spans": spans}

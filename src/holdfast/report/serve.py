@@ -26,8 +26,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from holdfast.kinds.parts import Form
 from holdfast.model.errors import HoldfastError, InputError
+from holdfast.model.records import JsonObject
 from holdfast.report import forms
 from holdfast.report.page import page, policy
 
@@ -44,10 +44,10 @@ class Answers:
     would show cells of the data is None where none are to be shown."""
 
     version: Callable[[], int]
-    document: Callable[[], Form]
-    diff: Callable[[int, int], Form]
-    show: Callable[[int | None], Form] | None = None  # with at most so many of each list
-    history: Callable[[], Form] | None = None
+    document: Callable[[], JsonObject]
+    diff: Callable[[int, int], JsonObject]
+    show: Callable[[int | None], JsonObject] | None = None  # with at most so many of each list
+    history: Callable[[], JsonObject] | None = None
 
 
 class Server(ThreadingHTTPServer):
@@ -93,7 +93,7 @@ class Server(ThreadingHTTPServer):
             return "text/html", self._kept(path, lambda: page(answers.document(), live=True))
         if path == "/api/document":
             return "application/json", self._kept(path, lambda: forms.compact(answers.document()))
-        forms_by_path: dict[str, Callable[[], Form]] = {
+        forms_by_path: dict[str, Callable[[], JsonObject]] = {
             "/api/version": lambda: {"version": answers.version()},
             "/api/diff": lambda: answers.diff(*_versions(asked)),
         }
@@ -256,7 +256,7 @@ def _number(asked: dict[str, str], name: str) -> int | None:
     return int(asked[name])
 
 
-def _shown(show: Callable[[int | None], Form], asked: dict[str, str]) -> Form:
+def _shown(show: Callable[[int | None], JsonObject], asked: dict[str, str]) -> JsonObject:
     return show(_number(asked, "limit"))
 
 

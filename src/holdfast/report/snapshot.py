@@ -13,10 +13,11 @@ from holdfast.kinds.stored import StoredProfile, StoredTable, columns_of
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.commits import Choice, EvidenceRecord, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
-from holdfast.model.constraints import AgreeSet, Key, NonKey, shortest_first
+from holdfast.model.constraints import AgreeSet, Key, NonKey, Row, shortest_first
 from holdfast.model.errors import InputError
 from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.limits import Limits
+from holdfast.model.options import Settings
 from holdfast.store import Store
 from holdfast.store.codecs import stored_file
 
@@ -104,7 +105,7 @@ class Snapshot:
 
     version: int
     created: str
-    options: dict[str, Any]
+    options: Settings
     tables: dict[str, TableSnapshot]
     found: Mapping[str, Any] = field(default_factory=dict)  # across tables, by the kinds' names
 
@@ -119,7 +120,7 @@ class Snapshot:
         if not kind.optional and kind.name not in {*self.options["kinds"], *known}:
             raise kind.missing(self.options["kinds"])
 
-    def asked_with(self, options: Mapping[str, Any]) -> Snapshot:
+    def asked_with(self, options: Settings) -> Snapshot:
         """The same, with other values of options than the profile's."""
         kinds = registry.REGISTRY.values()
         concerned = {kind.name: kind for kind in kinds if {*options} & {*kind.options}}
@@ -227,7 +228,7 @@ def _looked_for(readings: Mapping[str, Any]) -> dict[str, Any]:
     return {name: each for name, each in readings.items() if each is not None}
 
 
-def _in_order(row: dict[str, Any], names: list[str]) -> dict[str, Any]:
+def _in_order(row: Row, names: list[str]) -> Row:
     """A row as a commit holds it, with its columns in table order again."""
     return {name: row[name] for name in names} if {*row} == {*names} else row
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from holdfast.kinds import registry
 from holdfast.model.changes import BatchChanges, Changes
+from holdfast.model.commits import Form
 from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.snapshot import Snapshot
 from holdfast.store import Store
@@ -44,7 +44,7 @@ def differences(before: Snapshot, after: Snapshot) -> dict[str, TableDiff]:
     return by_table
 
 
-def _stored_changes(form: dict[str, Any]) -> Changes | BatchChanges:
+def _stored_changes(form: Form) -> Changes | BatchChanges:
     """What a batch did: to one table, or to several."""
     changes = BatchChanges.from_stored(form, registry.makers())
     return changes if len(changes.tables) > 1 else next(iter(changes.tables.values()))

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import lru_cache
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from holdfast.model.errors import SetupError
 
@@ -63,11 +63,18 @@ class Object(NamedTuple):
     modified: datetime
 
 
+class ObjectVersion(TypedDict, total=False):
+    """By what an object can be replaced on condition that it is still the same."""
+
+    e_tag: str
+    version: str
+
+
 class Content(NamedTuple):
     """What an object holds, and the version of it by which it can be replaced."""
 
     data: bytes
-    version: dict[str, Any]
+    version: ObjectVersion
     modified: datetime
 
 
@@ -128,7 +135,7 @@ def exists(path: str | PurePath) -> bool:
     return True
 
 
-def put(path: str | PurePath, data: bytes | memoryview, mode: Any = "overwrite") -> dict[str, Any]:
+def put(path: str | PurePath, data: bytes | memoryview, mode: Any = "overwrite") -> ObjectVersion:
     """Write an object; its version. The mode ``create`` is for one that is not there, that version
     of it for the only one that may be replaced."""
     with _errors(path) as (obstore, store, key):
@@ -183,8 +190,13 @@ def download(path: str | PurePath, descriptor: int, size: int, pool: Executor) -
     return sum(pool.map(part, range(0, size, _PART)))
 
 
-def _version(facts: Any) -> dict[str, Any]:
-    return {name: facts[name] for name in ("e_tag", "version") if facts[name] is not None}
+def _version(facts: Any) -> ObjectVersion:
+    version = ObjectVersion()
+    if facts["e_tag"] is not None:
+        version["e_tag"] = facts["e_tag"]
+    if facts["version"] is not None:
+        version["version"] = facts["version"]
+    return version
 
 
 def patience() -> float:

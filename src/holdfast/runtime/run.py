@@ -105,7 +105,7 @@ def watched(
         yield runner, progress
         return
     reports = Path(store.path, f"{prefix.replace('*', KIND)}*")
-    latest: list[tuple[str, dict[str, Any]]] = []
+    latest: list[tuple[str, dict[str, object]]] = []
     ended, compiling = threading.Event(), threading.Event()
 
     def report(stage: str, **facts: Any) -> None:

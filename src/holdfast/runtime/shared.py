@@ -11,9 +11,20 @@ import secrets
 import socket
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 from holdfast.model.errors import SetupError
+
+
+class Answer(NamedTuple):
+    """What a worker says of the folder: which machine it is, whether it sees the token there, and
+    the one that it left, or why it could not leave one."""
+
+    host: str
+    sees: bool = False
+    left: str | None = None
+    why: str | None = None
+
 
 _answered: dict[Path, str] = {}
 """By folder, the run that this process answered last."""
@@ -26,33 +37,33 @@ def leave(prefix: str, content: str = "") -> str:
     return str(path)
 
 
-def answer(prefix: str, token: str) -> dict[str, Any] | None:
+def answer_of(prefix: str, token: str) -> Answer | None:
     """On a worker: whether it sees the token, and the one that it left; None when this process has
     answered before."""
     folder = Path(token).parent
     if _answered.get(folder) == prefix:
         return None
-    reply: dict[str, Any] = {"host": socket.gethostname(), "sees": False}
+    answer = Answer(socket.gethostname())
     try:
-        reply["sees"] = Path(token).read_text() == Path(token).name
-        if reply["sees"]:
-            reply["left"] = leave(prefix, Path(token).name)
+        answer = answer._replace(sees=Path(token).read_text() == Path(token).name)
+        if answer.sees:
+            answer = answer._replace(left=leave(prefix, Path(token).name))
             _answered[folder] = prefix
     except OSError as error:
-        reply["why"] = error.strerror
-    return reply
+        return answer._replace(why=error.strerror)
+    return answer
 
 
-def compare(token: str, answers: Iterable[dict[str, Any]]) -> None:
+def compare(token: str, answers: Iterable[Answer]) -> None:
     """On the driver: an error when a worker sees another folder under the same path."""
-    for each in answers:
-        if not each["sees"]:
-            raise _apart(token, each, "does not see a file that the driver wrote there")
-        if "left" not in each:
-            raise _apart(token, each, f"cannot write there ({each['why']})")
-        path = Path(each["left"])
+    for answer in answers:
+        if not answer.sees:
+            raise _apart(token, answer, "does not see a file that the driver wrote there")
+        if answer.left is None:
+            raise _apart(token, answer, f"cannot write there ({answer.why})")
+        path = Path(answer.left)
         if not path.is_file() or path.read_text() != Path(token).name:
-            raise _apart(token, each, "wrote a file there that the driver does not see")
+            raise _apart(token, answer, "wrote a file there that the driver does not see")
         path.unlink()
 
 
@@ -61,9 +72,9 @@ def remove(token: str) -> None:
     Path(token).unlink(missing_ok=True)
 
 
-def _apart(token: str, answered: dict[str, Any], what: str) -> SetupError:
+def _apart(token: str, answer: Answer, what: str) -> SetupError:
     return SetupError(
-        f"{Path(token).parent}: the worker on {answered['host']} {what}. The driver and all "
+        f"{Path(token).parent}: the worker on {answer.host} {what}. The driver and all "
         "executors must see this folder under the same path, and may write there: mount it on "
         "every machine, or choose one that is mounted everywhere."
     )

@@ -174,8 +174,8 @@ class SparkRunner:
             rows = collect(self.session, lambda: frame(trial))
             results = [(row["item"], unpack(row["facts"], bytes(row["arrays"]))) for row in rows]
             if trial:
-                answers = [task_result.facts for item, task_result in results if item == _ANSWER]
-                shared.compare(trial.token, answers)
+                answers = [result.facts for item, result in results if item == _ANSWER]
+                shared.compare(trial.token, [shared.Answer(**facts) for facts in answers])
         checked(task_result for _, task_result in results)
         if self._places:
             self._places.learn(each.facts for item, each in results if item == _RAN)
@@ -226,10 +226,10 @@ def _over(item: int, read: Read, trial: Trial | None, ask: Ask | None) -> DataFr
 def _tried(trial: Trial | None, work: Batches) -> Batches:
     """On a worker: the work, if the folder is the one that the driver sees."""
     devices.hand_over(_scheduled_gpus())
-    answer = shared.answer(*trial) if trial else None
+    answer = shared.answer_of(*trial) if trial else None
     if answer is not None:
-        yield _row(_ANSWER, TaskResult(answer))
-    if answer is None or answer["sees"]:
+        yield _row(_ANSWER, TaskResult(answer._asdict()))
+    if answer is None or answer.sees:
         yield from work
 
 

@@ -96,7 +96,7 @@ def _remedy(name: str, version: str) -> str:
     return f"install {name}=={version} on the workers, or run the driver with their version"
 
 
-def _versions(session: SparkSession) -> list[dict[str, Any]]:
+def _versions(session: SparkSession) -> list[dict[str, str]]:
     """What each partition of a job tells, as many as Spark makes of it."""
     space: dict[str, Any] = {"__name__": "__main__"}
     exec(_REPORT, space)

@@ -16,9 +16,10 @@ import socket
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from holdfast.model.errors import ConflictError, StoreError, disk_errors
+from holdfast.model.records import JsonObject
 from holdfast.store.files import DATA, data_prefix, lease_run
 from holdfast.store.storage import Claim, Storage
 
@@ -55,7 +56,7 @@ class Lease:
         self._counter = itertools.count(1)
         self._ended = threading.Event()
         self._held = False
-        self._who: dict[str, Any] = {"host": _host(), "pid": os.getpid()}
+        self._who: JsonObject = {"host": _host(), "pid": os.getpid()}
 
     def prefix(self, kind: str) -> str:
         """The beginning of the relative paths of this run's files of a kind."""

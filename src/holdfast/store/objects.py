@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from holdfast.model.errors import StoreError
+from holdfast.model.records import JsonObject
 from holdfast.runtime import objects, sealed
 from holdfast.store.disk import MARKER
 from holdfast.store.files import lease_run
@@ -42,8 +43,8 @@ class _Lease:
     """A lease of this process: what it says, its version on the store, and the marks of renewals
     that it may have there, as their answers were lost."""
 
-    content: dict[str, Any]
-    version: dict[str, Any] | None = None
+    content: JsonObject
+    version: objects.ObjectVersion | None = None
     tried: set[str] = field(default_factory=set)
 
 
@@ -185,7 +186,7 @@ class Objects:
         lease.version = objects.put(self._at(name), content, mode)
         lease.tried = {mark}
 
-    def _found(self, name: str, lease: _Lease) -> dict[str, Any]:
+    def _found(self, name: str, lease: _Lease) -> objects.ObjectVersion:
         """The version of a lease whose answer was lost; an error when it is not ours."""
         there = objects.get(self._at(name))
         if _parsed(there.data).get("mark") not in lease.tried:
@@ -269,7 +270,7 @@ class Objects:
                 objects.delete(probe)
 
 
-def _parsed(content: bytes) -> dict[str, Any]:
+def _parsed(content: bytes) -> JsonObject:
     try:
         parsed = json.loads(content)
     except ValueError:

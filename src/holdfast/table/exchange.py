@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
+from holdfast.runtime.result import TaskResult
 from holdfast.runtime.runner import Call, Runner
 from holdfast.runtime.sealed import discard
 
@@ -17,7 +17,7 @@ from holdfast.runtime.sealed import discard
 def exchanged(runner: Runner, root: str, calls: Sequence[Call]) -> Iterator[list[list[str]]]:
     """Run calls that write files, and give the files of each call; they are removed at the end."""
     written = [
-        [file for task_result in result for file in _files(task_result.facts)]
+        [file for task_result in result for file in _files(task_result)]
         for result in runner.run(calls)
     ]
     try:
@@ -27,8 +27,9 @@ def exchanged(runner: Runner, root: str, calls: Sequence[Call]) -> Iterator[list
             discard(Path(root) / file)
 
 
-def _files(facts: dict[str, Any]) -> list[str]:
+def _files(task_result: TaskResult) -> list[str]:
     """The files that a task wrote."""
+    facts = task_result.facts
     if "files" in facts:
         return list(facts["files"])
     return [facts["part"]] if facts["part"] else []

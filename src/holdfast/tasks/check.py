@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from holdfast.kernels.evidence import pair_mask
+from holdfast.model.records import JsonObject
 from holdfast.runtime.result import TaskResult, facts_of
 from holdfast.runtime.sealed import damage
 from holdfast.tasks.columns import column_facts
@@ -87,7 +87,7 @@ def check(item: Check) -> Iterator[TaskResult]:
                     wrong.append(f"{path}: is not the sorted column {name} of {segment.words}")
         except (pa.ArrowException, OSError, ValueError, KeyError, IndexError) as error:
             wrong.append(f"{path}: cannot be read ({error})")
-    facts: dict[str, Any] = {"wrong": wrong}
+    facts: JsonObject = {"wrong": wrong}
     if not wrong:
         numbers = range(len(item.schema))
         facts["columns"] = [column_facts(item.view, item.schema, c).to_form() for c in numbers]

@@ -199,7 +199,7 @@ class _Stored:
         record = table.record.evidence.get(SPACE)
         if record is None or record.space is None:
             return None
-        space = Space.from_dict(record.space)
+        space = record.space
         if not is_said(rule, space, table.columns):
             return None
         sets = version.sets(rule.table, SPACE, space.atoms).of_rhs(KEY_RHS)

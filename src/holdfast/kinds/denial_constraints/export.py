@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.kinds.exporter import Clause, Exporter
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.names import identifier
+from holdfast.model.records import JsonObject
 
 if TYPE_CHECKING:
     from holdfast.export.contract import TableContract
@@ -78,14 +79,16 @@ class DenialExporter(Exporter[DenialConstraint]):
         name = identifier([rule.table, *words], "check")
         return Clause(str(rule), name, f"CHECK ({_never(rule, sql)})")
 
-    def dbt_constraint(self, rule: DenialConstraint, dbt: Dbt, table: TableContract) -> Any:
+    def dbt_constraint(
+        self, rule: DenialConstraint, dbt: Dbt, table: TableContract
+    ) -> JsonObject | None:
         """The same as in SQL."""
         if not rule.is_within_a_row:
             return None
         name = self.clause(rule, dbt.sql, table).name
         return {"type": "check", "name": name, "expression": _never(rule, dbt.sql)}
 
-    def great_expectation(self, rule: DenialConstraint) -> tuple[str, dict[str, Any]] | None:
+    def great_expectation(self, rule: DenialConstraint) -> tuple[str, JsonObject] | None:
         """A rule that one column of a row is never larger than another."""
         if len(rule.predicates) != 1:
             return None

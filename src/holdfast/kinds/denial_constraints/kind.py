@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.kinds.base import Kind
 from holdfast.kinds.denial_constraints.show import SPACE, WRAP_AFTER, DenialList
@@ -92,12 +92,11 @@ class DenialConstraints(Kind):
     def of_table(self, stored: StoredTable) -> Denials | None:
         """Those of a table, however many."""
         from holdfast.kinds.denial_constraints.reading import Denials
-        from holdfast.model.comparisons import Space
 
         record = stored.record.evidence.get(SPACE)
         if record is None or record.space is None:
             return None
-        space = Space.from_dict(record.space)
+        space = record.space
         files = record.files if stored.current else {}
 
         def counts() -> EvidenceCounts:
@@ -123,15 +122,10 @@ class DenialConstraints(Kind):
     def within(self, sets: pa.Table, table: TableSnapshot) -> Denials:
         """The constraints."""
         from holdfast.kinds.denial_constraints.reading import Denials
-        from holdfast.model.comparisons import Space
 
-        form = table.evidence[SPACE].space
-        assert form is not None
-        return Denials(sets, Space.from_dict(form), table.name, table.columns)
-
-    def constraint(self, table: str, form: dict[str, Any]) -> DenialConstraint:
-        """The constraint of a JSON form."""
-        return DenialConstraint.from_dict(table, form)
+        space = table.evidence[SPACE].space
+        assert space is not None
+        return Denials(sets, space, table.name, table.columns)
 
     def changes(self, run: Run, step: Step) -> KindChanges | None:
         """Those that came and went."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from holdfast.model.comparisons import BOTH, EQUALITY, ORDER, Comparison, Space
 from holdfast.model.names import listed, quoted
+from holdfast.model.records import JsonObject
 
 ORDERED, BY_EQUALITY, OFF = WAYS = ("ordered", "equality", "off")
 """How a column is compared."""
@@ -45,13 +45,13 @@ class Predicates:
             f"- {line}" for line in sorted(old - new)
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The JSON form."""
-        form = {"chosen": _form(self.stored, self.names)}
+        form: JsonObject = {"chosen": _form(self.stored, self.names)}
         return form if self.today is None else form | {"today": _form(self.today, self.names)}
 
 
-def _form(space: Space, names: Sequence[str]) -> dict[str, Any]:
+def _form(space: Space, names: Sequence[str]) -> JsonObject:
     pairs = [pair.to_dict() for pair in pairs_of(space, names)]
     return {"columns": columns_of(space, names), "pairs": pairs, "atoms": space.atoms}
 
@@ -70,7 +70,7 @@ class Pair:
         where = ["two rows"] * self.across + ["one row"] * self.within
         return f"{listed((self.left, self.right))}: {self.way}, in {' and in '.join(where)}"
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> JsonObject:
         """The JSON form."""
         return {
             "columns": [self.left, self.right],

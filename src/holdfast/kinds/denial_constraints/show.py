@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.kinds.parts import Form, TablePart
+from holdfast.kinds.parts import TablePart
 from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.model.options import Settings
+from holdfast.model.records import JsonObject
 from holdfast.screen.text import plain
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ class DenialList(TablePart):
         denials: Denials = table.found["dcs"]
         return denials
 
-    def described(self, constraint: DenialConstraint) -> Form:
+    def described(self, constraint: DenialConstraint) -> JsonObject:
         """By the columns that it compares, an order rule also in words."""
         cells = [cell for each in constraint.predicates for cell in (each.left, each.right)]
         columns = list(dict.fromkeys(column for _, column in cells))
@@ -60,9 +62,9 @@ class DenialList(TablePart):
     def most(self, table: TableSnapshot) -> int:
         """As many comparisons as there are."""
         space = table.evidence[SPACE].space
-        return 0 if space is None else len(space["comparisons"])
+        return 0 if space is None else len(space.comparisons)
 
-    def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:  # noqa: ARG002
+    def show(self, page: Page, table: TableSnapshot, options: Settings, verbose: bool) -> None:  # noqa: ARG002
         """Keys and functional dependencies are counted where they are listed themselves."""
         denials: Denials = table.found["dcs"]
         elsewhere = [names for kind, names in _ELSEWHERE.items() if kind in table.found]

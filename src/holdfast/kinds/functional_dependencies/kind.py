@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.kinds.base import Kind
 from holdfast.kinds.functional_dependencies.show import DependencyList
@@ -88,10 +88,6 @@ class FunctionalDependencies(Kind):
         if pairs is None or not pairs.covers.columns:
             return None
         return len(pairs.covers.dependencies[0])
-
-    def constraint(self, table: str, form: dict[str, Any]) -> FunctionalDependency:
-        """The dependency of a JSON form."""
-        return FunctionalDependency.from_dict(table, form)
 
     def changes(self, run: Run, step: Step) -> KindChanges | None:
         """Those that came and went."""

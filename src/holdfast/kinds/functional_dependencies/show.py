@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.kinds.parts import Form, TablePart
+from holdfast.kinds.parts import TablePart
 from holdfast.model.constraints import FunctionalDependency
+from holdfast.model.options import Settings
 from holdfast.screen.text import plain
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ class DependencyList(TablePart):
         """Shortest first."""
         return table.functional_dependencies or ()
 
-    def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:
+    def show(self, page: Page, table: TableSnapshot, options: Settings, verbose: bool) -> None:
         """Those that a key implies are counted unless all are shown; with what implies each."""
         dependencies = self.listed(table)
         heading = self.heading(len(dependencies))

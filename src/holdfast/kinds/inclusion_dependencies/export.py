@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.kinds.exporter import Clause, Exporter, Test
 from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency, Reference
 from holdfast.model.names import identifier
+from holdfast.model.records import JsonObject
 
 if TYPE_CHECKING:
     from holdfast.export.contract import Choice, TableContract
@@ -134,7 +135,7 @@ class InclusionExporter(Exporter[Reference]):
         arguments = {"to": dbt.ref(referenced.table), "field": dbt.field(referenced.column)}
         return dependent.column, {"relationships": {"arguments": arguments}}
 
-    def dbt_constraint(self, rule: Reference, dbt: Dbt, table: TableContract) -> Any:  # noqa: ARG002
+    def dbt_constraint(self, rule: Reference, dbt: Dbt, table: TableContract) -> JsonObject | None:  # noqa: ARG002
         """The same as in SQL."""
         dependent, referenced = _columns(rule)
         if not dbt.takes((*dependent, *referenced)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,8 +15,9 @@ from holdfast.model.inclusion_dependencies import (
     ForeignKey,
     InclusionDependency,
 )
-from holdfast.model.options import expect_coverage
+from holdfast.model.options import Settings, expect_coverage
 from holdfast.model.ranking import Ranked, broke
+from holdfast.model.records import Json, from_form
 from holdfast.model.versions import KindDiff
 from holdfast.screen.page import FEW
 from holdfast.screen.text import count
@@ -62,15 +63,15 @@ class InclusionDependencies(Kind):
 
         return inclusions(stored)
 
-    def asked_with(self, reading: Inclusions, options: Mapping[str, Any]) -> Inclusions:
+    def asked_with(self, reading: Inclusions, options: Settings) -> Inclusions:
         """Those of another coverage."""
         least = options.get("min_coverage", reading.min_coverage)
         expect_coverage(least)
         return replace(reading, min_coverage=least)
 
-    def constraint(self, _table: str, form: dict[str, Any]) -> InclusionDependency:
+    def constraint(self, _table: str, form: Json) -> InclusionDependency:
         """The dependency of a JSON form."""
-        return InclusionDependency.from_dict(form)
+        return from_form(InclusionDependency, form)
 
     def changes(self, run: Run, step: Step) -> KindChanges | None:
         """Those that came, and those that broke with what is left of them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.kinds.inclusion_dependencies.foreign_keys import Facts, foreign_keys
 from holdfast.kinds.stored import StoredProfile
@@ -16,6 +16,7 @@ from holdfast.model.inclusion_dependencies import (
     ForeignKey,
     InclusionDependency,
 )
+from holdfast.model.options import Settings
 from holdfast.store import Store
 from holdfast.store.codecs import stored
 from holdfast.values.shared import Shared, attributes_of, highest_first, shared_values
@@ -87,7 +88,7 @@ def inclusions(profile: StoredProfile) -> Inclusions | None:
 
 
 def _wide(
-    store: Store, files: tuple[str, ...], tables: dict[str, TableSnapshot], options: dict[str, Any]
+    store: Store, files: tuple[str, ...], tables: dict[str, TableSnapshot], options: Settings
 ) -> tuple[InclusionDependency, ...]:
     kept = stored(store, files)
     wanted = (HOLDS, EMPTY) if options["empty_columns"] else (HOLDS,)

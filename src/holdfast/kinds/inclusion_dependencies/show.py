@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from holdfast.kinds.parts import Form, ProfilePart
+from holdfast.kinds.parts import ProfilePart
 from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency, Reference
+from holdfast.model.records import JsonObject
 from holdfast.screen.text import plain, share
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class InclusionList(ProfilePart):
         inclusions = snapshot.inclusions
         return [] if inclusions is None else _about(snapshot, inclusions.dependencies())
 
-    def form(self, snapshot: Snapshot) -> Form:
+    def form(self, snapshot: Snapshot) -> JsonObject:
         """With what nulls mean."""
         return {"inclusion_nulls": snapshot.options["inclusion_nulls"], **super().form(snapshot)}
 

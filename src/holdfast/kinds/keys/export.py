@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.kinds.exporter import Clause, Exporter, Test
 from holdfast.model.constraints import Key
 from holdfast.model.names import identifier
+from holdfast.model.records import JsonObject
 
 if TYPE_CHECKING:
     from holdfast.export.contract import Choice, TableContract
@@ -72,22 +73,24 @@ class KeyExporter(Exporter[Key]):
         """``unique``, for one of a single column."""
         return (rule.columns[0], "unique") if len(rule.columns) == 1 else None
 
-    def dbt_constraint(self, rule: Key, dbt: Dbt, table: TableContract) -> Any:
+    def dbt_constraint(self, rule: Key, dbt: Dbt, table: TableContract) -> JsonObject | None:
         """The same as in SQL."""
         if not rule.columns or not dbt.takes(rule.columns):
             return None
         primary = rule == table.primary
         return {"type": "primary_key" if primary else "unique", "columns": [*rule.columns]}
 
-    def great_expectation(self, rule: Key) -> tuple[str, dict[str, Any]] | None:
+    def great_expectation(self, rule: Key) -> tuple[str, JsonObject] | None:
         """Of one column or, where no value is missing, of several."""
         if len(rule.columns) == 1:
             return "expect_column_values_to_be_unique", {"column": rule.columns[0]}
         if not rule.columns:
             return None
         # With a null, whether two rows are alike depends on what reads the batch.
-        columns = {"column_list": [*rule.columns], "ignore_row_if": "any_value_is_missing"}
-        return "expect_compound_columns_to_be_unique", columns
+        return "expect_compound_columns_to_be_unique", {
+            "column_list": [*rule.columns],
+            "ignore_row_if": "any_value_is_missing",
+        }
 
     def soda_check(self, rule: Key, soda: Soda) -> Test | None:
         """A check of duplicate values, for one of a single column."""

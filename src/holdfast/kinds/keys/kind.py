@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.kinds.base import Kind
 from holdfast.kinds.keys.show import KeyList, NonKeyList, column_names, nulls_of
@@ -70,10 +70,6 @@ class Keys(Kind):
 
         space = agreements(len(table.columns.names))
         return Need(space, (KEY,), Limits.both(run.options.max_columns))
-
-    def constraint(self, table: str, form: dict[str, Any]) -> Key:
-        """The key of a JSON form."""
-        return Key.from_dict(table, form)
 
     def changes(self, run: Run, step: Step) -> KindChanges | None:
         """Those that came and went. Where rows are repeated there is none, whatever the distinct

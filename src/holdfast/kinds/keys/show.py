@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.kinds.parts import Form, TablePart
+from holdfast.kinds.parts import TablePart
 from holdfast.model.constraints import Key, NonKey, shortest_first
 from holdfast.model.names import listed
+from holdfast.model.options import Settings
+from holdfast.model.records import JsonObject
 from holdfast.screen.text import count, plain
 
 if TYPE_CHECKING:
@@ -33,18 +35,17 @@ class KeyList(TablePart):
         """With the approximate ones behind them."""
         return [*self.listed(table), *table.approximate_keys]
 
-    def form(self, table: TableSnapshot, options: Form) -> Form:
+    def form(self, table: TableSnapshot, options: Settings) -> JsonObject:
         """A bag with a repeated row has no key, whatever its distinct rows have. The error of a key
         that holds is shown where errors are looked for."""
         error = {} if options.get("max_error") is None else {"error": 0.0}
         keys = [{**key.to_dict(), **error} for key in self.listed(table)]
-        form: Form = {self.field: [] if table.duplicates else keys}
+        approximate = [key.to_dict() for key in table.approximate_keys]
         if table.duplicates:
-            form["keys_of_distinct_rows"] = keys
-        form[self.field] += [key.to_dict() for key in table.approximate_keys]
-        return form
+            return {self.field: approximate, "keys_of_distinct_rows": keys}
+        return {self.field: [*keys, *approximate]}
 
-    def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:  # noqa: ARG002
+    def show(self, page: Page, table: TableSnapshot, options: Settings, verbose: bool) -> None:  # noqa: ARG002
         """Those that hold, and then approximate ones."""
         keys = self.listed(table)
         heading = self.heading(len(keys))
@@ -75,7 +76,7 @@ class NonKeyList(TablePart):
         """Shortest first."""
         return shortest_first(table.non_keys, table.columns)
 
-    def show(self, page: Page, table: TableSnapshot, options: Form, verbose: bool) -> None:
+    def show(self, page: Page, table: TableSnapshot, options: Settings, verbose: bool) -> None:
         """With what two rows share, or with both rows."""
         non_keys = self.listed(table)
         shown = non_keys[: page.limit]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.kinds.exporter import Exporter, Test
 from holdfast.model.constraints import NotNull
+from holdfast.model.records import JsonObject
 
 if TYPE_CHECKING:
     from holdfast.export.contract import Choice
@@ -50,7 +51,7 @@ class NotNullExporter(Exporter[NotNull]):
         """``not_null``."""
         return rule.column, "not_null"
 
-    def great_expectation(self, rule: NotNull) -> tuple[str, dict[str, Any]]:
+    def great_expectation(self, rule: NotNull) -> tuple[str, JsonObject]:
         """The same."""
         return "expect_column_values_to_not_be_null", {"column": rule.column}
 

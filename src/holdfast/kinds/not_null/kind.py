@@ -3,7 +3,7 @@ is nothing to search for, and nobody asks for the kind by name."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from holdfast.kinds.base import Kind
 from holdfast.model.constraints import NotNull
@@ -21,10 +21,6 @@ class NotNullColumns(Kind):
     nouns = ("column without nulls", "columns without nulls")
     classes = (NotNull,)
     role = "not null"
-
-    def constraint(self, table: str, form: dict[str, Any]) -> NotNull:
-        """The rule of a JSON form."""
-        return NotNull.from_dict(table, form)
 
     def of_rows(self, rule: NotNull) -> bool:  # noqa: ARG002
         """Those with a null."""

@@ -21,15 +21,15 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 
-from holdfast.kinds.parts import Form
 from holdfast.model.errors import InputError
+from holdfast.model.records import JsonObject
 from holdfast.report import forms
 
 GENERATOR = '<meta name="generator" content="Holdfast">'
 """What tells a page that was made here from any other file."""
 
 
-def page(document: Form, *, live: bool = False) -> str:
+def page(document: JsonObject, *, live: bool = False) -> str:
     """The page of a document; ``live``: it is served, and asks its server for newer ones."""
     parts = {
         "policy": policy(live=live),
@@ -57,7 +57,7 @@ def policy(*, live: bool = False) -> str:
     return "; ".join(f"{name} {value}" for name, value in rules.items())
 
 
-def embedded(document: Form) -> str:
+def embedded(document: JsonObject) -> str:
     r"""A document as it stands in the page: JSON without a character that HTML knows.
 
     >>> embedded({"a": "</script>\u2028"})

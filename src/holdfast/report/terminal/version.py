@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from rich.table import Table
@@ -14,6 +14,7 @@ from holdfast.kinds.ranking import TableRanking, sentence
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.names import listed
+from holdfast.model.options import Settings
 from holdfast.model.versions import Verification
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.report.terminal.repeated import show_repeated
@@ -184,7 +185,7 @@ def _inside(page: Page, table: TableSnapshot) -> None:
         kind.explain(page, table)
 
 
-def _settings(page: Page, options: dict[str, Any], sizes: dict[str, int]) -> None:
+def _settings(page: Page, options: Settings, sizes: dict[str, int]) -> None:
     page.line()
     page.line("options", "bold")
     for name, value in options.items():
