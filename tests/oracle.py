@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from itertools import combinations, permutations, product
+from typing import Any
 
 from holdfast.model.constraints import Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint
@@ -86,7 +87,7 @@ def maximal_sets(sets: Iterable[Iterable[int]]) -> list[tuple[int, ...]]:
 # --- keys ---------------------------------------------------------------------------------
 
 
-def agree_sets(rows: list[tuple[object, ...]], columns: int, nulls: str) -> set[frozenset[int]]:
+def agree_sets(rows: Sequence[tuple[object, ...]], columns: int, nulls: str) -> set[frozenset[int]]:
     """The agree-set of every pair of rows, without that of rows which agree everywhere."""
     found = set()
     for one, two in combinations(rows, 2):
@@ -103,20 +104,20 @@ def _agree(one: object, two: object, nulls: str) -> bool:
 
 
 def keys(
-    rows: list[tuple[object, ...]], columns: int, nulls: str = "equal", most: int | None = None
+    rows: Sequence[tuple[object, ...]], columns: int, nulls: str = "equal", most: int | None = None
 ) -> list[tuple[int, ...]]:
     """The minimal keys of the distinct rows."""
     return minimal_sets(columns, agree_sets(rows, columns, nulls), most)
 
 
 def non_keys(
-    rows: list[tuple[object, ...]], columns: int, nulls: str = "equal"
+    rows: Sequence[tuple[object, ...]], columns: int, nulls: str = "equal"
 ) -> list[tuple[int, ...]]:
     """The maximal non-keys of the distinct rows."""
     return maximal_sets(agree_sets(rows, columns, nulls))
 
 
-def duplicates(rows: list[tuple[object, ...]], nulls: str = "equal") -> int:
+def duplicates(rows: Sequence[tuple[object, ...]], nulls: str = "equal") -> int:
     """Rows that agree everywhere with an earlier one."""
     if nulls == "unequal":
         rows = [row for row in rows if None not in row]
@@ -127,7 +128,7 @@ def duplicates(rows: list[tuple[object, ...]], nulls: str = "equal") -> int:
 
 
 def counted_agree_sets(
-    rows: list[tuple[object, ...]], columns: int, nulls: str = "equal"
+    rows: Sequence[tuple[object, ...]], columns: int, nulls: str = "equal"
 ) -> dict[tuple[int, ...], int]:
     """Every agree-set with its number of pairs, that of equal rows included."""
     found: dict[tuple[int, ...], int] = {}
@@ -138,7 +139,10 @@ def counted_agree_sets(
 
 
 def violations(
-    rows: list[tuple[object, ...]], left: tuple[int, ...], right: int | None, nulls: str = "equal"
+    rows: Sequence[tuple[object, ...]],
+    left: tuple[int, ...],
+    right: int | None,
+    nulls: str = "equal",
 ) -> int:
     """Pairs of rows that agree on ``left`` and not in ``right`` (``None``: at all)."""
     return sum(
@@ -149,7 +153,7 @@ def violations(
 
 
 def dependencies(
-    rows: list[tuple[object, ...]], columns: int, nulls: str = "equal", most: int | None = None
+    rows: Sequence[tuple[object, ...]], columns: int, nulls: str = "equal", most: int | None = None
 ) -> set[tuple[tuple[int, ...], int]]:
     """All minimal functional dependencies with at most ``most`` columns on the left."""
     shown = agree_sets(rows, columns, nulls)
@@ -167,7 +171,7 @@ def dependencies(
 
 
 def approximate(
-    rows: list[tuple[object, ...]],
+    rows: Sequence[tuple[object, ...]],
     columns: int,
     right: int | None,
     bound: float,
@@ -237,7 +241,7 @@ def counted_outcomes(
     return found
 
 
-def satisfied(shown: tuple[str, ...], atoms: list[tuple[str, ...]]) -> set[int]:
+def satisfied(shown: tuple[str, ...], atoms: Sequence[tuple[str, ...]]) -> set[int]:
     """Which operators hold, each comparison's list of them numbered one after the other."""
     hold = {
         "<=": {"<", "="},
@@ -304,7 +308,7 @@ class Meaning:
 
 
 def denial_constraints(
-    rows: list[tuple[object, ...]],
+    rows: Sequence[tuple[object, ...]],
     columns: int,
     comparisons: Iterable[Comparison],
     nulls: str = "equal",
@@ -384,15 +388,17 @@ def clusters(sets: dict[str, tuple[str, frozenset[object]]]) -> dict[frozenset[s
 
 
 def wide_inclusions(
-    tables: dict[str, list[tuple[object, ...]]],
+    tables: Mapping[str, Sequence[tuple[object, ...]]],
     unary: set[tuple[str, int, str, int]],
     arity: int,
     nulls: bool = False,
     empty: bool = False,
 ) -> set[tuple[str, tuple[int, ...], str, tuple[int, ...]]]:
     """Inclusions of two to ``arity`` columns that hold, and hold without any of their columns."""
-    holding = {(one, (a,), two, (b,)) for one, a, two, b in unary}
-    found = set()
+    holding: set[tuple[str, tuple[int, ...], str, tuple[int, ...]]] = {
+        (one, (a,), two, (b,)) for one, a, two, b in unary
+    }
+    found: set[tuple[str, tuple[int, ...], str, tuple[int, ...]]] = set()
     for size in range(2, arity + 1):
         level = set()
         for one, mine in tables.items():
@@ -413,7 +419,7 @@ def wide_inclusions(
 
 
 def _tuples(
-    rows: list[tuple[object, ...]], columns: tuple[int, ...], nulls: bool
+    rows: Sequence[tuple[object, ...]], columns: tuple[int, ...], nulls: bool
 ) -> set[tuple[object, ...]]:
     cells = [[row[c] for c in columns] for row in rows]
     return {tuple(map(exact, each)) for each in cells if nulls or None not in each}
@@ -426,14 +432,14 @@ def column_facts(cells: list[object]) -> tuple[int, int, object, object]:
     """Nulls, distinct values, the lowest and the highest; NaN is the highest number."""
     there = [cell for cell in cells if cell is not None]
 
-    def order(cell: object) -> object:
+    def order(cell: Any) -> Any:
         if isinstance(cell, str):
             return cell.encode()
         nan = isinstance(cell, float) and math.isnan(cell)
         return (nan, 0.0 if nan else cell)
 
-    lowest = min(there, key=order, default=None)  # type: ignore[arg-type,type-var]
-    highest = max(there, key=order, default=None)  # type: ignore[arg-type,type-var]
+    lowest = min(there, key=order, default=None)
+    highest = max(there, key=order, default=None)
     return len(cells) - len(there), len({exact(cell) for cell in there}), lowest, highest
 
 
@@ -442,7 +448,7 @@ def column_facts(cells: list[object]) -> tuple[int, int, object, object]:
 
 def tally(
     rule: Rule,
-    tables: dict[str, list[dict[str, object]]],
+    tables: Mapping[str, Sequence[Mapping[str, object]]],
     nulls: str = "equal",
     inclusion_nulls: str = "ignored",
 ) -> tuple[int, int, int]:
@@ -477,7 +483,9 @@ def tally(
 _SATISFIED = {"<": ("<", "<=", "!="), "=": ("=", "<=", ">="), ">": (">", ">=", "!=")}
 
 
-def _denied(rule: DenialConstraint, t: dict[str, object], s: dict[str, object], nulls: str) -> bool:
+def _denied(
+    rule: DenialConstraint, t: Mapping[str, object], s: Mapping[str, object], nulls: str
+) -> bool:
     """Whether two rows satisfy all predicates."""
     rows = {"t": t, "s": s}
     for each in rule.predicates:
@@ -491,8 +499,8 @@ def _denied(rule: DenialConstraint, t: dict[str, object], s: dict[str, object], 
 def takes_part(
     rule: Rule,
     row: dict[str, object],
-    others: list[dict[str, object]],
-    referenced: list[dict[str, object]],
+    others: Sequence[Mapping[str, object]],
+    referenced: Sequence[Mapping[str, object]],
     nulls: str,
     inclusion_nulls: str,
 ) -> bool:

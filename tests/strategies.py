@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from decimal import Decimal
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -72,7 +73,7 @@ def near_doubles(draw: st.DrawFn) -> str:
 
 # --- tables and changes -------------------------------------------------------------------
 
-Rows = list[tuple[int | None, ...]]
+Rows = list[tuple[Any, ...]]
 
 
 @st.composite

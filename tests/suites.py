@@ -78,8 +78,10 @@ class Walk:
         updates: tuple[Row, ...] = (),
     ) -> Changes:
         given = {"inserts": inserts, "deletes": deletes, "updates": updates}
-        row_inputs = {name: self.frame(rows) for name, rows in given.items() if rows}
-        told = self.profile.apply("t", **row_inputs, row_key=["id"] if updates else None)
+        row_inputs: dict[str, Any] = {
+            name: self.frame(rows) for name, rows in given.items() if rows
+        }
+        told: Changes = self.profile.apply("t", **row_inputs, row_key=["id"] if updates else None)
         gone = {row[0] for row in (*deletes, *updates)}
         kept = tuple(row for row in self.rows if row[0] not in gone)
         self.rows = kept + inserts + updates

@@ -162,7 +162,7 @@ def test_values_can_be_read_where_they_are_looked_at(shop: Profile) -> None:
     assert repr(shop.foreign_keys()[0]).startswith(
         "<ForeignKey orders(customer_id) in customers(id), "
     )
-    partly = [each for each in shop.inclusion_dependencies() if each.coverage < 1]
+    partly = [each for each in shop.inclusion_dependencies() if (each.coverage or 0) < 1]
     told = "<InclusionDependency orders(customer_id) in customers(id), coverage 0.666667>"
     assert told in map(repr, partly)
     assert ", values " in repr(shop.clusters()[0])
@@ -212,7 +212,8 @@ def test_parallelism(shop: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
     session = SimpleNamespace()
     for parallelism in (None, 1, 64):
         opened = Profile.open(shop.path, session=session, parallelism=parallelism)  # type: ignore[arg-type]
-        assert opened._running() == (session, parallelism)
+        running: object = opened._running()
+        assert running == (session, parallelism)
 
 
 def test_no_tasks_at_all(shop: Profile, tmp_path: Path) -> None:
@@ -400,7 +401,8 @@ def test_changes_are_a_table(shop: Profile) -> None:
     assert len(json.loads(broken["witness"])) == 2
     listed = sum(
         len(getattr(each, what))
-        for each in changes.kinds.values()
+        for table in changes.by_table.values()
+        for each in table.kinds.values()
         for what in ("gained", "broken", "superseded", "unchecked", "errors")
     )
     assert len(rows) == listed == len(changes.to_pandas())

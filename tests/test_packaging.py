@@ -29,7 +29,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ROOT / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
     )
     dist = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", dist, source]
+    command: list[str | Path] = [sys.executable, "-m", "build", "--wheel", "--no-isolation"]
+    command += ["--outdir", dist, source]
     result = subprocess.run(command, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stdout + result.stderr
     (built,) = dist.glob("*.whl")
@@ -57,7 +58,15 @@ def installed(wheel: Path, tmp_path: Path) -> dict[str, str]:
     home = tmp_path / "venv"
     venv.create(home, with_pip=False)
     python = home / "bin" / "python"
-    install = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet"]
+    install: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        python,
+        "install",
+        "--quiet",
+    ]
     subprocess.run([*install, "--no-index", "--no-deps", wheel], check=True)
     (site,) = home.glob("lib/python*/site-packages")
     # A plain path: the .pth files in there, with our editable install, are not followed.
@@ -68,7 +77,7 @@ def installed(wheel: Path, tmp_path: Path) -> dict[str, str]:
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "PATH": f"{home / 'bin'}{os.pathsep}{os.environ['PATH']}",
     }
-    where = [python, "-c", "import holdfast; print(holdfast.__file__)"]
+    where: list[str | Path] = [python, "-c", "import holdfast; print(holdfast.__file__)"]
     found = subprocess.run(where, env=environment, capture_output=True, text=True, check=True)
     assert Path(found.stdout.strip()).is_relative_to(home)
     return environment

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 from operator import eq, ge, gt, le, lt, ne
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
@@ -18,7 +19,7 @@ from holdfast.model.grammar import parse
 OPERATORS = {"=": eq, "!=": ne, "<": lt, "<=": le, ">": gt, ">=": ge}
 
 
-def violations(rule: str, rows: list[dict[str, object]]) -> int:
+def violations(rule: str, rows: list[dict[str, Any]]) -> int:
     constraint = parse(rule)
     assert isinstance(constraint, DenialConstraint)
     found = 0

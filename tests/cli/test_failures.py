@@ -444,7 +444,8 @@ def test_a_read_only_profile(
 
     one_more = ORDERS.splitlines()[0] + "\n5,1,2026-01-01,Cy,\n"
     more = ["--table", "orders", "--inserts", write(tmp_path, "more", one_more)]
-    arguments = {"check": more, "diff": [1, 1]}.get(command, [])
+    every: dict[str, list[Any]] = {"check": more, "diff": [1, 1]}
+    arguments = every.get(command, [])
     expected = run(command, shop, *arguments)
     assert expected.code == 0, expected.err
     before = sorted((path, path.stat().st_mtime_ns) for path in shop.rglob("*"))

@@ -22,6 +22,7 @@ from holdfast.model.changes import Broken, Changes, KindChanges, Superseded
 from holdfast.model.commits import Choice, EvidenceRecord
 from holdfast.model.constraints import AgreeSet, FunctionalDependency, Key, NonKey, Row
 from holdfast.model.limits import Limits
+from holdfast.model.records import JsonObject
 from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
 from holdfast.report import forms, terminal
 from holdfast.report.snapshot import Index, Snapshot, TableSnapshot
@@ -206,7 +207,7 @@ def test_a_limit_beyond_the_columns_limits_nothing() -> None:
 
 
 def test_json_has_no_numbers_that_json_lacks() -> None:
-    form = {"a": [float("nan"), float("inf"), float("-inf"), 1.5], "é": "é"}
+    form: JsonObject = {"a": [float("nan"), float("inf"), float("-inf"), 1.5], "é": "é"}
     told = forms.dumps(form, ascii_only=True)
     assert told.isascii()
     assert json.loads(told) == {"a": ["NaN", "Infinity", "-Infinity", 1.5], "é": "é"}
@@ -252,7 +253,7 @@ def test_json_of_a_few_makes_no_more() -> None:
 
 
 def test_json_is_printed_as_the_library_does() -> None:
-    form = {"a": [], "b": [[1, (2.5, None)], {"c": [True]}], "d": {}, "é": "\u2028"}
+    form: JsonObject = {"a": [], "b": [[1, (2.5, None)], {"c": [True]}], "d": {}, "é": "\u2028"}
     assert forms.dumps(form) == json.dumps(form, indent=2, ensure_ascii=False)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from itertools import chain, repeat
+from typing import Any
 
 import numpy as np
 import pytest
@@ -133,7 +134,8 @@ def test_many_atoms(seed: int) -> None:
     problem = random_problem(seed, 90, 40, 0.3, 20)
     shown = [(frozenset(e), w) for e, w in zip(problem.evidence, problem.weights, strict=True)]
     # Level by level: whatever is above the bound grows by later atoms.
-    level, expected = [((), shown)], {}
+    level: list[tuple[tuple[int, ...], list[tuple[frozenset[int], int]]]] = [((), shown)]
+    expected: dict[tuple[int, ...], int] = {}
     while level:
         grown = []
         for chosen, inside in level:
@@ -161,10 +163,10 @@ def test_a_search_that_is_left_and_resumed(monkeypatch: pytest.MonkeyPatch) -> N
     search = kernels.search
     calls = 0
 
-    def short(stack: kernels.WeightStack, *rest: object) -> object:
+    def short(stack: kernels.WeightStack, one: Any, two: Any, *_: object) -> object:
         nonlocal calls
         calls += 1
-        return search(stack, *rest[:2], 1)  # type: ignore[arg-type]
+        return search(stack, one, two, 1)
 
     monkeypatch.setattr(kernels, "search", short)
     assert problem.solved() == whole
@@ -175,7 +177,7 @@ def test_a_search_that_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = random_problem(7, 20, 80, 0.6, 15)
     whole = problem.solved()
     search = kernels.search
-    monkeypatch.setattr(kernels, "search", lambda stack, *rest: search(stack, *rest[:2], 1))
+    monkeypatch.setattr(kernels, "search", lambda stack, one, two, *_: search(stack, one, two, 1))
     masks = bitsets.from_columns(problem.evidence, problem.atoms)
     weights = np.array(problem.weights, np.int64)
     for threads in (1, 2):
@@ -214,7 +216,8 @@ def test_comparisons_count_once_and_whole_ones_never_count() -> None:
     """Two ordered comparisons as ≤, ≥, ≠: all three of one are never satisfied."""
     outcomes = [(0, 2), (0, 1), (1, 2)]
     evidence = [(*one, *(a + 3 for a in two)) for one in outcomes for two in outcomes]
-    groups, trivial = [0, 0, 0, 1, 1, 1], [(0, 1, 2), (3, 4, 5)]
+    groups = [0, 0, 0, 1, 1, 1]
+    trivial: Family = [(0, 1, 2), (3, 4, 5)]
     exact = Problem(6, evidence, [1] * 9, 0, groups=groups)
     assert list(exact.solved()) == trivial
     assert Problem(6, evidence, [1] * 9, 0, groups=groups, trivial=trivial).solved() == {}

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -19,6 +19,7 @@ from holdfast.evidence.counted import groups_of
 from holdfast.kernels import bitsets
 from holdfast.kinds.denial_constraints.predicates import atoms_of, denial_of
 from holdfast.kinds.table_state import TableState
+from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.errors import StoreError
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options
@@ -260,7 +261,11 @@ def test_example_14(tmp_path: Path) -> None:
         rule = "not (t.c0 > s.c0 and t.c1 < s.c1 and t.c2 > s.c2"
 
         def holds(more: str = "") -> bool:
-            atoms = {*atoms_of(denial_of(parse(f"t: {rule}{more})")), space, names)}
+            atoms = {
+                *atoms_of(
+                    denial_of(cast(DenialConstraint, parse(f"t: {rule}{more})"))), space, names
+                )
+            }
             images = ({*space.mirrored(atoms)}, atoms)
             return any({*each} <= image for each in minimal(shop) for image in images)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import permutations
 
 import numpy as np
@@ -25,8 +26,8 @@ from tests.kinds.spaces import spaces, told
 from tests.limits import varied
 from tests.strategies import examples
 
-Rows = list[tuple[int, ...]]
-Sets = list[tuple[int, ...]]
+Rows = Sequence[tuple[int, ...]]
+Sets = Sequence[tuple[int, ...]]
 
 
 def sampled(rows: Rows, space: Space) -> Sampled:

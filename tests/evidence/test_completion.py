@@ -18,8 +18,9 @@ from benchmarks import tax
 from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.evidence import Evidence
 from holdfast.evidence.comparison import completion, regions
-from holdfast.evidence.comparison.completion import Late, Scope
+from holdfast.evidence.comparison.completion import Late
 from holdfast.evidence.comparison.regions import Sampled
+from holdfast.evidence.scope import Scope
 from holdfast.kernels import bitsets, groups, violations
 from holdfast.model import limits
 from holdfast.model.comparisons import EQUALITY, ORDER, Comparison, Space

@@ -119,9 +119,10 @@ def test_evidence_against_near_keys_is_listed_and_not_returned(
     with small_limits(**LISTED, sample_rows=40):
         Shop(tmp_path / "p", len(VALUES), rows_of(codes), Options(kinds, evidence="witnessed"))
     listed, returned = 0, 0
+    none = np.empty((0, 1), np.uint64)
     for candidates, results in searches:
-        wanted = apart(candidates, candidates.rhs, {KEY: [], **{c: [] for c in range(8)}})
-        listed += len(apart(candidates, candidates.rhs, {SUBKEY: []})[SUBKEY])
+        wanted = apart(candidates, candidates.rhs, dict.fromkeys((KEY, *range(8)), none))
+        listed += len(apart(candidates, candidates.rhs, {SUBKEY: none})[SUBKEY])
         for mask in (mask for result in results for mask in result.arrays["masks"]):
             agree = set(bitsets.to_columns(mask[None])[0])
             returned += 1

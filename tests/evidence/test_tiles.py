@@ -57,7 +57,7 @@ def rows_in(side: Side) -> list[Row]:
 def test_every_pair_is_in_one_tile(
     kept: list[int], new: list[int], gone: list[int], calls: int, tile: int, few: int
 ) -> None:
-    lines = [line(kept, 0), line(new, 10), line(gone, 20)]
+    lines = (line(kept, 0), line(new, 10), line(gone, 20))
     stay, brought, taken = (rows_in(each.stretches) for each in lines)
     expected = {
         sign: {frozenset(p) for p in (*product(changed, stay), *combinations(changed, 2))}
@@ -97,7 +97,7 @@ def test_every_pair_is_in_one_tile(
     [(0, 90_000, 0), (90_000, 900, 0), (90_000, 900, 900), (500, 70_000, 20), (70_000, 1, 60_000)],
 )
 def test_calls_have_as_many_pairs(kept: int, new: int, gone: int, calls: int) -> None:
-    lines = [line([rows], 10 * k) for k, rows in enumerate((kept, new, gone))]
+    lines = line([kept], 0), line([new], 10), line([gone], 20)
     dealt = tiles.deal(counted(with_pairs=False), *lines, calls)
     assert len(dealt) == calls
     sizes = []
@@ -224,8 +224,8 @@ def test_rows_that_break_a_dependency_inside_a_non_key(
     gone: Rows = [(i, i, i) for i in range(3, 10)]
     options = Options(kinds=("keys", "fds"), evidence=way)
     shop = Shop(tmp_path / "p", 3, kept + gone, options)
-    change = {"inserts": [(1, 2, 3)], "deletes": gone}
+    change: dict[str, Any] = {"inserts": [(1, 2, 3)], "deletes": gone}
     assert assert_shown(shop, change, [*kept, (1, 2, 3)], "equal") == 1
     shop.apply(**change)
     kinds = {"auto": "counted"}
-    assert shop.now.choice.strategy == kinds.get(way, way)
+    assert shop.choice.strategy == kinds.get(way, way)

@@ -35,8 +35,8 @@ def violations(
         return all(oracle.outcome(one[c], two[c], False, nulls) == "=" for c in places)
 
     if isinstance(rule, Key):
-        pairs = combinations(rows, 2)
-        return {at(one, rule.columns) for one, two in pairs if agree(one, two, rule.columns)}
+        some = combinations(rows, 2)
+        return {at(one, rule.columns) for one, two in some if agree(one, two, rule.columns)}
     if isinstance(rule, FunctionalDependency):
         return {
             at(one, rule.lhs)
@@ -59,9 +59,13 @@ def violations(
 
     def satisfied(t: Any, s: Any) -> bool:
         cells = {"t": t, "s": s}
+
+        def cell(of: tuple[str, str]) -> Any:
+            row, column = of
+            return at(cells[row], [column])[0]
+
         return all(
-            oracle.outcome(*(at(cells[row], [c])[0] for row, c in (p.left, p.right)), True, nulls)
-            in HOLD[p.op]
+            oracle.outcome(cell(p.left), cell(p.right), True, nulls) in HOLD[p.op]
             for p in rule.predicates
         )
 

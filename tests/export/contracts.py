@@ -131,4 +131,4 @@ def shop_rows(table: str) -> list[list[str | None]]:
     """The header and the rows of a table of the sample shop."""
     with (SHOP / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
-    return [header, *([cell or None for cell in row] for row in rows)]
+    return [[*header], *([cell or None for cell in row] for row in rows)]

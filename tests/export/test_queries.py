@@ -38,9 +38,10 @@ def rules(draw: st.DrawFn, columns: int) -> Rule:
         return NotNull("t", draw(names))
     if kind == "ind":
         pairs = draw(st.lists(st.tuples(names, names), min_size=1, max_size=2, unique=True))
-        left, right = zip(*pairs, strict=True)
+        dependent, referenced = zip(*pairs, strict=True)
         return InclusionDependency(
-            tuple(Attribute("t", c) for c in left), tuple(Attribute("t", c) for c in right)
+            tuple(Attribute("t", c) for c in dependent),
+            tuple(Attribute("t", c) for c in referenced),
         )
     cells = st.tuples(st.sampled_from("ts"), names)
     predicates = st.builds(Predicate, cells, st.sampled_from(OPERATORS), cells)

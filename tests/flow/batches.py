@@ -37,7 +37,7 @@ def batches(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
 def _by_row(draw: st.DrawFn, columns: int, rows: Rows) -> Change:
     gone = draw(st.lists(st.sampled_from(range(len(rows))), unique=True)) if rows else []
     inserts = draw(rows_of(columns, 6))
-    if inserts and rows and draw(st.booleans()):
+    if bool(inserts and rows) and draw(st.booleans()):
         inserts[0] = draw(st.sampled_from(rows))
     after = [row for i, row in enumerate(rows) if i not in set(gone)] + inserts
     deletes = [rows[i] for i in gone]

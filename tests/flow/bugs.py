@@ -26,7 +26,7 @@ from holdfast.table.state import Table
 from holdfast.tasks import batch_indexes as lookup_tasks
 from holdfast.tasks import evidence as evidence_tasks
 from holdfast.tasks import listed_pairs as list_tasks
-from holdfast.tasks import rows as row_tasks
+from holdfast.tasks import segments
 from holdfast.tasks import values as value_tasks
 from holdfast.tasks.view import View
 from holdfast.values import n_ary
@@ -166,12 +166,12 @@ def merging_leaves_repeated_rows_where_they_were(patch: Patch) -> None:
 
 
 def probes_see_deleted_rows(patch: Patch) -> None:
-    probe = evidence_tasks.index.probe
+    probe = index.probe
 
     def blind(batch: Any, ranges: Any, stored: Any, *given: Any) -> None:
         probe(batch, ranges, stored._replace(dead=stored.dead[:0]), *given)
 
-    patch.setattr(evidence_tasks.index, "probe", blind)
+    patch.setattr(index, "probe", blind)
 
 
 def searches_see_deleted_rows(patch: Patch) -> None:
@@ -184,7 +184,7 @@ def searches_see_deleted_rows(patch: Patch) -> None:
 
 
 def lookups_see_deleted_rows(patch: Patch) -> None:
-    live = lookup_tasks.live_positions
+    live = segments.live_positions
     patch.setattr(
         lookup_tasks,
         "live_positions",
@@ -198,11 +198,11 @@ def repeats_see_deleted_rows(patch: Patch) -> None:
     def blind(batch: Any, ranges: Any, stored: Any, *given: Any) -> None:
         duplicates(batch, ranges, stored._replace(dead=stored.dead[:0]), *given)
 
-    patch.setattr(row_tasks.index, "duplicates", blind)
+    patch.setattr(index, "duplicates", blind)
 
 
 def probes_miss_the_last_of_equal_codes(patch: Patch) -> None:
-    look_up = evidence_tasks.look_up
+    look_up = segments.look_up
 
     def short(*given: Any) -> Any:
         ranges = look_up(*given)
@@ -261,7 +261,7 @@ def the_last_occurrence_of_a_value_stays(patch: Patch) -> None:
         lost = (masks[:, :words] & ~masks[:, words:]).any(axis=1)
         return masks[~lost], counts[~lost], wrong
 
-    patch.setattr(value_tasks.values, "transitions", staying)
+    patch.setattr(values, "transitions", staying)
 
 
 def merged_runs_lose_what_adds_up(patch: Patch) -> None:

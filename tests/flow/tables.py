@@ -29,7 +29,7 @@ from holdfast.kernels import bitsets, evidence
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState
 from holdfast.model.changes import Changes
-from holdfast.model.commits import Commit, TableRecord
+from holdfast.model.commits import Choice, Commit, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.options import Options
@@ -162,6 +162,13 @@ class Shop:
         shop = copy(self)
         shop.store = Store.open(path)
         return shop
+
+    @property
+    def choice(self) -> Choice:
+        """How dependencies are known."""
+        choice = self.now.choice
+        assert choice is not None
+        return choice
 
     def apply(self, dry_run: bool = False, device: str | None = None, **batch: Any) -> Changes:
         """Apply what :meth:`batch` takes."""

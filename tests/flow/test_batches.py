@@ -196,7 +196,7 @@ def test_upserts_update_and_insert(shop: Shop) -> None:
     told = shop.apply(upserts=[(1, 7, 7), (9, 9, 9)], row_key=("c0",), dry_run=True)
     assert (told.inserted, told.updated, told.rows) == (1, 1, 5)
     upserts = [(1, 7, 7), (9, 9, 9), (None, 1, 1)]
-    batch = {"upserts": upserts, "row_key": ("c0",), "batch_id": "x"}
+    batch: dict[str, Any] = {"upserts": upserts, "row_key": ("c0",), "batch_id": "x"}
     told = shop.apply(**batch)
     assert (told.inserted, told.deleted, told.updated, told.rows) == (2, 0, 1, 6)
     rows = [row for row in ROWS if row[0] != 1] + upserts
@@ -212,7 +212,11 @@ def test_upserts_update_and_insert(shop: Shop) -> None:
 
 @pytest.mark.parametrize("kind", ["updates", "upserts"])
 def test_rows_that_come_as_they_are_do_not_count_as_changed(shop: Shop, kind: str) -> None:
-    batch = {kind: [(1, 1, 0), (2, 1, None), (4, 2, 0)], "row_key": ("c0",), "batch_id": "x"}
+    batch: dict[str, Any] = {
+        kind: [(1, 1, 0), (2, 1, None), (4, 2, 0)],
+        "row_key": ("c0",),
+        "batch_id": "x",
+    }
     counts = {"inserted": 0, "deleted": 0, "updated": 1, "unchanged": 2, "skipped": 0}
     for dry_run in (True, False):
         told = shop.apply(dry_run=dry_run, **batch)

@@ -52,7 +52,7 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with small_limits(undivided_rows=0):
         store, runner = Store.create(path), InProcess(2)
         flow.profile(runner, store, row_inputs(), OPTIONS, no_progress)
-        changes = {
+        changes: dict[str, Any] = {
             "inserts": row_input(KIND, [(60, 1, 2, 0)]),
             "deletes": row_input(KIND, ROWS[:3]),
         }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from itertools import count, permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +44,7 @@ from tests.strategies import Rows, rows_of
 
 Sets = set[tuple[int, ...]]
 
-HOLDS = {
+HOLDS: dict[str, Callable[[str], bool]] = {
     "<": lambda outcome: outcome == "<",
     "<=": lambda outcome: outcome in "<=",
     ">": lambda outcome: outcome == ">",
@@ -225,7 +226,7 @@ def test_pairs_that_violate_a_rule(rows: Rows, rule: str, nulls: str) -> None:
         shop = Shop(Path(path) / "p", 2, rows, Options(kinds=("keys",), nulls=nulls))
         profile = Profile(shop.store)
         profile._runner = shop.runner
-        denied = denial_of(parse(rule))
+        denied = denial_of(cast(DenialConstraint, parse(rule)))
         bad = [
             (i, j)
             for i, j in permutations(range(len(rows)), 2)
@@ -336,7 +337,9 @@ def test_a_time_budget_that_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             shop = Shop(tmp_path / f"{seconds}", 3, rows, options)
             before = shop.now.evidence["denial"].limits
             depths.add(before.keys)
-            for batch in ({}, inserted, {"deletes": rows[:3]}, {"deletes": rows[3:]}):
+            changes: list[dict[str, Any]]
+            changes = [{}, inserted, {"deletes": rows[:3]}, {"deletes": rows[3:]}]
+            for batch in changes:
                 if batch:
                     shop.apply(**batch)
                 gone = batch.get("deletes", [])

@@ -48,6 +48,7 @@ def assert_counted(shop: Shop, rows: Rows, options: Options) -> None:
     pairs = len(rows) * (len(rows) - 1) // 2
     # As listed, and for any other bound that is asked for.
     now = profile.snapshot().tables["t"]
+    asked: dict[float, Any]
     asked = {bound: (profile.functional_dependencies("t", bound), profile.keys("t", bound))
              for bound in (0.0, 0.15, 1.0)}  # fmt: skip
     asked[options.max_error or 0.0] = now.functional_dependencies or (), now.approximate_keys
@@ -152,7 +153,7 @@ def test_a_table_moves_from_one_way_to_the_other(
         patch.setattr(ways, "expected_seconds", lambda rows, *_: float(rows))
         shop = Shop(Path(path) / "p", kinds, rows, options, tasks)
         for step in range(data.draw(st.integers(2, 4))):
-            way = shop.now.choice.strategy
+            way = shop.choice.strategy
             if step == 0 or not 5 <= len(rows) <= 7.2:
                 assert way == ("counted" if len(rows) <= 6 else "witnessed")
             shop.assert_exact(rows)
@@ -225,7 +226,7 @@ def test_dependencies_of_wide_tables_are_found_when_they_are_named(tmp_path: Pat
     rows: Rows = [tuple(i % (c + 2) for c in range(41)) for i in range(6)]
     shop = Shop(tmp_path / "a", 41, rows)
     assert shop.now.functional_dependencies is None
-    assert "more than 40 columns" in shop.now.choice.reason
+    assert "more than 40 columns" in shop.choice.reason
     with pytest.raises(InputError, match="more than 40 columns"):
         Profile.open(shop.store.path).functional_dependencies("t")
     named = Shop(tmp_path / "b", 41, rows, Options(kinds=("keys", "fds"), max_columns=1))

@@ -170,9 +170,9 @@ def test_the_law_with_a_gpu(data: st.DataObject, options: Options, workers: int)
     options = replace(options, kinds=("keys", "fds"), evidence="counted", device="gpu")
     with pytest.MonkeyPatch.context() as patch:
         card = stand_in(patch)
-        rows = data.draw(st.sampled_from([1, 3, 1 << 20]))
+        tile_rows = data.draw(st.sampled_from([1, 3, 1 << 20]))
         pairs = data.draw(st.sampled_from([1, 4, 1 << 38]))
-        varied(patch, gpu_tile_rows=rows, gpu_tile_pairs=pairs)
+        varied(patch, gpu_tile_rows=tile_rows, gpu_tile_pairs=pairs)
         if data.draw(st.booleans()):
             card.failure = MemoryError("full")
         columns = data.draw(st.integers(1, 4))

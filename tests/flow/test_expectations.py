@@ -94,7 +94,7 @@ class Tables:
 
     def _batch(self, batch: dict[str, Any]) -> flow.Batch:
         kinds = ("inserts", "deletes", "updates", "upserts")
-        given = {
+        given: dict[str, Any] = {
             kind: row_input(self.kinds, rows, kind)
             for kind in kinds
             if (rows := batch.pop(kind, None)) is not None
@@ -217,9 +217,7 @@ def check_groups(each: ExpectationChange, kept: Tables, changes: dict[str, Chang
     """The rows that are shown violate the rule, and those of the batch come first."""
     rule = parse(each.rule)
     rule = (isinstance(rule, DenialConstraint) and rule.plain) or rule
-    inclusion = isinstance(rule, InclusionDependency)
-    table = rule.dependent[0].table if inclusion else rule.table
-    other = rule.referenced[0].table if inclusion else table
+    table, other = rule.tables[0], rule.tables[-1]
     new = changes[table].arrived if table in changes else []
     rows = named(kept.rows)
     nulls = kept.options.nulls, kept.options.inclusion_nulls

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
@@ -20,8 +21,10 @@ from holdfast import flow
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kinds.inclusion_dependencies.reading import Inclusions, clusters
 from holdfast.model.changes import SHOWN, Changes
+from holdfast.model.commits import InclusionRecord
+from holdfast.model.constraints import Constraint
 from holdfast.model.errors import BatchError, SchemaError, UnknownTableError
-from holdfast.model.inclusion_dependencies import Attribute
+from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.report.snapshot import snapshot
@@ -46,6 +49,10 @@ TYPES = {
     "timestamp_ntz": pa.timestamp("us"),
     "timestamp_ntz(9)": pa.timestamp("ns"),
 }
+
+
+def inclusions(constraints: Iterable[Constraint]) -> list[InclusionDependency]:
+    return [each for each in constraints if isinstance(each, InclusionDependency)]
 
 
 class Shops:
@@ -73,9 +80,15 @@ class Shops:
         cells = [pa.array([row[c] for row in rows], TYPES[each]) for c, each in enumerate(types)]
         return RowInput(table, told, pa.table(cells, names=list(told.schema.names)))
 
+    @property
+    def inclusion(self) -> InclusionRecord:
+        record = self.store.read().inclusion
+        assert record is not None
+        return record
+
     def apply(self, table: str, dry_run: bool = False, **batch: Any) -> Changes:
         row_key = batch.pop("row_key", ())
-        row_inputs = {
+        row_inputs: dict[str, Any] = {
             name: self.row_input(table, rows) for name, rows in batch.items() if rows is not None
         }
         given_ = flow.Batch(**row_inputs, row_key=row_key)
@@ -206,11 +219,11 @@ def test_example_4_10_extract(paper: Shops) -> None:
 
 
 def test_example_4_11_an_update_touches_the_changed_cells(paper: Shops) -> None:
-    told = paper.store.read().inclusion.runs
+    told = paper.inclusion.runs
     # The third row is named by its first and third cells, which stay.
     paper.apply("r", updates=[("b", "g", "f", "g")], row_key=("A", "C"))
     assert paper.clusters() == {"ABD": 1, "AB": 2, "BD": 1, "D": 1, "C": 2}
-    (added,) = paper.store.read().inclusion.runs[len(told) :]
+    (added,) = paper.inclusion.runs[len(told) :]
     assert added.entries == 4  # c goes from B and from D, g comes to both
 
 
@@ -229,7 +242,7 @@ def test_numbers_compare_across_types(tmp_path: Path) -> None:
 
 
 def test_nulls_are_ignored_or_values(tmp_path: Path) -> None:
-    tables = {"a": (["bigint"], [(1,), (None,)]), "b": (["bigint"], [(1,), (2,)])}
+    tables: dict[str, Any] = {"a": (["bigint"], [(1,), (None,)]), "b": (["bigint"], [(1,), (2,)])}
     assert Shops(tmp_path / "p", tables).dependencies() == {("a.A", "b.A")}
     options = Options(kinds=("inds",), inclusion_nulls="values", within_tables=True)
     shop = Shops(tmp_path / "q", tables, options)
@@ -240,7 +253,10 @@ def test_nulls_are_ignored_or_values(tmp_path: Path) -> None:
 
 
 def test_columns_of_one_table_are_told_when_asked_for(tmp_path: Path) -> None:
-    tables = {"r": (["bigint"] * 3, [(1, 1, 2), (2, 2, 1)]), "s": (["bigint"], [(1,)])}
+    tables: dict[str, Any] = {
+        "r": (["bigint"] * 3, [(1, 1, 2), (2, 2, 1)]),
+        "s": (["bigint"], [(1,)]),
+    }
     found = {}
     for asked in (False, True):
         options = Options(max_arity=2, within_tables=asked)
@@ -255,14 +271,14 @@ def test_columns_of_one_table_are_told_when_asked_for(tmp_path: Path) -> None:
 
 
 def test_empty_columns_are_told_when_asked_for(tmp_path: Path) -> None:
-    tables = {"a": (["bigint"], [(None,)]), "b": (["bigint", "string"], [(1, "x")])}
+    tables: dict[str, Any] = {"a": (["bigint"], [(None,)]), "b": (["bigint", "string"], [(1, "x")])}
     assert Shops(tmp_path / "p", tables).dependencies() == set()
     asked = Options(kinds=("inds",), empty_columns=True, within_tables=True)
     assert Shops(tmp_path / "q", tables, asked).dependencies() == {("a.A", "b.A")}
 
 
 def test_missing_values(tmp_path: Path) -> None:
-    tables = {
+    tables: dict[str, Any] = {
         "orders": (["bigint", "string"], [(i, f"c{i % 7}") for i in range(20)]),
         "customers": (["string"], [("c0",), ("c2",), ("c3",), ("c6",)]),
     }
@@ -288,7 +304,7 @@ def test_insert_only_counts_nothing_and_refuses_deletes(tmp_path: Path) -> None:
     more = [(7, 7), (1, 2)]
     shop.apply("t", inserts=more)
     shop.assert_exact({"t": rows + more})
-    runs = shop.store.read().inclusion.runs
+    runs = shop.inclusion.runs
     assert [run.entries for run in runs] == [8, 2]
     for run in runs:
         for part in filter(None, run.parts):
@@ -311,7 +327,8 @@ def test_earlier_versions_stay_readable(paper: Shops) -> None:
 
 def test_verify_tells_what_differs(paper: Shops) -> None:
     assert flow.verify(paper.runner, paper.store, no_progress).equal
-    part = paper.store.read().inclusion.runs[0].parts[0]
+    part = paper.inclusion.runs[0].parts[0]
+    assert part is not None
 
     def one_more(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         arrays["count"][3] += 1
@@ -324,7 +341,7 @@ def test_verify_tells_what_differs(paper: Shops) -> None:
 def test_composite_foreign_key(tmp_path: Path) -> None:
     options = Options(max_arity=3, within_tables=True)
     parts = [(1, 10), (1, 20), (2, 10)]
-    tables = {
+    tables: dict[str, Any] = {
         "supply": (["bigint"] * 2, parts),
         "items": (["bigint"] * 3, [(i, *parts[i % 3]) for i in range(9)]),
     }
@@ -362,11 +379,11 @@ def test_tuples_are_compared_in_full_only_when_a_refutation_ends(
     supply = [("p1", "s1"), ("p1", "s2"), ("p2", "s1"), ("p2", "s2"), ("p3", "s1")]
     items = [(str(i), *supply[i % 4]) for i in range(8)]
     strings = ["string"] * 3
-    tables = {"supply": (strings[1:], supply), "items": (strings, items)}
+    tables: dict[str, Any] = {"supply": (strings[1:], supply), "items": (strings, items)}
     shop = Shops(tmp_path / "p", tables, Options(kinds=("inds",), max_arity=2))
     wanted = ("items", (1, 2), "supply", (0, 1))
 
-    def after(table: str, holds: bool, **batch: Cells) -> bool:
+    def after(table: str, holds: bool, **batch: Any) -> bool:
         """Whether the batch, after which it holds or not, made a full test necessary."""
         tested.clear()
         shop.apply(table, **batch)
@@ -420,7 +437,7 @@ def batch_of(draw: st.DrawFn, types: list[str], rows: Cells) -> tuple[dict[str, 
     key = [c for c in places if c != changed]
     marked = [tuple(oracle.exact(row[c]) for c in key) for row in rows]
     told = [i for i, mark in enumerate(marked) if key and marked.count(mark) == 1]
-    if told and draw(st.booleans()):
+    if bool(told) and draw(st.booleans()):
         i = draw(st.sampled_from(told))
         new = list(rows[i])
         new[changed] = draw(st.sampled_from([None, *CELLS[types[changed]]]))
@@ -497,6 +514,7 @@ def keep(data: st.DataObject, options: Options, tasks: int, wide: bool, kinds: l
         shop.assert_exact(rows)
         for _ in range(data.draw(st.integers(1, 4))):
             name = data.draw(st.sampled_from(sorted(tables)))
+            batch: dict[str, Any]
             if options.insert_only:
                 inserts = data.draw(rows_of(tables[name][0], 5))
                 batch, after = {"inserts": inserts}, rows[name] + inserts
@@ -508,9 +526,10 @@ def keep(data: st.DataObject, options: Options, tasks: int, wide: bool, kinds: l
             shop.assert_exact(rows)
             now = shop.dependencies(1.0)
             changes = told["inclusion_dependencies"]
+            lists = inclusions(changes.gained), inclusions(changes.lost)
             narrow = [
                 {tuple(str(a[0]) for a in each.sides) for each in some if len(each.dependent) == 1}
-                for some in (changes.gained, changes.lost)
+                for some in lists
             ]
             for listed, expected, number in zip(
                 narrow,

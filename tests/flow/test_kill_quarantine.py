@@ -92,8 +92,9 @@ def killed_before(step: int, root: Path) -> None:
 
 def committed(root: Path) -> list[Quarantine]:
     """What the history says of quarantined rows."""
-    told = [each.changes for each in Profile.open(root / "p").history()]
-    return [each.quarantined for each in told if each is not None and each.quarantined is not None]
+    entries = Profile.open(root / "p").history()
+    told = [changes for entry in entries for changes in entry.by_table.values()]
+    return [changes.quarantined for changes in told if changes.quarantined is not None]
 
 
 def named(root: Path) -> set[str]:
@@ -124,7 +125,7 @@ def visible(root: Path) -> Counter[tuple[int, int]]:
 
 @pytest.mark.slow
 def test_killed_at_any_step(tmp_path: Path) -> None:
-    worker = [sys.executable, "-m", "tests.flow.test_kill_quarantine", tmp_path]
+    worker: list[str | Path] = [sys.executable, "-m", "tests.flow.test_kill_quarantine", tmp_path]
     subprocess.run(worker, check=True)
     bad = Counter(BAD)
     seen = set()

@@ -22,7 +22,7 @@ from tests.flow.batches import batches
 from tests.flow.tables import BIGINT, KINDS, Shop, folder, small_limits
 from tests.strategies import INTERPRETED, Rows, examples, rows_of
 
-LIMITS = st.fixed_dictionaries(
+LIMITS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     {
         "segment_rows": st.sampled_from([1 << 20, 5, 2]),
         "undivided_rows": st.sampled_from([10_000, 0]),
@@ -48,7 +48,7 @@ LIMITS = st.fixed_dictionaries(
         "tile_pairs": st.sampled_from([1 << 16, 4, 1]),
     }
 )
-PROBES = st.sampled_from(
+PROBES: st.SearchStrategy[dict[str, Any]] = st.sampled_from(
     [{}, {}, {"cheap_probe": -1, "search_cost": 0}, {"cheap_probe": 3, "search_cost": 0.2}]
 )
 OPTIONS = st.builds(
@@ -78,7 +78,7 @@ def keep(
     data: st.DataObject, columns: list[Any], rows: Rows, options: Options, tasks: int, steps: int
 ) -> None:
     """Profile the rows, apply batches, and look after each that all is as it should be."""
-    limits = {**data.draw(LIMITS), **data.draw(PROBES)}
+    limits: dict[str, Any] = data.draw(LIMITS) | data.draw(PROBES)
     with folder() as path, small_limits(**limits) as patch:
         if INTERPRETED:
             # Constants of compiled kernels; here they can be so low that groups split deeply.
@@ -175,7 +175,7 @@ def test_more_columns_than_a_word_has_bits(
         assert_dependencies(shop, narrow)
         for _ in range(2):
             change = data.draw(batches(len(varied), narrow))
-            batch = {
+            batch: dict[str, Any] = {
                 name: wide(value) if name in ("inserts", "updates", "upserts", "deletes") else value
                 for name, value in change.batch.items()
             }

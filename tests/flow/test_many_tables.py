@@ -24,7 +24,7 @@ from holdfast.tasks.ingest import Ingest
 from holdfast.values import n_ary
 from holdfast.values.overlaps import Entries, Overlaps
 from tests.flow.tables import row_input, small_limits
-from tests.flow.test_inclusion import Cells, Shops
+from tests.flow.test_inclusion import Cells, Shops, inclusions
 from tests.limits import varied
 
 TABLES = 12
@@ -51,7 +51,7 @@ def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shops:
 def test_a_batch_reads_and_compares_what_its_table_shares(
     shop: Shops, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (run,) = shop.store.read().inclusion.overlaps
+    (run,) = shop.inclusion.overlaps
     assert len(run.files) > TABLES
     files: set[str] = set()
     stretches: set[tuple[int, int]] = set()
@@ -76,7 +76,7 @@ def test_a_batch_reads_and_compares_what_its_table_shares(
     now = shop.dependencies()
     changes = told["inclusion_dependencies"]
     listed = [
-        {tuple(str(side[0]) for side in each.sides) for each in some}
+        {tuple(str(side[0]) for side in each.sides) for each in inclusions(some)}
         for some in (changes.gained, changes.lost)
     ]
     assert listed == [now - before, before - now]
@@ -86,6 +86,7 @@ def test_a_batch_reads_and_compares_what_its_table_shares(
 def test_what_a_batch_writes_follows_its_table(shop: Shops) -> None:
     def written(version: int) -> list[int]:
         record = shop.store.read(version).inclusion
+        assert record is not None
         return [run.entries for run in (*record.overlaps, *record.clusters)]
 
     first = written(1)
@@ -237,7 +238,8 @@ class Meanwhile(InProcess):
 
 def beside(shop: Shops, jobs: int, happens: Callable[[], object], table: str, **batch: Any) -> Any:
     """A batch, with something that happens to the profile after so many of its jobs."""
-    given = flow.Batch(**{name: shop.row_input(table, rows) for name, rows in batch.items()})
+    row_inputs: dict[str, Any] = {name: shop.row_input(table, rows) for name, rows in batch.items()}
+    given = flow.Batch(**row_inputs)
     runner = Meanwhile(jobs, happens)
     told = flow.apply(runner, Store.open(shop.store.path), table, given, no_progress)
     assert runner.left <= 0, "it did not happen"
@@ -345,7 +347,9 @@ def test_tables_share_the_jobs_of_a_first_profile(tmp_path: Path, evidence: str)
     for name, table in expected.tables.items():
         mine = found.tables[name]
         assert mine.keys == table.keys
-        assert [*mine.functional_dependencies] == [*table.functional_dependencies]
+        assert [*(mine.functional_dependencies or ())] == [*(table.functional_dependencies or ())]
+    assert found.inclusions is not None
+    assert expected.inclusions is not None
     assert found.inclusions.dependencies() == expected.inclusions.dependencies()
     verified = Counting()
     assert flow.verify(verified, together, no_progress).equal

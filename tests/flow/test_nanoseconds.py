@@ -69,7 +69,9 @@ class Kept:
         flow.profile(self.runner, self.store, {"t": row_input}, options, no_progress, secret)
 
     def apply(self, name: str, rounds: bool = False, **batch: list[Row]) -> None:
-        row_inputs = {kind: rows_in(name, rows, kind, rounds) for kind, rows in batch.items()}
+        row_inputs: dict[str, Any] = {
+            kind: rows_in(name, rows, kind, rounds) for kind, rows in batch.items()
+        }
         given_ = flow.Batch(**row_inputs)
         flow.apply(self.runner, self.store, "t", given_, no_progress, secret=self.secret)
 

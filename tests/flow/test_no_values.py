@@ -120,7 +120,7 @@ def batch_of(kinds: list[Kind], batch: dict[str, Any]) -> flow.Batch:
     """What ``Shop.apply`` takes, as a batch."""
     given_ = dict(batch)
     key_only = given_.pop("key_only", False)
-    row_inputs = {
+    row_inputs: dict[str, Any] = {
         what: row_input(kinds, given_.pop(what), what)
         for what in ("inserts", "deletes", "updates", "upserts")
         if given_.get(what) is not None

@@ -212,7 +212,7 @@ def test_inclusion_dependencies(tmp_path: Path, seed: int) -> None:
                 for each in deletes:
                     rows[name].remove(each)
                 rows[name] += inserts
-                batch = {"inserts": cells(name, inserts)}
+                batch: dict[str, Any] = {"inserts": cells(name, inserts)}
                 if deletes:
                     batch["deletes"] = cells(name, deletes)
                 shops.apply(name, **batch)

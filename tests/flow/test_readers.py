@@ -93,7 +93,8 @@ def race(
 ) -> list[int]:
     """A writer commits and cleans up as soon as the commit of the last version was read; the
     versions that were."""
-    real, seen = store.read, []
+    real = store.read
+    seen: list[Any] = []
 
     def read(version: int | None = None) -> Commit:
         commit = real(version)

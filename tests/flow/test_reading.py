@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.input import reading
-from holdfast.input.reading import Destination, Intake
+from holdfast.input.reading import Intake
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.errors import SourceError
 from holdfast.model.progress import no_progress
 from holdfast.runtime.result import TaskResult
+from holdfast.runtime.run import Destination
 from holdfast.runtime.runner import InProcess
 from holdfast.tasks import ingest as task
+from holdfast.tasks import text
 from holdfast.tasks.dialect import Dialect
 from tests.limits import varied
 from tests.strategies import examples
@@ -44,7 +46,7 @@ def destination(tmp_path_factory: pytest.TempPathFactory) -> Destination:
     return Destination(str(root), "data/*-0123456789ab-")
 
 
-def lines(cells: list[tuple[bytes, ...]], guessed: bool = True, **how: Any) -> RowInput:
+def lines(cells: Sequence[tuple[bytes, ...]], guessed: bool = True, **how: Any) -> RowInput:
     told = [b",".join(row) + b"\n" for row in cells]
     names = [f"n{i}" for i in range(len(cells[0]))]
     columns = Columns.of(names, ["string"] * len(names), [pa.string()] * len(names))
@@ -129,8 +131,8 @@ ODD = st.sampled_from([*READ, *REFUSED])
 def test_rows_are_counted_whatever_the_dialect(
     destination: Destination, cells: list[tuple[bytes, bytes]], how: dict[str, Any], guessed: bool
 ) -> None:
-    cells = [tuple(cell.replace(b"\n", b"").replace(b",", b"") for cell in row) for row in cells]
-    assert rows(lines(cells, guessed, **how), destination) in (None, len(cells))
+    plain = [tuple(cell.replace(b"\n", b"").replace(b",", b"") for cell in row) for row in cells]
+    assert rows(lines(plain, guessed, **how), destination) in (None, len(cells))
 
 
 def _losing(batches: Iterator[pa.RecordBatch], spec: Any) -> Iterator[TaskResult]:
@@ -171,13 +173,13 @@ def test_rows_are_counted_again_when_they_are_read_again(
     varied(monkeypatch, guess_rows=1)
     row_input = lines([(b"1",), (b"x",)])
     assert read(row_input, destination).rows == 2
-    parse = task.text.parse
+    parse = text.parse
 
     def lossy(records: pa.Array, schema: pa.Schema, delimiter: str) -> Any:
-        found = parse(records, schema, delimiter)
+        found: Any = parse(records, schema, delimiter)
         return found.slice(1) if schema.types == [pa.string()] else found
 
-    monkeypatch.setattr(task.text, "parse", lossy)
+    monkeypatch.setattr(text, "parse", lossy)
     with pytest.raises(SourceError, match="1 records were read, but 0 rows written"):
         read(row_input, destination)
 

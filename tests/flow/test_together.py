@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,21 +34,19 @@ LINES: Cells = [(1, 1, 7), (1, 2, 8), (2, 1, 7), (3, 1, 9)]
 class Together(Shops):
     """A profile of several tables, in process, whose batches change several of them."""
 
-    def batches(self, given_: dict[str, dict[str, Any]], batch_id: str | None) -> dict[str, Any]:
-        return {
-            table: flow.Batch(
-                **{
-                    name: self.row_input(table, rows) for name, rows in one.items() if name in _ROWS
-                },
-                **{name: value for name, value in one.items() if name not in _ROWS},
-                batch_id=batch_id,
-            )
-            for table, one in given_.items()
-        }
+    def batches(self, given_: Mapping[str, Any], batch_id: str | None) -> dict[str, Any]:
+        def batch(table: str, one: Mapping[str, Any]) -> flow.Batch:
+            arguments: dict[str, Any] = {
+                name: self.row_input(table, value) if name in _ROWS else value
+                for name, value in one.items()
+            }
+            return flow.Batch(**arguments, batch_id=batch_id)
+
+        return {table: batch(table, one) for table, one in given_.items()}
 
     def together(
         self,
-        given_: dict[str, dict[str, Any]],
+        given_: Mapping[str, Any],
         batch_id: str | None = None,
         dry_run: bool = False,
         runner: Any = None,
@@ -100,7 +98,10 @@ def shop(tmp_path: Path) -> Together:
 def test_an_order_and_its_lines_break_nothing(shop: Together) -> None:
     foreign = "lines(A) in orders(A)"
     assert foreign in map(str, shop.now.dependencies())
-    more = {"orders": {"inserts": [(4, 20)]}, "lines": {"inserts": [(4, 1, 6), (4, 2, 7)]}}
+    more: dict[str, Any] = {
+        "orders": {"inserts": [(4, 20)]},
+        "lines": {"inserts": [(4, 1, 6), (4, 2, 7)]},
+    }
     foretold = shop.together(more, dry_run=True)
     told = shop.together(more)
     assert (foretold.version, foretold.applied) == (1, False)
@@ -121,7 +122,7 @@ def test_an_order_and_its_lines_break_nothing(shop: Together) -> None:
 
 
 def test_what_breaks_is_told_once_with_the_dependent_table(shop: Together) -> None:
-    batch = {"orders": {"deletes": [(3, 20)]}, "lines": {"inserts": [(9, 9, 9)]}}
+    batch: dict[str, Any] = {"orders": {"deletes": [(3, 20)]}, "lines": {"inserts": [(9, 9, 9)]}}
     told = shop.together(batch)
     lost = {
         name: [str(e) for e in told[name]["inclusion_dependencies"].lost] for name in told.tables
@@ -209,8 +210,9 @@ def test_whichever_job_fails_nothing_is_left_and_a_retry_is_whole(shop: Together
 
 
 def test_another_writer_first_is_a_conflict_and_then_a_retry(shop: Together) -> None:
-    batch = {"orders": {"inserts": [(4, 20)]}, "lines": {"inserts": [(4, 1, 6)]}}
-    path, meanwhile = shop.store.path, []
+    batch: dict[str, Any] = {"orders": {"inserts": [(4, 20)]}, "lines": {"inserts": [(4, 1, 6)]}}
+    path = shop.store.path
+    meanwhile: list[Any] = []
 
     class Overtaken(InProcess):
         def run(self, calls: Sequence[Call]) -> list[list[TaskResult]]:
@@ -235,7 +237,7 @@ def test_another_writer_first_is_a_conflict_and_then_a_retry(shop: Together) -> 
 
 
 def test_an_id_means_one_content_of_all_tables(shop: Together) -> None:
-    batch = {"orders": {"inserts": [(4, 20)]}, "lines": {"inserts": [(4, 1, 6)]}}
+    batch: dict[str, Any] = {"orders": {"inserts": [(4, 20)]}, "lines": {"inserts": [(4, 1, 6)]}}
     shop.together(batch, "a")
     for other in (
         {"orders": {"inserts": [(4, 20)]}, "lines": {"inserts": [(4, 1, 7)]}},

@@ -84,6 +84,7 @@ def test_an_index(shop: Shop, name: str, what: str) -> None:
 
 def test_the_deleted_rows(shop: Shop) -> None:
     dead = segment(shop).dead
+    assert dead is not None
 
     def revive(arrays: dict[str, np.ndarray[Any, Any]]) -> None:
         arrays["dead"][:] = 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -138,7 +139,7 @@ def test_the_rank_follows_how_columns_go_together_not_the_rows(noise: int) -> No
 
 # --- the examples of the paper --------------------------------------------------------------------
 
-TAX = {  # t0 to t6 of table 1, t7 to t9 of table 2
+TAX: dict[str, list[Any]] = {  # t0 to t6 of table 1, t7 to t9 of table 2
     "Date": [
         20140410, 20140224, 20140413, 20130403, 20140329, 20130404, 20150324,
         20130322, 20140218, 20150213,

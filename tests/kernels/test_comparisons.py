@@ -10,6 +10,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +74,7 @@ OTHERS = {
     pa.timestamp("us"): (INTEGER, 0, [datetime(1960, 1, 1), datetime(2026, 1, 1, 0, 0, 1)]),
     pa.bool_(): (INTEGER, 0, [False, True]),
 }
-TYPES = {**NUMBERS, **OTHERS}
+TYPES: dict[Any, Any] = {**NUMBERS, **OTHERS}
 
 
 def to_words(types: list[pa.DataType], columns: list[Column]) -> tuple[np.ndarray, np.ndarray]:
@@ -320,7 +321,7 @@ def test_pairs_show_their_words_in_every_block(device: str, direct: int) -> None
     codes = np.zeros((6, 36), np.int32)
     codes[:3] = np.arange(36) % np.array([[2], [3], [5]])
     codes[3:] = np.arange(36) // np.array([[6], [9], [12]])
-    layout = comparisons.layout([(c, c, comparisons.BOTH, True) for c in range(6)])
+    layout = comparisons.layout([(c, c, BOTH, True) for c in range(6)])
     side = pairs.TileRows(codes)
     with pytest.MonkeyPatch.context() as patch, small_gpu(direct > 0):
         patch.setattr(pairs, "BLOCK", 5)
@@ -342,15 +343,15 @@ def test_hashes_have_no_order() -> None:
 
 def test_a_space_is_closed_under_mirroring() -> None:
     with pytest.raises(ValueError, match="mirror image"):
-        comparisons.layout([(0, 1, comparisons.BOTH, True)])
+        comparisons.layout([(0, 1, BOTH, True)])
     with pytest.raises(ValueError, match="mirror image"):
-        comparisons.layout([(0, 1, comparisons.FIRST, False)])
+        comparisons.layout([(0, 1, FIRST, False)])
 
 
 @on_both
 def test_a_tile_is_checked(device: str) -> None:
     count = partial(counted, device)
-    layout = comparisons.layout([(0, 1, comparisons.FIRST, True), (0, 1, comparisons.SECOND, True)])
+    layout = comparisons.layout([(0, 1, FIRST, True), (0, 1, SECOND, True)])
     rows = pairs.TileRows(np.zeros((2, 3), np.int32))
     with pytest.raises(ValueError, match="own words"):
         count(layout, rows, rows, True)
@@ -360,7 +361,7 @@ def test_a_tile_is_checked(device: str) -> None:
 
 
 def test_bits_of_a_comparison_lie_in_one_piece() -> None:
-    one, two = (0, 0, comparisons.BOTH, False), (1, 1, comparisons.BOTH, True)
+    one, two = (0, 0, BOTH, False), (1, 1, BOTH, True)
     layout = comparisons.layout([one] * 15 + [two] + [one] * 46 + [two])
     assert layout.bit[15] == 16
     assert layout.bit[62] == 64
@@ -384,9 +385,7 @@ def test_many_pairs_in_all_three_ways(
     rows = 120
     codes = np.minimum(random.geometric(0.4, (columns, rows)), 5).astype(np.int32) - 1
     codes[columns // 2, ::7] = ranks.NULL
-    layout = comparisons.layout(
-        [(c, c, comparisons.BOTH, c >= columns - ordered) for c in range(columns)]
-    )
+    layout = comparisons.layout([(c, c, BOTH, c >= columns - ordered) for c in range(columns)])
     side = pairs.TileRows(codes)
     ends = np.arange(rows)
     expected = np.zeros((rows, rows, layout.width), np.uint64)

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from holdfast.kernels import counts as kernels
+from holdfast.kernels.arrays import I64, U64
 
 Table = dict[tuple[int, ...], int]
 
@@ -20,13 +21,13 @@ def tables(words: int) -> st.SearchStrategy[Table]:
     return st.dictionaries(st.tuples(*[word] * words), NUMBERS, max_size=12)
 
 
-def arrays(table: Table, words: int) -> tuple[kernels.U64, kernels.I64]:
+def arrays(table: Table, words: int) -> tuple[U64, I64]:
     ordered = sorted(table)
     masks = np.array(ordered, np.uint64).reshape(-1, words)
     return masks, np.array([table[mask] for mask in ordered], np.int64)
 
 
-def as_dict(masks: kernels.U64, counts: kernels.I64) -> Table:
+def as_dict(masks: U64, counts: I64) -> Table:
     return dict(zip(map(tuple, masks.tolist()), counts.tolist(), strict=True))
 
 

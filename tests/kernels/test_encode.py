@@ -103,7 +103,7 @@ def test_float_words_sort_like_floats(values: list[float]) -> None:
     keys = [(math.isnan(v), 0.0 if math.isnan(v) else v) for v in values]
     for x, key_x in zip(words, keys, strict=True):
         for y, key_y in zip(words, keys, strict=True):
-            assert (x < y, x == y) == (key_x < key_y, key_x == key_y)
+            assert (bool(x < y), bool(x == y)) == (key_x < key_y, key_x == key_y)
 
 
 def test_row_hashes_take_in_every_word_of_every_row() -> None:

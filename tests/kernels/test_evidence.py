@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.kernels import evidence, search
+from holdfast.kernels import bitsets, evidence, search
 from holdfast.kernels.evidence import NumberedRows
 from holdfast.kernels.index import SegmentRows
 from holdfast.tasks.evidence import _trie
@@ -71,7 +71,7 @@ def test_pair_mask(table: tuple[Cells, list[int], bool]) -> None:
 @settings(deadline=None)
 def test_contains(mask: int, subset: int) -> None:
     for inside in (subset, subset & mask):
-        found = evidence.contains(to_words(mask, 70), to_words(inside, 70))
+        found = bitsets.contains(to_words(mask, 70), to_words(inside, 70))
         assert found == (inside & ~mask == 0)
 
 
@@ -156,8 +156,8 @@ def test_neighbours(table: tuple[Cells, list[int], bool], reach: int) -> None:
 @settings(deadline=None, max_examples=examples(40))
 def test_gather(keys: list[int]) -> None:
     n = len(keys)
-    words = [np.empty(n, np.int64) for _ in range(3)]
-    room = search._Room(np.empty(4 * n + 16, np.int32), *words[:2], np.empty(n, np.int32), words[2])
+    one, two, three = (np.empty(n, np.int64) for _ in range(3))
+    room = search._Room(np.empty(4 * n + 16, np.int32), one, two, np.empty(n, np.int32), three)
     gathered, values = np.array(keys, np.int64), np.arange(n)
     count = search._gather(gathered, values, room)
     assert [keys[i] for i in values[:count].tolist()] == gathered[:count].tolist()
@@ -318,7 +318,7 @@ def test_search_of_a_large_group_of_copies_is_not_partial() -> None:
     found = evidence.findings(1)
     wanted = candidates([1], 2)
     partial = np.zeros_like(wanted.rhs)
-    cells: Cells = [(1, 1)] * 100 + [(2, 1)]
+    cells: Cells = [*[(1, 1)] * 100, (2, 1)]
     trie = _trie(wanted.lhs, (0, 1))
     rows = NumberedRows(block(cells, [1, 1]), np.arange(101))
     search.search(rows, shape, trie, wanted, found, partial)

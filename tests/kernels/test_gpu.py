@@ -247,9 +247,14 @@ def test_a_table_of_words_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     from holdfast.kernels.gpu import count, source
 
     monkeypatch.setattr(source, "shape", lambda *_: source.LaunchShape(32, 1, 1, 4, 64))
-    grown = []
+    grown: list[int] = []
     grow = count._Count._grow
-    monkeypatch.setattr(count._Count, "_grow", lambda self: (grown.append(1), grow(self)))
+
+    def noted(self: count._Count) -> None:
+        grown.append(1)
+        grow(self)
+
+    monkeypatch.setattr(count._Count, "_grow", noted)
     codes, layout = table(40, 1_500, 20)
     compare(layout, codes, codes, np.arange(1_500))
     assert grown

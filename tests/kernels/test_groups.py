@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -60,7 +61,7 @@ def test_all_pairs_inside_groups(
 
 
 def test_parts_have_about_as_many_pairs() -> None:
-    codes = np.repeat(np.arange(10, dtype=np.int32), 100)[None, :]
+    codes: Any = np.repeat(np.arange(10, dtype=np.int32), 100)[None, :]
     grouped = groups.groups(codes, [0], nulls_equal=True)
     cuts = [grouped.part(number, 4) for number in range(4)]
     assert [start for start, _ in cuts] == [0, *(stop for _, stop in cuts[:-1])]

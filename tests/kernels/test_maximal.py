@@ -90,5 +90,5 @@ def test_united_and_by_rhs(case: tuple[int, Family, Family], chance: Random) -> 
     )
     rows, starts = maximal.by_rhs(told)
     for column in range(atoms):
-        mine = [i for i, (_, rhs) in enumerate(found) if column in rhs]
-        assert rows[starts[column] : starts[column + 1]].tolist() == mine
+        of_column = [i for i, (_, rhs) in enumerate(found) if column in rhs]
+        assert rows[starts[column] : starts[column + 1]].tolist() == of_column

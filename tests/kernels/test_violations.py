@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import count, permutations
+from typing import Any
 
 import numpy as np
 import pytest
@@ -58,7 +59,7 @@ def tables(columns: int, most: int, nulls: bool = True) -> st.SearchStrategy[lis
     return drawn()
 
 
-def codes_of(rows: list[Row], columns: int) -> np.ndarray:
+def codes_of(rows: list[Row], columns: int) -> Any:
     cells = [[-1 if cell is None else cell for cell in row] for row in rows]
     return np.ascontiguousarray(np.array(cells, np.int32).reshape(-1, columns).T)
 
@@ -119,7 +120,7 @@ def test_pairs_are_found_iff_there_are_some(
 
 
 def test_sweeps_choose_pairs_from_everywhere() -> None:
-    codes = np.arange(1_000, dtype=np.int32)[None, :]
+    codes: Any = np.arange(1_000, dtype=np.int32)[None, :]
     space = Space("denial", 1, (Comparison(0, 0, ORDER),))
     asked = violations.terms(space, [0, 2])
     assert asked is not None
@@ -156,7 +157,7 @@ def test_a_search_in_boxes_is_left_when_it_is_late(monkeypatch: pytest.MonkeyPat
 @given(seed=st.integers(0, 2**32 - 1), values=st.sampled_from([2, 10, 1_000]))
 def test_larger_tables_in_boxes(seed: int, values: int) -> None:
     """Boxes of real size: three inequalities and a difference, beside all pairs in NumPy."""
-    codes = np.random.default_rng(seed).integers(0, values, (4, 120), np.int32)
+    codes: Any = np.random.default_rng(seed).integers(0, values, (4, 120), np.int32)
     codes[2] = values - (codes[0] + codes[1]) // 2  # few rows are below others everywhere
     space = Space("denial", 4, tuple(Comparison(c, c, ORDER) for c in range(4)))
     asked = violations.terms(space, [0, 2, 3, 6, 8, 11])  # <, <=, <, !=
@@ -179,7 +180,9 @@ def test_sweeps_of_few_rows(operators: tuple[str, str | None]) -> None:
     asked.append((Comparison(3, 3, EQUALITY), "="))
     both = 0
     for _ in range(examples(1_000)):
-        codes = dice.integers(0, [[4], [4], [2], [2]], (4, dice.integers(2, 7))).astype(np.int32)
+        codes: Any = dice.integers(0, [[4], [4], [2], [2]], (4, dice.integers(2, 7))).astype(
+            np.int32
+        )
         t, s = codes[:, :, None], codes[:, None, :]
         expected = (t[2] != s[2]) & (t[3] == s[3])
         for c, op in enumerate(operators):

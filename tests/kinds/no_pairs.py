@@ -18,8 +18,8 @@ from holdfast.kinds.stored import StoredTable, members
 from holdfast.kinds.table_state import Step, TableState
 from holdfast.model.changes import KindChanges
 from holdfast.model.comparisons import ORDER, Comparison, Space
+from holdfast.model.constraints import OfTable
 from holdfast.model.limits import Limits
-from holdfast.model.records import Serializable
 from holdfast.model.versions import KindDiff
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.runtime.run import Run
@@ -29,18 +29,21 @@ SPACE = "by order"
 
 
 @dataclass(frozen=True)
-class NoPair(Serializable):
+class NoPair(OfTable):
     """No two rows satisfy these atoms."""
 
     FORM = ("atoms", "error")
 
-    table: str
     atoms: tuple[int, ...]
     error: float = 0.0
 
     @property
     def body(self) -> str:
         return f"no pair satisfies {list(self.atoms)}"
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        return ()
 
 
 class NoPairList(TablePart):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import date, datetime
 from decimal import Decimal
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -87,7 +88,7 @@ def minimal_sets(
 def test_reported_constraints_are_those_of_brute_force(data: st.DataObject) -> None:
     types = data.draw(schemas())
     space = data.draw(spaces_of(types))
-    row = st.tuples(*[st.sampled_from([*CELLS[each], None]) for each in types])
+    row = st.tuples(*[st.sampled_from([*cast(list[Any], CELLS[each]), None]) for each in types])
     rows = data.draw(st.lists(row, max_size=6))
     nulls = data.draw(st.sampled_from(["equal", "unequal"]))
     kept = reported(minimal_sets(rows, types, space, nulls), space)

@@ -62,7 +62,9 @@ def test_columns_of_one_family_can_be_compared() -> None:
 
 def chosen(choice: Choice, **shares: float) -> Space:
     every = dict.fromkeys(predicates.comparable("orders", COLUMNS, choice), 0.0)
-    every |= {pairs(tuple(name.split("_")))[0]: each for name, each in shares.items()}
+    every |= {
+        pairs((name.split("_")[0], name.split("_")[1]))[0]: each for name, each in shares.items()
+    }
     return predicates.space("orders", COLUMNS, every, choice)
 
 

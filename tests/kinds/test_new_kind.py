@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast.kinds import registry
+from holdfast.model.constraints import Constraint
 from holdfast.model.options import Options
 from holdfast.report import forms
 from holdfast.report.snapshot import snapshot
@@ -30,7 +31,7 @@ OPTIONS = st.builds(
 )
 
 
-def expected(rows: Rows, columns: int, options: Options) -> set[NoPair]:
+def expected(rows: Rows, columns: int, options: Options) -> set[Constraint]:
     asked = [(c, c, "ts", True) for c in range(columns)]
     shown = {oracle.evidence(t, s, asked, options.nulls) for t, s in permutations(rows, 2)}
     sets = oracle.minimal_sets_stepwise(3 * columns, sorted(shown, key=sorted))

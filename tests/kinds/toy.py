@@ -18,24 +18,27 @@ from holdfast.kinds.parts import TablePart
 from holdfast.kinds.stored import StoredTable
 from holdfast.kinds.table_state import Step, TableState
 from holdfast.model.changes import Broken, KindChanges
-from holdfast.model.records import Serializable
+from holdfast.model.constraints import OfTable
 from holdfast.model.versions import KindDiff
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.runtime.run import Run
 
 
 @dataclass(frozen=True)
-class Constant(Serializable):
+class Constant(OfTable):
     """A column with the same value in every row."""
 
     FORM = ("column",)
 
-    table: str
     column: str
 
     @property
     def body(self) -> str:
         return f"{self.column} is constant"
+
+    @property
+    def involved(self) -> tuple[str, ...]:
+        return (self.column,)
 
 
 def constants(table: str, columns: Sequence[str], distinct: Sequence[float]) -> list[Constant]:

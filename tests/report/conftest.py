@@ -54,7 +54,7 @@ def applied(
 ) -> None:
     """One version more."""
     row_key = changes.pop("row_key", ())
-    inputs = {kind: row_input(kind, rows) for kind, rows in changes.items()}
+    inputs: dict[str, Any] = {kind: row_input(kind, rows) for kind, rows in changes.items()}
     batch = flow.Batch(**inputs, row_key=row_key, batch_id=batch_id)
     store = Store.open(profile.path)
     flow.apply(InProcess(), store, table, batch, no_progress, quarantine=quarantine)

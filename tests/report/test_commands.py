@@ -43,7 +43,12 @@ def test_it_opens_the_browser(
     shop: Profile, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr(webbrowser, "open", lambda url: opened.append(url) or True)
+
+    def open_(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr(webbrowser, "open", open_)
     run("report", shop.path, "-o", tmp_path / "x y.html", "--open")
     assert opened == [(tmp_path / "x y.html").as_uri()]
     monkeypatch.setattr(webbrowser, "open", lambda url: False)

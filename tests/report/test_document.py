@@ -37,11 +37,13 @@ HOSTILE = (
 
 
 def table_of(document: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any]
     (found,) = [each for each in document["tables"] if each["name"] == name]
     return found
 
 
 def list_of(table: dict[str, Any], name: str) -> dict[str, Any]:
+    found: dict[str, Any]
     (found,) = [each for each in table["lists"] if each["name"] == name]
     return found
 

@@ -137,7 +137,7 @@ def test_a_list_has_its_first_entries() -> None:
 
 def test_long_lists_of_a_profile(shop: Profile) -> None:
     found = shop.denial_constraints("order_items")
-    shown = Parsed(found._repr_html_())  # type: ignore[union-attr]
+    shown = Parsed(found._repr_html_())
     assert f"and {len(found) - 20:,} more" in shown.text
 
 

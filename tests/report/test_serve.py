@@ -115,7 +115,7 @@ def test_nothing_is_written(profile: Profile, method: str) -> None:
         assert (answer.status, answer.headers["Allow"]) == (405, "GET, HEAD")
         # What a request brings along is not taken for another one.
         hidden = b"GET /api/version HTTP/1.1\r\nHost: localhost\r\n\r\n"
-        with socket.create_connection(server.server_address[:2]) as connection:
+        with socket.create_connection(("127.0.0.1", server.server_address[1])) as connection:
             head = (
                 f"{method} / HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(hidden)}\r\n\r\n"
             )
@@ -146,7 +146,7 @@ def test_other_names_of_this_machine_get_nothing(profile: Profile) -> None:
             "127.1.2.3",
         ):
             assert ask(server, "/api/version", host=name).status == 200, name
-        for name in (
+        for other in (
             "evil.example",
             "evil.example:80",
             "localhost.evil.example",
@@ -155,8 +155,8 @@ def test_other_names_of_this_machine_get_nothing(profile: Profile) -> None:
             "[",
             None,
         ):
-            answer = ask(server, "/", host=name)
-            assert answer.status in (400, 421), name
+            answer = ask(server, "/", host=other)
+            assert answer.status in (400, 421), other
             assert b"<html" not in answer.body
 
 

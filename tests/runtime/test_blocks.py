@@ -62,7 +62,10 @@ def test_the_kernel_computes_crc_32(content: bytes, shift: int) -> None:
 
 
 def index_file(folder: Path, rows: int = 500) -> Path:
-    arrays = {"codes": np.arange(rows) * 3, "positions": np.arange(rows, dtype=np.int32)[::-1]}
+    arrays: dict[str, Any] = {
+        "codes": np.arange(rows) * 3,
+        "positions": np.arange(rows, dtype=np.int32)[::-1],
+    }
     return folder / write_arrays(folder, "index-0123456789ab-1.arrow", arrays, cuts=[1, 2])
 
 
@@ -174,7 +177,7 @@ def test_raw_rows_are_checked_batch_by_batch(
 
 def test_a_file_without_a_table_is_checked_as_a_whole(tmp_path: Path) -> None:
     """As earlier versions of Holdfast wrote it."""
-    arrays = {"codes": np.arange(500)}
+    arrays: dict[str, Any] = {"codes": np.arange(500)}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sealed.Sink, "write_table", lambda _: None)
         path = tmp_path / write_arrays(tmp_path, "index-0123456789ab-1.arrow", arrays)

@@ -37,7 +37,7 @@ def fresh(seen: list[list[str]], folder: Path) -> Any:
     def kernel(x: int) -> int:
         return x + 1
 
-    compiled = numba.njit(kernel)
+    compiled: Any = numba.njit(kernel)
     compile_ = compiled._compiler.compile
 
     def listing(*told: Any) -> Any:

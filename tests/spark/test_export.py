@@ -89,7 +89,8 @@ def test_queries_find_what_holdfast_finds(
     queries = Queries(SPARK, contract_of(profile.snapshot(), "p"))
     for text in (RULES[0], RULES[7], RULES[10]):
         rule = parse(text)
-        columns, rows_shown = NAMES[:3], 2
+        columns: tuple[str, ...] = NAMES[:3]
+        rows_shown = 2
         if isinstance(rule, Key):
             columns, rows_shown = rule.columns, 1
         elif isinstance(rule, FunctionalDependency):

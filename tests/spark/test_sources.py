@@ -299,7 +299,7 @@ def test_no_digit_of_json_is_lost(
     spark: SparkSession, tmp_path: Path, write: Callable[..., Path]
 ) -> None:
     """In columns of every width two numbers differ in their last digits only."""
-    pairs = {}
+    pairs: dict[str, tuple[str, str]] = {}
     for width in range(1, 42):
         last = "1" * (width - 1)
         pairs |= {
@@ -325,7 +325,7 @@ def test_no_digit_of_json_is_lost(
         + "\n"
         + "".join(",".join(pair[row] for pair in pairs.values()) + "\n" for row in (0, 1))
     )
-    tables = {
+    tables: dict[str, Any] = {
         "lines": Source(str(lines), format="json"),
         "whole": Source(str(whole), multi_line=True),
         "csv": write(as_csv),
@@ -561,17 +561,14 @@ def test_settings_of_the_session_change_nothing(
         told = kept.apply("csv", deletes=gone, batch_id="x")
         assert told.deleted == 1
         now = kept.snapshot().tables
-        seen.append(
-            {
-                name: (t.types, t.keys, {n.columns for n in t.non_keys}, t.rows)
-                for name, t in now.items()
-            }
-        )
+        facts: dict[str, Any] = {
+            name: (t.types, t.keys, {n.columns for n in t.non_keys}, t.rows)
+            for name, t in now.items()
+        }
         applied = kept._store.find_batch("csv", "x")
         assert applied is not None
         assert applied.batch is not None
-        seen[-1]["digest"] = applied.batch.digest
-        seen[-1]["shown"] = now["moments"].non_keys
+        seen.append(facts | {"digest": applied.batch.digest, "shown": now["moments"].non_keys})
     assert seen[0] == seen[1]
 
 

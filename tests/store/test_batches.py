@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -80,9 +81,12 @@ def test_few_commits_are_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
         commit(store, str(version))
     read: list[int] = []
     original = Log.read
-    monkeypatch.setattr(
-        Log, "read", lambda log, version, kind: read.append(version) or original(log, version, kind)
-    )
+
+    def noted(log: Log, version: int, kind: type[Any]) -> Any:
+        read.append(version)
+        return original(log, version, kind)
+
+    monkeypatch.setattr(Log, "read", noted)
     assert store.find_batch("orders", "absent") is None
     assert read == [63, 62, 61, 60, 56, 48, 32]
 
@@ -91,7 +95,9 @@ def test_few_commits_are_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_damaged_block_is_noticed(store: Store) -> None:
     for version in range(1, 5):
         commit(store, str(version))
-    path = Path(store.file(store.read().batches.file))
+    block = store.read().batches
+    assert block is not None
+    path = Path(store.file(block.file))
     raw = path.read_bytes()
     for damaged in (raw[:-3], raw.replace(b'"2"', b'"3"'), b""):
         path.write_bytes(damaged)

@@ -312,7 +312,7 @@ def test_a_file_system_without_links_and_locks(
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(os, "link", _no_links)
-    monkeypatch.setattr(files.fcntl, "flock", no_locks)
+    monkeypatch.setattr("holdfast.store.files.fcntl.flock", no_locks)
     with pytest.raises(StoreError, match="neither hard links nor locks"):
         commit(store)
     assert store.head() == 0

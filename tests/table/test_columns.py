@@ -124,11 +124,12 @@ def test_a_text_and_longer_ones_that_begin_with_it(
     rows: Rows = [(0,), (1,), (1,), (0,)]
     shop = Shop(tmp_path / "p", [texts], rows, Options(kinds=("keys",)), tasks_)
     assert_exact(shop, rows, 2)
-    for batch, after in (
+    batches: list[tuple[dict[str, Any], Rows]] = [
         ({"inserts": [(2,)]}, [*rows, (2,)]),
         ({"deletes": [(0,), (0,)], "inserts": [(2,)]}, [(1,), (1,), (2,), (2,)]),
         ({"inserts": [(0,)]}, [(1,), (1,), (2,), (2,), (0,)]),
-    ):
+    ]
+    for batch, after in batches:
         shop.apply(**batch)
         assert_exact(shop, after, 2)
     assert shop.verify().equal

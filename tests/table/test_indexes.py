@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.flow.tables import Shop, small_limits
 from tests.strategies import Rows, families
 
 
-def flags(keys: list[tuple[int, ...]], columns: int = 8) -> indexes.Sets:
+def flags(keys: Sequence[tuple[int, ...]], columns: int = 8) -> indexes.Sets:
     """Sets of columns as rows of flags."""
     return bitsets.to_flags(bitsets.from_columns(keys, columns), columns)
 

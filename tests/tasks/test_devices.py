@@ -213,8 +213,13 @@ def test_a_task_has_its_turn_while_it_counts(
     card: Card, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     during: list[bool] = []
-    monkeypatch.setattr(gpu, "device", lambda number: during.append(is_free(tmp_path)) or there)
     there = gpu.CudaDevice(NAME, 0, "")
+
+    def device(_number: int) -> gpu.CudaDevice:
+        during.append(is_free(tmp_path))
+        return there
+
+    monkeypatch.setattr(gpu, "device", device)
     counted(Device("gpu", rows=7), 5)
     assert during == [False]
     assert is_free(tmp_path)

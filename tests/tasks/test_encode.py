@@ -221,9 +221,10 @@ def month_interval() -> pa.DataType:
             ("private_data", ctypes.c_void_p),
         )
 
-    @ctypes.CFUNCTYPE(None, ctypes.POINTER(Schema))
-    def release(schema: Any) -> None:
+    def forget(schema: Any) -> None:
         schema.contents.release = None
+
+    release = ctypes.CFUNCTYPE(None, ctypes.POINTER(Schema))(forget)
 
     schema = Schema(b"tiM", b"", None, 2, 0, None, None, ctypes.cast(release, ctypes.c_void_p))
     return pa.DataType._import_from_c(ctypes.addressof(schema))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_common_values(tmp_path: Path, parts: int) -> None:
         runs = tuple(ValueRun((each.facts["part"],), 0) for each in counted_values)
         ranges = [(cut(part, parts), cut(part + 1, parts)) for part in range(parts)]
         items = [Overlap(shop.store.path, *each, 3, (), runs) for each in ranges]
-    found = sum(next(overlap(each)).arrays["common"] for each in items)
+    found: Any = sum(next(overlap(each)).arrays["common"] for each in items)
     counted = [
         Counter(v for v in column if v is not None) for column in zip(*rows[3:], strict=True)
     ]

@@ -32,7 +32,22 @@ def text_schema(columns: int) -> pa.Schema:
     return pa.schema([(f"c{i}", pa.string()) for i in range(columns)])
 
 
-def one(type_: pa.DataType, *cells: str) -> list[Any] | Trouble:
+def text_in(lines: Any, encoding: str) -> Any:
+    """Lines in which nothing is wrong, as UTF-8."""
+    found = decoded(lines, encoding)
+    assert not isinstance(found, Trouble)
+    return found
+
+
+def whole(lines: Any, schema: pa.Schema, *more: Any) -> Any:
+    """The rows of lines with which nothing is wrong."""
+    parsed = parse(lines, schema, *more)
+    assert not isinstance(parsed, Trouble)
+    return parsed
+
+
+def one(type_: pa.DataType, *cells: str) -> Any:
+    """The cells of one column, or what is wrong with one of them."""
     parsed = parse(lines_of(*cells), pa.schema([("c", type_)]))
     return parsed if isinstance(parsed, Trouble) else parsed.column(0).to_pylist()
 
@@ -73,8 +88,8 @@ def test_lines_are_read_like_the_slow_twin(lines: list[str], columns: int) -> No
     assert isinstance(parsed, pa.RecordBatch)
     assert parsed.to_pylist() == expected
     joined = ["null"] * columns
-    for cells in expected:
-        looks = [kind_of(cell or "") for cell in cells.values()]
+    for record in expected:
+        looks = [kind_of(cell or "") for cell in record.values()]
         joined = [join(a, b) for a, b in zip(joined, looks, strict=True)]
     assert infer(lines_of(*lines), columns) == joined
 
@@ -110,12 +125,12 @@ def test_a_slice_of_lines_is_read_alone() -> None:
     lines = pa.array(["bad\n", '1,"x, y"\n', "\n", "2,\n", "worse,,,\n"]).slice(1, 3)
     schema = pa.schema([("a", pa.int64()), ("b", pa.string())])
     for given_lines in (lines, lines.cast(pa.large_string()), lines.cast(pa.binary())):
-        parsed = parse(given_lines, schema)
+        parsed = whole(given_lines, schema)
         assert parsed.to_pylist() == [{"a": 1, "b": "x, y"}, {"a": 2, "b": None}]
         assert parsed.schema == schema
-    assert parse(lines.slice(0, 0), schema).num_rows == 0
-    assert parse(lines.slice(1, 1), schema).num_rows == 0
-    assert parse(pa.array(["", ""]), schema).num_rows == 0
+    assert whole(lines.slice(0, 0), schema).num_rows == 0
+    assert whole(lines.slice(1, 1), schema).num_rows == 0
+    assert whole(pa.array(["", ""]), schema).num_rows == 0
 
 
 def test_blank_lines_are_skipped_and_quoted_blanks_are_nulls() -> None:
@@ -124,7 +139,7 @@ def test_blank_lines_are_skipped_and_quoted_blanks_are_nulls() -> None:
 
 def test_duplicate_and_odd_column_names() -> None:
     schema = pa.schema([("a.b", pa.int64()), ("a.b", pa.string()), ("`", pa.string())])
-    parsed = parse(lines_of("1,2,3"), schema)
+    parsed = whole(lines_of("1,2,3"), schema)
     assert parsed.schema == schema
     assert [column.to_pylist() for column in parsed.columns] == [[1], ["2"], ["3"]]
 
@@ -132,7 +147,7 @@ def test_duplicate_and_odd_column_names() -> None:
 def test_a_long_line() -> None:
     long = "x" * 3_000_000
     schema = text_schema(2)
-    parsed = parse(lines_of("a,b", f"{long},{long}", "c,d"), schema)
+    parsed = whole(lines_of("a,b", f"{long},{long}", "c,d"), schema)
     assert [len(cell) for cell in parsed.column(0).to_pylist()] == [1, len(long), 1]
     trouble = parse(lines_of(f"{long},{long},"), schema)
     assert isinstance(trouble, Trouble)
@@ -296,7 +311,7 @@ def test_misuse_is_an_error_of_the_caller() -> None:
 @pytest.mark.parametrize("delimiter", [";", "\t", "|"])
 def test_other_delimiters(delimiter: str) -> None:
     lines = lines_of(delimiter.join(["1,5", f'"a{delimiter}b"']))
-    assert parse(lines, text_schema(2), delimiter).to_pylist() == [
+    assert whole(lines, text_schema(2), delimiter).to_pylist() == [
         {"c0": "1,5", "c1": f"a{delimiter}b"}
     ]
     assert header(f"a{delimiter}b,c", Dialect(delimiter)) == ["a", "b,c"]
@@ -508,7 +523,7 @@ def test_headers() -> None:
 def test_records_keep_line_breaks_inside_quotes() -> None:
     found = records(b'1,"a\nb"\r\n\n2,"c""\r\n"\n3,d')
     assert found.to_pylist() == ['1,"a\nb"\r\n', "\n", '2,"c""\r\n"\n', "3,d\n"]
-    parsed = parse(found, text_schema(2))
+    parsed = whole(found, text_schema(2))
     assert parsed.column(1).to_pylist() == ["a\nb", 'c"\r\n', "d"]
     assert records(b"").to_pylist() == []
     unclosed = parse(records(b'1,2\n1,"a\n2,b\n'), text_schema(2))
@@ -582,9 +597,9 @@ def test_nulls_keep_their_line() -> None:
     """A null in a table of one column must not make an empty line, which would be skipped."""
     found = plain(lines_of("-", "x", "", '"-"', "-\r"), Dialect(nulls=("-",)))
     assert count(found) == 4
-    assert parse(found, text_schema(1)).column(0).to_pylist() == [None, "x", None, None]
+    assert whole(found, text_schema(1)).column(0).to_pylist() == [None, "x", None, None]
     schema = pa.schema([("n", pa.int64())])
-    assert parse(plain(lines_of("1", "NA"), Dialect(nulls=("NA",))), schema).num_rows == 2
+    assert whole(plain(lines_of("1", "NA"), Dialect(nulls=("NA",))), schema).num_rows == 2
 
 
 @pytest.mark.parametrize(
@@ -600,8 +615,8 @@ def test_lines_in_other_encodings(encoding: str) -> None:
         texts.append("é\U0001f600\n")
     assert Dialect(encoding=encoding).by_lines
     lines = pa.array([text.encode(encoding) for text in texts])
-    assert [line.decode() for line in decoded(lines, encoding).to_pylist()] == texts
-    assert decoded(lines.slice(1, 1), encoding).to_pylist() == [b"\n"]
+    assert [line.decode() for line in text_in(lines, encoding).to_pylist()] == texts
+    assert text_in(lines.slice(1, 1), encoding).to_pylist() == [b"\n"]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be", "utf-32", "cp500", "utf-7"])
@@ -609,7 +624,7 @@ def test_files_in_encodings_without_lines(encoding: str) -> None:
     assert not Dialect(encoding=encoding).by_lines
     told = "a,é\nb,c\n" if encoding == "cp500" else "a,ਊ\nb,c\n"
     file = pa.array([told.encode(encoding)])
-    assert decoded(file, encoding)[0].as_py().decode() == told
+    assert text_in(file, encoding)[0].as_py().decode() == told
 
 
 def test_bytes_that_are_no_text() -> None:

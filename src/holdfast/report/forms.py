@@ -41,7 +41,7 @@ def show(
     sizes: dict[str, int] | None = None,
     limit: int | None = None,
     ranking: Mapping[str, TableRanking] | None = None,
-) -> JsonObject:
+) -> dict[str, Any]:
     """A version: of each table the asked-for parts (None: all), whole or, with a limit, the first
     of each list beside how many there are; and what matters first."""
     tables = {
