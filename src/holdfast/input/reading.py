@@ -143,15 +143,8 @@ def _spec(
         # Whoever asks for them: rows of a profile without values are nowhere in its directory.
         keep_raw=destination.keep_rows and concealing is None,
         sketches=sketches,
-        lines=row_input.lines,
-        header=row_input.header,
-        whole=row_input.whole,
-        json=row_input.json,
-        given=row_input.given,
-        rounds=row_input.rounds,
-        order=row_input.order,
-        guessed=row_input.guessed,
         concealing=concealing,
+        **row_input.settings,
     )
 
 

@@ -14,7 +14,7 @@ from holdfast.model.commits import ColumnsRecord, SourceRecord
 from holdfast.model.errors import BatchError, SchemaError
 from holdfast.model.names import lacking
 from holdfast.model.precision import in_microseconds
-from holdfast.tasks.dialect import Dialect
+from holdfast.tasks.row_format import RowFormat
 
 
 @dataclass(frozen=True)
@@ -80,21 +80,13 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class RowInput:
+class RowInput(RowFormat):
     """Rows to be read once: ``rows`` is a DataFrame (or, in process, an Arrow table)."""
 
     label: str  # what messages call it: a file, or "the inserts"
     columns: Columns
     rows: Any
     source: SourceRecord = field(default_factory=SourceRecord)  # stored with a table
-    lines: Dialect | None = None  # how the rows' lines are written, if they come as lines
-    header: bool = False
-    whole: bool = False
-    json: tuple[tuple[str, ...], ...] = ()  # where in a record each column is, if rows are JSON
-    guessed: bool = False
-    given: pa.Schema | None = None  # the types of rows as they come, if not those of the columns
-    rounds: bool = False  # whether nanoseconds become whole microseconds where those are kept
-    order: tuple[int, ...] = ()  # the table's column for each of the row_input's, if they differ
     file: Callable[[int], str | None] = lambda _: None  # the name of the file with an origin
 
     @property

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from holdfast.kernels import bitsets
 from holdfast.model.options import Options
 from holdfast.runtime.run import Run
-from holdfast.runtime.runner import Call, Runner
+from holdfast.runtime.runner import Call, Runner, run_all
 from holdfast.table import indexes
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
@@ -93,8 +93,7 @@ def with_indexes(runner: Runner, view: View, prefix: str, names: Iterable[str]) 
         for share in shares(replace(view, segments=lacking), runner.tasks)
     ]
     built: dict[int, dict[str, str]] = {}
-    for result in runner.run(calls):
-        for task_result in result:
-            built[task_result.facts["number"]] = task_result.facts["indexes"]
+    for task_result in run_all(runner, calls):
+        built[task_result.facts["number"]] = task_result.facts["indexes"]
     segments = [replace(s, indexes={**s.indexes, **built.get(s.number, {})}) for s in view.segments]
     return replace(view, segments=tuple(segments))

@@ -30,6 +30,7 @@ from holdfast.tasks.json_records import Records, split
 from holdfast.tasks.json_rows import Reader
 from holdfast.tasks.json_types import Learned
 from holdfast.tasks.nanoseconds import BOUNDS, holds_nanos, is_nano, rounded_down
+from holdfast.tasks.row_format import RowFormat
 from holdfast.tasks.segments import ROWS, RawRows, build_indexes, most_rows, row_codes, write_words
 from holdfast.tasks.shown import cells as shown_cells
 from holdfast.tasks.shown import plain
@@ -47,7 +48,7 @@ NOWHERE = 0
 
 
 @dataclass(frozen=True)
-class Ingest:
+class Ingest(RowFormat):
     """What a task needs to know to write rows."""
 
     root: str
@@ -57,14 +58,6 @@ class Ingest:
     indexes: tuple[str, ...] = (ROWS,)
     keep_raw: bool = True
     sketches: bool = False
-    lines: Dialect | None = None  # how they are written, where rows come as lines of text
-    header: bool = False
-    whole: bool = False  # a "line" is a whole file, whose cells may hold newlines
-    json: tuple[tuple[str, ...], ...] = ()  # where in a record each column is, where rows are JSON
-    given: pa.Schema | None = None  # the types of typed rows as they come, if not the table's
-    rounds: bool = False  # nanoseconds become whole microseconds where those are kept
-    order: tuple[int, ...] = ()  # where the file's columns go, if not in the table's order
-    guessed: bool = False  # the types were inferred from a sample: report what would fit instead
     concealing: Concealing | None = None  # None: cells are kept as they are
 
 
