@@ -10,8 +10,17 @@ import pytest
 
 from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import ValueRun
-from holdfast.tasks.overlap import Overlap, overlap
-from holdfast.tasks.values import CODES, CountValues, RowValues, ValueColumns, count, cut, family
+from holdfast.tasks.values import (
+    CODES,
+    CountValues,
+    Overlap,
+    RowValues,
+    ValueColumns,
+    count,
+    cut,
+    family,
+    overlap,
+)
 from tests.flow.tables import Shop
 
 

@@ -321,6 +321,16 @@ class CountTuples:
     among: tuple[RowValues, ...]
 
 
+@dataclass(frozen=True)
+class Overlap(CodeRange):
+    """Count the values that columns of one table have in common: those of some rows, or those of
+    runs in a range of codes."""
+
+    columns: int
+    cells: tuple[RowValues, ...] = ()
+    runs: tuple[ValueRun, ...] = ()
+
+
 def family(name: str, type_: pa.DataType) -> str:
     """What a column's values are equal among; ``name`` is what Spark calls the type.
 
@@ -473,6 +483,15 @@ def count_tuples(item: CountTuples) -> Iterator[TaskResult]:
         at = found_at(codes, wanted)
         rows += np.bincount(at[at >= 0], minlength=len(wanted))
     yield TaskResult({}, {"codes": wanted, "rows": rows})
+
+
+def overlap(item: Overlap) -> Iterator[TaskResult]:
+    """``common[a, b]`` sums over all values how often each occurs in both columns (the smaller of
+    the two numbers). The diagonal has the number of values of each column."""
+    entries = values.merged([*entries_of(item.cells), *item.slices(item.runs)])
+    common = np.zeros((item.columns, item.columns), np.int64)
+    values.in_common(entries, common)
+    yield TaskResult({}, {"common": common})
 
 
 def written(root: Path, prefix: str, entries: U64, frequencies: bool = True) -> TaskResult:

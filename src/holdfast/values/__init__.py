@@ -9,5 +9,4 @@ changes.py     how the rows of a batch change clusters and dependencies of sever
 n_ary.py       dependencies of several columns: candidates, and what is known about them
 compaction.py  merging runs
 storage.py     the files
-verify.py      the stored state compared with one of the rows
 """

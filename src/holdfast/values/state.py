@@ -22,11 +22,14 @@ from holdfast.model.commits import InclusionRecord, ValueRun
 from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, Attribute, InclusionDependency
 from holdfast.model.options import Options
 from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call, run_all
 from holdfast.store import Store
 from holdfast.table.change import RowChange, TableRows
 from holdfast.table.state import Table
-from holdfast.values import changes, compaction, storage, verify
+from holdfast.tasks import values as tasks
+from holdfast.values import changes, compaction, storage
 from holdfast.values.clusters import Clusters, unfit
+from holdfast.values.counting import ranges
 from holdfast.values.n_ary import Candidate, Verdicts
 from holdfast.values.overlaps import Overlaps, Stretch, ValueMoves
 from holdfast.values.shared import Shared, shared_values
@@ -103,7 +106,40 @@ class ValueState:
     def compare(self, run: Run, tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
         """Where the state differs from the rows: a table, and a sentence about it."""
         fresh = _without_values(self.attributes, self.families)._of_rows(run, tables)
-        yield from verify.differences(run, self, fresh)
+        any_differ = False
+        for low, high in self.overlaps.stretches():
+            old, new = (state.overlaps.rows(low, high) for state in (self, fresh))
+            for one, two in np.argwhere(np.triu(old != new, low)).tolist():
+                any_differ = True
+                a, b = self.attributes[low + one], self.attributes[two]
+                what = f"{a} has" if low + one == two else f"{a} and {b} share"
+                yield (
+                    a.table,
+                    f"the profile says that {what} {old[one, two]} distinct values, but it is "
+                    f"{new[one, two]}",
+                )
+        if any_differ:
+            return
+        table = self.attributes[0].table
+        old_statuses, new_statuses = (
+            {candidate: verdict.status for candidate, verdict in state.verdicts.items()}
+            for state in (self, fresh)
+        )
+        if old_statuses != new_statuses:
+            yield table, "the profile's inclusions of several columns are not those of the rows"
+        clusters = zip(self.clusters.all(), fresh.clusters.all(), strict=True)
+        if not all(np.array_equal(a, b) for a, b in clusters):
+            yield table, "the profile's clusters of attributes are not those of the rows"
+        parts = max([1, *(len(run.parts) for run in (*self.runs, *fresh.runs))])
+        root = run.store.path
+        calls: list[Call] = [
+            (tasks.compare, tasks.CompareRuns(root, low, high, self.runs, fresh.runs))
+            for low, high in ranges(parts)
+        ]
+        for task_result in run_all(run.runner, calls):
+            for number, count in task_result.facts["wrong"].items():
+                attribute = self.attributes[int(number)]
+                yield attribute.table, f"the profile counts {count} values of {attribute} wrongly"
 
     def _of_rows(self, run: Run, tables: Mapping[str, Table]) -> ValueState:
         rows = [TableRows.living(table) for table in tables.values()]

@@ -42,8 +42,7 @@ from holdfast.table.exchange import exchanged
 from holdfast.table.placement import parts
 from holdfast.table.placement import shares as shared
 from holdfast.table.state import Table
-from holdfast.tasks.overlap import Overlap, overlap
-from holdfast.tasks.values import CODES, CountValues, RowValues, ValueColumns, cut
+from holdfast.tasks.values import CODES, CountValues, Overlap, RowValues, ValueColumns, cut, overlap
 from holdfast.tasks.values import count as count_values
 
 _OPERATORS = {ORDERED: ORDER, BY_EQUALITY: EQUALITY}
