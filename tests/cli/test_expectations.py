@@ -224,7 +224,7 @@ def test_suggestions_are_asked_for_one_by_one(
         (("orders: key(id)", "--suggest"), "--suggest chooses the rules"),
         (("--from", "rules.yml", "--suggest"), "--suggest chooses the rules"),
         (("--suggest", "--name", "ids"), "--suggest chooses the rules"),
-        (("orders: key(id)", "--yes"), "--yes takes what --suggest offers"),
+        (("orders: key(id)", "--yes"), "--yes accepts what --suggest suggests"),
     ],
 )
 def test_suggestions_go_alone(shop: Path, run: Run, arguments: tuple[str, ...], why: str) -> None:

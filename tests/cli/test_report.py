@@ -313,7 +313,7 @@ def test_progress_without_a_terminal() -> None:
         progress("search", table="t", round=2, candidates=1000, refuted=3)
         while stream.getvalue().count("\n") < 3:
             time.sleep(0.01)
-    line = r"t: searching counterexamples, round 2, 1,000 candidates, 3 refuted \(\d+ s\)\n"
+    line = r"t: searching for counterexamples, round 2, 1,000 candidates, 3 refuted \(\d+ s\)\n"
     assert re.search(line, stream.getvalue())
 
 

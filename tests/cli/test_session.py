@@ -187,7 +187,7 @@ def test_two_at_once(server: subprocess.Popen[str], client: Client, tmp_path: Pa
     assert first.stdout is not None
     assert first.stdout.readline() == "waiting\n"
     assert session_control.status().busy
-    note = "note: the session is busy with another command; starting Spark for this command alone"
+    note = "note: the session is busy with another command; starting Spark for this command only"
     code, _, err = told(client("verify", "nowhere"))
     assert (code, err.splitlines()[0]) == (2, note)
     assert "nowhere" in err.splitlines()[1]
@@ -255,7 +255,7 @@ def test_what_a_killed_session_left_is_removed(
     code, _, err = told(client("verify", "nowhere"))
     assert (code, err.splitlines()[0]) == (
         2,
-        "note: the session that was started has ended; starting Spark for this command alone",
+        "note: the session has ended; starting Spark for this command only",
     )
     assert not (place / "socket").exists()
     assert "note" not in told(client("verify", "nowhere"))[2]

@@ -1,4 +1,4 @@
-"""What the arguments of a command mean."""
+"""Parsing the arguments of commands."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from holdfast.kinds import registry
 from holdfast.model.errors import InputError
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
-"""How compressed data begins."""
+"""The first bytes of compressed data."""
 
 
 def name_tables(arguments: Sequence[str], source_format: str | None) -> dict[str, str]:
-    """Table names and where each comes from. Only a ``=`` before any ``/`` ends a name.
+    """Table names and their sources. A ``=`` ends a name only if no ``/`` comes before it.
 
     >>> name_tables(["day=1/x.csv", "./day=2/y.csv"], None)
     {'day': '1/x.csv', 'y': './day=2/y.csv'}
@@ -42,7 +42,7 @@ def name_tables(arguments: Sequence[str], source_format: str | None) -> dict[str
 
 
 def split_schemas(values: Sequence[str] | None, tables: Sequence[str]) -> dict[str, str]:
-    """The schema of each table that has one."""
+    """The schemas of the tables that have one."""
     schemas: dict[str, str] = {}
     for value in values or ():
         name, equals, ddl = value.partition("=")
@@ -61,10 +61,10 @@ def split_schemas(values: Sequence[str] | None, tables: Sequence[str]) -> dict[s
 
 @contextmanager
 def spooled(given: Mapping[str, str | None]) -> Iterator[dict[str, str | None]]:
-    """Sources by name, with a file in place of ``-``: what standard input has, read to its end.
+    """Sources by name, with a file instead of ``-`` that has all of standard input.
 
-    Workers read files, and several times if need be. The file has the suffix of the compression
-    that its first bytes tell, and goes when the block ends.
+    Workers read files, some of them several times. The suffix of the file names the compression
+    that its first bytes indicate. It is removed at the end of the block.
     """
     names = [name for name, path in given.items() if path == "-"]
     if len(names) > 1:
@@ -96,7 +96,7 @@ def pairs(values: Sequence[str] | None, option: str) -> dict[str, str]:
 
 
 def split_columns(value: str, option: str = "--row-key") -> list[str]:
-    """Column names as keys are printed: with commas, unclear ones in backticks.
+    """Column names as keys are printed: with commas, unusual ones in backticks.
 
     >>> split_columns("id, `a,b`")
     ['id', 'a,b']
@@ -108,7 +108,7 @@ def split_columns(value: str, option: str = "--row-key") -> list[str]:
 
 
 def split_names(value: str | None) -> list[str]:
-    """The names of a namespace, with dots; unclear ones in backticks.
+    """The names of a namespace, with dots; unusual ones in backticks.
 
     >>> split_names("main.`my sales.eu`")
     ['main', 'my sales.eu']
@@ -122,15 +122,15 @@ def split_names(value: str | None) -> list[str]:
 
 
 def expect_limit(limit: int | None, everything: bool) -> None:
-    """See that the number of entries to show of each list is one."""
+    """Check the number of entries to show of each list."""
     if limit is not None and limit < 0:
         raise InputError(f"--limit must be a number of entries, 0 or more, not {limit}")
     if limit is not None and everything:
-        raise InputError("--limit shows some of each list and --all shows all: give one of them")
+        raise InputError("--limit shortens lists and --all shows all of them: give only one")
 
 
 def kind_fields(kinds: str | None) -> list[str] | None:
-    """The JSON names of kinds that are given with commas; None: those that gate."""
+    """The JSON names of kinds that are given with commas; None: the kinds that gate."""
     if kinds is None:
         return None
     names = [name.strip() for name in kinds.split(",")]
@@ -139,7 +139,7 @@ def kind_fields(kinds: str | None) -> list[str] | None:
 
 
 def kinds_help(purpose: str, by_default: Sequence[str]) -> str:
-    """What ``--kinds`` can be.
+    """The help of ``--kinds``.
 
     >>> kinds_help("What to look for", ["keys", "inds"])
     'What to look for: keys, fds, inds, dcs, with commas; by default keys, inds.'
@@ -150,14 +150,14 @@ def kinds_help(purpose: str, by_default: Sequence[str]) -> str:
 
 
 AGREE_SETS = "agree-sets"
-"""What ``show`` can be asked for that is no list of a kind: what pairs of rows show."""
+"""A part of ``show`` that is not a list of a kind: the evidence of pairs of rows."""
 
 COLUMNS = "columns"
-"""The same: what is known of each column."""
+"""Another one: the facts about each column."""
 
 
 def part_names() -> list[str]:
-    """What ``show`` can be asked for.
+    """The parts of ``show``.
 
     >>> part_names()
     ['columns', 'keys', 'non-keys', 'fds', 'dcs', 'agree-sets', 'inds', 'foreign-keys']

@@ -23,7 +23,7 @@ def flag(names: str, text: str, metavar: str | None = None, panel: str | None = 
 
 
 class Command:
-    """A function that returns an exit code, as Typer calls it; its errors become one line."""
+    """Wraps a function that returns an exit code for Typer; its errors become one line."""
 
     def __init__(self, function: Callable[..., int]) -> None:
         functools.update_wrapper(self, function)
@@ -32,7 +32,7 @@ class Command:
 
     @property
     def __signature__(self) -> inspect.Signature:
-        # Made when it is asked for: help names the kinds that there are by then.
+        # Computed on access, because help lists the kinds that are registered by then.
         return inspect.Signature([*self._options()])
 
     def __call__(self, **given: Any) -> None:
@@ -42,27 +42,27 @@ class Command:
             raise typer.Exit(code)
 
     def _parameters(self) -> Iterator[tuple[inspect.Parameter, type | None]]:
-        """The parameters of the function; those that are groups with what they are."""
-        for each in inspect.signature(self._function, eval_str=True).parameters.values():
-            kind = each.annotation
+        """The parameters of the function, and for each that is a group, the group."""
+        for parameter in inspect.signature(self._function, eval_str=True).parameters.values():
+            kind = parameter.annotation
             is_group = isinstance(kind, type) and (
                 is_dataclass(kind) or hasattr(kind, "parameters")
             )
-            yield each, kind if is_group else None
+            yield parameter, kind if is_group else None
 
     def _options(self) -> Iterator[inspect.Parameter]:
-        for each, group in self._parameters():
+        for parameter, group in self._parameters():
             if group is None:
-                yield each.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+                yield parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
             else:
                 yield from _options_of(group)
 
     def _grouped(self, given: Mapping[str, object]) -> dict[str, object]:
         return {
-            each.name: given[each.name]
+            parameter.name: given[parameter.name]
             if group is None
             else group(**{option.name: given[option.name] for option in _options_of(group)})
-            for each, group in self._parameters()
+            for parameter, group in self._parameters()
         }
 
 
@@ -72,6 +72,6 @@ def _options_of(group: Any) -> Sequence[inspect.Parameter]:
         return group.parameters()  # type: ignore[no-any-return]
     types = get_type_hints(group, include_extras=True)
     return [
-        each.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=types[each.name])
-        for each in inspect.signature(group).parameters.values()
+        option.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=types[option.name])
+        for option in inspect.signature(group).parameters.values()
     ]

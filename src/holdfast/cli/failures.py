@@ -1,8 +1,7 @@
-"""When something goes wrong: one line on standard error, and an exit code.
+"""Errors: one line on standard error, and an exit code.
 
-A rule that cannot be read is shown below the line, with a caret at the place.
-
-Log records of Holdfast are shown in the same way, as notes.
+If a rule cannot be parsed, it is printed below the line with a caret at the position of the error.
+Log records of Holdfast are printed in the same way, as notes.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ FOUND, BAD_INPUT, UNEXPECTED, TRY_AGAIN, INTERRUPTED, PIPE_CLOSED = 1, 2, 70, 75
 
 
 def exit_code(function: Callable[[], int]) -> int:
-    """Run a function that returns an exit code; errors have their own, and are shown in a line."""
+    """Run a function that returns an exit code; an error has its own, and is printed as a line."""
     try:
         code = function()
         sys.stdout.flush()
     except BrokenPipeError:
-        # The reader has seen enough (head, less); what is left must not be written at exit.
+        # The reader has stopped (head, less); the rest must not be written at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return PIPE_CLOSED
     except (KeyboardInterrupt, Exception) as error:
@@ -51,7 +50,7 @@ def exit_code(function: Callable[[], int]) -> int:
 
 
 def interrupted(error: BaseException) -> bool:
-    """Whether an interrupt is behind an error: Spark may fail while it tidies up after one."""
+    """Whether an interrupt caused an error: Spark may fail while it cleans up after one."""
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__ or cause.__context__
@@ -59,14 +58,14 @@ def interrupted(error: BaseException) -> bool:
 
 
 def hush() -> None:
-    """Keep the log records of other libraries, such as py4j's tracebacks, off the screen."""
+    """Do not print log records of other libraries, such as the tracebacks of py4j."""
     if not _debugging():
         logging.getLogger().addHandler(logging.NullHandler())
 
 
 @contextmanager
 def notes(*, quiet: bool, verbose: bool) -> Iterator[None]:
-    """Show log records on standard error while a block runs."""
+    """Print log records on standard error while a block runs."""
     logger = logging.getLogger("holdfast")
     level = logging.ERROR if quiet else logging.INFO if verbose else logging.WARNING
     before, handler = logger.level, _Notes()
@@ -80,7 +79,7 @@ def notes(*, quiet: bool, verbose: bool) -> Iterator[None]:
 
 
 class _Notes(logging.Handler):
-    """Writes to whatever standard error is at the time, so that it goes above a progress line."""
+    """Writes to the current standard error, so that records appear above a progress line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         _say(f"{record.levelname.lower()}: {record.getMessage()}")
@@ -99,7 +98,7 @@ def _write_traceback() -> str:
 
 
 def _lines(error: HoldfastError) -> list[str]:
-    """The message, in one line; but a rule that cannot be read and the caret have their own."""
+    """The message as one line; a rule that cannot be parsed and the caret have their own lines."""
     message = f"error: {error}"
     return message.split("\n") if isinstance(error, RuleError) else [message]
 

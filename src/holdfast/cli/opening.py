@@ -1,4 +1,4 @@
-"""The profile that a command is about, the Spark session that it works in, and what it commits."""
+"""Opening a profile in a Spark session, and reporting what an interrupted command committed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _spark_flag(name: str, text: str, metavar: str) -> Any:
     return flag(name, text, metavar, "Spark")
 
 
-Master = Annotated[str | None, _spark_flag("--master", "Spark's master.", "URL")]
+Master = Annotated[str | None, _spark_flag("--master", "Spark's master, such as local[4].", "URL")]
 Conf = Annotated[
     list[str] | None, _spark_flag("--conf", "A setting of the session. Repeatable.", "KEY=VALUE")
 ]
@@ -38,15 +38,16 @@ class Spark:
     remote: Annotated[str | None, _spark_flag("--remote", "A Spark Connect server.", "URL")] = None
     conf: Conf = None
     parallelism: Annotated[
-        int | None, _spark_flag("--parallelism", "Into how many tasks work is divided.", "N")
+        int | None,
+        _spark_flag("--parallelism", "The number of tasks into which work is divided.", "N"),
     ] = None
 
     def __post_init__(self) -> None:
-        # What is wrong with the arguments is reported before anything is opened.
+        # Wrong arguments are reported before anything is opened.
         arguments.pairs(self.conf, "--conf")
 
     def session(self, progress: Progress | None) -> Callable[[], Any]:
-        """What opens it, when it is needed."""
+        """A function that opens it when it is needed."""
         return functools.partial(self._session, progress)
 
     def _session(self, progress: Progress | None) -> Any:
@@ -54,7 +55,7 @@ class Spark:
 
         if progress:
             progress("session")
-        # Spark installs a handler that talks to the JVM in the middle of another call to it.
+        # Spark installs a handler that calls the JVM in the middle of another call.
         before = signal.getsignal(signal.SIGINT)
         try:
             return open_session(self.master, self.remote, arguments.pairs(self.conf, "--conf"))
@@ -77,7 +78,7 @@ class Spark:
 
 @contextmanager
 def committing(directory: str) -> Iterator[None]:
-    """Tell an interrupted user truly whether a version was committed."""
+    """Tell the user of an interrupted command correctly whether a version was committed."""
     before = _head(directory)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What commands print: results as text or as JSON, progress beside them."""
+"""What commands print: results as text or JSON, and progress."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Printing:
         text: Callable[[Page], None],
         limit: int | None = None,
     ) -> None:
-        """Print a result: its JSON form, or what ``text`` writes on a page."""
+        """Print a result: its JSON form, or the text that ``text`` writes on a page."""
         if self.as_json:
             print_json(form())
         else:
@@ -64,7 +64,7 @@ class Printing:
         parts: Sequence[str] | None,
         limit: int | None = None,
     ) -> None:
-        """Print what a profile knows, or only these ``parts`` of it."""
+        """Print the contents of a profile, or only these ``parts``."""
         from holdfast.report import forms, terminal
 
         verbose = self.verbose
@@ -95,14 +95,14 @@ class Printing:
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
-        """Show how far the work is, on standard error; None where nothing of it is shown."""
+        """Show progress on standard error; None if nothing is shown."""
         if self.quiet:
             yield None
             return
         from holdfast.cli.progress import Progress
 
         try:
-            # A copy, because a starting JVM is given another standard error for a while.
+            # A copy, because a starting JVM has another standard error for a while.
             stream: TextIO = os.fdopen(os.dup(sys.stderr.fileno()), "w")
         except (OSError, ValueError):  # not a file: a test, a notebook
             stream = sys.stderr
@@ -121,7 +121,7 @@ def print_json(form: JsonObject) -> None:
 
 
 def shown_path(directory: str) -> str:
-    """A profile directory as results name it."""
+    """A profile directory as it is shown in results."""
     from holdfast.runtime.objects import is_remote, shown
     from holdfast.store import local_path
 

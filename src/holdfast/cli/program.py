@@ -37,14 +37,13 @@ COMMANDS = (
 
 
 class _Plain:
-    """Help that shows no type for a flag, because there is no value to give; and mistakes that are
-    told in one line."""
+    """Help that shows no type for flags, which have no value; and one-line errors for mistakes."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]
-        for each in parameters:
-            if getattr(each, "is_flag", False):
-                each.metavar = ""
+        for parameter in parameters:
+            if getattr(parameter, "is_flag", False):
+                parameter.metavar = ""
         return parameters
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -103,14 +102,14 @@ def main() -> None:
 
 
 def run() -> None:
-    """Run the command that ``sys.argv`` has; ends with its exit code."""
+    """Run the command in ``sys.argv``; exits with its exit code."""
     for stream in (sys.stdout, sys.stderr):
-        # A terminal that lacks a character should not cost the results.
+        # A character that the terminal lacks must not lose the results.
         getattr(stream, "reconfigure", lambda **_: None)(errors="backslashreplace")
     sys.exit(exit_code(lambda: parser()(prog_name="holdfast")))
 
 
 @functools.cache
 def parser() -> Any:
-    """All commands with their options: read once, though a session runs many commands."""
+    """All commands with their options: built once, although a session runs many commands."""
     return typer.main.get_command(app)

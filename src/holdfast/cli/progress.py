@@ -1,6 +1,6 @@
-"""What goes on, on standard error: nothing for the first two seconds, then one changing line.
+"""Progress on standard error: nothing for the first two seconds, then one changing line.
 
-Without a terminal (a log file, a scheduler) it is a plain line every five seconds.
+Without a terminal (a log file, a scheduler), a line is printed every five seconds.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ _STAGES = {
     "session": "starting Spark",
     "read": "reading",
     "sample": "sampling pairs of rows",
-    "search": "searching counterexamples",
-    "learn": "searching counterexamples",
+    "search": "searching for counterexamples",
+    "learn": "searching for counterexamples",
     "locate": "finding the rows to change",
     "probe": "looking the batch up",
     "index": "sorting columns",
@@ -26,9 +26,9 @@ _STAGES = {
     "count": "counting pairs of rows",
     "cover": "finding dependencies",
     "values": "counting values",
-    "expectations": "counting for expected rules",
+    "expectations": "counting violations of expected rules",
     "tuples": "comparing tuples",
-    "verify": "profiling anew",
+    "verify": "profiling again",
     "report": "writing the report",
 }
 
@@ -49,23 +49,23 @@ def describe(stage: str, facts: Mapping[str, object]) -> str:
     """A stage in words.
 
     >>> describe("search", {"table": "orders", "round": 2, "candidates": 1200, "refuted": 3})
-    'orders: searching counterexamples, round 2, 1,200 candidates, 3 refuted'
+    'orders: searching for counterexamples, round 2, 1,200 candidates, 3 refuted'
     >>> describe("read", {"table": "orders", "compiling": True})
     'orders: compiling, once: reading'
     """
-    said = [_STAGES.get(stage, stage)]
+    words = [_STAGES.get(stage, stage)]
     for name, value in facts.items():
         if name in ("table", "compiling") or value is None:
             continue
         template = _FACTS.get(name) if isinstance(value, int) else None
-        said.append(template.format(value) if template else f"{name} {value}")
+        words.append(template.format(value) if template else f"{name} {value}")
     table = facts.get("table")
     start = (f"{table}: " if table else "") + ("compiling, once: " if "compiling" in facts else "")
-    return start + ", ".join(said)
+    return start + ", ".join(words)
 
 
 AFTER_S = 2.0
-"""Seconds for which nothing is shown."""
+"""Seconds before anything is shown."""
 
 
 class Progress:
@@ -81,7 +81,7 @@ class Progress:
         self._thread = threading.Thread(target=self._watch, name="progress", daemon=True)
 
     def __call__(self, stage: str, **facts: Any) -> None:
-        """Say what is going on now."""
+        """Record the current stage."""
         self._latest = (stage, facts)
 
     def __enter__(self) -> Progress:
@@ -99,7 +99,7 @@ class Progress:
         self._thread.join()
 
     def _watch(self) -> None:
-        # A thread of its own, because the caller may wait a minute for one Spark job.
+        # A thread of its own, because the caller may wait a minute for a Spark job.
         if self._done.wait(self._after):
             return
         if self._stream.isatty():

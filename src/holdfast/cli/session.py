@@ -1,8 +1,8 @@
-"""Handing a command to the session that ``holdfast session start`` left running, if there is one.
+"""Handing a command to the session that ``holdfast session start`` started, if it is running.
 
-Imports are few: what a command takes is then what the session takes. The session gets the
-command's own standard streams, folder and environment, so that nothing else tells the difference.
-``docs/decisions/22-session.md`` says why it is a process of our own.
+There are few imports, so that a command takes hardly longer than the session needs for it. The
+session gets the standard streams, folder and environment of the command, so that there is no other
+difference. ``docs/decisions/22-session.md`` explains why it is a process of our own.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from holdfast.model.records import JsonObject
 SPARK_COMMANDS = (
     "profile", "apply", "check", "expect", "explain", "verify", "predicates", "add"
 )  # fmt: skip
-"""The commands that run Spark; the others answer at once by themselves."""
+"""The commands that run Spark; the others answer immediately."""
 
 INTERRUPT = b"interrupt\n"
 
 _OWN = ("--master", "--remote", "--conf")
 _ELSEWHERE = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 _LOST = (
-    "error: the session ended in the middle of this command; `holdfast history` tells whether a "
-    "version was committed, and running the command again starts Spark anew\n"
+    "error: the session ended during this command; `holdfast history` shows whether a "
+    "version was committed, and running the command again starts a new Spark\n"
 )
 
 
@@ -48,13 +48,13 @@ def main() -> None:
 
 
 def folder() -> Path:
-    """Where the session's files are: in a folder that no other user can open."""
+    """The folder of the session's files, which no other user can open."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     return Path(runtime or tempfile.gettempdir()) / f"holdfast-session-{os.getuid()}"
 
 
 def is_private(path: Path) -> bool:
-    """Whether a folder is ours alone; one that somebody else made in our name is not."""
+    """Whether a folder belongs to this user alone, and was not created by another user."""
     try:
         status = path.lstat()
     except OSError:
@@ -64,7 +64,7 @@ def is_private(path: Path) -> bool:
 
 
 def identity() -> dict[str, str]:
-    """What has to be the same on both sides: the program, down to its latest edit, and Python."""
+    """What must be equal on both sides: the program, down to its latest edit, and Python."""
     root = Path(__file__).parent.parent
     from holdfast import __version__
 
@@ -78,7 +78,7 @@ def identity() -> dict[str, str]:
 
 
 def ask(question: JsonObject) -> dict[str, Any] | None:
-    """What the session answers to a short question; None without a session."""
+    """The answer of the session to a short question; None without a session."""
     session = _connected()
     if session is None:
         return None
@@ -90,7 +90,7 @@ def ask(question: JsonObject) -> dict[str, Any] | None:
 
 
 def handed_on(arguments: Sequence[str]) -> int | None:
-    """The exit code of a command that the session ran; None: this process has to run it."""
+    """The exit code of a command that the session ran; None if this process has to run it."""
     connection = _connected(None if _quiet(arguments) else _note)
     if connection is None:
         return None
@@ -105,7 +105,7 @@ def handed_on(arguments: Sequence[str]) -> int | None:
     with connection, _handing_on(connection) as interruptible:
         lines = _Lines(connection)
         try:
-            # One byte goes with the streams, as it must; the rest follows.
+            # Streams must be sent with at least one byte; the rest follows.
             socket.send_fds(connection, [b" "], [0, 1, 2])
             connection.sendall(_line(request))
             interruptible()
@@ -114,7 +114,7 @@ def handed_on(arguments: Sequence[str]) -> int | None:
             return None  # it ended before it took the command
         if "refused" in first:
             if not _quiet(arguments):
-                _note(f"{first['refused']}; starting Spark for this command alone")
+                _note(f"{first['refused']}; starting Spark for this command only")
             return None
         try:
             return int(json.loads(lines.next())["code"])
@@ -125,8 +125,8 @@ def handed_on(arguments: Sequence[str]) -> int | None:
 
 @contextmanager
 def _handing_on(connection: socket.socket) -> Iterator[Callable[[], None]]:
-    """Interrupts go to the session, once all of a command has been sent: then the function is
-    called. Here they raise nothing, whatever they come between."""
+    """Forward interrupts to the session once the whole command has been sent, which the caller
+    reports with the function that it gets. In this process interrupts raise nothing."""
     state = {"sent": False, "interrupted": False}
 
     def interrupt(*_: object) -> None:
@@ -148,12 +148,12 @@ def _handing_on(connection: socket.socket) -> Iterator[Callable[[], None]]:
 
 
 def _fits(arguments: Sequence[str]) -> bool:
-    """Whether a command runs Spark, and leaves to us which one."""
+    """Whether a command runs Spark, and neither arguments nor environment say which one."""
     if not arguments or arguments[0] not in SPARK_COMMANDS:
         return False
     if os.environ.get("HOLDFAST_SESSION") == "off" or any(n in os.environ for n in _ELSEWHERE):
         return False
-    return not any(each.partition("=")[0] in _OWN for each in arguments)
+    return not any(argument.partition("=")[0] in _OWN for argument in arguments)
 
 
 def _connected(note: Any = None) -> socket.socket | None:
@@ -164,12 +164,12 @@ def _connected(note: Any = None) -> socket.socket | None:
     try:
         connection.connect(str(path))
     except ConnectionRefusedError:
-        # Its process was killed: a live one listens before its socket has this name.
+        # Its process was killed: a live session listens before its socket gets this name.
         connection.close()
         with suppress(OSError):
             path.unlink()
         if note:
-            note("the session that was started has ended; starting Spark for this command alone")
+            note("the session has ended; starting Spark for this command only")
         return None
     except OSError:
         connection.close()

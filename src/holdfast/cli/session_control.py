@@ -1,4 +1,4 @@
-"""Starting, stopping and looking at the session that commands of a user share."""
+"""Starting, stopping and querying the session that commands of a user share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL = 0.1
 
 @dataclass(frozen=True)
 class Status:
-    """Whether there is a session, and what is known of it."""
+    """Whether a session is running, and its state."""
 
     running: bool
     what: str  # one sentence
@@ -53,7 +53,11 @@ def status() -> Status:
     now = "running a command" if answer["busy"] else f"idle for {answer['idle_seconds']:.0f} s"
     limit = answer["idle_limit"]
     ends = f", ends after {limit / 60:g} min without a command" if limit else ""
-    other = "" if usable else "; of another Holdfast or Python, so commands do not use it"
+    other = (
+        ""
+        if usable
+        else "; it has another version of Holdfast or Python, so commands do not use it"
+    )
     return Status(
         True,
         f"a session is running (process {answer['pid']}): {answer['commands']} commands so far, "
@@ -67,9 +71,9 @@ def status() -> Status:
 
 
 def start(master: str | None, settings: Mapping[str, str], idle_minutes: float) -> Status:
-    """Start a session, unless there is one; returns when commands can use it."""
+    """Start a session unless one is running; returns when commands can use it."""
     if idle_minutes < 0:
-        raise InputError(f"--idle-minutes must be 0 (for ever) or more, not {idle_minutes:g}")
+        raise InputError(f"--idle-minutes must be 0 (never) or more, not {idle_minutes:g}")
     current = status()
     if current.running:
         if not current.usable or master is not None or settings:
@@ -81,7 +85,7 @@ def start(master: str | None, settings: Mapping[str, str], idle_minutes: float) 
     form = json.dumps([master, dict(settings), idle_minutes * 60])
     file = os.open(log_file(), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
-        # In a folder that is always there, and in no terminal's process group.
+        # In a folder that always exists, and outside the process group of a terminal.
         server = subprocess.Popen(
             [sys.executable, "-m", "holdfast.cli.session_server", form],
             stdin=subprocess.DEVNULL,
@@ -103,13 +107,13 @@ def start(master: str | None, settings: Mapping[str, str], idle_minutes: float) 
         server.wait()
         why = answer.get("error", f"it ended early, see {log_file()}")
         raise SetupError(f"the session could not be started: {why}")
-    # It is not waited for: it outlives this process.
+    # Nobody waits for it: it outlives this process.
     server.returncode = 0
     return status()
 
 
 def stop() -> Status:
-    """End the session, after the command that it runs; returns when it has ended."""
+    """End the session after its current command; returns when it has ended."""
     answer = session.ask({"ask": "stop"})
     if answer is None:
         return Status(False, "no session is running")

@@ -1,7 +1,7 @@
-"""The process behind ``holdfast session start``: it has a Spark session, and runs commands in it.
+"""The process behind ``holdfast session start``: it has a Spark session and runs commands in it.
 
-One command at a time, with the standard streams, the folder and the environment of the process
-that asks. A second one at the same time is refused, and starts a Spark of its own.
+It runs one command at a time, with the standard streams, the folder and the environment of the
+process that asks. A second command at the same time is refused, and starts a Spark of its own.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ WORKERS = {"spark.python.daemon.module": "holdfast.preloaded"}
 """Spark ends idle workers after a minute; new ones are forked from one that has all kernels."""
 
 clock = time.monotonic
-"""What idle time is measured by."""
+"""The clock for idle time."""
 
 _POLL = 0.5
-_REST = 60.0  # seconds without a command until files are closed; Spark ends its workers then, too
-_PATIENCE = 10.0  # for a request to arrive whole
+_REST = 60.0  # seconds without a command until files are closed; then Spark ends its workers, too
+_PATIENCE = 10.0  # seconds for a request to arrive completely
 _KEPT = ("SPARK", "PYSPARK", "PYTHON_UNIX_DOMAIN", "JAVA_HOME")
 _MOST = 1 << 24
 
@@ -83,7 +83,7 @@ def _tell(form: JsonObject) -> None:
 
 @contextmanager
 def _only_one() -> Iterator[Path]:
-    """The folder of this user's session, which is ours while the block runs."""
+    """The folder of this user's session, locked while the block runs."""
     place = session.folder()
     with suppress(FileExistsError):
         place.mkdir(mode=0o700, parents=True)
@@ -102,7 +102,7 @@ def _only_one() -> Iterator[Path]:
 
 @contextmanager
 def _listening(place: Path) -> Iterator[socket.socket]:
-    """A socket that has its name once it listens, so that a name without one is a dead one's."""
+    """A socket that gets its name when it listens: a name without a listener is left over."""
     path, first = place / "socket", place / "starting"
     first.unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
@@ -120,8 +120,8 @@ def _listening(place: Path) -> Iterator[socket.socket]:
 
 
 def _rehearse() -> None:
-    """A small profile and batches of it: the JVM, the workers and this process then have loaded
-    what commands need, before the first one comes."""
+    """Profile a small table and apply batches, so that the JVM, the workers and this process have
+    loaded everything before the first command."""
     from holdfast.api import Profile
 
     with tempfile.TemporaryDirectory(prefix="holdfast-") as name:
@@ -136,8 +136,8 @@ def _rehearse() -> None:
 
 
 class Server:
-    """Answers questions in a thread of its own, and runs commands in the main thread, as Spark's
-    sessions and interrupts want it."""
+    """Answers questions in a thread of its own, and runs commands in the main thread, as Spark
+    sessions and interrupts require."""
 
     def __init__(self, listener: socket.socket, idle: float) -> None:
         self._listener = listener
@@ -152,7 +152,7 @@ class Server:
         self._interruptible = False
 
     def serve(self, alive: Any) -> None:
-        """Until it is stopped, was idle for too long, or ``alive`` fails: Spark has ended."""
+        """Serve until stopped, idle for too long, or ``alive`` fails because Spark has ended."""
         signal.signal(signal.SIGINT, self._interrupt)
         signal.signal(signal.SIGTERM, lambda *_: self._stopping.set())
         threading.Thread(target=self._answer, name="answers", daemon=True).start()
@@ -167,25 +167,25 @@ class Server:
                 alive()
 
     def rest(self) -> None:
-        """Close the files of profiles, which commands leave mapped for the next one, once there was
-        none for a minute: a file system with a file in use cannot be unmounted."""
+        """Close the files of profiles after a minute without a command: commands leave them mapped
+        for the next one, and a file system with a file in use cannot be unmounted."""
         if self._rested or clock() - self._used < _REST:
             return
         from holdfast.tasks.segments import close_maps
 
         close_maps()
-        gc.collect()  # what a command that failed has left may refer to maps
+        gc.collect()  # objects of a failed command may still refer to maps
         self._rested = True
 
     def _interrupt(self, *_: Any) -> None:
-        """An interrupt is for the command that runs; one that comes too late is for nobody."""
+        """An interrupt stops the running command; one that comes too late has no effect."""
         if self._interruptible:
             raise KeyboardInterrupt
 
     def _was_idle(self) -> bool:
         if not self._idle or clock() - self._used < self._idle:
             return False
-        # Not between a command's acceptance and its start.
+        # Not between the acceptance of a command and its start.
         return self._busy.acquire(blocking=False)
 
     def _answer(self) -> None:
@@ -202,7 +202,7 @@ class Server:
                 connection.close()
 
     def _hear(self, connection: socket.socket) -> None:
-        """Answer a question, or take a command, which is answered when it is done."""
+        """Answer a question, or accept a command, which is answered when it is done."""
         form, streams = _received(connection)
         if form["ask"] == "run":
             refused = self._refused(form["identity"])
@@ -247,7 +247,7 @@ class Server:
         done = threading.Event()
 
         def watch() -> None:
-            """An interrupt there, or the end of that process, is an interrupt here."""
+            """An interrupt of the client, or its end, interrupts the command here."""
             gone = False
             while not gone and not done.is_set():
                 try:
@@ -291,7 +291,7 @@ def _received(connection: socket.socket) -> tuple[dict[str, Any], list[int]]:
         text += piece
     form = json.loads(text)
     if not isinstance(form, dict):
-        raise ValueError("it is no question")
+        raise ValueError("it is not a question")
     return form, streams
 
 
@@ -311,7 +311,7 @@ def _command(arguments: Sequence[str]) -> int:
 def _in_place_of(request: _Request) -> Iterator[None]:
     """Work with the streams, folder and environment of the process that asks."""
     form = request.form
-    kept = [os.dup(number) for number in (0, 1, 2)]
+    own_streams = [os.dup(number) for number in (0, 1, 2)]
     streams = sys.stdin, sys.stdout, sys.stderr
     environment = dict(os.environ)
     try:
@@ -332,7 +332,7 @@ def _in_place_of(request: _Request) -> Iterator[None]:
             with suppress(OSError, ValueError):
                 text.flush()
         sys.stdin, sys.stdout, sys.stderr = streams
-        for number, copy in enumerate(kept):
+        for number, copy in enumerate(own_streams):
             os.dup2(copy, number)
             os.close(copy)
         os.chdir("/")
@@ -343,11 +343,11 @@ def _set_environment(environment: Mapping[str, str]) -> None:
     for name in [name for name in os.environ if name not in environment]:
         del os.environ[name]
     os.environ.update(environment)
-    tempfile.tempdir = None  # it is asked of the environment once
+    tempfile.tempdir = None  # it is read from the environment only once
 
 
 def _text(number: int, mode: str, encoding: str | None) -> io.TextIOWrapper:
-    # A terminal sees lines as they come, as from any program.
+    # On a terminal, lines appear as they are written, as from any program.
     file = io.open(number, mode + "b", closefd=False)  # noqa: UP020, SIM115
     return io.TextIOWrapper(
         file, encoding or "utf-8", "backslashreplace", line_buffering=os.isatty(number)

@@ -1,6 +1,6 @@
-"""Offering rules that could be expected: what is printed, and the answers to it.
+"""Suggesting rules to expect: what is printed, and the answers to it.
 
-Questions go to standard error, so that standard output has nothing but results.
+Questions go to standard error, so that standard output contains only results.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ _ANSWERS = {"y": "y", "yes": "y", "n": "n", "no": "n", "": "n",
 
 
 def offered(directory: str, *, given: bool, suggest: bool) -> Sequence[Suggestion]:
-    """What a profile suggests; ``given``: rules, or a name of one, are there already."""
+    """What a profile suggests; ``given``: rules, or the name of one, are among the arguments."""
     if not suggest:
-        raise InputError("--yes takes what --suggest offers; give both")
+        raise InputError("--yes accepts what --suggest suggests; give both")
     if given:
         raise InputError("--suggest chooses the rules; give no RULE, --from or --name with it")
     from holdfast.api import Profile
@@ -32,12 +32,12 @@ def offered(directory: str, *, given: bool, suggest: bool) -> Sequence[Suggestio
 
 
 def printed(offers: Sequence[Suggestion], *, quiet: bool) -> None:
-    """One rule a line, as ``expect`` takes it."""
+    """One rule per line, as ``expect`` accepts it."""
     page = Page(sys.stdout, everything=True)
-    for each in offers:
-        page.line(plain(each.rule))
+    for offer in offers:
+        page.line(plain(offer.rule))
     if offers and not quiet:
-        them = "it" if len(offers) == 1 else "them all"
+        them = "it" if len(offers) == 1 else "all of them"
         rules = count(len(offers), "rule")
         Page(sys.stderr).line(
             f"{rules} suggested; nothing was declared. --yes declares {them}", "dim"
@@ -49,31 +49,35 @@ def printed(offers: Sequence[Suggestion], *, quiet: bool) -> None:
 def nothing(offers: Sequence[Suggestion], *, quiet: bool) -> None:
     """Say why nothing was declared."""
     if not quiet:
-        why = "nothing was declared" if offers else "no rule is suggested that is not expected yet"
+        why = (
+            "nothing was declared"
+            if offers
+            else "there are no suggestions that are not expected already"
+        )
         Page(sys.stderr).line(why, "dim")
 
 
 def chosen(offers: Sequence[Suggestion]) -> list[Suggestion]:
-    """Those that somebody at a terminal says yes to; nothing, if the terminal ends before that."""
+    """The rules that the user at the terminal accepts; none if the input ends before that."""
     page = Page(sys.stderr)
-    taken: list[Suggestion] = []
-    for place, each in enumerate(offers):
-        page.line(plain(each.rule))
-        page.line(plain(each.reason), "dim", 2)
+    accepted: list[Suggestion] = []
+    for place, offer in enumerate(offers):
+        page.line(plain(offer.rule))
+        page.line(plain(offer.reason), "dim", 2)
         answer = _answer(place + 1, len(offers))
         if answer is None:
             return []
         if answer == "quit":
             break
         if answer == "all":
-            return [*taken, *offers[place:]]
+            return [*accepted, *offers[place:]]
         if answer == "y":
-            taken.append(each)
-    return taken
+            accepted.append(offer)
+    return accepted
 
 
 def _answer(place: int, total: int) -> str | None:
-    """One answer; None: there is nobody any more."""
+    """One answer; None at the end of the input."""
     while True:
         sys.stderr.write(f"  {place} of {total}, expect it? y/N/all/quit ")
         sys.stderr.flush()

@@ -37,8 +37,8 @@ class _Parsing(Protocol):
 
 
 def parsed(parent: _Parsing, ctx: Any, args: list[str]) -> list[str]:
-    """The arguments that are left when a command has taken its own; an InputError where they are
-    not what it takes."""
+    """The arguments that a command does not parse itself. Arguments that it does not accept are an
+    InputError."""
     try:
         current, notes = _renamed(ctx.info_name, parent.get_params(ctx), args)
         rest = parent.parse_args(ctx, current)
@@ -48,7 +48,7 @@ def parsed(parent: _Parsing, ctx: Any, args: list[str]) -> list[str]:
     except UsageError as error:
         if not str(error.format_message()):
             raise  # no arguments at all: the help has been shown
-        options = [name for each in parent.get_params(ctx) for name in each.opts]
+        options = [name for param in parent.get_params(ctx) for name in param.opts]
         raise _mistake(ctx, _what(error), *_meant(error, options)) from error
 
 
@@ -87,7 +87,7 @@ def _renamed(
 
 
 def expect_command(ctx: Any, name: str, known: list[str]) -> None:
-    """See that there is such a command."""
+    """Check that a command exists."""
     if name not in known:
         near = nearest(name, known)
         meant = [] if near is None else [repr(near)]
@@ -102,7 +102,7 @@ def _what(error: Any) -> str:
 
 
 def _meant(error: Any, options: list[str]) -> list[str]:
-    """The option that may be meant by one which is none."""
+    """The option that was probably meant by an unknown one."""
     if not hasattr(error, "possibilities"):
         return []
     near = nearest(error.option_name, options)

@@ -1,4 +1,4 @@
-"""Rules that are expected to hold: declaring, listing and forgetting them."""
+"""Expected rules: declaring, listing and forgetting them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def expect(
                 suggestions.printed(offers, quiet=printing.quiet)
             return 0
         chosen = offers if yes else suggestions.chosen(offers)
-        rules = [each.rule for each in chosen]
+        rules = [offer.rule for offer in chosen]
         if not rules:
             if printing.as_json:
                 print_json(forms.expected([]))

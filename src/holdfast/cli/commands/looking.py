@@ -1,4 +1,4 @@
-"""Looking at what a profile knows: a version, one rule, what is compared, how versions differ."""
+"""Showing what a profile knows: a version, one rule, comparisons, the history."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _part_argument() -> Any:
-    """What ``show`` can be asked for: the parts of the kinds that there are."""
+    """The argument of ``show``: the parts of all kinds."""
     names = arguments.part_names()
 
     def expect(value: str | None) -> str | None:
@@ -70,10 +70,10 @@ def show(
         )
         return 0
     if part == arguments.AGREE_SETS:
-        # Where no table has them, the first one says why.
-        having = {*filter(opened.counts_pairs, snapshot.tables)} or {*snapshot.tables}
+        # If no table has agree-sets, asking for those of the first is the error that says why.
+        counted_tables = {*filter(opened.counts_pairs, snapshot.tables)} or {*snapshot.tables}
         counted: dict[str, list[AgreeSet] | None] = {
-            name: opened.agree_sets(name, at=at) if name in having else None
+            name: opened.agree_sets(name, at=at) if name in counted_tables else None
             for name in snapshot.tables
         }
         printing.result(
@@ -83,7 +83,7 @@ def show(
         )
         return 0
     for kind in registry.REGISTRY.values():
-        if part in [each.name for each in kind.parts]:
+        if part in [other.name for other in kind.parts]:
             snapshot.expect(kind)
     if min_coverage is not None:
         snapshot = snapshot.asked_with({"min_coverage": min_coverage})

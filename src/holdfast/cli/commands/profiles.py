@@ -1,4 +1,4 @@
-"""Making a profile, looking for more in it, and seeing that it is right."""
+"""Creating a profile, adding kinds to it, and verifying it."""
 
 from __future__ import annotations
 
@@ -90,11 +90,11 @@ def add(
     printing: Printing,
 ) -> int:
     """Look for more kinds of constraints in the rows of a profile, and keep them current, too."""
-    asked = [name.strip() for name in kinds.split(",")]
+    names = [name.strip() for name in kinds.split(",")]
     with committing(directory):
         with spark.profile(directory, printing) as opened:
-            opened.add_kinds(asked, **compared.given())
-        printing.profile(opened, directory, opened.snapshot(), _brief_parts(asked))
+            opened.add_kinds(names, **compared.given())
+        printing.profile(opened, directory, opened.snapshot(), _brief_parts(names))
     return 0
 
 
@@ -117,5 +117,5 @@ def verify(
 
 
 def _brief_parts(kinds: Sequence[str]) -> list[str]:
-    """What is shown of these kinds once they are found."""
+    """The lists that are shown when these kinds have been found."""
     return [part.name for kind in registry.named(kinds) for part in kind.parts if part.brief]
