@@ -127,8 +127,17 @@ def test_the_steps_of_a_batch_are_where_the_page_says() -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_formats_of_the_directory_are_those_of_the_code(page: Path) -> None:
-    numbers = re.findall(r"\bformat (\d+)\b", page.read_text("utf-8"), flags=re.IGNORECASE)
-    assert {*map(int, numbers)} <= {FORMAT, CONCEALED}
+    expect_formats(page)
+
+
+def test_modules_speak_of_no_other_formats() -> None:
+    for module in ROOMS.rglob("*.py"):
+        expect_formats(module)
+
+
+def expect_formats(path: Path) -> None:
+    numbers = re.findall(r"\bformat (\d+)\b", path.read_text("utf-8"), flags=re.IGNORECASE)
+    assert {*map(int, numbers)} <= {FORMAT, CONCEALED}, path
 
 
 def glossary() -> dict[str, str]:
