@@ -184,7 +184,7 @@ def test_a_limit_of_inclusions(in_process: None, run: Run, tmp_path: Path) -> No
     ("options", "why"),
     [
         (["--limit", -1], "--limit must be a number of entries, 0 or more, not -1"),
-        (["--limit", 1, "--all"], "--limit shows some of each list and --all shows all"),
+        (["--limit", 1, "--all"], "--limit shortens lists and --all shows all of them"),
     ],
 )
 def test_limits_that_are_none(options: list[object], why: str, staff: Path, run: Run) -> None:
