@@ -148,7 +148,7 @@ def _ranges(scope: Scope, wanted: Candidates, order: tuple[int, ...]) -> Results
     """As a search goes: sort the column where it is not sorted, then one call for each range."""
     from holdfast.table.indexing import with_indexes
 
-    look = IndexSearch(wanted, order[:1], order, str(order[0]), some=False)
+    look = IndexSearch(wanted, order[:1], order, str(order[0]), partly=False)
     names = look.sorted_by
     while names:
         view = with_indexes(scope.runner, scope.view, "data/*-0123456789ab-", names)

@@ -164,7 +164,7 @@ def test_a_new_batch_is_looked_up_for_all_that_held(tmp_path: Path) -> None:
             none = Witnessed.none(3, (KEY, 0, 1, 2), Limits())
             # As if deletes took it all.
             state.known = replace(state.known, evidence=none.evidence, covers=none.covers)
-            held = cands.together(state.premises.held, 3)
+            held = cands.together(state.premises.minimal_before, 3)
             planned = take_round(state)
             (probe,) = (look for look in planned if isinstance(look, BatchProbe))
             assert any(isinstance(look, BatchRepeats) for look in planned)
@@ -273,7 +273,9 @@ def test_rows_that_parts_kept_are_merged(tmp_path: Path, nulls: str) -> None:
             parts = {look.parts for look in seen if isinstance(look, Survey)}
             assert parts <= {2}
             files = [
-                Path(shop.store.path, file) for rows_ in state.kept.surveyed for file in rows_.files
+                Path(shop.store.path, file)
+                for rows_ in state.files.surveyed
+                for file in rows_.files
             ]
             assert files
             assert all(file.exists() for file in files)

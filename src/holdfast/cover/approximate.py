@@ -95,17 +95,17 @@ def minimal_within(
     groups = np.arange(atoms.number) if atoms.groups is None else atoms.groups
     if limit == 0 or not len(usable):
         return Approximate(bitsets.empty(atoms.number), np.empty(0, np.int64))
-    shown = kernels.evidence(masks, weights)
-    alone = kernels.sums(shown, usable)
+    evidence = kernels.evidence(masks, weights)
+    alone = kernels.sums(evidence, usable)
     few = alone <= most
     singles = bitsets.from_columns([(int(a),) for a in usable[few]], atoms.number)
     # An atom that all evidences hold is never needed.
-    kept = usable[~few & (alone < total)]
-    search = _Search(kept, groups[kept], atoms, most, limit)
+    possible = usable[~few & (alone < total)]
+    search = _Search(possible, groups[possible], atoms, most, limit)
     blocks = [search.nontrivial(singles, alone[few])]
     complete = True
-    if len(kept):
-        more, complete = search.run(kernels.confined(shown, kept), total, threads, stop)
+    if len(possible):
+        more, complete = search.run(kernels.confined(evidence, possible), total, threads, stop)
         blocks += more
     answers = np.concatenate([masks for masks, _ in blocks])
     violations = np.concatenate([weights for _, weights in blocks])
@@ -116,11 +116,13 @@ def minimal_within(
 class _Search:
     """The search among the atoms that are within the bound neither alone nor in no set at all."""
 
-    def __init__(self, kept: I64, groups: I64, atoms: Atoms, most: int, limit: int | None) -> None:
-        self.kept, self.atoms = kept, atoms
+    def __init__(
+        self, possible: I64, groups: I64, atoms: Atoms, most: int, limit: int | None
+    ) -> None:
+        self.possible, self.atoms = possible, atoms
         _, group, sizes = np.unique(groups, return_inverse=True, return_counts=True)
         limit = len(sizes) if limit is None else min(limit, len(sizes))
-        last = limit - 1 if (sizes == 1).all() else len(kept)
+        last = limit - 1 if (sizes == 1).all() else len(possible)
         self.bound = kernels.Bound(most, limit, last)
         self.together = bitsets.from_flags(group[:, None] == group[None, :])
         self.blocks: list[tuple[U64, I64]] = []
@@ -128,10 +130,14 @@ class _Search:
         self.halted = False  # an error or an interrupt in one thread ends the others
 
     def run(
-        self, shown: kernels.WeightedEvidence, weight: int, threads: int, stop: Callable[[], bool]
+        self,
+        evidence: kernels.WeightedEvidence,
+        weight: int,
+        threads: int,
+        stop: Callable[[], bool],
     ) -> tuple[list[tuple[U64, I64]], bool]:
         """Blocks of minimal sets with their weights, and whether the search came to its end."""
-        whole = kernels.start(shown, len(self.kept), weight)
+        whole = kernels.start(evidence, len(self.possible), weight)
         if threads == 1:
             return self.blocks, self._finish(whole, stop)
         # The branches at the empty set share nothing, and kernels leave the interpreter free.
@@ -170,7 +176,7 @@ class _Search:
     def _named(self, masks: U64) -> U64:
         """Sets of the kept atoms as sets of all."""
         flags = np.zeros((len(masks), self.atoms.number), np.bool_)
-        flags[:, self.kept] = bitsets.to_flags(masks, len(self.kept))
+        flags[:, self.possible] = bitsets.to_flags(masks, len(self.possible))
         return bitsets.from_flags(flags)
 
     def nontrivial(self, masks: U64, weights: I64) -> tuple[U64, I64]:

@@ -75,7 +75,7 @@ def shortest(lhs: ByRhs, most: int) -> ByRhs:
         return lhs
     sizes = {rhs: bitsets.popcount(masks) for rhs, masks in lhs.items()}
     limit = np.partition(np.concatenate([*sizes.values()]), most)[most]
-    room = most - sum(int((mine < limit).sum()) for mine in sizes.values())
+    room = most - sum(int((lengths < limit).sum()) for lengths in sizes.values())
     out = {}
     for rhs, masks in lhs.items():
         equal = sizes[rhs] == limit
@@ -91,10 +91,10 @@ def together(lhs: ByRhs, atoms: int) -> Candidates:
     masks = np.concatenate([bitsets.empty(atoms), *lhs.values()])
     bits = np.zeros((len(masks), words + 1), np.uint64)
     start = 0
-    for rhs, mine in lhs.items():
+    for rhs, masks_of_rhs in lhs.items():
         word, bit = _bit(rhs, words)
-        bits[start : start + len(mine), word] = bit
-        start += len(mine)
+        bits[start : start + len(masks_of_rhs), word] = bit
+        start += len(masks_of_rhs)
     return _united(masks, bits)
 
 

@@ -143,8 +143,8 @@ class Cover:
         rest = self.evidence[~bitsets.is_member(self.evidence, gone)]
         fresh = bitsets.maximal(come, tick)
         fresh = fresh[~bitsets.any_superset(fresh, rest, tick)]
-        kept = rest[~bitsets.any_superset(rest, fresh, tick)]
-        after = _in_order(np.concatenate([kept, fresh]))
+        staying = rest[~bitsets.any_superset(rest, fresh, tick)]
+        after = _in_order(np.concatenate([staying, fresh]))
         return self.exchange(gone, fresh, after, tick)
 
     def exchange(self, gone: Masks, fresh: Masks, after: Masks, tick: Tick | None = None) -> Change:
@@ -160,20 +160,20 @@ class Cover:
             gained = minimal[~bitsets.is_member(minimal, old)]
             lost = old[~bitsets.is_member(old, minimal)]
         else:
-            kept, lost = old[~broken], old[broken]
+            staying, lost = old[~broken], old[broken]
             gained = self._extend(lost, before, fresh, tick)
             if len(gone):
                 # Whatever is minimal now lies inside a removed evidence, or hits the removed
                 # edges too: then it is minimal with them, and needs none of them for its atoms.
                 graph = self._graph(after)
-                needed = kernels.irredundant(kept, graph)
-                kept, lost = kept[needed], np.concatenate([lost, kept[~needed]])
+                needed = kernels.irredundant(staying, graph)
+                staying, lost = staying[needed], np.concatenate([lost, staying[~needed]])
                 gained = gained[kernels.irredundant(gained, graph)]
                 again, _ = kernels.search(graph, gone, self._limit, self.groups, tick)
                 gained = np.concatenate([gained, again])
             minimal = old
             if len(gained) or len(lost):
-                minimal = _in_order(np.concatenate([kept, gained]))
+                minimal = _in_order(np.concatenate([staying, gained]))
         # Only now: an interrupted search leaves the cover as it was.
         self.evidence, self.minimal, self.whole = after, minimal, False
         return Change(_in_order(gained), _in_order(lost))

@@ -68,8 +68,8 @@ class Covers:
         wanted = tuple(wanted)
         # Larger ones before those inside them.
         masks = _wide(bitsets.distinct(_differing(atoms, evidence))[::-1], atoms)
-        kept, maximal_for = kernels.maximal_for(masks, _bits(wanted, atoms), tick)
-        masks, maximal_for = masks[kept[::-1]], maximal_for[::-1]
+        maximal_masks, maximal_for = kernels.maximal_for(masks, _bits(wanted, atoms), tick)
+        masks, maximal_for = masks[maximal_masks[::-1]], maximal_for[::-1]
         maximal = _by_rhs(masks, maximal_for, atoms)
         none = bitsets.empty(atoms)
 
@@ -184,8 +184,8 @@ class Covers:
         for family in (largest, masks, None):
             beside = fresh if family is None else family
             fresh_for = kernels.narrowed(fresh, fresh_for, beside, tick)
-            some = bitsets.occupied(fresh_for)
-            fresh, fresh_for = fresh[some], fresh_for[some]
+            occupied = bitsets.occupied(fresh_for)
+            fresh, fresh_for = fresh[occupied], fresh_for[occupied]
         order = bitsets.canonical_order(fresh)
         return fresh[order], fresh_for[order]
 
@@ -193,16 +193,18 @@ class Covers:
         """Some right-hand sides alone."""
         by_rhs = {rhs: self.by_rhs[rhs] for rhs in wanted}
         maximal_for = self._maximal_for & _bits(by_rhs, self.atoms)
-        some = bitsets.occupied(maximal_for)
-        return Covers(self.atoms, by_rhs, self._masks[some], maximal_for[some], self.groups)
+        occupied = bitsets.occupied(maximal_for)
+        return Covers(self.atoms, by_rhs, self._masks[occupied], maximal_for[occupied], self.groups)
 
     def joined(self, other: Covers) -> Covers:
         """These, and the other's where both have one."""
         if all(self.by_rhs.get(rhs) is cover for rhs, cover in other.by_rhs.items()):
             return self
-        mine = self.only(rhs for rhs in self.by_rhs if rhs not in other.by_rhs)
-        both = dict(sorted({**mine.by_rhs, **other.by_rhs}.items()))
-        united = kernels.united(mine._masks, mine._maximal_for, other._masks, other._maximal_for)
+        others = self.only(rhs for rhs in self.by_rhs if rhs not in other.by_rhs)
+        both = dict(sorted({**others.by_rhs, **other.by_rhs}.items()))
+        united = kernels.united(
+            others._masks, others._maximal_for, other._masks, other._maximal_for
+        )
         return Covers(self.atoms, both, *united, self.groups)
 
     @property
@@ -220,7 +222,7 @@ class Covers:
         """All functional dependencies: left-hand sides, and the rhs of each."""
         minimal = [self.by_rhs[rhs].minimal for rhs in self.columns]
         lhs = np.concatenate([bitsets.empty(self.atoms), *minimal])
-        sizes = np.array([len(each) for each in minimal], np.int64)
+        sizes = np.array([len(masks) for masks in minimal], np.int64)
         return lhs, np.repeat(np.array(self.columns, np.int32), sizes)
 
     @property

@@ -53,15 +53,15 @@ class Evidence:
         starts[1:] = (masks[1:] != masks[:-1]).any(axis=1)
         owner = np.repeat(np.cumsum(starts) - 1, WITNESSES)
         flat = pairs.reshape(-1, 2)
-        held = flat[:, 0] >= 0
-        owner, flat = owner[held], flat[held]
+        real = flat[:, 0] >= 0
+        owner, flat = owner[real], flat[real]
         _, first = np.unique(np.column_stack([owner, flat]), axis=0, return_index=True)
         first.sort()
         owner, flat = owner[first], flat[first]
         rank = np.arange(len(owner)) - np.searchsorted(owner, owner)
         out = np.full((int(starts.sum()), WITNESSES, 2), -1, np.int64)
-        some = rank < WITNESSES
-        out[owner[some], rank[some]] = flat[some]
+        few = rank < WITNESSES
+        out[owner[few], rank[few]] = flat[few]
         distinct = masks[starts]
         canonical = bitsets.canonical_order(distinct)
         return Evidence(distinct[canonical], out[canonical])

@@ -57,8 +57,8 @@ class Counted:
             masks = counted.sets.masks
             begun = Covers.begun(space.atoms, rhs, masks, groups_of(space), time.look)
             covers = _searched(_depth(run, limits), limits, begun.to)
-            shown = Evidence.of_pairs(counted.appeared, counted.pairs)
-            return Counted(counted.sets, counted.change, covers, shown, counted.speed)
+            new_evidence = Evidence.of_pairs(counted.appeared, counted.pairs)
+            return Counted(counted.sets, counted.change, covers, new_evidence, counted.speed)
 
     def changed(self, run: Run, counted: Recounted, limits: Limits) -> Counted:
         """After a batch: the pairs that it brought, and those that it took."""
@@ -70,8 +70,8 @@ class Counted:
                 return known.changed(counted.appeared, counted.vanished, masks, tick)
 
             covers = _searched(_depth(run, limits), limits, attempt)
-            shown = Evidence.of_pairs(counted.appeared, counted.pairs)
-            return Counted(counted.sets, counted.change, covers, shown, counted.speed)
+            new_evidence = Evidence.of_pairs(counted.appeared, counted.pairs)
+            return Counted(counted.sets, counted.change, covers, new_evidence, counted.speed)
 
 
 def groups_of(space: Space) -> AtomGroups:

@@ -89,8 +89,8 @@ def change_of(
     results = _results(run, change.after, spaces, lines_of(change), Time(), with_pairs=False)
     differences = []
     for space, (_, atoms) in zip(spaces, rules, strict=True):
-        mine = [each.arrays for each in results if each.facts.get("space") == space.name]
-        masks, numbers = ([each[name] for each in mine] for name in ("masks", "counts"))
+        of_space = [result.arrays for result in results if result.facts.get("space") == space.name]
+        masks, numbers = ([arrays[name] for arrays in of_space] for name in ("masks", "counts"))
         sums = kernels.total(masks, numbers, bitsets.words_for(space.atoms))
         differences.append(EvidenceCounts(*sums).satisfying(atoms) * (2 if space.symmetric else 1))
     return differences
@@ -100,9 +100,9 @@ def lines_of(change: RowChange) -> tuple[tiles.Line, tiles.Line, tiles.Line]:
     """The rows that stay, that came and that went."""
     added = {segment.number for segment in change.added}
     segments = change.after.segments
-    kept = tiles.living([each for each in segments if each.number not in added])
-    new = tiles.living([each for each in segments if each.number in added])
-    return kept, new, tiles.deleted(change)
+    staying = tiles.living([segment for segment in segments if segment.number not in added])
+    new = tiles.living([segment for segment in segments if segment.number in added])
+    return staying, new, tiles.deleted(change)
 
 
 def agreeing(
@@ -124,7 +124,7 @@ def agreeing(
             for part in range(count)
         ]
         pairs_by_part = [p.facts["pairs"] for result in runner.run(calls) for p in result]
-    return [sum(each) for each in zip(*pairs_by_part, strict=True)]
+    return [sum(pairs) for pairs in zip(*pairs_by_part, strict=True)]
 
 
 def _counted(
@@ -141,7 +141,7 @@ def _counted(
     return {
         space.name: _added(
             before[space.name],
-            [each.arrays for each in results if each.facts.get("space") == space.name],
+            [result.arrays for result in results if result.facts.get("space") == space.name],
             speed,
         )
         for space in spaces
@@ -163,11 +163,11 @@ def _results(
     coding = Coding.of(table.columns.schema, compared)
     device = devices.chosen(run, tiles.pairs_of(*lines), len(compared))
     what = tasks.Count(view, tuple(spaces), coding, with_pairs, device)
-    calls: list[Call] = [(tasks.count, each) for each in tiles.deal(what, *lines, run.runner.tasks)]
-    results = [each for result in run.within(time).run(calls) for each in result]
-    for each in results:
-        if "too_many" in each.facts:
-            raise TooManyEvidences(each.facts["too_many"])
+    calls: list[Call] = [(tasks.count, item) for item in tiles.deal(what, *lines, run.runner.tasks)]
+    results = [result for of_call in run.within(time).run(calls) for result in of_call]
+    for result in results:
+        if "too_many" in result.facts:
+            raise TooManyEvidences(result.facts["too_many"])
     return results
 
 
@@ -175,10 +175,10 @@ def _added(
     before: EvidenceCounts, results: list[dict[str, NDArray[Any]]], speed: Speed | None
 ) -> Recounted:
     """What tasks counted, added to what there was."""
-    masks, numbers = ([each[name] for each in results] for name in ("masks", "counts"))
+    masks, numbers = ([arrays[name] for arrays in results] for name in ("masks", "counts"))
     change = kernels.total(masks, numbers, before.masks.shape[1])
     sets, appeared, vanished = before.changed([change[0]], [change[1]])
-    with_pairs = [each for each in results if "pairs" in each]
+    with_pairs = [arrays for arrays in results if "pairs" in arrays]
     pairs = kernels.pairs_showing(
         appeared, [e["masks"] for e in with_pairs], [e["pairs"] for e in with_pairs]
     )

@@ -75,8 +75,8 @@ class PairEvidence:
     @property
     def covers(self) -> Covers:
         """The covers of all right-hand sides."""
-        mine = [each.covers for each in (self.witnessed, self.counted) if each is not None]
-        return mine[0].joined(mine[1]) if len(mine) == 2 else mine[0]
+        covers = [known.covers for known in (self.witnessed, self.counted) if known is not None]
+        return covers[0].joined(covers[1]) if len(covers) == 2 else covers[0]
 
     @property
     def counts(self) -> EvidenceCounts | None:
@@ -130,8 +130,8 @@ class PairEvidence:
         minimal = within(sets, atoms, most, longest, lambda: time.is_over)
         if not minimal.complete:
             raise OutOfTime
-        some = minimal.violations > 0
-        return minimal.masks[some], minimal.violations[some] / sets.pairs
+        violated = minimal.violations > 0
+        return minimal.masks[violated], minimal.violations[violated] / sets.pairs
 
     def error(
         self,
@@ -151,7 +151,7 @@ class PairEvidence:
             return 0.0
         wanted = (lhs,) if rhs == KEY else (lhs, tuple(sorted({*lhs, rhs})))
         if self.counts is not None:
-            satisfying = [self.counts.satisfying(each) for each in wanted]
+            satisfying = [self.counts.satisfying(atoms) for atoms in wanted]
         else:
             satisfying = counting.agreeing(running(), view, wanted, prefix)
         return float((satisfying[0] - sum(satisfying[1:])) / pairs)
@@ -168,9 +168,14 @@ def discover(run: Run, table: Table, needs: Sequence[Need]) -> tuple[ByName, Tab
     return _discovered(run, table, plans, sample=run.options.start == "sample")
 
 
-def rediscover(run: Run, table: Table, kept: Mapping[str, PairEvidence]) -> tuple[ByName, Table]:
+def rediscover(
+    run: Run, table: Table, evidence: Mapping[str, PairEvidence]
+) -> tuple[ByName, Table]:
     """The same way, to the same limits, from nothing but the rows."""
-    plans = [_Plan(e.space, tuple(e.covers.by_rhs), e.limits, e.choice) for e in kept.values()]
+    plans = [
+        _Plan(before.space, tuple(before.covers.by_rhs), before.limits, before.choice)
+        for before in evidence.values()
+    ]
     return _discovered(run, table, plans, for_batches=False)
 
 
@@ -179,15 +184,15 @@ def changed(
 ) -> tuple[ByName, RowChange]:
     """After a batch: deletes first, then what the new rows bring. The change then has the indexes
     and duplicates that were found."""
-    plans = {name: _Plan.again(run, change.after, kept) for name, kept in before.items()}
+    plans = {name: _Plan.again(run, change.after, evidence) for name, evidence in before.items()}
     witnessed: dict[str, Witnessed] = {}
     fresh: list[_Plan] = []  # of which other right-hand sides were witnessed so far
     for name, plan in plans.items():
-        held = before[name].witnessed
-        if not set(plan.witnessed_rhs) <= set(held.covers.by_rhs if held else ()):
+        known = before[name].witnessed
+        if not set(plan.witnessed_rhs) <= set(known.covers.by_rhs if known else ()):
             fresh.append(plan)
-        elif held is not None and plan.witnessed_rhs:
-            witnessed[name], table = _engine(plan).changed(run, change, held, plan.goal(run))
+        elif known is not None and plan.witnessed_rhs:
+            witnessed[name], table = _engine(plan).changed(run, change, known, plan.goal(run))
             change = replace(change, after=table)
     others = [plan for plan in plans.values() if plan not in fresh]
     counted, failed = _recounted(run, change, others, before)
@@ -216,10 +221,10 @@ class _Plan:
         return _Plan(need.space, need.rhs, need.limits, choice)
 
     @staticmethod
-    def again(run: Run, table: Table, kept: PairEvidence) -> _Plan:
+    def again(run: Run, table: Table, evidence: PairEvidence) -> _Plan:
         """For a table that a batch changed."""
-        choice = _chosen(run, table, kept.space, kept.choice)
-        return _Plan(kept.space, tuple(kept.covers.by_rhs), kept.limits, choice)
+        choice = _chosen(run, table, evidence.space, evidence.choice)
+        return _Plan(evidence.space, tuple(evidence.covers.by_rhs), evidence.limits, choice)
 
     @property
     def witnessed_rhs(self) -> tuple[int, ...]:
@@ -241,8 +246,8 @@ class _Plan:
     def evidence(self, witnessed: Witnessed | None, counted: Counted | None) -> PairEvidence:
         """What came of it."""
         limits = self.limits
-        for each in (witnessed, counted):
-            limits = limits if each is None else limits.within(each.covers.limits)
+        for known in (witnessed, counted):
+            limits = limits if known is None else limits.within(known.covers.limits)
         choice = self.choice
         if counted is not None and counted.speed is not None:
             device, rate = counted.speed
@@ -344,20 +349,24 @@ def _recounted(
     run: Run, change: RowChange, plans: Sequence[_Plan], before: Mapping[str, PairEvidence]
 ) -> _Counts:
     """After a batch: what was counted changes, other spaces begin."""
-    held = {name: each.counted for name, each in before.items() if each.counted is not None}
-    going_on = [plan for plan in plans if plan.space.name in held]
-    sets = {name: each.sets for name, each in held.items()}
+    counted_before = {
+        name: evidence.counted for name, evidence in before.items() if evidence.counted is not None
+    }
+    going_on = [plan for plan in plans if plan.space.name in counted_before]
+    sets = {name: evidence.sets for name, evidence in counted_before.items()}
     # A table whose counts are asked for keeps them, however long its batches take.
     time = Time() if _asked_for(run) else run.time
     counts, failed = _tried(
         going_on, lambda spaces: counting.count_batch(run, change, spaces, sets, time), run
     )
     changed_counts = {
-        plan.space.name: held[plan.space.name].changed(run, counts[plan.space.name], plan.limits)
+        plan.space.name: counted_before[plan.space.name].changed(
+            run, counts[plan.space.name], plan.limits
+        )
         for plan in going_on
         if plan.space.name in counts
     }
-    others = [plan for plan in plans if plan.space.name not in held]
+    others = [plan for plan in plans if plan.space.name not in counted_before]
     more, not_these = _counted(run, change.after, others, time, with_pairs=True)
     return changed_counts | more, failed | not_these
 

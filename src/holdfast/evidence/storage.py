@@ -76,8 +76,8 @@ def record(pairs: PairEvidence) -> EvidenceRecord:
     """What a commit stores."""
     choice = replace(pairs.choice, seconds=round(pairs.choice.seconds, 3))
     space = None if pairs.space.agreement else pairs.space
-    kept = pairs.witnessed.upkeep if pairs.witnessed else None
-    chosen = (kept.lookups, kept.chosen_at, kept.drawn_at) if kept else ()
+    upkeep = pairs.witnessed.upkeep if pairs.witnessed else None
+    chosen = (upkeep.lookups, upkeep.chosen_at, upkeep.drawn_at) if upkeep else ()
     return EvidenceRecord(choice, pairs.limits, pairs.files, space, *chosen)
 
 
@@ -114,15 +114,15 @@ def load_counts(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCou
     words = bitsets.words_for(atoms)
     base, *changes = (stored_file(store, path) for path in files)
     sets = EvidenceCounts(matrix_of(base.column("mask"), words), base.column("pairs").to_numpy())
-    masks = [matrix_of(each.column("mask"), words) for each in changes]
-    return sets.changed(masks, [each.column("change").to_numpy() for each in changes])[0]
+    masks = [matrix_of(change.column("mask"), words) for change in changes]
+    return sets.changed(masks, [change.column("change").to_numpy() for change in changes])[0]
 
 
 def load_sampled(store: Store, files: tuple[str, ...], atoms: int) -> EvidenceCounts:
     """A few random pairs."""
-    kept = stored(store, files)
-    masks = matrix_of(kept.column("mask"), bitsets.words_for(atoms))
-    return EvidenceCounts(masks, kept.column("pairs").to_numpy())
+    content = stored(store, files)
+    masks = matrix_of(content.column("mask"), bitsets.words_for(atoms))
+    return EvidenceCounts(masks, content.column("pairs").to_numpy())
 
 
 def _witnessed(content: pa.Table, words: int) -> Evidence:
@@ -171,11 +171,14 @@ def _lists_table(lists: ListedPairs) -> pa.Table:
 
 
 def _load_lists(store: Store, files: tuple[str, ...], words: int) -> ListedPairs:
-    kept = stored(store, files)
-    masks, pairs = matrix_of(kept.column("mask"), words), kept.column("pairs").combine_chunks()
-    sets, since = pairs.null_count, int(kept.schema.metadata[_SINCE])
-    numbered = "before" in kept.column_names  # not in the first such files
-    before = kept.column("before").to_numpy()[:sets] if numbered else np.full(sets, since)
+    content = stored(store, files)
+    masks, pairs = (
+        matrix_of(content.column("mask"), words),
+        content.column("pairs").combine_chunks(),
+    )
+    sets, since = pairs.null_count, int(content.schema.metadata[_SINCE])
+    numbered = "before" in content.column_names  # not in the first such files
+    before = content.column("before").to_numpy()[:sets] if numbered else np.full(sets, since)
     return ListedPairs(
         masks[:sets],
         before,
@@ -183,20 +186,20 @@ def _load_lists(store: Store, files: tuple[str, ...], words: int) -> ListedPairs
         masks[sets:],
         pairs[sets:].value_lengths().to_numpy().astype(np.int64) // 2,
         pairs.flatten().to_numpy().reshape(-1, 2),
-        kept.column("more").to_numpy()[sets:],
+        content.column("more").to_numpy()[sets:],
     )
 
 
-def by_rhs(kept: pa.Table, rhs: list[int], words: int) -> dict[int, U64]:
+def by_rhs(content: pa.Table, rhs: list[int], words: int) -> dict[int, U64]:
     """The sets in a file that hold without error, by rhs."""
-    left = matrix_of(kept.column("mask"), words)
-    right = kept.column("rhs").to_numpy()
-    exact = kept.column("error").to_numpy() == 0
+    left = matrix_of(content.column("mask"), words)
+    right = content.column("rhs").to_numpy()
+    exact = content.column("error").to_numpy() == 0
     left, right = left[exact], right[exact]
     order = np.argsort(right, kind="stable")
     left, right = left[order], right[order]
     lo, hi = np.searchsorted(right, rhs, "left"), np.searchsorted(right, rhs, "right")
-    return {each: left[lo[i] : hi[i]] for i, each in enumerate(rhs)}
+    return {one: left[lo[i] : hi[i]] for i, one in enumerate(rhs)}
 
 
 def save(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | None) -> PairEvidence:
@@ -293,7 +296,7 @@ def approximate_sets(
     sets = sets_table(pairs, max_error) if files is None else stored(store, files)
     near = sets.filter(pc.greater(sets.column("error"), 0))
     masks = matrix_of(near.column("mask"), bitsets.words_for(pairs.covers.atoms))
-    words = (tuple(each) for each in masks.tolist())
+    words = (tuple(mask) for mask in masks.tolist())
     keys = zip(words, near.column("rhs").to_pylist(), strict=True)
     return dict(zip(keys, near.column("error").to_pylist(), strict=True))
 
@@ -310,7 +313,7 @@ def _sets_table(pairs: PairEvidence, max_error: float | None, time: Time) -> pa.
             near = pool.map(lambda rhs: pairs.approximate(rhs, max_error, time), every_rhs)
             for rhs, (masks, errors) in zip(every_rhs, near, strict=True):
                 parts.append((masks, _all(rhs, masks), errors))
-    left, right, error = (np.concatenate(each) for each in zip(*parts, strict=True))
+    left, right, error = (np.concatenate(blocks) for blocks in zip(*parts, strict=True))
     order = np.lexsort((right, _ranks(left), right == KEY))
     return pa.table({"mask": masks_of(left[order]), "rhs": right[order], "error": error[order]})
 
@@ -332,9 +335,9 @@ def _ranks(left: U64) -> I64:
 def _evidence(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence | None) -> pa.Table:
     """Evidence with witnesses, and the rows that non-keys are shown with."""
     evidence = pairs.evidence
-    shown = bitsets.is_member(evidence.masks, pairs.covers.keys.evidence)
-    shown &= pairs.space.agreement
-    ids = evidence.witnesses[shown, 0].ravel()
+    non_keys = bitsets.is_member(evidence.masks, pairs.covers.keys.evidence)
+    non_keys &= pairs.space.agreement
+    ids = evidence.witnesses[non_keys, 0].ravel()
     text = _shown(run.store, before) if before and before.witnessed else {}
     new = ids[~np.isin(ids, [*text])]
     text |= rows_as_text(run.store.path, table.segments, table.columns.names, new)
@@ -353,13 +356,13 @@ def _evidence(run: Run, table: Table, pairs: PairEvidence, before: PairEvidence 
 
 def _shown(store: Store, pairs: PairEvidence) -> dict[int, str]:
     """The text of the rows that non-keys were last shown with, by id."""
-    kept = pairs.read.get("evidence")
-    kept = stored(store, pairs.files["evidence"]) if kept is None else kept
+    content = pairs.read.get("evidence")
+    content = stored(store, pairs.files["evidence"]) if content is None else content
     text: dict[int, str] = {}
     for side, name in enumerate(("one", "two")):
         ids = pairs.evidence.witnesses[:, 0, side].tolist()
-        rows = zip(ids, kept.column(name).to_pylist(), strict=True)
-        text.update((id_, each) for id_, each in rows if each is not None)
+        rows = zip(ids, content.column(name).to_pylist(), strict=True)
+        text.update((id_, row) for id_, row in rows if row is not None)
     return text
 
 

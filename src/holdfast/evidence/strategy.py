@@ -138,10 +138,10 @@ def _guess(rows: int, columns: int, tasks: int) -> float:
 
 def seconds_on_cpu(number: float, columns: int, tasks: int) -> float:
     """About how long processors take for so many pairs."""
-    each = columns / _CELLS_PER_SECOND
+    seconds_a_pair = columns / _CELLS_PER_SECOND
     if 1 << columns > pairs.DIRECT:
-        each += 1 / _MASKS_PER_SECOND
-    return number * each / max(1, tasks)
+        seconds_a_pair += 1 / _MASKS_PER_SECOND
+    return number * seconds_a_pair / max(1, tasks)
 
 
 @cache

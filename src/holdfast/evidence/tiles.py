@@ -58,8 +58,8 @@ class _Region:
             return self.ones.rows * self.others.rows
         last = min(self.ones.rows, self.others.rows - self.lead)  # the rows that do not meet all
         first = max(0, -self.lead)
-        some = (last - first) * (2 * self.lead + first + last - 1) // 2 if last > first else 0
-        return some + (self.ones.rows - max(0, last)) * self.others.rows
+        below = (last - first) * (2 * self.lead + first + last - 1) // 2 if last > first else 0
+        return below + (self.ones.rows - max(0, last)) * self.others.rows
 
     def tiles(self, rows: int) -> list[_Region]:
         """The region in parts whose sides have at most so many rows."""
@@ -68,12 +68,14 @@ class _Region:
             for first, ones in _pieces(self.ones, rows):
                 lead = None if self.lead is None else self.lead + first - start
                 parts.append(replace(self, ones=ones, others=others, lead=lead))
-        return [each for each in parts if each.pairs]
+        return [part for part in parts if part.pairs]
 
 
 def living(segments: Sequence[Segment]) -> Line:
     """The living rows of segments."""
-    return Line(tuple(Stretch(each, None, 0, each.live) for each in segments if each.live))
+    return Line(
+        tuple(Stretch(segment, None, 0, segment.live) for segment in segments if segment.live)
+    )
 
 
 def deleted(change: RowChange) -> Line:
@@ -88,32 +90,35 @@ def deleted(change: RowChange) -> Line:
     return Line(tuple(stretches))
 
 
-def deal(what: Count, kept: Line, new: Line, gone: Line, calls: int) -> list[Count]:
+def deal(what: Count, staying: Line, new: Line, gone: Line, calls: int) -> list[Count]:
     """All pairs that new rows bring and deleted rows take, for about so many calls, each with about
     as many pairs; fewer calls where there is little to count. ``what`` has everything but them."""
     limits = thresholds.current
     few = limits.gpu_tile_pairs if what.device == GPU else limits.tile_pairs
     changed = ((new, 1), (gone, -1))
-    rectangles = [_rectangle(line, kept, sign) for line, sign in changed]
-    parts = _worth(sum(each.pairs for each in rectangles), calls, few)
+    rectangles = [_rectangle(line, staying, sign) for line, sign in changed]
+    parts = _worth(sum(rectangle.pairs for rectangle in rectangles), calls, few)
     # Parts of both that have one number share the rows that stay.
-    shares = [list(each) for each in zip(*(_divided(r, parts) for r in rectangles), strict=True)]
+    shares = [
+        list(parts_of_both)
+        for parts_of_both in zip(*(_divided(r, parts) for r in rectangles), strict=True)
+    ]
     for line, sign in changed:
         triangle = _Region(line, line, 0, sign)
-        shares += [[each] for each in _triangles(triangle, _worth(triangle.pairs, calls, few))]
-    sized = [(sum(each.pairs for each in share), share) for share in shares]
+        shares += [[part] for part in _triangles(triangle, _worth(triangle.pairs, calls, few))]
+    sized = [(sum(region.pairs for region in share), share) for share in shares]
     loads: list[list[_Region]] = [[] for _ in range(calls)]
     sizes = [0] * calls
-    for pairs, share in sorted((each for each in sized if each[0]), key=lambda s: -s[0]):
+    for pairs, share in sorted((load for load in sized if load[0]), key=lambda s: -s[0]):
         least = sizes.index(min(sizes))
         loads[least] += share
         sizes[least] += pairs
     return [_task(what, load) for load in loads if load]
 
 
-def pairs_of(kept: Line, new: Line, gone: Line) -> int:
+def pairs_of(staying: Line, new: Line, gone: Line) -> int:
     """How many pairs new rows bring and deleted rows take."""
-    return sum(line.rows * kept.rows + line.rows * (line.rows - 1) // 2 for line in (new, gone))
+    return sum(line.rows * staying.rows + line.rows * (line.rows - 1) // 2 for line in (new, gone))
 
 
 def _worth(pairs: int, calls: int, few: int) -> int:

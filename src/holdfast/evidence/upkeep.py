@@ -55,7 +55,7 @@ class FormerSets:
 
     def joined(self, *others: FormerSets) -> FormerSets:
         """These, and others."""
-        parts = ((each.masks, each.before, each.rhs) for each in (self, *others))
+        parts = ((sets.masks, sets.before, sets.rhs) for sets in (self, *others))
         return FormerSets(*map(np.concatenate, zip(*parts, strict=True)))
 
     def inside(self, sets: U64, rhs: int = KEY) -> FormerSets:

@@ -41,6 +41,11 @@ class Comparison:
     rows: int = BOTH
 
     @property
+    def is_own(self) -> bool:
+        """Whether it compares a column of t with the same column of s."""
+        return self.left == self.right and self.rows == BOTH
+
+    @property
     def mirror(self) -> Comparison:
         """The comparison that takes this one's place when t and s change places."""
         if self.rows == BOTH:
@@ -76,21 +81,26 @@ class Space:
     def first(self) -> tuple[int, ...]:
         """The first atom of every comparison."""
         at, firsts = 0, []
-        for each in self.comparisons:
+        for comparison in self.comparisons:
             firsts.append(at)
-            at += len(each.operators)
+            at += len(comparison.operators)
         return tuple(firsts)
 
     @cached_property
     def atoms(self) -> int:
         """How many atoms there are."""
-        return sum(len(each.operators) for each in self.comparisons)
+        return sum(len(comparison.operators) for comparison in self.comparisons)
 
     @cached_property
     def comparison_of(self) -> tuple[int, ...]:
         """The comparison that each atom belongs to."""
-        sizes = (len(each.operators) for each in self.comparisons)
+        sizes = (len(comparison.operators) for comparison in self.comparisons)
         return tuple(k for k, size in enumerate(sizes) for _ in range(size))
+
+    def agreeing(self, k: int) -> tuple[int, ...]:
+        """The atoms of a comparison that say that its cells are equal."""
+        operators = self.comparisons[k].operators
+        return tuple(self.first[k] + place for place, op in enumerate(operators) if op != "!=")
 
     @cached_property
     def agreement(self) -> bool:
@@ -105,14 +115,14 @@ class Space:
     @cached_property
     def mirror(self) -> tuple[int, ...]:
         """The atom that takes each one's place when t and s change places."""
-        number = {each: k for k, each in enumerate(self.comparisons)}
+        number = {comparison: k for k, comparison in enumerate(self.comparisons)}
         out = []
-        for each in self.comparisons:
-            other = number[each.mirror]
-            operators = list(each.operators)
-            if each.rows == BOTH and "<=" in operators:
+        for comparison in self.comparisons:
+            other = number[comparison.mirror]
+            operators = list(comparison.operators)
+            if comparison.rows == BOTH and "<=" in operators:
                 operators = [{"<=": ">=", ">=": "<="}.get(op, op) for op in operators]
-            out += [self.first[other] + each.operators.index(op) for op in operators]
+            out += [self.first[other] + comparison.operators.index(op) for op in operators]
         return tuple(out)
 
     def written(self, atoms: Iterable[int], names: Sequence[str]) -> tuple[str, ...]:
@@ -121,12 +131,12 @@ class Space:
         out = []
         for atom in atoms:
             k = self.comparison_of[atom]
-            each = self.comparisons[k]
-            one = "s" if each.rows == SECOND else "t"
-            two = "t" if each.rows == FIRST else "s"
-            operator = each.operators[atom - self.first[k]]
-            left, right = names[each.left], names[each.right]
-            plain = each.operators == AGREEMENT and each.left == each.right
+            comparison = self.comparisons[k]
+            one = "s" if comparison.rows == SECOND else "t"
+            two = "t" if comparison.rows == FIRST else "s"
+            operator = comparison.operators[atom - self.first[k]]
+            left, right = names[comparison.left], names[comparison.right]
+            plain = comparison.operators == AGREEMENT and comparison.left == comparison.right
             out.append(left if plain else f"{one}.{left} {operator} {two}.{right}")
         return tuple(out)
 

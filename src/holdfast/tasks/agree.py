@@ -148,10 +148,10 @@ def agreeing(item: Agreeing) -> Iterator[TaskResult]:
     """The pairs of rows with equal cells, by grouping on a 128-bit hash of them."""
     hashes = (_hashes(item.view, columns) for columns in item.sets)
     if item.prefix is None:
-        yield TaskResult({"pairs": [_equal_pairs(each) for each in hashes]})
+        yield TaskResult({"pairs": [_equal_pairs(of_set) for of_set in hashes]})
         return
     root = item.view.path
-    yield TaskResult({"files": [exchange.write(root, item.prefix, each) for each in hashes]})
+    yield TaskResult({"files": [exchange.write(root, item.prefix, of_set) for of_set in hashes]})
 
 
 def agreeing_in(item: AgreeingIn) -> Iterator[TaskResult]:
@@ -159,7 +159,7 @@ def agreeing_in(item: AgreeingIn) -> Iterator[TaskResult]:
     ranges = (
         exchange.between(Path(item.root), files, item.part, item.parts, 2) for files in item.files
     )
-    yield TaskResult({"pairs": [_equal_pairs(each) for each in ranges]})
+    yield TaskResult({"pairs": [_equal_pairs(of_set) for of_set in ranges]})
 
 
 def _hashes(view: View, columns: tuple[int, ...]) -> U64:
@@ -169,11 +169,11 @@ def _hashes(view: View, columns: tuple[int, ...]) -> U64:
     nulls = bitsets.from_columns([columns], view.columns)[0]
     for segment in view.segments:
         rows = map_words(view.path, segment).whole()
-        kept = np.zeros(len(rows), np.bool_)
-        kept[live_positions(view.path, segment)] = True
+        living = np.zeros(len(rows), np.bool_)
+        living[live_positions(view.path, segment)] = True
         if not view.nulls_equal:
-            kept &= (rows[:, shape.owner.size :] & nulls == 0).all(axis=1)
-        codes = [combined(rows, columns, shape, seed)[kept] for seed in (0, 1)]
+            living &= (rows[:, shape.owner.size :] & nulls == 0).all(axis=1)
+        codes = [combined(rows, columns, shape, seed)[living] for seed in (0, 1)]
         hashes.append(np.stack(codes, axis=1))
     return np.concatenate(hashes)
 
@@ -255,9 +255,9 @@ class _Total:
                 pairs = np.concatenate([pairs, pairs[:, ::-1]])
             masks, counts, pairs = tables.grouped(masks, counts, pairs)
         known = [self.masks, masks]
-        shown = [self.pairs, pairs]
+        shown_by = [self.pairs, pairs]
         self.masks, self.counts, _, _ = tables.added(self.masks, self.counts, masks, counts)
-        self.pairs = tables.pairs_showing(self.masks, known, shown)
+        self.pairs = tables.pairs_showing(self.masks, known, shown_by)
 
 
 class _Coded(NamedTuple):
@@ -300,8 +300,8 @@ def _load(item: Count, tiles: list[Tile], layout: WordLayout) -> dict[int, _Code
         these = slice(start, start + len(positions))
         ids[these] = positions + stretch.segment.base
         # With a mode other than "raise", rows are written where they belong without a copy.
-        held = map_words(view.path, stretch.segment).at(positions)
-        np.take(held, positions, 0, words[these], mode="clip")
+        words_of_segment = map_words(view.path, stretch.segment).at(positions)
+        np.take(words_of_segment, positions, 0, words[these], mode="clip")
         start = these.stop
     codes = item.coding.codes(words, view.shape.first)
     own_t, own_s = own_words(codes, layout, view.nulls_equal)

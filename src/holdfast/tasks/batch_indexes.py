@@ -81,50 +81,54 @@ def looked_up(item: LookedUp) -> Iterator[TaskResult]:
             looked_at += len(ids) * segment.live
             _compare_whole(view, segment, compared, words, ids)
             continue
-        found = [_stretches(item, segment, each, words) for each in item.lookups if each.index]
+        stretches = [
+            _stretches(item, segment, lookup, words) for lookup in item.lookups if lookup.index
+        ]
         sizes = sum(
-            (np.bincount(f.t, f.stop - f.start, len(ids)) for f in found), np.zeros(len(ids))
+            (np.bincount(f.t, f.stop - f.start, len(ids)) for f in stretches), np.zeros(len(ids))
         )
         whole = goes_with_all | (sizes > item.most * segment.rows)
         looked_at += int(sizes[~whole].sum()) + int(whole.sum()) * segment.live
-        _compare_pairs(view, segment, compared, words, ids, _pairs(found, whole, segment))
+        _compare_pairs(view, segment, compared, words, ids, _pairs(stretches, whole, segment))
         _compare_whole(view, segment, compared, words[whole], ids[whole])
     yield TaskResult({"pairs": looked_at}, compared.arrays())
 
 
 def _goes_with_all(item: LookedUp, compared: ComparedRows, words: U64) -> Flags:
     """Which rows satisfy all atoms of a look-up that is about row t alone."""
-    asked = [each.atoms for each in item.lookups if not each.index]
+    asked = [lookup.atoms for lookup in item.lookups if not lookup.index]
     if not asked or not len(words):
         return np.zeros(len(words), np.bool_)
-    found: Flags = bitsets.any_subset(
+    satisfied: Flags = bitsets.any_subset(
         compared.own_evidence(words), bitsets.from_columns(asked, item.space.atoms)
     )
-    return found
+    return satisfied
 
 
-def _pairs(found: list[_Stretches], whole: Flags, segment: Segment) -> I64:
+def _pairs(stretches: list[_Stretches], whole: Flags, segment: Segment) -> I64:
     """The pairs of rows of the batch and of a segment that were found, each once."""
     keys = [np.empty(0, np.int64)]
-    for each in found:
-        some = ~whole[each.t]
-        start, size = each.start[some], (each.stop - each.start)[some]
+    for found_in in stretches:
+        not_whole = ~whole[found_in.t]
+        start, size = found_in.start[not_whole], (found_in.stop - found_in.start)[not_whole]
         places = np.arange(size.sum()) + np.repeat(start - np.cumsum(size) + size, size)
-        keys.append(np.repeat(each.t[some], size) * segment.rows + each.positions[places])
+        keys.append(
+            np.repeat(found_in.t[not_whole], size) * segment.rows + found_in.positions[places]
+        )
     distinct = np.unique(np.concatenate(keys))
     return np.stack([distinct // segment.rows, distinct % segment.rows], axis=1)
 
 
 def _compare_pairs(
-    view: View, segment: Segment, compared: ComparedRows, words: U64, ids: I64, found: I64
+    view: View, segment: Segment, compared: ComparedRows, words: U64, ids: I64, row_pairs: I64
 ) -> None:
     """Compare pairs of a row of the batch and a living one of a segment."""
     living = np.zeros(segment.rows, np.bool_)
     living[live_positions(view.path, segment)] = True
-    found = found[living[found[:, 1]]]
+    row_pairs = row_pairs[living[row_pairs[:, 1]]]
     chunk = thresholds.current.fetched_pairs
-    for start in range(0, len(found), chunk):
-        t, s = found[start : start + chunk].T
+    for start in range(0, len(row_pairs), chunk):
+        t, s = row_pairs[start : start + chunk].T
         ones, t = np.unique(t, return_inverse=True)
         others, s = np.unique(s, return_inverse=True)
         rows = np.concatenate([words[ones], view.rows(segment, others)])
@@ -150,13 +154,13 @@ def _stretches(item: LookedUp, segment: Segment, lookup: LookUp, words: U64) -> 
     asked = violations.terms(item.space, lookup.atoms)
     if asked is None:
         raise ValueError("no pair satisfies all atoms of a comparison")
-    terms = {each.right: (each.left, op) for each, op in asked}
+    terms = {comparison.right: (comparison.left, op) for comparison, op in asked}
     if is_chained(lookup.index):
         return _Chained(view, segment, lookup.index, terms, words).found()
     columns = [terms[column][0] for column in index_columns(lookup.index)]
     lo, hi, positions = look_up(view.path, segment, lookup.index, _codes(words, columns, view))
-    some = np.flatnonzero(lo < hi)
-    return _Stretches(some, lo[some], hi[some], positions)
+    nonempty = np.flatnonzero(lo < hi)
+    return _Stretches(nonempty, lo[nonempty], hi[nonempty], positions)
 
 
 def _codes(words: U64, columns: list[int], view: View) -> U64:
@@ -201,12 +205,14 @@ class _Chained:
                 note(index.positions.itemsize * (stretches[:, 2] - stretches[:, 1]).sum())
                 t, start, stop = rows[stretches[:, 0]], stretches[:, 1], stretches[:, 2]
                 ties = [
-                    column for column, each in zip(self._order, boxes, strict=False) if each.tie
+                    column
+                    for column, asked_of in zip(self._order, boxes, strict=False)
+                    if asked_of.tie
                 ]
-                kept = self._differ([*ties, *differing], t, start)
-                parts.append((t[kept], start[kept], stop[kept]))
+                differing_rows = self._differ([*ties, *differing], t, start)
+                parts.append((t[differing_rows], start[differing_rows], stop[differing_rows]))
         none = (np.empty(0, np.int64),) * 3
-        t, start, stop = (np.concatenate(each) for each in zip(none, *parts, strict=True))
+        t, start, stop = (np.concatenate(blocks) for blocks in zip(none, *parts, strict=True))
         return _Stretches(t, start, stop, index.positions)
 
     def _spans(self) -> Iterator[tuple[I64, I64, I64, tuple[int, ...]]]:
@@ -217,8 +223,11 @@ class _Chained:
             yield rows, np.zeros_like(rows), np.full_like(rows, len(codes)), ()
             return
         columns = [self._terms[column][0] for column in self._groups]
-        mine = _codes(self._words, columns, self._view).view(np.int64)
-        lo, hi = np.searchsorted(codes, mine, "left"), np.searchsorted(codes, mine, "right")
+        own_codes = _codes(self._words, columns, self._view).view(np.int64)
+        lo, hi = (
+            np.searchsorted(codes, own_codes, "left"),
+            np.searchsorted(codes, own_codes, "right"),
+        )
         if self._terms[self._groups[0]][1] == "=":
             yield rows, lo, hi, ()
             return
@@ -227,7 +236,7 @@ class _Chained:
         start = 0
         while start < len(codes):
             stop = int(np.searchsorted(codes, codes[start], "right"))
-            others = rows[mine != codes[start]]
+            others = rows[own_codes != codes[start]]
             yield others, np.full(len(others), start), np.full(len(others), stop), ()
             start = stop
 
@@ -261,12 +270,12 @@ class _Chained:
         rows = positions[start].astype(np.int64)
         for column in columns:
             left = self._terms[column][0]
-            mine, theirs = self._words[t], self._view.rows(self._segment, rows)
+            ours, theirs = self._words[t], self._view.rows(self._segment, rows)
             own, other = (
-                _nulls(mine, left, shape.owner.size),
+                _nulls(ours, left, shape.owner.size),
                 _nulls(theirs, column, shape.owner.size),
             )
-            cells = mine[:, shape.first[left] : shape.first[left + 1]]
+            cells = ours[:, shape.first[left] : shape.first[left + 1]]
             same = (cells == theirs[:, shape.first[column] : shape.first[column + 1]]).all(axis=1)
             same &= own == other
             if not self._view.nulls_equal:

@@ -128,22 +128,26 @@ def _encodes(item: Check, segment: Segment, words: NDArray[np.uint64]) -> bool:
 
 def _sorts(path: Path, codes: NDArray[np.int64]) -> bool:
     arrays, _ = map_arrays(path)
-    held, positions = arrays["codes"], arrays["positions"]
+    stored, positions = arrays["codes"], arrays["positions"]
     whole = np.array_equal(np.sort(positions), np.arange(len(codes)))
-    return whole and bool((held[1:] >= held[:-1]).all()) and np.array_equal(held, codes[positions])
+    return (
+        whole
+        and bool((stored[1:] >= stored[:-1]).all())
+        and np.array_equal(stored, codes[positions])
+    )
 
 
 def _chains(view: View, segment: Segment, name: str, words: NDArray[np.uint64]) -> bool:
-    held, _ = map_chains(view.path, segment, name)
+    chains, _ = map_chains(view.path, segment, name)
     codes, first, second = chain_numbers(words, name, view.shape)
     places = np.arange(len(words))
-    if not np.array_equal(np.sort(held.positions), places) or (held.ends <= places).any():
+    if not np.array_equal(np.sort(chains.positions), places) or (chains.ends <= places).any():
         return False
-    of_rows = zip((codes, first, second), (held.codes, held.first, held.second), strict=True)
-    same = all(np.array_equal(each[held.positions], kept) for each, kept in of_rows)
-    inside = held.ends[1:] == held.ends[:-1]
-    rises = (held.first[1:] >= held.first[:-1]) & (held.second[1:] >= held.second[:-1])
-    rises &= held.codes[1:] == held.codes[:-1]
-    ends = inside | (held.ends[:-1] == places[1:])
-    in_order = (held.codes[1:] >= held.codes[:-1]).all() and ends.all()
+    of_rows = zip((codes, first, second), (chains.codes, chains.first, chains.second), strict=True)
+    same = all(np.array_equal(of_words[chains.positions], of_file) for of_words, of_file in of_rows)
+    inside = chains.ends[1:] == chains.ends[:-1]
+    rises = (chains.first[1:] >= chains.first[:-1]) & (chains.second[1:] >= chains.second[:-1])
+    rises &= chains.codes[1:] == chains.codes[:-1]
+    ends = inside | (chains.ends[:-1] == places[1:])
+    in_order = (chains.codes[1:] >= chains.codes[:-1]).all() and ends.all()
     return bool(same and in_order and rises[inside].all())

@@ -72,7 +72,7 @@ class Planes:
         none = np.zeros(self.rows, np.int32)
         root = self.view.path
         planes = {c: map_arrays(root / file)[0][f"c{c}"] for c, file in self.files.items()}
-        note(sum(each.nbytes for each in planes.values()))
+        note(sum(plane.nbytes for plane in planes.values()))
         return [planes.get(c, none) for c in range(self.space.columns)]
 
     def ids(self) -> I64:
@@ -177,13 +177,13 @@ def _cells(view: View, column: int, kind: int, scale: int) -> ColumnCells:
     """The cells of a column in all living rows."""
     words, nulls = [], []
     for segment in view.segments:
-        held = ranks.cells(
+        cells = ranks.cells(
             map_words(view.path, segment).whole(), view.shape.first, column, kind, scale
         )
         living = live_positions(view.path, segment)
         whole = len(living) == segment.rows
-        words.append(held.words if whole else held.words[living])
-        nulls.append(held.nulls if whole else held.nulls[living])
+        words.append(cells.words if whole else cells.words[living])
+        nulls.append(cells.nulls if whole else cells.nulls[living])
     return ColumnCells(np.concatenate(words), np.concatenate(nulls), kind, scale)
 
 
@@ -205,8 +205,8 @@ def sample(item: SamplePairs) -> Iterator[TaskResult]:
     while drawn < tiles and (drawn == 0 or not is_enough()):
         # No row is on both sides: none is compared with itself.
         rows = dice.choice(planes.rows, 2 * side, replace=False)
-        words, counts, shown = _tile(planes, codes, rows[:side], rows[side:])
-        distinct.add(words, shown)
+        words, counts, row_pairs = _tile(planes, codes, rows[:side], rows[side:])
+        distinct.add(words, row_pairs)
         many.append(words)
         numbers.append(counts)
         drawn += 1
@@ -272,8 +272,8 @@ def together(item: Together) -> Iterator[TaskResult]:
         both = np.intersect1d(t, s)
         for ones, others in ((t, np.setdiff1d(s, both)), (np.setdiff1d(t, both), both)):
             if len(ones) and len(others):
-                words, _, shown = _tile(planes, codes, ones, others, look)
-                distinct.add(words, shown)
+                words, _, row_pairs = _tile(planes, codes, ones, others, look)
+                distinct.add(words, row_pairs)
         distinct.add(*_triangle(planes, codes, both, look))
     yield TaskResult({}, distinct.arrays(planes.ids()))
 
@@ -293,11 +293,12 @@ def violating(item: Violating) -> Iterator[TaskResult]:
             look()
             asked = violations.terms(planes.space, atoms)
             if asked is not None:
-                shown = violations.find(codes, asked, equal, item.most, look)
-                refuted[searched] = len(shown) > 0
-                if len(shown):
-                    distinct.add(comparisons.words_of(codes, planes.layout, shown, equal), shown)
-                    rows.append(shown.reshape(-1))
+                row_pairs = violations.find(codes, asked, equal, item.most, look)
+                refuted[searched] = len(row_pairs) > 0
+                if len(row_pairs):
+                    words = comparisons.words_of(codes, planes.layout, row_pairs, equal)
+                    distinct.add(words, row_pairs)
+                    rows.append(row_pairs.reshape(-1))
             searched += 1
         if rows:
             violating_rows = np.unique(np.concatenate(rows))
@@ -368,11 +369,11 @@ class ComparedRows:
         both = np.concatenate([words, other_words]), np.concatenate([ids, other_ids])
         self._tile(*both, len(ids), len(ids))
 
-    def in_pairs(self, words: U64, ids: I64, shown: I64) -> None:
+    def in_pairs(self, words: U64, ids: I64, row_pairs: I64) -> None:
         """Compare some pairs of some rows, by their places among them."""
         codes = self._coding.codes(words, self._view.shape.first)
-        of_pairs = comparisons.words_of([*codes], self._layout, shown, self._view.nulls_equal)
-        self._distinct.add(*first_of_each(of_pairs, ids[shown]))
+        of_pairs = comparisons.words_of([*codes], self._layout, row_pairs, self._view.nulls_equal)
+        self._distinct.add(*first_of_each(of_pairs, ids[row_pairs]))
 
     def own_evidence(self, words: U64) -> U64:
         """What holds in every pair that has one of these rows as t: the atoms of row t alone."""
@@ -422,9 +423,9 @@ class _DistinctWords:
         self._blocks = [(none, np.empty((0, 2), np.int64))]  # the first one is of distinct words
         self._more = 0  # words in the others
 
-    def add(self, words: U64, shown: I64) -> None:
+    def add(self, words: U64, row_pairs: I64) -> None:
         """Take in words, and a pair of each."""
-        self._blocks.append((words, shown))
+        self._blocks.append((words, row_pairs))
         self._more += len(words)
         # Each word is sorted a few times, however many are added.
         if self._more > max(_UNSORTED, len(self._blocks[0][0])):
@@ -436,8 +437,8 @@ class _DistinctWords:
         return len(self._blocks[0][0]) + self._more
 
     def _merge(self) -> None:
-        words, shown = (np.concatenate(each) for each in zip(*self._blocks, strict=True))
-        self._blocks, self._more = [first_of_each(words, shown)], 0
+        words, row_pairs = (np.concatenate(each) for each in zip(*self._blocks, strict=True))
+        self._blocks, self._more = [first_of_each(words, row_pairs)], 0
 
     def evidence(self, words: U64) -> U64:
         """The atoms that hold in pairs with these words."""
@@ -447,11 +448,11 @@ class _DistinctWords:
         """Evidence of both orders of the pairs, with their row ids; where pairs were added by the
         numbers of rows, these have the ids."""
         self._merge()
-        [(words, shown)] = self._blocks
-        shown = shown if ids is None else ids[shown]
+        [(words, row_pairs)] = self._blocks
+        row_pairs = row_pairs if ids is None else ids[row_pairs]
         masks = self.evidence(np.concatenate([words, comparisons.mirror(words, self._layout)]))
-        masks, shown = first_of_each(masks, np.concatenate([shown, shown[:, ::-1]]))
-        return {"masks": masks, "pairs": shown}
+        masks, row_pairs = first_of_each(masks, np.concatenate([row_pairs, row_pairs[:, ::-1]]))
+        return {"masks": masks, "pairs": row_pairs}
 
 
 def _tile(
@@ -462,8 +463,8 @@ def _tile(
     t, _ = groups.sides(layout, groups.gathered(codes, ones), equal)
     _, s = groups.sides(layout, groups.gathered(codes, others), equal)
     counted = pairs.count(pairs.tile_pairs(layout, t, s, equal), True, look)
-    shown = np.stack([ones[counted.pairs[:, 0]], others[counted.pairs[:, 1]]], axis=1)
-    return counted.words, counted.counts, shown
+    row_pairs = np.stack([ones[counted.pairs[:, 0]], others[counted.pairs[:, 1]]], axis=1)
+    return counted.words, counted.counts, row_pairs
 
 
 def _triangle(

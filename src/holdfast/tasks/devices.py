@@ -122,7 +122,7 @@ class Device:
 
     def report(self) -> TaskResult:
         """For the driver: which devices counted how much, and why it was not the wanted one."""
-        spent = [list(each) for each in self.spent.values()]
+        spent = [list(of_device) for of_device in self.spent.values()]
         return TaskResult({"counted": spent, "missing": self.missing})
 
 
@@ -174,7 +174,7 @@ def _number() -> tuple[int, str]:
         return 0, ""
     address = handed_over()[0]
     # Where a process sees some devices only, CUDA numbers those, in this order.
-    visible = [each.strip() for each in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
+    visible = [address.strip() for address in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
     if address in visible:
         return visible.index(address), ""
     if address.isdecimal():

@@ -82,8 +82,8 @@ class Refute:
         """Room for what is found, with so many pairs of each mask; and for the right-hand sides of
         each candidate that are refuted."""
         room = thresholds.current.mask_room
-        found = evidence.findings(self.view.shape.full.size, room, most)
-        return found, np.zeros_like(self.candidates.rhs)
+        findings = evidence.findings(self.view.shape.full.size, room, most)
+        return findings, np.zeros_like(self.candidates.rhs)
 
 
 @dataclass(frozen=True)
@@ -184,9 +184,9 @@ def search(item: SearchRange) -> Iterator[TaskResult]:
     rows = view.between(item.index, item.low, item.high, item.among)
     listed = thresholds.current.listed_pairs_a_mask if item.lists else 0
     findings, partial = item.findings(max(evidence.WITNESSES, listed))
-    for some in _at_once(item, len(rows.ids)):
+    for lot in _at_once(item, len(rows.ids)):
         look()
-        trie = _trie(item.candidates.lhs, item.order, some)
+        trie = _trie(item.candidates.lhs, item.order, lot)
         searches.search(rows, view.shape, trie, item.candidates, findings, partial)
     task_result = _task_result(findings, view.columns, item.every_rhs, partial, item.candidates)
     task_result.facts["rows"] = len(rows.ids)
@@ -210,21 +210,21 @@ def representatives(item: SurveyRows) -> Iterator[TaskResult]:
     findings, partial = item.findings()
     full = np.zeros(len(partial), np.bool_)
     places, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for mine, pile, kept in _piles(item.candidates, item.chosen, shape):
+    for places_of_pile, pile, room in _piles(item.candidates, item.chosen, shape):
         differing = np.zeros_like(pile.rhs)
         for segment, living in _surveyed(item):
             look()
             stored = view.stored(segment, map_words(view.path, segment).at(living))
             searches.compare_with_representatives(
-                stored, living, shape, pile, kept, findings, differing
+                stored, living, shape, pile, room, findings, differing
             )
-        full[mine] = kept.full
-        partial[mine] = differing
+        full[places_of_pile] = room.full
+        partial[places_of_pile] = differing
         # A candidate that is refuted throughout, or has too many combinations, is not merged.
-        is_open = (pile.rhs & ~differing).any(axis=1) & ~kept.full
+        is_open = (pile.rhs & ~differing).any(axis=1) & ~room.full
         for k in np.flatnonzero(is_open).tolist() if item.parts > 1 else ():
-            ids.append(kept.ids[k, : kept.used[k]].copy())
-            places.append(np.full(len(ids[-1]), mine[k]))
+            ids.append(room.ids[k, : room.used[k]].copy())
+            places.append(np.full(len(ids[-1]), places_of_pile[k]))
     # Where there was no room for all combinations there may be evidence that was not seen.
     partial[full] = item.candidates.rhs[full]
     task_result = _task_result(findings, view.columns, item.every_rhs, partial, item.candidates)
@@ -242,11 +242,11 @@ def _piles(
     """Some candidates with room for their representatives, as many at a time as memory allows."""
     width = 2 * (shape.owner.size + shape.full.size)  # of a row and its key
     room = thresholds.current.representatives
-    some = max(1, _REPRESENTATIVE_WORDS // (room * width))
-    for start in range(0, len(chosen), some):
-        mine = chosen[start : start + some]
-        pile = Candidates(candidates.lhs[mine], candidates.rhs[mine])
-        yield mine, pile, searches.representatives(pile, shape, room)
+    at_once = max(1, _REPRESENTATIVE_WORDS // (room * width))
+    for start in range(0, len(chosen), at_once):
+        places_of_pile = chosen[start : start + at_once]
+        pile = Candidates(candidates.lhs[places_of_pile], candidates.rhs[places_of_pile])
+        yield places_of_pile, pile, searches.representatives(pile, shape, room)
 
 
 def _surveyed(item: SurveyRows) -> Iterator[tuple[Segment, I64]]:
@@ -276,24 +276,24 @@ def merge(item: MergeSurveys) -> Iterator[TaskResult]:
     no_bitmap = np.empty(0, np.uint8)
     ids: list[I64] = [np.empty(0, np.int64)]
     count = 0
-    for mine, pile, kept in _piles(item.candidates, np.arange(len(partial)), shape):
+    for numbers, pile, pile_room in _piles(item.candidates, np.arange(len(partial)), shape):
         for k in range(len(pile.lhs)):
             look()
             one = Candidates(pile.lhs[k : k + 1], pile.rhs[k : k + 1])
-            room = kept.of(k)
-            at = slice(mine[k], mine[k] + 1)
+            room = pile_room.of(k)
+            at = slice(numbers[k], numbers[k] + 1)
             for file in item.files:
-                held = _kept(view, file, item.places[mine[k]])
+                ids_of_rows = _kept(view, file, item.places[numbers[k]])
                 # Rows go by their numbers here, and by their ids in what is found.
-                rows = view.rows_with(held)
+                rows = view.rows_with(ids_of_rows)
                 rows.setflags(write=False)  # as maps are: one kernel for both
                 stored = index.SegmentRows(rows, count, no_bitmap)
                 searches.compare_with_representatives(
-                    stored, np.arange(len(held)), shape, one, room, findings, partial[at]
+                    stored, np.arange(len(ids_of_rows)), shape, one, room, findings, partial[at]
                 )
-                ids.append(held)
-                count += len(held)
-        full[mine] = kept.full
+                ids.append(ids_of_rows)
+                count += len(ids_of_rows)
+        full[numbers] = pile_room.full
     partial[full] = item.candidates.rhs[full]
     task_result = _task_result(findings, view.columns, item.every_rhs, partial)
     seen = np.arange(evidence.WITNESSES)[None, :] < task_result.arrays["seen"][:, None]
@@ -351,14 +351,14 @@ def _search_heavy(
     of the batch or the table has a value, no look-up costs more than a search does."""
     view, limits = item.view, thresholds.current
     sizes = ranges.hi - ranges.lo
-    some = np.flatnonzero(sizes > limits.narrowed_rows)
-    starts, where, times = np.unique(ranges.lo[some], return_inverse=True, return_counts=True)
+    large = np.flatnonzero(sizes > limits.narrowed_rows)
+    starts, where, times = np.unique(ranges.lo[large], return_inverse=True, return_counts=True)
     hi = ranges.hi.copy()
     candidates: I64 | None = None
     for k in np.flatnonzero(times > limits.search_cost):
-        mine = some[where == k]
-        size = int(sizes[mine[0]])
-        if (sizes[mine] != size).any() or mine.size * size <= limits.cheap_probe // 16:
+        same = large[where == k]
+        size = int(sizes[same[0]])
+        if (sizes[same] != size).any() or same.size * size <= limits.cheap_probe // 16:
             continue
         if candidates is None:
             flags = bitsets.to_flags(item.candidates.lhs, view.columns)
@@ -368,11 +368,11 @@ def _search_heavy(
         rows = NumberedRows(view.rows(segment, positions), positions + segment.base)
         # The batch's own segment has its rows already.
         if segment.base != batch.ids[0] >> 32 << 32:
-            words = np.concatenate([rows.words, batch.words[mine]])
-            rows = NumberedRows(words, np.concatenate([rows.ids, batch.ids[mine]]))
+            words = np.concatenate([rows.words, batch.words[same]])
+            rows = NumberedRows(words, np.concatenate([rows.ids, batch.ids[same]]))
         trie = _trie(item.candidates.lhs, item.order, candidates)
         searches.search(rows, view.shape, trie, item.candidates, findings, partial)
-        hi[mine] = ranges.lo[mine]
+        hi[same] = ranges.lo[same]
     return Ranges(ranges.lo, hi, ranges.positions)
 
 
@@ -435,8 +435,8 @@ def _ranges(
         order[1, alone] = order[0, alone]
         pairs = np.sort(np.array(group)[order], axis=0)
         for one, two in np.unique(pairs[:, least > 0], axis=1).T.tolist():
-            mine = (pairs[0] == one) & (pairs[1] == two) & (least > 0)
-            used[one, two] = mine | used.get((one, two), np.False_)
+            these = (pairs[0] == one) & (pairs[1] == two) & (least > 0)
+            used[one, two] = these | used.get((one, two), np.False_)
     for (one, two), rows in used.items():
         lo, hi, positions = ranges[one]
         chosen = Ranges(lo, np.where(rows, hi, lo), positions)

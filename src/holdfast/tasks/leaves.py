@@ -17,8 +17,8 @@ def replaced(type_: pa.DataType, change: Change) -> pa.DataType:
     ListType(list<item: int64>)
     """
 
-    def field(each: pa.Field) -> pa.Field:
-        return each.with_type(replaced(each.type, change))
+    def field(inner: pa.Field) -> pa.Field:
+        return inner.with_type(replaced(inner.type, change))
 
     if at.is_struct(type_):
         return pa.struct([field(part) for part in type_])

@@ -71,9 +71,9 @@ def merge(item: MergeLists) -> Iterator[TaskResult]:
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         for start in range(0, len(item.files), _AT_ONCE):
             look()
-            some = item.files[start : start + _AT_ONCE]
-            parts += pool.map(lambda file: _read(item, file), some)
-            note(sum(part.masks.nbytes + part.pairs.nbytes for part in parts[-len(some) :]))
+            files = item.files[start : start + _AT_ONCE]
+            parts += pool.map(lambda file: _read(item, file), files)
+            note(sum(part.masks.nbytes + part.pairs.nbytes for part in parts[-len(files) :]))
             if sum(len(part.pairs) for part in parts[1:]) > _HELD:
                 parts = [Merged.of(parts, item.pairs)]
             if len(parts[0].masks) > item.masks:
@@ -110,7 +110,7 @@ class Merged(NamedTuple):
     @staticmethod
     def of(parts: list[Merged], most: int) -> Merged:
         """All parts, with every mask once, and so many distinct pairs of it."""
-        masks, counts, pairs, full = (np.concatenate(each) for each in zip(*parts, strict=True))
+        masks, counts, pairs, full = (np.concatenate(blocks) for blocks in zip(*parts, strict=True))
         distinct = bitsets.distinct(masks)
         owner = bitsets.find(masks, distinct)
         more = np.zeros(len(distinct), np.bool_)
@@ -119,5 +119,5 @@ class Merged(NamedTuple):
         rows = rows[np.lexsort(rows.T[::-1])]
         rows = rows[np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]]
         counts = np.bincount(rows[:, 0], minlength=len(distinct))
-        kept = rows[places(counts) < most, 1:].copy()
-        return Merged(distinct, np.minimum(counts, most), kept, more | (counts > most))
+        first_pairs = rows[places(counts) < most, 1:].copy()
+        return Merged(distinct, np.minimum(counts, most), first_pairs, more | (counts > most))

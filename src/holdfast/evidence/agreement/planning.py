@@ -35,7 +35,7 @@ class Premises:
     """What is known of candidates before anything is searched."""
 
     batch: tuple[Segment, ...]  # of the table's segments
-    held: ByRhs  # candidates that hold on all pairs of rows outside the batch
+    minimal_before: ByRhs  # candidates that hold on all pairs of rows outside the batch
     former: FormerSets  # candidates that held once, and on which rows they do
 
     @staticmethod
@@ -52,8 +52,8 @@ class Premises:
         former: FormerSets | None = None,
     ) -> Premises:
         """What was minimal before a batch holds on all rows but those of the batch."""
-        held = {rhs: minimal_before[rhs] for rhs in covers.by_rhs}
-        return Premises(batch, held, former or FormerSets.none(covers.atoms))
+        of_covers = {rhs: minimal_before[rhs] for rhs in covers.by_rhs}
+        return Premises(batch, of_covers, former or FormerSets.none(covers.atoms))
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class Planner:
     premises: Premises
     agenda: Agenda
     known: Known
-    kept: KeptFiles
+    files: KeptFiles
     table: Table
     tasks: int  # that run at once
     prefix: str  # of the files that tasks write
@@ -123,14 +123,14 @@ class Planner:
             searched = cands.united(searched, self._subkeys())
         lists = self.prefix if listing is not Listing.NONE else ""
         whole = bitsets.is_member(searched.lhs, self.known.undivided)
-        merges = search_plans.merges(surveyed, self.kept.surveyed, self.tasks)
+        merges = search_plans.merges(surveyed, self.files.surveyed, self.tasks)
         merged = bitsets.is_member(surveyed.lhs, _lhs(merges, atoms))
         unmerged = cands.chosen(surveyed, ~merged)
         repeats = search_plans.repeats(self.premises.batch, atoms)
         return [
             *([repeats] if self.agenda.batch_is_new else []),
             *(plan for plan in (probe, recent) if plan.is_needed),
-            *search_plans.searches(searched, table, some=in_part, whole=whole, lists=lists),
+            *search_plans.searches(searched, table, partly=in_part, whole=whole, lists=lists),
             *merges,
             *search_plans.representatives(unmerged, table.rows, self.tasks, self.prefix),
         ]
@@ -146,10 +146,10 @@ class Planner:
     def _probe(self, candidates: ByRhs) -> BatchProbe:
         """For what held before a new batch, all of it; later for candidates that contain some."""
         covers = self.known.covers
-        held = cands.up_to(self.premises.held, covers.limits)
+        before = cands.up_to(self.premises.minimal_before, covers.limits)
         if not self.agenda.batch_is_new:
-            held = cands.inside(candidates, held)
-        together = cands.together(held, covers.atoms)
+            before = cands.inside(candidates, before)
+        together = cands.together(before, covers.atoms)
         return search_plans.probe(together, self.table, self.premises.batch)
 
     def _probe_recent(self, candidates: ByRhs) -> BatchProbe:

@@ -104,8 +104,8 @@ class BatchRepeats(SearchPlan):
         up."""
         count = ranges(scope.runner, sum(segment.rows for segment in self.batch))
         return [
-            (row_tasks.repeats, row_tasks.Repeats(scope.view, self.batch, *each))
-            for each in row_tasks.even_ranges(count)
+            (row_tasks.repeats, row_tasks.Repeats(scope.view, self.batch, *codes))
+            for codes in row_tasks.even_ranges(count)
         ]
 
 
@@ -117,7 +117,7 @@ class IndexSearch(SearchPlan):
     start: tuple[int, ...]  # those columns
     order: tuple[int, ...]  # all columns, those first
     index: str
-    some: bool
+    partly: bool
     whole: bool = False  # heavy values are brought together all the same
     lists: str = ""  # how the paths of lists of all wanted pairs begin, if there are to be any
 
@@ -129,7 +129,7 @@ class IndexSearch(SearchPlan):
     @property
     def in_part(self) -> bool:
         """Whether only some of the rows are gone through."""
-        return self.some
+        return self.partly
 
     def lacking(self, scope: Scope) -> tuple[str, ...]:
         """The indexes that divide the rows of heavy values, as far as these are known."""
@@ -145,10 +145,10 @@ class IndexSearch(SearchPlan):
             if division is None:
                 raise ValueError(f"the index {step.index} is not there")
             # Ranges in part lie apart, so that they differ in all that order brings.
-            between = division.ranges[part // 2 :: part] if self.some else division.ranges
-            parted = [(*each, len(division.ranges)) for each in between]
+            between = division.ranges[part // 2 :: part] if self.partly else division.ranges
+            parted = [(*codes, len(division.ranges)) for codes in between]
             if self.whole:
-                parted += [(*each, 1) for each in division.heavy_ranges]
+                parted += [(*codes, 1) for codes in division.heavy_ranges]
             order = (*step.columns[::-1], *(c for c in self.order if c not in step.columns))
             how = (step.chosen, order, step.index)
             calls += [
@@ -159,7 +159,7 @@ class IndexSearch(SearchPlan):
                 for low, high, number in parted
             ]
             ended = step.ended(self.candidates)
-            if ended.size and division.heavy.size and not self.some and not self.whole:
+            if ended.size and division.heavy.size and not self.partly and not self.whole:
                 heavy = Among(step.index, division.heavy)
                 item = tasks.SurveyRows(*what, ended, heavy)
                 calls.append((tasks.representatives, item))
@@ -169,7 +169,7 @@ class IndexSearch(SearchPlan):
         """Index after index: from the first one, and from there for heavy values."""
         view = scope.view
         most = 1.05 * view.live / parts(scope.runner, view)
-        most = most / thresholds.current.part if self.some else most
+        most = most / thresholds.current.part if self.partly else most
         least = max(most, thresholds.current.undivided_rows)
         everything = np.arange(len(self.candidates.lhs))
         steps = [_Step(self.index, self.start, everything, None, 1.0, None)]
@@ -178,7 +178,7 @@ class IndexSearch(SearchPlan):
                 # Of the rows in a range only those among the heavy ones are brought together.
                 division = divided(view, step.index, most / step.share, least)
                 steps[at] = step = replace(step, division=division)
-                if step.division is not None and not self.some and not self.whole:
+                if step.division is not None and not self.partly and not self.whole:
                     steps += step.next(self.candidates, self.order)
         return steps
 
@@ -209,8 +209,10 @@ class _Step:
         for place in np.unique(first[first >= 0]).tolist():
             columns = (*self.columns, order[place])
             among = Among(self.index, self.division.heavy)
-            mine = self.chosen[first == place]
-            steps.append(_Step(index_name(sorted(columns)), columns, mine, among, share, None))
+            divided_on = self.chosen[first == place]
+            steps.append(
+                _Step(index_name(sorted(columns)), columns, divided_on, among, share, None)
+            )
         return steps
 
     def _further(self, candidates: Candidates) -> Flags:
@@ -294,11 +296,11 @@ def repeats(batch: tuple[Segment, ...], atoms: int) -> BatchRepeats:
     return BatchRepeats(Candidates(none, np.empty((0, none.shape[1] + 1), np.uint64)), batch)
 
 
-def probe(held: Candidates, table: Table, batch: tuple[Segment, ...]) -> BatchProbe:
+def probe(candidates: Candidates, table: Table, batch: tuple[Segment, ...]) -> BatchProbe:
     """A probe for those candidates that looking the batch up validates; not for those for which it
     would return more rows than a search goes through."""
     values, rows = table.effective, table.rows
-    lookups = indexes.plan(_flags(held, table), table.indexed, values, rows)
+    lookups = indexes.plan(_flags(candidates, table), table.indexed, values, rows)
     names = {name for group in lookups.lookups for name in group}
     batch_rows = sum(segment.live for segment in batch)
     returned = sum(batch_rows * indexes.returned(name, values, rows) for name in names)
@@ -306,7 +308,7 @@ def probe(held: Candidates, table: Table, batch: tuple[Segment, ...]) -> BatchPr
     searched = limits.search_cost * rows * max(1, len(names))
     if returned > searched + limits.cheap_probe:
         lookups = lookups.without_lookups()
-    reached = cands.chosen(held, lookups.reached)
+    reached = cands.chosen(candidates, lookups.reached)
     return BatchProbe(reached, batch, _by_selectivity(table), lookups)
 
 
@@ -330,7 +332,7 @@ def searches(
     candidates: Candidates,
     table: Table,
     *,
-    some: bool = False,
+    partly: bool = False,
     whole: Flags | None = None,
     lists: str = "",
 ) -> list[IndexSearch]:
@@ -342,16 +344,16 @@ def searches(
     whole = np.zeros(len(candidates.lhs), np.bool_) if whole is None else whole
     return [
         IndexSearch(
-            cands.chosen(candidates, mine & (whole == undivided)),
+            cands.chosen(candidates, starting & (whole == undivided)),
             columns,
             (*columns, *(c for c in by_selectivity if c not in columns)),
             index,
-            some,
+            partly,
             undivided,
             lists,
         )
-        for index, columns, mine in _starts(candidates, table)
-        for undivided in np.unique(whole[mine]).tolist()
+        for index, columns, starting in _starts(candidates, table)
+        for undivided in np.unique(whole[starting]).tolist()
     ]
 
 
@@ -370,8 +372,8 @@ def _starts(candidates: Candidates, table: Table) -> list[Start]:
         return single
     sets = _flags(candidates, table)
     served = indexes.sparse(sets, table.effective, table.rows, table.indexed)
-    sparse = [(name, index_columns(name), mine) for name, mine in served.items()]
-    rest = everything & ~np.any([mine for _, _, mine in sparse], axis=0)
+    sparse = [(name, index_columns(name), starting) for name, starting in served.items()]
+    rest = everything & ~np.any([starting for _, _, starting in sparse], axis=0)
     others = _single_starts(candidates, table, rest)
     cost = len(sparse) + limits.column_cost * len(others)
     return sparse + others if cost < limits.column_cost * len(single) else single
@@ -402,19 +404,21 @@ def representatives(candidates: Candidates, rows: int, tasks: int, prefix: str) 
     parts = min(worth, rows // limits.surveyed_rows)
     if parts > 1:
         return [Survey(candidates, parts, prefix)]
-    return [Survey(each) for each in _dealt(candidates, max(1, worth))]
+    return [Survey(dealt) for dealt in _dealt(candidates, max(1, worth))]
 
 
-def merges(candidates: Candidates, kept: Iterable[SurveyedRows], tasks: int) -> list[SurveyMerge]:
+def merges(
+    candidates: Candidates, surveys: Iterable[SurveyedRows], tasks: int
+) -> list[SurveyMerge]:
     """Looks for those candidates whose rows were kept, dealt out to tasks."""
-    found = []
-    for each in kept:
-        at = each.places(candidates)
-        for some in _dealt(cands.chosen(candidates, at >= 0), tasks):
-            places = tuple(each.places(some).tolist())
-            found.append(SurveyMerge(some, places, each.files))
+    plans = []
+    for survey in surveys:
+        at = survey.places(candidates)
+        for dealt in _dealt(cands.chosen(candidates, at >= 0), tasks):
+            places = tuple(survey.places(dealt).tolist())
+            plans.append(SurveyMerge(dealt, places, survey.files))
         candidates = cands.chosen(candidates, at < 0)
-    return found
+    return plans
 
 
 def _dealt(candidates: Candidates, tasks: int) -> list[Candidates]:
@@ -430,8 +434,8 @@ def _start_columns(candidates: Candidates, table: Table) -> NDArray[np.int64]:
     lhs = _flags(candidates, table)
     starts = np.zeros(len(values), np.bool_)
     for column in _sorted_columns(table):
-        mine = lhs[lhs[:, column]]
-        starts[column] = (values[column] >= indexes.best(mine, values) / 8).any()
+        with_column = lhs[lhs[:, column]]
+        starts[column] = (values[column] >= indexes.best(with_column, values) / 8).any()
     starts[indexes.cover(lhs[~lhs[:, starts].any(axis=1)], values)] = True
     weights = np.where(lhs & starts, np.maximum(values, 1.0), 0.0)
     out: NDArray[np.int64] = weights.argmax(axis=1)
@@ -441,8 +445,8 @@ def _start_columns(candidates: Candidates, table: Table) -> NDArray[np.int64]:
 def _sorted_columns(table: Table) -> set[int]:
     """Columns that are sorted in every segment."""
     names = [{*segment.indexes} for segment in table.segments]
-    held = set.intersection(*names) if names else set()
-    return {c for c in range(len(table.columns.names)) if table.column_index(c) in held}
+    in_all = set.intersection(*names) if names else set()
+    return {c for c in range(len(table.columns.names)) if table.column_index(c) in in_all}
 
 
 def _flags(candidates: Candidates, table: Table) -> indexes.Sets:

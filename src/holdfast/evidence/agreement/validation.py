@@ -57,7 +57,7 @@ class Validation:
     table: Table  # its living rows, and what is sorted
     known: Known
     agenda: Agenda  # of the next round
-    kept: KeptFiles = field(default_factory=KeptFiles)
+    files: KeptFiles = field(default_factory=KeptFiles)
     repeats: RepeatedRows = field(default_factory=RepeatedRows)
     round: int = 0
 
@@ -74,7 +74,7 @@ class Validation:
         covers = witnessed.covers
         # With a batch, what held outside it is still to be looked up.
         none = cands.none(covers.by_rhs, covers.atoms)
-        validated = none if premises.batch else premises.held
+        validated = none if premises.batch else premises.minimal_before
         known = Known.of(witnessed.evidence, covers, validated)
         agenda = Agenda.first(premises.batch, table, covers, listing)
         return Validation(run, depth, premises, table, known, agenda)
@@ -112,7 +112,7 @@ class Validation:
         unchanged = planning.unchanged_since(self.premises, self.table, candidates)
         tasks, prefix = self.run.runner.tasks, self.run.destination.prefix
         planner = Planner(
-            self.premises, self.agenda, self.known, self.kept, self.table, tasks, prefix
+            self.premises, self.agenda, self.known, self.files, self.table, tasks, prefix
         )
         plans = planner.plans(candidates, unchanged)
         self.known = self.known.with_validated(unchanged)
@@ -157,8 +157,8 @@ class Validation:
                 self.repeats = self.repeats.after(of_plan)
             else:
                 self.known = self.known.after(plan, of_plan)
-                self.kept = self.kept.after(plan, of_plan)
-        self.agenda = self.agenda.after(plans, lists_are_written=bool(self.kept.lists))
+                self.files = self.files.after(plan, of_plan)
+        self.agenda = self.agenda.after(plans, lists_are_written=bool(self.files.lists))
         refuted = _refuted(candidates, self.known.covers)
         self.run.progress("learn", round=self.round, candidates=before, refuted=refuted)
 
@@ -169,14 +169,14 @@ class Validation:
     def merged_lists(self) -> ListedPairs | None:
         """The pairs that searches have listed, some of which are further witnesses of the evidence.
         A set that turned out to be a key has none."""
-        if not self.kept.lists:
+        if not self.files.lists:
             return None
-        sets = bitsets.distinct(np.concatenate(self.kept.listed_sets))
+        sets = bitsets.distinct(np.concatenate(self.files.listed_sets))
         sets = sets[~bitsets.any_subset(sets, self.known.covers.minimal[KEY])]
         number = 1 + max(segment.number for segment in self.table.segments)
         runner = self.run.within(self.run.upkeep_time)
         try:
-            lists = listed_pairs.merged(runner, self.run.store.path, self.kept.lists, sets, number)
+            lists = listed_pairs.merged(runner, self.run.store.path, self.files.lists, sets, number)
         except OutOfTime:
             return None  # what goes by them is searched for
         evidence = self.known.evidence
@@ -186,8 +186,8 @@ class Validation:
 
     def remove_files(self) -> None:
         """Remove the files of rows that were kept, and of pairs that were listed."""
-        self.kept.remove(self.run.store.path)
-        self.kept = KeptFiles()
+        self.files.remove(self.run.store.path)
+        self.files = KeptFiles()
 
     def _go_on_with(self, covers: Covers) -> None:
         self.known = replace(self.known, covers=covers)

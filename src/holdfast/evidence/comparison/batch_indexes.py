@@ -59,11 +59,11 @@ def choose(
     schema: pa.Schema,
     sampled: Sampled,
     distinct: list[float],
-    kept: tuple[LookUp, ...] = (),
+    lookups: tuple[LookUp, ...] = (),
 ) -> tuple[LookUp, ...]:
     """Look-ups that serve as many of these sets as possible, of which each has its mirror image:
     those that are kept, and others for what they do not serve."""
-    return _Choice(space, schema, sampled, distinct).lookups(sets, kept)
+    return _Choice(space, schema, sampled, distinct).lookups(sets, lookups)
 
 
 def plan(sets: U64, space: Space, lookups: Iterable[LookUp]) -> tuple[LookUp, ...] | None:
@@ -74,7 +74,7 @@ def plan(sets: U64, space: Space, lookups: Iterable[LookUp]) -> tuple[LookUp, ..
     """
     flags = _served_somehow(sets, space)
     used = []
-    for lookup in sorted(lookups, key=lambda each: each.share):
+    for lookup in sorted(lookups, key=lambda lookup: lookup.share):
         served = flags[:, list(lookup.atoms)].all(axis=1)
         if served.any():
             used.append(lookup)
@@ -92,7 +92,7 @@ def short_segment(used: tuple[LookUp, ...]) -> int:
 def seconds(used: tuple[LookUp, ...], segments: Iterable[int]) -> float:
     """About what looking one row up costs in segments of so many rows."""
     costs, short = thresholds.current.costs, short_segment(used)
-    returned = costs.fetched_seconds_a_pair * sum(each.share for each in used)
+    returned = costs.fetched_seconds_a_pair * sum(lookup.share for lookup in used)
     each_long = costs.lookup_seconds * len(used)
     return sum(
         rows / costs.pairs_a_second if rows <= short else each_long + returned * rows
@@ -104,31 +104,31 @@ def _served_somehow(sets: U64, space: Space) -> Flags:
     """The sets for which there has to be a look-up."""
     flags = bitsets.to_flags(sets, space.atoms)
     impossible = [
-        list(range(first, first + len(each.operators)))
-        for first, each in zip(space.first, space.comparisons, strict=True)
-        if "!=" in each.operators
+        list(range(first, first + len(comparison.operators)))
+        for first, comparison in zip(space.first, space.comparisons, strict=True)
+        if "!=" in comparison.operators
     ]
     trivial = np.zeros(len(flags), np.bool_)
     for atoms in impossible:
         trivial |= flags[:, atoms].all(axis=1)
     of_s = np.array([space.comparisons[k].rows == SECOND for k in space.comparison_of], np.bool_)
     alone = flags.any(axis=1) & ~flags[:, ~of_s].any(axis=1)
-    kept: Flags = flags[~trivial & ~alone]
-    return kept
+    open_sets: Flags = flags[~trivial & ~alone]
+    return open_sets
 
 
 def _within(name: str, names: Iterable[str]) -> str | None:
     """An index that will do for another one: the same, or one whose order goes on."""
-    for each in names:
-        if each == name:
-            return each
+    for other in names:
+        if other == name:
+            return other
     if is_chained(name):
         groups, order, _ = chain_columns(name)
-        for each in names:
-            if is_chained(each):
-                same, longer, _ = chain_columns(each)
+        for other in names:
+            if is_chained(other):
+                same, longer, _ = chain_columns(other)
                 if same == groups and {*order} <= {*longer}:
-                    return each
+                    return other
     return None
 
 
@@ -142,38 +142,38 @@ class _Choice:
         self._shown, self._counts = sampled.masks, sampled.counts
         self._pairs = max(1, int(sampled.counts.sum()))
         self._shares: dict[tuple[int, ...], float] = {}
-        held = Coding.of(schema, space.comparisons).words
+        words = Coding.of(schema, space.comparisons).words
         # Words are compared as they are stored, so they must hold values alike.
         self._usable = [
             k
-            for k, each in enumerate(space.comparisons)
-            if each.rows == BOTH and held[each.left] == held[each.right]
+            for k, comparison in enumerate(space.comparisons)
+            if comparison.rows == BOTH and words[comparison.left] == words[comparison.right]
         ]
         self._ordered = {
             k
             for k in self._usable
             if "<=" in space.comparisons[k].operators
-            and held[space.comparisons[k].left][0] in (INTEGER, FLOAT)
+            and words[space.comparisons[k].left][0] in (INTEGER, FLOAT)
         }
 
-    def lookups(self, sets: U64, kept: tuple[LookUp, ...]) -> tuple[LookUp, ...]:
+    def lookups(self, sets: U64, lookups: tuple[LookUp, ...]) -> tuple[LookUp, ...]:
         """Equal columns first, then what else there is."""
         left = _served_somehow(sets, self._space)
-        chosen = {each.atoms: each for each in kept}
-        for each in kept:
-            left = left[~left[:, list(each.atoms)].all(axis=1)]
+        chosen = {lookup.atoms: lookup for lookup in lookups}
+        for lookup in lookups:
+            left = left[~left[:, list(lookup.atoms)].all(axis=1)]
         most = thresholds.current.returned_rows / max(1, self._rows)
-        equal = [each for each in self._equal_options(left) if self._share(each) <= most]
+        equal = [option for option in self._equal_options(left) if self._share(option) <= most]
         left = self._greedy(equal, left, np.arange(len(left)), chosen)
         while len(left):
-            some = np.arange(0, len(left), -(-len(left) // _ASKED))
-            options = dict.fromkeys(o for row in left[some] for o in self._options(row))
+            wanted = np.arange(0, len(left), -(-len(left) // _ASKED))
+            options = dict.fromkeys(o for row in left[wanted] for o in self._options(row))
             before = len(left)
-            left = self._greedy([*options], left, some, chosen)
+            left = self._greedy([*options], left, wanted, chosen)
             if len(left) == before:
                 break
         self._of_row_t(left, chosen)
-        return tuple(sorted(chosen.values(), key=lambda each: each.share))
+        return tuple(sorted(chosen.values(), key=lambda lookup: lookup.share))
 
     def _greedy(
         self,
@@ -190,15 +190,15 @@ class _Choice:
         if not options or not len(left):
             return left
         worth, most = thresholds.current.index_rows, thresholds.current.lookup_indexes
-        price = np.array([worth + self._share(each) * self._rows for each in options])
-        atoms = [list(self._atoms(each)) for each in options]
-        own = [self._name(each) for each in options]
-        serves = np.array([left[:, each].all(axis=1) for each in atoms])
+        price = np.array([worth + self._share(option) * self._rows for option in options])
+        atoms = [list(self._atoms(option)) for option in options]
+        own = [self._name(option) for option in options]
+        serves = np.array([left[:, asked].all(axis=1) for asked in atoms])
         best = np.full(len(left), float(worth))
         best[wanted] = np.where(serves[:, wanted], price[:, None], np.inf).min(axis=0)
         serves &= price[:, None] <= _MULTIPLE * best
         open_ = np.ones(len(left), np.bool_)
-        names = {each.index for each in lookups.values()}
+        names = {lookup.index for lookup in lookups.values()}
         while len(names) < most and open_[wanted].any():
             useful = serves[:, wanted[open_[wanted]]].any(axis=1)
             if not useful.any():
@@ -225,7 +225,7 @@ class _Choice:
 
     def _equal_options(self, flags: Flags) -> Iterator[Option]:
         """One or two columns that some set asks to be equal."""
-        equal = {k: flags[:, list(self._agreeing(k))].all(axis=1) for k in self._usable}
+        equal = {k: flags[:, list(self._space.agreeing(k))].all(axis=1) for k in self._usable}
         asked = [k for k in self._usable if equal[k].any()]
         for k in asked:
             yield Option(((k, "="),), ())
@@ -236,24 +236,24 @@ class _Choice:
 
     def _options(self, row: Flags) -> Iterator[Option]:
         """All that could serve a set."""
-        equal = [k for k in self._usable if row[list(self._agreeing(k))].all()]
-        order = [each for k in self._usable if k not in equal for each in self._order(row, k)]
+        equal = [k for k in self._usable if row[list(self._space.agreeing(k))].all()]
+        order = [term for k in self._usable if k not in equal for term in self._order(row, k)]
         groups: list[tuple[Term, ...]] = [(), *(((k, "="),) for k in equal)]
         groups += [((a, "="), (b, "=")) for a, b in combinations(equal, 2)]
         apart: list[tuple[Term, ...]] = [
             ((k, "!="),) for k, op in order if op == "!=" and self._few_values(k)
         ]
         # Numbers that only tell texts apart have an order that goes with nothing.
-        numbers = [each for each in order if each[0] in self._ordered]
+        numbers = [term for term in order if term[0] in self._ordered]
         numbers += [(k, "=") for k in equal if k in self._ordered]
-        orders: list[tuple[Term, ...]] = [*((each,) for each in order), *combinations(numbers, 2)]
+        orders: list[tuple[Term, ...]] = [*((term,) for term in order), *combinations(numbers, 2)]
         for group in groups[1:]:
             if self._apart(group):
                 yield Option(group, ())
         for group in (*groups, *apart):
-            for some in orders:
-                if self._apart((*group, *some)):
-                    yield Option(group, tuple(sorted(some, key=lambda each: self._right(each[0]))))
+            for terms in orders:
+                if self._apart((*group, *terms)):
+                    yield Option(group, tuple(sorted(terms, key=lambda term: self._right(term[0]))))
 
     def _order(self, row: Flags, k: int) -> Iterator[Term]:
         """The inequalities of a comparison that a set has, and weaker ones."""
@@ -269,9 +269,9 @@ class _Choice:
 
     def _both_images(self, option: Option, names: set[str]) -> Iterator[LookUp]:
         """A look-up and its mirror image, by indexes that there are where possible."""
-        for each in (option, self._mirrored(option)):
-            name = self._name(each)
-            yield LookUp(_within(name, names) or name, self._atoms(each), self._share(each))
+        for image in (option, self._mirrored(option)):
+            name = self._name(image)
+            yield LookUp(_within(name, names) or name, self._atoms(image), self._share(image))
 
     def _name(self, option: Option) -> str:
         """The index that an option goes by."""
@@ -283,7 +283,11 @@ class _Choice:
 
     def _falls(self, one: int, two: int) -> bool:
         """Whether a column mostly falls where another rises."""
-        own = {self._space.comparisons[k].left: k for k in self._ordered if self._is_own(k)}
+        own = {
+            self._space.comparisons[k].left: k
+            for k in self._ordered
+            if self._space.comparisons[k].is_own
+        }
         if one not in own or two not in own:
             return False
         rises, falls = (
@@ -294,13 +298,13 @@ class _Choice:
     def _mirrored(self, option: Option) -> Option:
         """As the other row sees it."""
         swapped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
-        number = {each: k for k, each in enumerate(self._space.comparisons)}
+        number = {comparison: k for k, comparison in enumerate(self._space.comparisons)}
 
         def image(terms: tuple[Term, ...]) -> tuple[Term, ...]:
             images = (
                 (number[self._space.comparisons[k].mirror], swapped.get(op, op)) for k, op in terms
             )
-            return tuple(sorted(images, key=lambda each: self._right(each[0])))
+            return tuple(sorted(images, key=lambda term: self._right(term[0])))
 
         return replace(option, groups=image(option.groups), order=image(option.order))
 
@@ -310,7 +314,7 @@ class _Choice:
         weak = {"<": ("<=", "!="), ">": (">=", "!=")}
         for k, op in (*option.groups, *option.order):
             if op == "=":
-                atoms |= {*self._agreeing(k)}
+                atoms |= {*self._space.agreeing(k)}
                 continue
             operators = self._space.comparisons[k].operators
             atoms |= {self._space.first[k] + operators.index(o) for o in weak.get(op, (op,))}
@@ -327,23 +331,18 @@ class _Choice:
             self._shares[atoms] = inside / (2 * self._pairs)
         return self._shares[atoms]
 
-    def _agreeing(self, k: int) -> tuple[int, ...]:
-        operators = self._space.comparisons[k].operators
-        return tuple(self._space.first[k] + at for at, op in enumerate(operators) if op != "!=")
-
     def _apart(self, terms: tuple[Term, ...]) -> bool:
         """Whether they are about different columns of row s, and of row t, so that one index has
         them, and one their mirror images."""
         compared = [self._space.comparisons[k] for k, _ in terms]
-        sides = ({each.left for each in compared}, {each.right for each in compared})
+        sides = (
+            {comparison.left for comparison in compared},
+            {comparison.right for comparison in compared},
+        )
         return all(len(columns) == len(terms) for columns in sides)
 
     def _right(self, k: int) -> int:
         return self._space.comparisons[k].right
-
-    def _is_own(self, k: int) -> bool:
-        each = self._space.comparisons[k]
-        return each.left == each.right
 
     def _few_values(self, k: int) -> bool:
         return self._distinct[self._right(k)] <= _FEW_GROUPS

@@ -78,18 +78,18 @@ class Late(OutOfTime):
 def complete(
     scope: Scope,
     known: Evidence | None = None,
-    held: U64 | None = None,
+    validated: U64 | None = None,
     max_comparisons: int | None = None,
 ) -> Completed:
     """All that is minimal on all pairs of rows.
 
-    ``known`` is evidence that pairs of living rows show, of which nothing is sampled then; ``held``
-    are sets that no pair satisfies. When the time is over, :class:`Late` has the evidence so far.
+    ``known`` is evidence that pairs of living rows show; nothing is sampled then. ``validated`` are
+    sets that no other pair satisfies. When the time is over, :class:`Late` has the evidence so far.
     """
     with coded(scope) as planes:
         state = _State(scope, planes, max_comparisons)
-        if held is not None:
-            state.hold(held)
+        if validated is not None:
+            state.add_validated(validated)
         try:
             if known is not None:
                 state.learn([known])
@@ -136,7 +136,7 @@ def violating(scope: Scope, atoms: tuple[int, ...], most: int) -> I64:
     """Pairs of rows that satisfy a set of atoms, at most so many, by their ids: row t first."""
     with coded(scope) as planes:
         call: Call = (tasks.shown, tasks.Violating(planes, (atoms,), most))
-        pairs = [each.arrays["pairs"] for each in scope.runner.run([call])[0]]
+        pairs = [result.arrays["pairs"] for result in scope.runner.run([call])[0]]
     return np.concatenate([np.empty((0, 2), np.int64), *pairs])[:most]
 
 
@@ -157,13 +157,13 @@ def examined(scope: Scope, planes: Planes, atoms: tuple[int, ...], most: int) ->
     calls: list[Call] = [
         (tasks.shown, tasks.Violating(planes, (atoms,), most)),
         (examine.matched, examine.Matched(planes, atoms)),
-        *((examine.opposed_rows, each) for each in _parted(scope, planes, atoms)),
+        *((examine.opposed_rows, part) for part in _parted(scope, planes, atoms)),
     ]
     scope.progress("search")
-    shown, [paired], *opposed = scope.runner.run(calls)
+    examples, [paired], *opposed = scope.runner.run(calls)
     none = np.empty((0, 2), np.int64)
-    pairs = np.concatenate([none, *(each.arrays["pairs"] for each in shown)])[:most]
-    counts = [each.facts for some in opposed for each in some]
+    pairs = np.concatenate([none, *(result.arrays["pairs"] for result in examples)])[:most]
+    counts = [result.facts for results in opposed for result in results]
     known = not any("too_many" in facts for facts in counts)
 
     def total(what: str) -> int | None:
@@ -191,9 +191,9 @@ def satisfying(scope: Scope, planes: Planes, sets: Sequence[tuple[int, ...]]) ->
     """How many ordered pairs of rows satisfy each of some sets of atoms, added up; None: too many
     would have to be compared."""
     calls: list[Call] = [
-        (examine.opposed_pairs, each) for atoms in sets for each in _parted(scope, planes, atoms)
+        (examine.opposed_pairs, part) for atoms in sets for part in _parted(scope, planes, atoms)
     ]
-    counts = [each.facts for some in scope.runner.run(calls) for each in some]
+    counts = [result.facts for results in scope.runner.run(calls) for result in results]
     if any("too_many" in facts for facts in counts):
         return None
     return int(sum(facts["pairs"] for facts in counts))
@@ -242,7 +242,7 @@ def coded(scope: Scope) -> Iterator[Planes]:
         (tasks.code, tasks.Code(scope.view, scope.schema, scope.space, scope.prefix, numbers))
         for numbers in (tuple(range(k, count, shares)) for k in range(shares))
     ]
-    written = [each.facts for some in scope.runner.run(calls) for each in some]
+    written = [result.facts for results in scope.runner.run(calls) for result in results]
     files = {column: facts["file"] for facts in written for column in facts["columns"]}
     try:
         yield Planes(scope.view, scope.space, files)
@@ -260,7 +260,9 @@ class _State:
         self.evidence = Evidence.none(atoms)
         groups = groups_of(scope.space)
         self.cover = Cover.build(atoms, bitsets.empty(atoms), max_comparisons, groups)
-        self.held = [bitsets.empty(atoms)]  # sets that no pair satisfies, or only known ones do
+        self.validated = [
+            bitsets.empty(atoms)
+        ]  # sets that no pair satisfies, or only known ones do
         none = EvidenceCounts.none(atoms)
         self.sampled = Sampled(none.masks, none.counts, scope.rows, none)
         self.round = 0
@@ -301,10 +303,10 @@ class _State:
             for k in range(count)
         ]
         *results, drawn = Timed(scope.runner, time).run([*calls, _drawing(self.planes)])
-        random = [each.arrays for some in results for each in some]
+        random = [result.arrays for of_call in results for result in of_call]
         self.sampled = Sampled(
-            np.concatenate([each["random"] for each in random]),
-            np.concatenate([each["counts"] for each in random]),
+            np.concatenate([arrays["random"] for arrays in random]),
+            np.concatenate([arrays["counts"] for arrays in random]),
             scope.rows,
             _drawn(drawn),
         )
@@ -322,7 +324,7 @@ class _State:
     def learn(self, evidence: list[Evidence]) -> None:
         """Take in evidence."""
         none = self.evidence.masks[:0]
-        masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in evidence)]))
+        masks = bitsets.distinct(np.concatenate([none, *(known.masks for known in evidence)]))
         new = masks[~bitsets.is_member(masks, self.evidence.masks)]
         self.evidence = self.evidence.joined(evidence)
         self.cover.add(new, self.scope.time.look)
@@ -332,7 +334,7 @@ class _State:
         """The minimal sets that may still be violated, one of two mirror images."""
         space = self.scope.space
         masks = one_of_mirrors(self.cover.minimal, space)
-        masks = masks[~bitsets.any_subset(masks, np.concatenate(self.held))]
+        masks = masks[~bitsets.any_subset(masks, np.concatenate(self.validated))]
         return masks[~bitsets.any_subset(masks, unsatisfiable(space))]
 
     def validate(self, candidates: U64) -> None:
@@ -352,8 +354,8 @@ class _State:
         runner = Timed(scope.runner, scope.time.first(1 - _LEARNED))
         results = runner.run([*calls, *_searching(scope, self.planes, asked, words)])
         searched, refuted = _searched(results[len(calls) :], len(asked))
-        self.hold(bitsets.from_columns([each.atoms for each in chosen], scope.space.atoms))
-        self.hold(asked[searched & ~refuted])
+        self.add_validated(bitsets.from_columns([region.atoms for region in chosen], scope.space.atoms))
+        self.add_validated(asked[searched & ~refuted])
         self.learn(_evidence(results))
         remaining = int(bitsets.is_member(candidates, self.cover.minimal).sum())
         scope.progress(
@@ -370,11 +372,11 @@ class _State:
         *results, drawn = self.scope.runner.run(calls)
         self.sampled = replace(self.sampled, drawn=_drawn(drawn))
         self.learn(_evidence(results))
-        self.hold(bitsets.from_columns([region.atoms], self.scope.space.atoms))
+        self.add_validated(bitsets.from_columns([region.atoms], self.scope.space.atoms))
 
-    def hold(self, sets: U64) -> None:
+    def add_validated(self, sets: U64) -> None:
         """From now on these, and all that contain them, are validated."""
-        self.held += [sets, mirrored(sets, self.scope.space)]
+        self.validated += [sets, mirrored(sets, self.scope.space)]
 
     def comparing(self, chosen: list[Region]) -> list[Call]:
         """Calls that compare all pairs of some regions."""
@@ -431,17 +433,17 @@ def _drawn(results: list[TaskResult]) -> EvidenceCounts:
 
 def _evidence(results: Iterable[list[TaskResult]]) -> list[Evidence]:
     return [
-        Evidence.of_pairs(each.arrays["masks"], each.arrays["pairs"])
-        for some in results
-        for each in some
+        Evidence.of_pairs(result.arrays["masks"], result.arrays["pairs"])
+        for of_call in results
+        for result in of_call
     ]
 
 
 def unsatisfiable(space: Space) -> U64:
     """The sets of all atoms of a comparison, which no pair satisfies: ``=`` and ``!=``."""
     sets = [
-        tuple(range(first, first + len(each.operators)))
-        for first, each in zip(space.first, space.comparisons, strict=True)
-        if "!=" in each.operators
+        tuple(range(first, first + len(comparison.operators)))
+        for first, comparison in zip(space.first, space.comparisons, strict=True)
+        if "!=" in comparison.operators
     ]
     return bitsets.from_columns(sets, space.atoms)

@@ -75,7 +75,7 @@ def changed(run: Run, change: RowChange, before: Witnessed, goal: Goal) -> tuple
             evidence, covers = known.evidence.only(known.covers.evidence), known.covers
             if len(known.unsure):
                 evidence, covers, sampled = _completed(
-                    run, table, space, goal.limits, known.evidence, known.held
+                    run, table, space, goal.limits, known.evidence, known.validated
                 )
     former = upkeep.former.after({KEY: minimal}, change.before.next_number, covers)
     upkeep = _with_pairs(run, table, space, replace(upkeep, former=former), sampled)
@@ -89,7 +89,7 @@ class _Known:
 
     evidence: Evidence
     covers: Covers  # of that evidence
-    held: U64  # sets that are violated by nothing but what is known
+    validated: U64  # sets that are violated by nothing but what is known
     unsure: U64  # minimal sets that other pairs may violate
 
 
@@ -107,19 +107,19 @@ class _Batch:
     def looked_up(self) -> _Known:
         """What the rows that came show, and, where sets may hold again that held once, the rows
         that have come since. :class:`OutOfTime` if that takes too long."""
-        held, evidence = self.before.covers.keys.minimal, self.left
+        validated, evidence = self.before.covers.keys.minimal, self.left
         if self.change.added:
-            evidence = evidence.joined([self.of_added(held)])
-        known = self._known(evidence, held)
+            evidence = evidence.joined([self.of_added(validated)])
+        known = self._known(evidence, validated)
         return self.with_recent(known) if len(known.unsure) else known
 
-    def of_added(self, held: U64) -> Evidence:
+    def of_added(self, validated: U64) -> Evidence:
         """All pairs with a new row that violate what held. Where deleted rows were the last to show
         something, all pairs with a new row, which may show it again, unless these are many."""
         costs = thresholds.current.costs
         rows = sum(segment.live for segment in self.change.added)
         few = rows < costs.completion_seconds_a_row * costs.pairs_a_second
-        used = None if len(self.vanished) and few else self._lookups(held)
+        used = None if len(self.vanished) and few else self._lookups(validated)
         return self._evidence(self.change.added, used)
 
     def with_recent(self, known: _Known) -> _Known:
@@ -137,9 +137,9 @@ class _Batch:
         evidence = known.evidence
         if recent:
             evidence = evidence.joined([self._evidence(recent, used)])
-        return self._known(evidence, np.concatenate([known.held, former.masks]))
+        return self._known(evidence, np.concatenate([known.validated, former.masks]))
 
-    def _known(self, evidence: Evidence, held: U64) -> _Known:
+    def _known(self, evidence: Evidence, validated: U64) -> _Known:
         """The covers of some evidence, and what is left to be looked at."""
         masks = evidence.masks
         appeared = masks[~bitsets.is_member(masks, self.before.evidence.masks)]
@@ -147,9 +147,9 @@ class _Batch:
         vanished = self.vanished[~bitsets.is_member(self.vanished, masks)]
         covers = self.before.covers.changed(appeared, vanished, masks, self.scope.time.look)
         minimal = covers.keys.minimal
-        unsure = minimal[~bitsets.any_subset(minimal, held)]
+        unsure = minimal[~bitsets.any_subset(minimal, validated)]
         unsure = unsure[~bitsets.any_subset(unsure, completion.unsatisfiable(self.scope.space))]
-        return _Known(evidence, covers, held, unsure)
+        return _Known(evidence, covers, validated, unsure)
 
     def _evidence(self, segments: tuple[Segment, ...], used: tuple[LookUp, ...] | None) -> Evidence:
         """Pairs with a row of some segments, found by look-ups, or all where that is cheaper."""
@@ -207,7 +207,7 @@ def _look_ups(
     minimal, rows = covers.keys.minimal, table.rows
     if not len(minimal) or rows < max(2, thresholds.current.lookup_table_rows):
         return upkeep, table
-    there = [each for each in upkeep.lookups if each.index in {"", *table.index_names}]
+    there = [lookup for lookup in upkeep.lookups if lookup.index in {"", *table.index_names}]
     same_size = upkeep.chosen_at / 2 <= rows <= 2 * upkeep.chosen_at
     if same_size and (sampled is None or batch_indexes.plan(minimal, space, there) is not None):
         return upkeep, table
@@ -215,19 +215,24 @@ def _look_ups(
         if sampled is None or not len(sampled.masks):
             sampled = completion.sampled(Scope.of(run, table, space, run.upkeep_time))
         schema, distinct = table.columns.schema, table.distinct
-        kept = tuple(there) if same_size else ()
+        usable = tuple(there) if same_size else ()
         sets = np.concatenate([minimal, upkeep.former.masks])  # those may hold again
-        chosen = batch_indexes.choose(sets, space, schema, sampled, distinct, kept)
-        mine = {each.index for each in upkeep.lookups}
-        names = [name for name in table.looked_up if name not in mine]
-        names += [each.index for each in chosen if each.index]
+        chosen = batch_indexes.choose(sets, space, schema, sampled, distinct, usable)
+        own = {lookup.index for lookup in upkeep.lookups}
+        names = [name for name in table.looked_up if name not in own]
+        names += [lookup.index for lookup in chosen if lookup.index]
         table = indexing.look_up_by(run, table, names)
     at = upkeep.chosen_at if same_size else rows
     return replace(upkeep, lookups=chosen, chosen_at=at), table
 
 
 def _completed(
-    run: Run, table: Table, space: Space, limits: Limits, known: Evidence | None, held: U64 | None
+    run: Run,
+    table: Table,
+    space: Space,
+    limits: Limits,
+    known: Evidence | None,
+    validated: U64 | None,
 ) -> tuple[Evidence, Covers, Sampled | None]:
     """Complete evidence; where the time is bounded, complete up to a number of comparisons. With
     the pairs that were sampled."""
@@ -237,7 +242,9 @@ def _completed(
     done: tuple[Completed, int | None] | None = None
     for most, time in _depths(run.time, limits.keys, len(space.comparisons)):
         try:
-            completed = completion.complete(Scope.of(run, table, space, time), known, held, most)
+            completed = completion.complete(
+                Scope.of(run, table, space, time), known, validated, most
+            )
         except OutOfTime as late:
             if time.end is None:
                 raise

@@ -69,8 +69,8 @@ def choose(
     flags = bitsets.to_flags(candidates, space.atoms)
     equal = _equalities(flags, space)
     options = [*_of_equal(equal, space, costs.options), *_of_order(flags, space, costs.options)]
-    price = np.array([_price(each, space, sampled, hurried) for each in options])
-    covers = np.array([_holds(flags, each, space) for each in options])
+    price = np.array([_price(region, space, sampled, hurried) for region in options])
+    covers = np.array([_holds(flags, region, space) for region in options])
     others = _touched(flags, space).sum(axis=1) - equal.sum(axis=1)
     seconds = np.where(others <= 2, costs.sweep_seconds_a_row, costs.search_seconds_a_row)
     seconds *= costs.searches * sampled.rows
@@ -84,17 +84,19 @@ def choose(
         chosen.append(options[best])
         left &= ~covers[best]
     # What was chosen later may contain, as pairs, what was chosen before.
-    sets = [{*each.atoms} for each in chosen]
-    return [each for each in chosen if not any(some < {*each.atoms} for some in sets)], left
+    sets = [{*region.atoms} for region in chosen]
+    return [
+        region for region in chosen if not any(smaller < {*region.atoms} for smaller in sets)
+    ], left
 
 
 def equal_region(columns: tuple[int, ...], space: Space) -> Region:
     """The pairs that are equal in some columns."""
     atoms = [
         atom
-        for k, each in enumerate(space.comparisons)
-        if _is_own(space, k) and each.left in columns
-        for atom in _agreeing(space, k)
+        for k, comparison in enumerate(space.comparisons)
+        if comparison.is_own and comparison.left in columns
+        for atom in space.agreeing(k)
     ]
     return Region(tuple(atoms), columns)
 
@@ -116,16 +118,16 @@ def _price(region: Region, space: Space, sampled: Sampled, hurried: bool) -> flo
 
 def _of_equal(equal: Flags, space: Space, most: int) -> list[Region]:
     """All pairs, those that are equal in a column, and in all columns that a candidate asks for."""
-    own = [k for k in range(len(space.comparisons)) if _is_own(space, k)]
+    own = [k for k, comparison in enumerate(space.comparisons) if comparison.is_own]
     single = [(int(k),) for k in np.flatnonzero(equal.any(axis=0))]
     distinct, counts = np.unique(equal, axis=0, return_counts=True)
     common = distinct[np.argsort(-counts, kind="stable")[:most]]
-    whole = [tuple(np.flatnonzero(each).tolist()) for each in common]
+    whole = [tuple(np.flatnonzero(columns).tolist()) for columns in common]
     columns = [
-        tuple(space.comparisons[own[k]].left for k in each)
-        for each in dict.fromkeys([(), *single, *whole])
+        tuple(space.comparisons[own[k]].left for k in numbers)
+        for numbers in dict.fromkeys([(), *single, *whole])
     ]
-    return [equal_region(each, space) for each in columns]
+    return [equal_region(one, space) for one in columns]
 
 
 def _of_order(flags: Flags, space: Space, most: int) -> list[Region]:
@@ -150,27 +152,15 @@ def _of_order(flags: Flags, space: Space, most: int) -> list[Region]:
 def _holds(flags: Flags, region: Region, space: Space) -> Flags:
     """Which candidates contain a region, or its mirror image."""
     images = (region.atoms, space.mirrored(region.atoms))
-    held: Flags = np.any([flags[:, list(each)].all(axis=1) for each in images], axis=0)
-    return held
+    contain: Flags = np.any([flags[:, list(atoms)].all(axis=1) for atoms in images], axis=0)
+    return contain
 
 
 def _equalities(flags: Flags, space: Space) -> Flags:
     """Which columns each candidate asks to be equal, of those that are compared with themselves."""
-    own = [k for k in range(len(space.comparisons)) if _is_own(space, k)]
-    equal = [flags[:, list(_agreeing(space, k))].all(axis=1) for k in own]
+    own = [k for k, comparison in enumerate(space.comparisons) if comparison.is_own]
+    equal = [flags[:, list(space.agreeing(k))].all(axis=1) for k in own]
     return np.stack(equal, axis=1) if equal else np.zeros((len(flags), 0), np.bool_)
-
-
-def _agreeing(space: Space, k: int) -> tuple[int, ...]:
-    """The atoms of a comparison that say that cells are equal."""
-    operators = space.comparisons[k].operators
-    return tuple(space.first[k] + place for place, op in enumerate(operators) if op != "!=")
-
-
-def _is_own(space: Space, k: int) -> bool:
-    """Whether a comparison is of a column with itself."""
-    each = space.comparisons[k]
-    return each.left == each.right and each.rows == BOTH
 
 
 def _touched(flags: Flags, space: Space) -> Flags:
