@@ -255,7 +255,7 @@ def test_what_held_before_is_not_searched_again(
     scope = Scope(Searches(), view, as_table([], 3).schema, space, PREFIX)
     first = completion.complete(scope)
     assert first.rounds
-    again = completion.complete(scope, known=first.evidence, held=first.cover.minimal)
+    again = completion.complete(scope, known=first.evidence, validated=first.cover.minimal)
     assert again.rounds == 0
     assert (again.cover.minimal == first.cover.minimal).all()
     assert (again.evidence.masks == first.evidence.masks).all()
