@@ -34,7 +34,7 @@ LISTED: dict[str, Any] = {
     "undivided_rows": 0,
     "merged_segments": 100,
 }
-"""Near keys are listed whatever the rows, and nothing else takes the place of a search."""
+"""Subkeys are listed whatever the rows, and nothing else takes the place of a search."""
 
 
 VALUES = (900, 700, 400, 60, 40, 20, 9, 4)
@@ -70,7 +70,7 @@ def witnesses(shop: Shop, non_keys: int, seed: int) -> Any:
     ("most", "held"), [(16, 20), pytest.param(2, 1000, marks=pytest.mark.slow)]
 )
 @pytest.mark.parametrize("nulls", ["equal", "unequal"])
-def test_all_pairs_that_agree_in_a_near_key_are_listed(
+def test_all_pairs_that_agree_in_a_subkey_are_listed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nulls: str, most: int, held: int
 ) -> None:
     monkeypatch.setattr(tasks, "_HELD", held)
@@ -98,7 +98,7 @@ def test_all_pairs_that_agree_in_a_near_key_are_listed(
 
 
 @pytest.mark.parametrize("kinds", [("keys",), ("keys", "fds")])
-def test_evidence_against_near_keys_is_listed_and_not_returned(
+def test_evidence_against_subkeys_is_listed_and_not_returned(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kinds: tuple[str, ...]
 ) -> None:
     """Every task finds some, whatever its rows: what comes back would follow the tasks."""

@@ -21,7 +21,7 @@ from holdfast.kernels import bitsets, evidence, ranks
 from holdfast.model import thresholds
 from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.options import Options
-from holdfast.tasks.agree import Count, Side, Stretch
+from holdfast.tasks.agree import Count, RowStretch, Side
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.view import View
@@ -121,7 +121,7 @@ def test_stretches_of_a_line() -> None:
     assert some.rows == 5
     assert rows_in(some.between(2, 4).stretches) == [(0, 2), (2, 0)]
     assert some.between(2, 4).between(1, 2).stretches == (
-        Stretch(replace(some.stretches[1].segment), None, 0, 1),
+        RowStretch(replace(some.stretches[1].segment), None, 0, 1),
     )
     assert some.between(4, 4).stretches == ()
 

@@ -147,7 +147,7 @@ def test_arguments_say_beside_which_file_they_are_best_run() -> None:
     duplicates = rows.Duplicates(view, None, None)
     assert files_of([(nothing, duplicates), (nothing, None)]) == [view.home, None]
     lengths = zip(segments, (9, 3, 7), strict=True)
-    stretches = tuple(agree.Stretch(each, None, 0, stop) for each, stop in lengths)
+    stretches = tuple(agree.RowStretch(each, None, 0, stop) for each, stop in lengths)
     none = replace(view, segments=())
     coding = Coding((), (), ())
     counted = agree.Count(none, (), coding, False, sides=(stretches[:2], stretches[2:]))

@@ -112,15 +112,15 @@ def agreeing(
     where the rows are worth several tasks, with files whose paths begin with the prefix."""
     count = parts(runner, view)
     if count == 1:
-        [[result]] = runner.run([(tasks.agreeing, tasks.Agreeing(view, sets))])
+        [[result]] = runner.run([(tasks.agreeing, tasks.CountAgreeing(view, sets))])
         return list(result.facts["pairs"])
     writing: list[Call] = [
-        (tasks.agreeing, tasks.Agreeing(share, sets, prefix)) for share in shares(view, count)
+        (tasks.agreeing, tasks.CountAgreeing(share, sets, prefix)) for share in shares(view, count)
     ]
     with exchanged(runner, view.root, writing) as written:
         files = tuple(zip(*written, strict=True))
         calls: list[Call] = [
-            (tasks.agreeing_in, tasks.AgreeingIn(view.root, files, part, count))
+            (tasks.agreeing_in, tasks.CountAgreeingIn(view.root, files, part, count))
             for part in range(count)
         ]
         pairs_by_part = [p.facts["pairs"] for result in runner.run(calls) for p in result]

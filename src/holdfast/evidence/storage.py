@@ -9,7 +9,7 @@ agree     all agree-sets with their numbers of pairs, where they are counted
 recount   what a version changed of those; stays readable
 past      sets that held once, and on which rows they still do
 hidden    evidence with witnesses that was maximal once, and that other evidence contains now
-near      sets that lack one column of a key, and all pairs of rows that agree in one
+near      sets of columns, most of them keys without one column, and the pairs that agree in one
 sampled   evidence of a few random pairs with how many showed it, where they are not counted
 ========  =====================================================================================
 

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from holdfast.model import thresholds
 from holdfast.table.change import RowChange
-from holdfast.tasks.agree import Count, Side, Stretch, Tile, tile_rows
+from holdfast.tasks.agree import Count, RowStretch, Side, Tile, tile_rows
 from holdfast.tasks.devices import GPU
 from holdfast.tasks.segments import Segment
 
@@ -74,7 +74,7 @@ class _Region:
 def living(segments: Sequence[Segment]) -> Line:
     """The living rows of segments."""
     return Line(
-        tuple(Stretch(segment, None, 0, segment.live) for segment in segments if segment.live)
+        tuple(RowStretch(segment, None, 0, segment.live) for segment in segments if segment.live)
     )
 
 
@@ -86,7 +86,7 @@ def deleted(change: RowChange) -> Line:
         now = later.get(segment.number)
         lost = segment.live - (now.live if now else 0)
         if lost:
-            stretches.append(Stretch(segment, now, 0, lost))
+            stretches.append(RowStretch(segment, now, 0, lost))
     return Line(tuple(stretches))
 
 

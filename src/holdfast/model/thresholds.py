@@ -124,19 +124,19 @@ class Thresholds:
     own_index_rows: int = 64
     """Rows that a look-up returns from which on an index over the whole lhs is the better one."""
 
-    # Looks for pairs that refute candidates.
+    # Searches for pairs that refute candidates.
 
     sample_rows: int = 40_000
     """Rows of a segment whose neighbours give the first evidence."""
 
     round_candidates: int = 10_000
-    """Candidates of a round where the time is bounded: after it there is a look at the clock."""
+    """Candidates of a round where the time is bounded: the clock is read after each round."""
 
     cheap_probe: int = 10_000_000
-    """Rows that a probe may look at whatever a search would cost."""
+    """Rows that a probe may compare, whatever a search would cost."""
 
     search_cost: float = 6
-    """Rows that a probe looks at in the time in which a search goes through one."""
+    """Rows that a probe compares in the time in which a search goes through one."""
 
     part: int = 16
     """A search in part goes through one row in so many: cheap, and it refutes most that can be
@@ -146,7 +146,7 @@ class Thresholds:
     """Tables smaller than this are searched in full at once."""
 
     part_from_candidates: int = 64
-    """So few candidates are searched in full at once too: mostly that is the last look at them."""
+    """So few candidates are searched in full at once too: mostly no further search follows."""
 
     few_combinations: int = 4_096
     """Combinations of values on an lhs up to which it gets representatives."""
@@ -182,7 +182,7 @@ class Thresholds:
     """Rows times candidates that are worth a task of their own to survey."""
 
     mask_room: int = 1 << 15
-    """Distinct masks that a look has room for."""
+    """Distinct masks that a search has room for."""
 
     narrowed_rows: int = 64
     """Rows that a look-up returns from which on they are narrowed by a second one."""
@@ -286,10 +286,10 @@ class Thresholds:
     """Of a table's rows, up to which those that have come since a candidate held are looked up."""
 
     listed_subkeys: int = 1 << 13
-    """The most near keys, with repetitions, whose pairs of rows are listed."""
+    """The most subkeys, with repetitions, whose pairs of rows are listed."""
 
     subkey_pairs_expected: float = 4_000
-    """The most pairs of rows that would agree in a near key if its columns were independent. Up to
+    """The most pairs of rows that would agree in a subkey if its columns were independent. Up to
     about here a search for keys brings them together anyway."""
 
     listed_pairs_a_mask: int = 64

@@ -42,7 +42,7 @@ def tile_rows(device: str) -> int:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class RowStretch:
     """Some rows of one segment, in the order of their positions.
 
     Those that live in ``segment`` are meant; with ``later``, the same segment as it was afterwards,
@@ -61,7 +61,7 @@ class Stretch:
         return self.stop - self.start
 
 
-Side = tuple[Stretch, ...]
+Side = tuple[RowStretch, ...]
 """Rows of a tile, at most as many as :func:`tile_rows` says."""
 
 
@@ -119,9 +119,9 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Agreeing:
+class CountAgreeing:
     """Count the pairs that agree on each of some sets of columns; with a prefix, write the hashes
-    of these rows for :class:`AgreeingIn` instead."""
+    of these rows for :class:`CountAgreeingIn` instead."""
 
     view: View
     sets: tuple[tuple[int, ...], ...]
@@ -134,7 +134,7 @@ class Agreeing:
 
 
 @dataclass(frozen=True)
-class AgreeingIn:
+class CountAgreeingIn:
     """Count the pairs with equal hashes in files, for each of some sets of columns, in one range
     of hashes."""
 
@@ -144,7 +144,7 @@ class AgreeingIn:
     parts: int
 
 
-def agreeing(item: Agreeing) -> Iterator[TaskResult]:
+def agreeing(item: CountAgreeing) -> Iterator[TaskResult]:
     """The pairs of rows with equal cells, by grouping on a 128-bit hash of them."""
     hashes = (_hashes(item.view, columns) for columns in item.sets)
     if item.prefix is None:
@@ -154,7 +154,7 @@ def agreeing(item: Agreeing) -> Iterator[TaskResult]:
     yield TaskResult({"files": [exchange.write(root, item.prefix, of_set) for of_set in hashes]})
 
 
-def agreeing_in(item: AgreeingIn) -> Iterator[TaskResult]:
+def agreeing_in(item: CountAgreeingIn) -> Iterator[TaskResult]:
     """The same, of rows that all tasks have hashed."""
     ranges = (
         exchange.between(Path(item.root), files, item.part, item.parts, 2) for files in item.files
@@ -312,7 +312,7 @@ def _load(item: Count, tiles: list[Tile], layout: WordLayout) -> dict[int, _Code
     }
 
 
-def _positions(view: View, stretch: Stretch) -> I64:
+def _positions(view: View, stretch: RowStretch) -> I64:
     """Where in its segment the rows of a stretch are."""
     positions = live_positions(view.path, stretch.segment)
     if stretch.later is not None:

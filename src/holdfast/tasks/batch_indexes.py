@@ -170,7 +170,7 @@ def _codes(words: U64, columns: list[int], view: View) -> U64:
     return combined(words, columns, view.shape)
 
 
-class _Asked(NamedTuple):
+class _Range(NamedTuple):
     """A range of numbers for every row t; where ``tie``, of rows whose first words are those of t,
     and which only count if they are different cells nevertheless."""
 
@@ -240,7 +240,7 @@ class _Chained:
             yield others, np.full(len(others), start), np.full(len(others), stop), ()
             start = stop
 
-    def _ranges(self, column: int, words: U64) -> list[_Asked]:
+    def _ranges(self, column: int, words: U64) -> list[_Range]:
         """The numbers of a column that go with each row t: all, where nothing is asked of it."""
         if column not in self._terms:
             return [_everything(len(words))]
@@ -249,17 +249,17 @@ class _Chained:
         lowest, highest = np.full_like(value, LOWEST), np.full_like(value, HIGHEST)
         # Beyond the ends there is nothing: from 1 to 0.
         last, first = value == HIGHEST, value == LOWEST
-        above = _Asked(np.where(last, 1, value + ~last), np.where(last, 0, highest), tie=False)
-        below = _Asked(np.where(first, 1, lowest), np.where(first, 0, value - ~first), tie=False)
+        above = _Range(np.where(last, 1, value + ~last), np.where(last, 0, highest), tie=False)
+        below = _Range(np.where(first, 1, lowest), np.where(first, 0, value - ~first), tie=False)
         if op == "!=":
             uniform = column in self._uniform
-            return [below, above, _Asked(value, value, tie=uniform)]
+            return [below, above, _Range(value, value, tie=uniform)]
         return {
             "<": [above],
-            "<=": [_Asked(value, highest, tie=False)],
+            "<=": [_Range(value, highest, tie=False)],
             ">": [below],
-            ">=": [_Asked(lowest, value, tie=False)],
-            "=": [_Asked(value, value, tie=False)],
+            ">=": [_Range(lowest, value, tie=False)],
+            "=": [_Range(value, value, tie=False)],
         }[op]
 
     def _differ(self, columns: list[int], t: I64, start: I64) -> Flags:
@@ -284,11 +284,11 @@ class _Chained:
         return differ
 
 
-def _everything(rows: int) -> _Asked:
-    return _Asked(np.full(rows, LOWEST), np.full(rows, HIGHEST), tie=False)
+def _everything(rows: int) -> _Range:
+    return _Range(np.full(rows, LOWEST), np.full(rows, HIGHEST), tie=False)
 
 
-def _both_ends(asked: _Asked, falling: bool) -> I64:
+def _both_ends(asked: _Range, falling: bool) -> I64:
     ends = (~asked.high, ~asked.low) if falling else (asked.low, asked.high)
     return np.stack(ends, axis=1)
 

@@ -46,7 +46,7 @@ def handed_over() -> tuple[str, ...]:
     return _given[0]
 
 
-class Part(NamedTuple):
+class CountedPart(NamedTuple):
     """A tile, or where it is too large for the processor a part of it, counted."""
 
     first: int  # the number of the first of its rows t
@@ -73,19 +73,19 @@ class Device:
         self.missing = ""
         """Why the processor counts though a GPU is wanted: a sentence."""
 
-    def count(self, tile: TilePairs, with_pairs: bool) -> Iterator[Part]:
+    def count(self, tile: TilePairs, with_pairs: bool) -> Iterator[CountedPart]:
         """The pairs of a tile, as :func:`holdfast.kernels.pairs.count` counts them."""
         if self._wanted:
             counted = self.on_gpu(tile, with_pairs)
             if counted is not None:
-                yield Part(0, 0, counted)
+                yield CountedPart(0, 0, counted)
                 return
         for first in range(0, len(tile.ends), self._rows):
             for second in range(0, int(tile.ends.max(initial=0)), self._rows):
                 part = _part(tile, first, second, self._rows)
                 if part.number:
                     count = partial(pairs.count, part, with_pairs, look)
-                    yield Part(first, second, self._timed(CPU, part.number, count))
+                    yield CountedPart(first, second, self._timed(CPU, part.number, count))
 
     def on_gpu(self, tile: TilePairs, with_pairs: bool) -> WordCounts | None:
         """The same on the GPU, or None: then it is not asked again."""

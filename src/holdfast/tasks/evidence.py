@@ -1,12 +1,12 @@
-"""Looking for evidence: pairs of rows that refute candidates.
+"""Searching for evidence: pairs of rows that refute candidates.
 
 Four ways, one result: *sample* compares near neighbours of some rows, *search* goes through all
 pairs that could agree on an lhs, *representatives* keeps one row for each combination of values on
 an lhs (where rows are divided among tasks, *merge* then compares those that they kept), *probe*
-looks the rows of a batch up in the indexes. Each returns the masks it found that
-matter, with witnesses: the maximal ones, or with ``every_rhs`` those that are maximal for some rhs.
-That is for the caller to say, whatever the right-hand sides of the candidates at hand: a key that
-holds validates dependencies too.
+looks the rows of a batch up in the indexes. Each returns the masks that matter, with
+witnesses: the maximal ones, or with ``every_rhs`` those that are maximal for some rhs. The caller
+decides which, whatever the right-hand sides of the candidates are: a key that holds validates
+dependencies too.
 """
 
 from __future__ import annotations
@@ -452,7 +452,7 @@ def _task_result(
 ) -> TaskResult:
     masks, witnesses, seen, complete = evidence.harvest(findings)
     if candidates is not None and (candidates.rhs[:, -1] & evidence.LISTED).any():
-        # Pairs that agree in a near key are only listed.
+        # Pairs that agree in a subkey are only listed.
         rhs = candidates.rhs.copy()
         rhs[:, -1] &= ~evidence.LISTED
         counts = evidence.refuting(masks, Candidates(candidates.lhs, rhs))

@@ -1,4 +1,4 @@
-"""Lists of pairs of rows that agree in a near key: a search writes what it meets, one task merges.
+"""Lists of pairs of rows that agree in a subkey: searches write what they find, one task merges.
 
 A list has a row for every pair. The agree-set of a pair that met too many others with the same one
 is ``full``: some pairs with it are in no list.

@@ -1,16 +1,16 @@
-"""Looks: the ways in which candidates are held against rows, and which of them is the cheapest.
+"""The ways to search the rows for evidence against candidates, and which of them is the cheapest.
 
 * A *probe* looks the rows of a batch up in the indexes: pairs with a row of the batch.
-* *Repeats* are the rows of a batch that equal an earlier row: no evidence, but counted.
-* A *search* goes through all pairs of rows that agree in a sorted column of the lhs.
+* *Repeats* are the rows of a batch that equal an earlier row: they are no evidence, but counted.
+* An *index search* goes through all pairs of rows that agree in a sorted column of the lhs.
 * *Representatives* are one row for each combination of values on an lhs that has few of them:
   every other row is compared with the one that stands for it.
 
-Planning a look costs no job. Its calls are made once the columns that it goes by are sorted. Only
-then is known how many rows share a value. A search leaves out the *heavy* values, which alone have
-more rows than a task should bring together, and divides their rows by one more column of the lhs,
-and so on; where the lhs has no more, they are compared with representatives. So what a task holds
-is bounded, whatever the values are.
+Planning a search costs no job. Its calls are made once the columns that it needs are sorted: only
+then it is known how many rows share a value. An index search leaves out the *heavy* values,
+each of which has more rows than a task should bring together, and divides their rows by one more
+column of the lhs, and so on; where the lhs has no further column, they are compared with
+representatives. So the memory of a task is bounded, whatever the values are.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from holdfast.tasks.view import Among, Division, divided
 
 @dataclass(frozen=True)
 class SearchPlan(ABC):
-    """A look for evidence against candidates: for all of it, unless ``in_part``."""
+    """A search for evidence against candidates: for all of it, unless ``in_part``."""
 
     candidates: Candidates
 
@@ -57,11 +57,11 @@ class SearchPlan(ABC):
 
     @property
     def validates(self) -> bool:
-        """Whether what it does not refute holds."""
+        """Whether the candidates that it does not refute hold."""
         return not self.in_part
 
     def lacking(self, _scope: Scope) -> tuple[str, ...]:
-        """Further indexes that it turns out to need, once there are those it is ``sorted_by``."""
+        """Further indexes that it needs: known once those it is ``sorted_by`` are there."""
         return ()
 
     @abstractmethod
@@ -165,14 +165,14 @@ class IndexSearch(SearchPlan):
                 calls.append((tasks.representatives, item))
         return calls
 
-    def _steps(self, scope: Scope) -> list[_Step]:
+    def _steps(self, scope: Scope) -> list[_SearchStep]:
         """Index after index: from the first one, and from there for heavy values."""
         view = scope.view
         most = 1.05 * view.live / parts(scope.runner, view)
         most = most / thresholds.current.part if self.partly else most
         least = max(most, thresholds.current.undivided_rows)
         everything = np.arange(len(self.candidates.lhs))
-        steps = [_Step(self.index, self.start, everything, None, 1.0, None)]
+        steps = [_SearchStep(self.index, self.start, everything, None, 1.0, None)]
         for at, step in enumerate(steps):  # which grow meanwhile
             if all(step.index in segment.indexes for segment in view.segments):
                 # Of the rows in a range only those among the heavy ones are brought together.
@@ -184,7 +184,7 @@ class IndexSearch(SearchPlan):
 
 
 @dataclass(frozen=True)
-class _Step:
+class _SearchStep:
     """Some candidates of a search, by an index over columns that all their left-hand sides have."""
 
     index: str
@@ -198,7 +198,7 @@ class _Step:
         """The candidates whose left-hand sides have no further column."""
         return self.chosen[~self._further(candidates).any(axis=1)]
 
-    def next(self, candidates: Candidates, order: tuple[int, ...]) -> list[_Step]:
+    def next(self, candidates: Candidates, order: tuple[int, ...]) -> list[_SearchStep]:
         """How the rows of heavy codes are divided: by the most selective further column."""
         if self.division is None or not self.division.heavy.size:
             return []
@@ -211,7 +211,7 @@ class _Step:
             among = Among(self.index, self.division.heavy)
             divided_on = self.chosen[first == place]
             steps.append(
-                _Step(index_name(sorted(columns)), columns, divided_on, among, share, None)
+                _SearchStep(index_name(sorted(columns)), columns, divided_on, among, share, None)
             )
         return steps
 
@@ -225,9 +225,9 @@ class _Step:
 
 @dataclass(frozen=True)
 class Survey(SearchPlan):
-    """One row for each combination of values on the left-hand sides, and all others beside it: in
-    each of several parts of the rows. The rows that are kept of these are merged by a later
-    look."""
+    """One row for each combination of values on the left-hand sides, with which all others are
+    compared: in each of several parts of the rows. A later plan merges the rows that were kept of
+    each part."""
 
     parts: int = 1
     prefix: str = ""  # of the files that kept rows go to
@@ -266,7 +266,7 @@ class SurveyedRows:
 
 @dataclass(frozen=True)
 class SurveyMerge(SearchPlan):
-    """The rows that were kept in parts of the rows, beside each other."""
+    """The rows that were kept in parts of the rows, compared with each other."""
 
     places: tuple[int, ...]
     files: tuple[str, ...]
@@ -291,13 +291,13 @@ def sample_calls(scope: Scope) -> list[Call]:
 
 
 def repeats(batch: tuple[Segment, ...], atoms: int) -> BatchRepeats:
-    """A look for rows of a batch that repeat others."""
+    """A plan that counts the rows of a batch which repeat others."""
     none = bitsets.empty(atoms)
     return BatchRepeats(Candidates(none, np.empty((0, none.shape[1] + 1), np.uint64)), batch)
 
 
 def probe(candidates: Candidates, table: Table, batch: tuple[Segment, ...]) -> BatchProbe:
-    """A probe for those candidates that looking the batch up validates; not for those for which it
+    """A probe for the candidates that look-ups of the batch validate; not for those whose look-ups
     would return more rows than a search goes through."""
     values, rows = table.effective, table.rows
     lookups = indexes.plan(_flags(candidates, table), table.indexed, values, rows)
@@ -396,7 +396,7 @@ def _by_selectivity(table: Table) -> tuple[int, ...]:
 
 def representatives(candidates: Candidates, rows: int, tasks: int, prefix: str) -> list[Survey]:
     """All candidates for each of several parts of the rows; where the rows are too few for that,
-    the candidates dealt out to several looks."""
+    the candidates dealt out to several plans."""
     count, limits = len(candidates.lhs), thresholds.current
     if not count:
         return []
@@ -410,7 +410,7 @@ def representatives(candidates: Candidates, rows: int, tasks: int, prefix: str) 
 def merges(
     candidates: Candidates, surveys: Iterable[SurveyedRows], tasks: int
 ) -> list[SurveyMerge]:
-    """Looks for those candidates whose rows were kept, dealt out to tasks."""
+    """Plans for those candidates whose rows were kept, dealt out to tasks."""
     plans = []
     for survey in surveys:
         at = survey.places(candidates)
