@@ -139,7 +139,7 @@ def rows_since_are_not_looked_at(patch: Patch) -> None:
     with_recent = comparison._Batch.with_recent
 
     def unseen(batch: Any, known: Any) -> Any:
-        return batch._known(known.evidence, with_recent(batch, known).held)
+        return batch._known(known.evidence, with_recent(batch, known).validated)
 
     patch.setattr(comparison._Batch, "with_recent", unseen)
 

@@ -354,7 +354,9 @@ class _State:
         runner = Timed(scope.runner, scope.time.first(1 - _LEARNED))
         results = runner.run([*calls, *_searching(scope, self.planes, asked, words)])
         searched, refuted = _searched(results[len(calls) :], len(asked))
-        self.add_validated(bitsets.from_columns([region.atoms for region in chosen], scope.space.atoms))
+        self.add_validated(
+            bitsets.from_columns([region.atoms for region in chosen], scope.space.atoms)
+        )
         self.add_validated(asked[searched & ~refuted])
         self.learn(_evidence(results))
         remaining = int(bitsets.is_member(candidates, self.cover.minimal).sum())
