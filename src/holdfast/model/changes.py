@@ -85,23 +85,23 @@ class KindChanges(Serializable):
     @property
     def lost(self) -> tuple[Constraint, ...]:
         """All that is listed no more: broken, superseded or unchecked."""
-        broken = [each.constraint for each in self.broken]
-        return (*broken, *(each.constraint for each in self.superseded), *self.unchecked)
+        broken = [change.constraint for change in self.broken]
+        return (*broken, *(change.constraint for change in self.superseded), *self.unchecked)
 
     @staticmethod
     def from_dict(table: str, form: Mapping[str, Any], make: FromForm) -> KindChanges:
         """The value that a commit stored."""
         return KindChanges(
-            tuple(make(table, each) for each in form["gained"]),
+            tuple(make(table, entry) for entry in form["gained"]),
             tuple(
-                Broken(make(table, each), tuple(each["witness"]), each.get("repeated", False))
-                for each in form["broken"]
+                Broken(make(table, entry), tuple(entry["witness"]), entry.get("repeated", False))
+                for entry in form["broken"]
             ),
             tuple(Superseded(make(table, e), make(table, e["by"])) for e in form["superseded"]),
-            tuple(make(table, each) for each in form["unchecked"]),
+            tuple(make(table, entry) for entry in form["unchecked"]),
             tuple(
-                ErrorChange(make(table, each), each["error_before"], each["error"])
-                for each in form["errors"]
+                ErrorChange(make(table, entry), entry["error_before"], entry["error"])
+                for entry in form["errors"]
             ),
             form["counts"],
         )
@@ -170,9 +170,9 @@ class Changes(Serializable, Tabular):
         done = "applied" if self.applied else "applied before" if self.applied_before else "checked"
         sizes = {"inserted": self.inserted, "deleted": self.deleted, "updated": self.updated}
         sizes |= {"unchanged": self.unchanged, "skipped": self.skipped}
-        for kind, each in self.kinds.items():
+        for kind, changes in self.kinds.items():
             words = kind.replace("_", " ")
-            sizes |= {f"{words} {what}": each.counts[what] for what in ("gained", "broken")}
+            sizes |= {f"{words} {what}": changes.counts[what] for what in ("gained", "broken")}
         sizes |= {"repeated rows": self.duplicates}
         numbers = ", ".join(f"{what} {size:,}" for what, size in sizes.items() if size)
         return f"<Changes of {self.table!r}, {done}, version {self.version}: {numbers or 'none'}>"
@@ -187,9 +187,13 @@ class Changes(Serializable, Tabular):
             f"<div>{markup.soft(f'{self.rows:,} rows, {self.duplicates:,} of them repeated')}</div>"
             if self.duplicates
             else f"<div>{markup.soft(f'{self.rows:,} rows')}</div>",
-            *(_html(kind.replace("_", " "), each) for kind, each in self.kinds.items() if each.any),
+            *(
+                _html(kind.replace("_", " "), changes)
+                for kind, changes in self.kinds.items()
+                if changes.any
+            ),
         ]
-        if not any(each.any for each in self.kinds.values()):
+        if not any(changes.any for changes in self.kinds.values()):
             parts.append("<div>Nothing gained, nothing broken.</div>")
         return "".join(parts)
 
@@ -201,34 +205,40 @@ class Changes(Serializable, Tabular):
     @property
     def broken(self) -> tuple[Broken, ...]:
         """Everything that rows violate now, of all kinds."""
-        return tuple(broken for each in self.kinds.values() for broken in each.broken)
+        return tuple(broken for changes in self.kinds.values() for broken in changes.broken)
 
     @property
     def stops(self) -> bool:
         """Whether an expectation breaks whose severity is an error."""
-        return any(each.stops for each in self.expectations or ())
+        return any(expectation.stops for expectation in self.expectations or ())
 
     @property
     def constraints(self) -> Results[ConstraintChange]:
         """All that is listed, of all kinds, one by one; the rows of :meth:`to_arrow`,
         :meth:`to_pandas` and :meth:`to_spark`."""
         changes: Results[ConstraintChange] = Results(ConstraintChange)
-        for kind, each in self.kinds.items():
-            for what, some in (("gained", each.gained), ("unchecked", each.unchecked)):
-                changes += [ConstraintChange(kind, what, str(one)) for one in some]
+        for kind, of_kind in self.kinds.items():
+            for what, constraints in (("gained", of_kind.gained), ("unchecked", of_kind.unchecked)):
+                changes += [ConstraintChange(kind, what, str(change)) for change in constraints]
             changes += [
-                ConstraintChange(kind, "broken", str(one.constraint), one.witness, one.repeated)
-                for one in each.broken
+                ConstraintChange(
+                    kind, "broken", str(change.constraint), change.witness, change.repeated
+                )
+                for change in of_kind.broken
             ]
             changes += [
-                ConstraintChange(kind, "superseded", str(one.constraint), by=str(one.by))
-                for one in each.superseded
+                ConstraintChange(kind, "superseded", str(change.constraint), by=str(change.by))
+                for change in of_kind.superseded
             ]
             changes += [
                 ConstraintChange(
-                    kind, "errors", str(one.constraint), error_before=one.before, error=one.after
+                    kind,
+                    "errors",
+                    str(change.constraint),
+                    error_before=change.before,
+                    error=change.after,
                 )
-                for one in each.errors
+                for change in of_kind.errors
             ]
         return changes
 
@@ -241,8 +251,8 @@ class Changes(Serializable, Tabular):
         known = {name: value for name, value in form.items() if name != "changes"}
         table = form["table"]
         kinds = {
-            kind: KindChanges.from_dict(table, each, makers[kind])
-            for kind, each in form["changes"].items()
+            kind: KindChanges.from_dict(table, changes, makers[kind])
+            for kind, changes in form["changes"].items()
         }
         expectations = form.get("expectations")
         known["duplicated"] = tuple(form["duplicated"])
@@ -260,11 +270,11 @@ def _html(nouns: str, changes: KindChanges) -> str:
     parts = []
     if changes.broken:
         parts.append(markup.heading(f"{nouns}: {counts['broken']:,} broken"))
-        for each in changes.broken[: markup.FEW]:
-            form = each.constraint.to_dict()
+        for broken in changes.broken[: markup.FEW]:
+            form = broken.constraint.to_dict()
             columns = [*form.get("columns", form.get("lhs", ())), form.get("rhs", "")]
-            shown = markup.rows(each.witness, columns) if each.witness else ""
-            parts.append(f"<div>{markup.code(each.constraint.body)}</div>{shown}")
+            rows = markup.rows(broken.witness, columns) if broken.witness else ""
+            parts.append(f"<div>{markup.code(broken.constraint.body)}</div>{rows}")
         parts.append(markup.more(counts["broken"], markup.FEW))
     if changes.superseded:
         parts.append(markup.heading(f"{nouns}: {counts['superseded']:,} became shorter"))
@@ -297,7 +307,7 @@ class BatchChanges(Serializable, Tabular):
         return self.tables[table]
 
     def _repr_html_(self) -> str:
-        return "".join(each._repr_html_() for each in self.tables.values())
+        return "".join(changes._repr_html_() for changes in self.tables.values())
 
     def __repr__(self) -> str:
         return f"<BatchChanges {', '.join(map(repr, self.tables.values()))}>"
@@ -342,22 +352,28 @@ class BatchChanges(Serializable, Tabular):
         expectations at all."""
         if self._first.expectations is None:
             return None
-        return tuple(one for each in self.tables.values() for one in each.expectations or ())
+        return tuple(
+            expectation
+            for changes in self.tables.values()
+            for expectation in changes.expectations or ()
+        )
 
     @property
     def stops(self) -> bool:
         """Whether an expectation breaks whose severity is an error."""
-        return any(each.stops for each in self.tables.values())
+        return any(changes.stops for changes in self.tables.values())
 
     @property
     def broken(self) -> tuple[Broken, ...]:
         """Everything that rows violate now, of all tables and kinds."""
-        return tuple(broken for each in self.tables.values() for broken in each.broken)
+        return tuple(broken for changes in self.tables.values() for broken in changes.broken)
 
     @property
     def constraints(self) -> Results[ConstraintChange]:
         """All that is listed, of all tables and kinds, one by one."""
-        changes = [one for each in self.tables.values() for one in each.constraints]
+        changes = [
+            change for table_changes in self.tables.values() for change in table_changes.constraints
+        ]
         return Results(ConstraintChange, changes)
 
     def _listed(self) -> tuple[type, Iterable[ConstraintChange]]:
@@ -376,7 +392,9 @@ class BatchChanges(Serializable, Tabular):
         if "tables" not in form:
             alone = Changes.from_dict(form, makers)
             return BatchChanges({alone.table: alone}, alone.seconds)
-        tables = {name: Changes.from_dict(each, makers) for name, each in form["tables"].items()}
+        tables = {
+            name: Changes.from_dict(changes, makers) for name, changes in form["tables"].items()
+        }
         return BatchChanges(tables, form["seconds"])
 
     def alone(self, table: str) -> Changes:

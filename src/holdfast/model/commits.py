@@ -148,7 +148,7 @@ class TableRecord:
     def data_files(self) -> list[str]:
         """Every file of the table."""
         rows = [file for segment in self.segments for file in segment.files]
-        return rows + [file for each in self.evidence.values() for file in _all(each.files)]
+        return rows + [file for record in self.evidence.values() for file in _all(record.files)]
 
 
 @dataclass(frozen=True)
@@ -340,4 +340,4 @@ def unknown_table(name: str, tables: Iterable[str]) -> UnknownTableError:
 
 
 def _all(files: dict[str, tuple[str, ...]]) -> list[str]:
-    return [file for each in files.values() for file in each]
+    return [path for paths in files.values() for path in paths]

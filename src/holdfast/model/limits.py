@@ -83,7 +83,7 @@ class Limits:
 
 
 def _lower(one: int | None, two: int | None) -> int | None:
-    given = [each for each in (one, two) if each is not None]
+    given = [limit for limit in (one, two) if limit is not None]
     return min(given, default=None)
 
 

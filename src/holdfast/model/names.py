@@ -51,7 +51,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """
     import difflib  # here, because names are mostly right
 
-    by_folded = {each.casefold(): each for each in known}
+    by_folded = {name.casefold(): name for name in known}
     near = difflib.get_close_matches(name.casefold(), by_folded, 1)
     return by_folded[near[0]] if near else None
 

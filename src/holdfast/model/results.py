@@ -39,21 +39,21 @@ class Tabular:
         kind, values = self._listed()
         listed = list(islice(values, markup.SHOWN))
         columns = _columns(kind)
-        if any(each.name == "constraint" for each in columns):
+        if any(column.name == "constraint" for column in columns):
             # It says what the others do, but for numbers; of which errors of 0 say nothing.
             columns = [
-                each
-                for each in columns
-                if each.name == "constraint"
-                or (each.type in _NUMBERS and any(map(each.cell, listed)))
+                column
+                for column in columns
+                if column.name == "constraint"
+                or (column.type in _NUMBERS and any(map(column.cell, listed)))
             ]
-        lines = [[markup.cell(each.cell(value)) for each in columns] for value in listed]
+        lines = [[markup.cell(column.cell(value)) for column in columns] for value in listed]
         number = len(values) if isinstance(values, Sized) else len(listed)
-        return markup.table([each.name for each in columns], lines) + markup.more(number)
+        return markup.table([column.name for column in columns], lines) + markup.more(number)
 
     def to_dict(self) -> Any:
         """The JSON forms, as a list."""
-        return [each.to_dict() for each in self._listed()[1]]
+        return [entry.to_dict() for entry in self._listed()[1]]
 
     def to_arrow(self) -> pa.Table:
         """An Arrow table, a row for each."""
@@ -61,17 +61,19 @@ class Tabular:
 
         kind, values = self._listed()
         columns = _columns(kind)
-        cells: dict[str, list[Any]] = {each.name: [] for each in columns}
+        cells: dict[str, list[Any]] = {column.name: [] for column in columns}
         for value in values:
-            for each in columns:
-                cells[each.name].append(each.cell(value))
+            for column in columns:
+                cells[column.name].append(column.cell(value))
         return pa.table(
             {
-                each.name: pa.array(
-                    cells[each.name],
-                    pa.list_(pa.string()) if each.type == _TEXTS else pa.type_for_alias(each.type),
+                column.name: pa.array(
+                    cells[column.name],
+                    pa.list_(pa.string())
+                    if column.type == _TEXTS
+                    else pa.type_for_alias(column.type),
                 )
-                for each in columns
+                for column in columns
             }
         )
 
@@ -105,8 +107,8 @@ class _Column(NamedTuple):
 def _columns(kind: type) -> list[_Column]:
     assert is_dataclass(kind)
     hints = get_type_hints(kind)
-    columns = [_column(each.name, hints[each.name]) for each in fields(kind)]
-    names = [each.name for each in columns]
+    columns = [_column(field.name, hints[field.name]) for field in fields(kind)]
+    names = [column.name for column in columns]
     if kind.__str__ is not object.__str__ and "constraint" not in names:
         return [_Column("constraint", "string", str), *columns]
     return columns
@@ -114,14 +116,16 @@ def _columns(kind: type) -> list[_Column]:
 
 def _column(name: str, hint: Any) -> _Column:
     if isinstance(hint, UnionType):
-        (hint,) = [each for each in get_args(hint) if each is not NoneType]
+        (hint,) = [option for option in get_args(hint) if option is not NoneType]
     if hint in _SCALARS:
         return _Column(name, _SCALARS[hint], lambda value: getattr(value, name))
     if hint is Constraint:
         return _Column(name, "string", lambda value: str(getattr(value, name)))
     of = get_args(hint)[0] if get_origin(hint) is tuple else None
     if of in (str, Constraint) or is_dataclass(of):
-        return _Column(name, _TEXTS, lambda value: [str(each) for each in getattr(value, name)])
+        return _Column(
+            name, _TEXTS, lambda value: [str(element) for element in getattr(value, name)]
+        )
     return _Column(name, "string", lambda value: _json(getattr(value, name)))
 
 

@@ -106,8 +106,8 @@ def find_table(content: memoryview, checksum: int) -> Table | None:
         return None
     table = Table(np.frombuffer(content, "<u4", count, start).astype(np.uint32), shift)
     tail = content[table.covered :]
-    found = zlib.crc32(tail, combined(table.sums, shift))
-    return table if found == checksum else None
+    sum_of_table = zlib.crc32(tail, combined(table.sums, shift))
+    return table if sum_of_table == checksum else None
 
 
 def combined(sums: U32, shift: int) -> int:

@@ -169,9 +169,9 @@ def _fetch(path: Path, copy: Path, size: int, checksum: int) -> None:
     file = spool()
     try:
         objects.download(path, file.fileno(), size, _threads(os.getpid()))
-        found = _content(file)
-        if found != (size, checksum):
-            raise WrongContentError(*found)
+        content = _content(file)
+        if content != (size, checksum):
+            raise WrongContentError(*content)
         Path(os.fsdecode(file.name)).rename(copy)
     except BaseException:
         abandon(file)

@@ -68,10 +68,10 @@ def deal(calls: Sequence[Call], files: Sequence[str | None], machines: Sequence[
     alone = _evenly([k for k in heavy if files[k] is not None], files, machines)
     most = _MOST_PILES - 1
     places = [
-        [*([k] for k in mine[:most]), *([others] if others else [])]
-        for mine, others in zip(alone, _evenly(light, files, machines), strict=True)
+        [*([k] for k in calls_there[:most]), *([others] if others else [])]
+        for calls_there, others in zip(alone, _evenly(light, files, machines), strict=True)
     ]
-    return Dealt(places, [*anywhere, *(k for mine in alone for k in mine[most:])])
+    return Dealt(places, [*anywhere, *(k for calls_there in alone for k in calls_there[most:])])
 
 
 def _evenly(
@@ -91,11 +91,11 @@ def _evenly(
     homes: dict[str | None, list[int]] = {None: [*range(len(machines))]}
 
     def give(k: int, choices: Iterable[list[int]], most: int) -> None:
-        for some in choices:
-            place = min(some, key=lambda place: len(dealt[place]))
+        for candidates in choices:
+            place = min(candidates, key=lambda place: len(dealt[place]))
             if len(dealt[place]) < most:
                 dealt[place].append(k)
-                homes.setdefault(files[k], some)
+                homes.setdefault(files[k], candidates)
                 return
 
     @cache

@@ -30,7 +30,7 @@ _USUAL_MAPS = 65_530
 
 
 class Maps(Generic[T]):
-    """What was made of files, by their paths; made anew when the file has changed.
+    """What was made of files, by their paths; made again when the file has changed.
 
     At most ``most`` of them and ``most_bytes`` bytes: what was not asked for longest goes first.
     """
@@ -62,16 +62,16 @@ class Maps(Generic[T]):
     def get(self, path: Path, stamp: Stamp) -> T:
         """What is made of a file that has this stamp."""
         with self._lock:
-            held = self._held.pop(path, None)
-            if held is not None:
-                if held[0] == stamp:
-                    self._held[path] = held
-                    return held[1]
-                self._bytes -= held[0][1]
-        made = self._make(path)
+            entry = self._held.pop(path, None)
+            if entry is not None:
+                if entry[0] == stamp:
+                    self._held[path] = entry
+                    return entry[1]
+                self._bytes -= entry[0][1]
+        value = self._make(path)
         with self._lock:
             self._forget(path)
-            self._held[path] = stamp, made
+            self._held[path] = stamp, value
             self._bytes += stamp[1]
             if len(self._held) > max(_FEW, 2 * self._looked):
                 self._forget_what_is_gone()
@@ -79,7 +79,7 @@ class Maps(Generic[T]):
                 len(self._held) > self._most or self._bytes > self._most_bytes
             ):
                 self._forget(next(iter(self._held)))
-        return made
+        return value
 
     def _forget_what_is_gone(self) -> None:
         for path in [path for path in self._held if not self._is_there(path)]:
@@ -87,9 +87,9 @@ class Maps(Generic[T]):
         self._looked = len(self._held)
 
     def _forget(self, path: Path) -> None:
-        held = self._held.pop(path, None)
-        if held is not None:
-            self._bytes -= held[0][1]
+        entry = self._held.pop(path, None)
+        if entry is not None:
+            self._bytes -= entry[0][1]
 
 
 def _most_maps() -> int:

@@ -155,8 +155,8 @@ def listing(folder: str | PurePath) -> tuple[list[Object], list[str]]:
         result = obstore.list_with_delimiter(store, key or None)
         start = len(key) + 1 if key else 0
         objects = [
-            Object(each["path"][start:], each["size"], each["last_modified"])
-            for each in result["objects"]
+            Object(entry["path"][start:], entry["size"], entry["last_modified"])
+            for entry in result["objects"]
         ]
         return objects, [prefix[start:].rstrip("/") for prefix in result["common_prefixes"]]
 

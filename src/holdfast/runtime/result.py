@@ -65,11 +65,11 @@ def guarded(task_results: Iterator[TaskResult]) -> Iterator[TaskResult]:
 
 def checked(task_results: Iterable[TaskResult]) -> list[TaskResult]:
     """What tasks sent back, on the driver; their error, if one failed."""
-    kept = list(task_results)
-    for task_result in kept:
+    collected = list(task_results)
+    for task_result in collected:
         if "failed" in task_result.facts:
             raise error_of(task_result.facts["failed"])
-    return kept
+    return collected
 
 
 def unpack(facts: str, arrays: bytes) -> TaskResult:

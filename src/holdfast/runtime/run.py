@@ -145,7 +145,7 @@ class _Reporting(DelegatingRunner):
         return self.runner.run([(self._of(task), item) for task, item in calls])
 
     def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
-        return self.runner.read_all([each._replace(task=self._of(each.task)) for each in reads])
+        return self.runner.read_all([read._replace(task=self._of(read.task)) for read in reads])
 
     def _of(self, task: Any) -> Reporting:
         return Reporting(task, self.root, self.prefix)

@@ -126,14 +126,14 @@ def log_traffic(calls: Sequence[Call], results: Sequence[Sequence[TaskResult]]) 
     if not _log.isEnabledFor(logging.DEBUG):
         return
     by_kind: dict[str, list[int]] = {}
-    for (task, _), mine in zip(calls, results, strict=True):
+    for (task, _), task_results in zip(calls, results, strict=True):
         while hasattr(task, "task"):  # within others
             task = task.task
         name = task.__name__
         total = by_kind.setdefault(name, [0, 0, 0])
         total[0] += 1
-        total[1] += sum(each.read for each in mine)
-        total[2] += sum(each.size for each in mine)
+        total[1] += sum(task_result.read for task_result in task_results)
+        total[2] += sum(task_result.size for task_result in task_results)
     for name, total in by_kind.items():
         _log.debug("%s: %d calls read %d bytes and returned %d", name, *total)
 
@@ -171,8 +171,8 @@ class InProcess:
     def read_all(self, reads: Sequence[Read]) -> list[list[TaskResult]]:
         """Read one row input after the other."""
         return [
-            self.read(*each[:3]) if each.first is None else self.head(*each[:3], each.first)
-            for each in reads
+            self.read(*read[:3]) if read.first is None else self.head(*read[:3], read.first)
+            for read in reads
         ]
 
 

@@ -48,7 +48,7 @@ _PIECE = 1 << 20
 _FLUSH_THREADS = 8
 
 _COPIES = 3
-"""How often a copy in the cache is fetched anew, because it is damaged or another worker took it
+"""How often a copy in the cache is fetched again, because it is damaged or another worker took it
 away to make room."""
 
 _flushing: list[Future[None]] = []
@@ -183,11 +183,11 @@ def uploaded() -> None:
 
 
 def _ended(flushing: list[Future[None]]) -> None:
-    begun = flushing[:]
+    uploads = flushing[:]
     flushing.clear()
-    wait(begun)
-    for each in begun:
-        each.result()
+    wait(uploads)
+    for upload in uploads:
+        upload.result()
 
 
 @cache
@@ -267,8 +267,8 @@ def opened(path: Path, find: Callable[[memoryview, int], T | None]) -> tuple[pa.
     content, seal = _map(path), _seal(path)
     if content.size != seal.size:
         raise damaged(path, f"it has {content.size} bytes, not {seal.size}")
-    found = find(memoryview(content), seal.checksum) if content.size else None
-    return (mapped(path) if found is None else content), found
+    table = find(memoryview(content), seal.checksum) if content.size else None
+    return (mapped(path) if table is None else content), table
 
 
 def check_whole(path: Path) -> None:

@@ -56,7 +56,9 @@ class Timed(DelegatingRunner):
             return self.runner.run(calls)
         job, seconds = uuid.uuid4().hex, self.time.left
         results = self.runner.run([(_Within(task, job, seconds), item) for task, item in calls])
-        if any(_LATE in each.facts for mine in results for each in mine):
+        if any(
+            _LATE in task_result.facts for task_results in results for task_result in task_results
+        ):
             raise OutOfTime
         return results
 

@@ -27,8 +27,8 @@ def side_by_side(runner: Runner, works: Sequence[Work[T]], at_once: int) -> list
     """Do all works, so many of them side by side; what each returns."""
     done: list[T] = []
     for start in range(0, len(works), max(1, at_once)):
-        some = works[start : start + max(1, at_once)]
-        done += [some[0](runner)] if len(some) == 1 else _Round(runner, some).done()
+        together = works[start : start + max(1, at_once)]
+        done += [together[0](runner)] if len(together) == 1 else _Round(runner, together).done()
     return done
 
 
@@ -130,8 +130,8 @@ class _Round:
                 self._asked.clear()
             if not asked:
                 return
-            for runner in {id(each.runner): each.runner for each in asked}.values():
-                _run(runner, [each for each in asked if each.runner is runner])
+            for runner in {id(request.runner): request.runner for request in asked}.values():
+                _run(runner, [request for request in asked if request.runner is runner])
             with self._turn:
                 self._turn.notify_all()
 
@@ -149,10 +149,10 @@ def _run(runner: Runner, asked: Sequence[_Asked]) -> None:
     """One job for the calls of all, and one for what they read."""
     calling, reading = ([e for e in asked if e.reads is None], [e for e in asked if e.reads])
     if calling:
-        calls = [call for each in calling for call in each.calls]
-        _hand_out(calling, [len(each.calls) for each in calling], lambda: runner.run(calls))
+        calls = [call for request in calling for call in request.calls]
+        _hand_out(calling, [len(request.calls) for request in calling], lambda: runner.run(calls))
     if reading:
-        reads = [read for each in reading for read in each.reads or ()]
+        reads = [read for request in reading for read in request.reads or ()]
         _hand_out(reading, [len(e.reads or ()) for e in reading], lambda: runner.read_all(reads))
 
 
@@ -163,12 +163,12 @@ def _hand_out(
     try:
         results = job()
     except Exception as error:  # noqa: BLE001  # it is raised by those who asked
-        for each in asked:
-            each.error = error
+        for request in asked:
+            request.error = error
         return
     start = 0
-    for each, size in zip(asked, sizes, strict=True):
-        each.results = results[start : start + size]
+    for request, size in zip(asked, sizes, strict=True):
+        request.results = results[start : start + size]
         start += size
 
 

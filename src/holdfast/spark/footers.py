@@ -27,7 +27,7 @@ def schema_of(files: Sequence[Path]) -> pa.Schema | None:
     all files, because the integers do not tell what they count."""
     schemas = {file: _schema(file) for file in files}
     first, schema = next(iter(schemas.items()), (None, None))
-    refused = [each for each in schema or () if leaves.has(each.type, beyond_spark)]
+    refused = [field for field in schema or () if leaves.has(field.type, beyond_spark)]
     for file, other in schemas.items():
         for column in refused:
             place = other.get_field_index(column.name) if other else -1
@@ -74,7 +74,7 @@ def cut_columns(file: Path) -> list[str]:
     if b"org.apache.spark.version" in (read.metadata or {}):
         return []
     leaves_ = (read.schema.column(place) for place in range(read.num_columns))
-    return sorted({each.path for each in leaves_ if each.physical_type == "INT96"})
+    return sorted({leaf.path for leaf in leaves_ if leaf.physical_type == "INT96"})
 
 
 def exactly(
@@ -82,17 +82,17 @@ def exactly(
 ) -> tuple[Columns, pa.Schema]:
     """The columns that Spark reads, with the types that it refuses in place of integers; and what
     those integers are."""
-    types, kept = list(columns.types), [each.type for each in columns.given]
-    given = list(kept)
+    types, given_types = list(columns.types), [field.type for field in columns.given]
+    given = list(given_types)
     for place, path in enumerate(paths):
         kind = _type_at(refused, path)
         if kind is not None:
             given[place] = kind
             kind = in_microseconds(kind) if rounds and is_nano(kind) else kind
             kind = leaves.replaced(kind, known_type)
-            types[place], kept[place] = exact_type(columns.names[place], kind)
+            types[place], given_types[place] = exact_type(columns.names[place], kind)
     seen = pa.schema(list(zip(columns.given.names, given, strict=True)))
-    return Columns.of(list(columns.names), types, kept), seen
+    return Columns.of(list(columns.names), types, given_types), seen
 
 
 def _type_at(schema: pa.Schema, path: Sequence[str]) -> pa.DataType | None:

@@ -61,8 +61,8 @@ class Places:
         """A row in a partition of its own for every place, so many times, and for so many tasks
         more that Spark may run anywhere: the numbers from 0 on, in this order."""
         count = len(self.machines)
-        kept = self._frame(session)
-        frames = [kept.selectExpr(f"id - {self.first - count * k} as id") for k in range(times)]
+        frame = self._frame(session)
+        frames = [frame.selectExpr(f"id - {self.first - count * k} as id") for k in range(times)]
         if more:
             last = count * times + more
             frames.append(session.range(last - more, last, 1, more))
@@ -71,8 +71,10 @@ class Places:
     def learn(self, answers: Iterable[dict[str, Any]]) -> None:
         """What the tasks of a job say: on which machine they ran, and in which of these places, if
         in one."""
-        ran = [each for each in answers if each["first"] == self.first]
-        placed = [(each["place"], each["machine"]) for each in ran if each["place"] is not None]
+        ran = [answer for answer in answers if answer["first"] == self.first]
+        placed = [
+            (answer["place"], answer["machine"]) for answer in ran if answer["place"] is not None
+        ]
         with _lock:
             if self._is_over:
                 return
@@ -84,7 +86,7 @@ class Places:
                 self._is_over, self._pause = True, PAUSE
                 return
             self.machines = (*machines,)
-            seen = {*machines, *(each["machine"] for each in ran)}
+            seen = {*machines, *(answer["machine"] for answer in ran)}
             # A machine has come, or has come back, and has none.
             self._is_over = self.are_known and len({*machines}) < len(seen) <= len(machines)
 
@@ -118,13 +120,13 @@ def places_of(session: SparkSession, count: int) -> Places | None:
     """The places for the next job of a session, for so many tasks at once; None if it should run
     anywhere. Nothing runs before a job uses them."""
     with _lock:
-        made = _used.setdefault(session, {})
-        places = made.get(count)
+        by_count = _used.setdefault(session, {})
+        places = by_count.get(count)
         if places and places.pauses():
             return None
         if places and not places.serve(session):
-            made.pop(count).let_go(session)
-        if count not in made:
-            made[count] = Places(count)
-            made[count].keep(session)
-        return made[count]
+            by_count.pop(count).let_go(session)
+        if count not in by_count:
+            by_count[count] = Places(count)
+            by_count[count].keep(session)
+        return by_count[count]

@@ -111,9 +111,13 @@ class SparkRunner:
                 dealt = piles(calls, self.tasks)
                 numbers = self._numbered(len(dealt))
                 return self._with_places([numbers.mapInArrow(_dealt(calls, dealt, trial), _RESULT)])
-            mine, anywhere = deal(calls, files, places.machines)
-            times = max(map(len, mine))
-            dealt = [each[k] if k < len(each) else [] for k in range(times) for each in mine]
+            calls_of_place, anywhere = deal(calls, files, places.machines)
+            times = max(map(len, calls_of_place))
+            dealt = [
+                placed[k] if k < len(placed) else []
+                for k in range(times)
+                for placed in calls_of_place
+            ]
             numbers = places.rows(self.session, times, len(anywhere))
             dealt += [[k] for k in anywhere]
             return numbers.mapInArrow(_dealt(calls, dealt, trial, Ask.of(places)), _RESULT)
@@ -160,7 +164,7 @@ class SparkRunner:
             places = self._to_use()
             ask = Ask.of(places) if places else None
             return self._with_places(
-                [_over(item, each, trial, ask) for item, each in enumerate(reads)]
+                [_over(item, read, trial, ask) for item, read in enumerate(reads)]
             )
 
         for item, task_result in self._collect(frame):
@@ -178,7 +182,7 @@ class SparkRunner:
                 shared.compare(trial.token, [shared.Answer(**facts) for facts in answers])
         checked(task_result for _, task_result in results)
         if self._places:
-            self._places.learn(each.facts for item, each in results if item == _RAN)
+            self._places.learn(result.facts for item, result in results if item == _RAN)
         return [(item, task_result) for item, task_result in results if item >= 0]
 
     @contextmanager
@@ -262,6 +266,6 @@ def _is_local(session: SparkSession) -> bool:
 
 def _gpus(session: SparkSession) -> int:
     """How many GPUs Spark has for tasks at once, as far as the session's settings tell."""
-    each = session.conf.get("spark.executor.resource.gpu.amount", None)
+    amount = session.conf.get("spark.executor.resource.gpu.amount", None)
     executors = session.conf.get("spark.executor.instances", None)
-    return max(1, int(each or 1) * int(executors or 1))
+    return max(1, int(amount or 1) * int(executors or 1))

@@ -90,7 +90,7 @@ def _open(master: str | None, remote: str | None, conf: Mapping[str, str] | None
 
 def is_own(session: SparkSession) -> bool:
     """Whether this is a local session of ours."""
-    return any(session is each for each in own_sessions)
+    return any(session is own for own in own_sessions)
 
 
 def parallelism(session: SparkSession, seen: int) -> int:
@@ -215,14 +215,14 @@ def _quiet(path: Path) -> Iterator[None]:
     """Give a starting JVM the log file in place of the terminal; it keeps what it inherits."""
     sys.stdout.flush()
     sys.stderr.flush()
-    kept = [os.dup(1), os.dup(2)]
+    copies = [os.dup(1), os.dup(2)]
     sink = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     try:
         os.dup2(sink, 1)
         os.dup2(sink, 2)
         yield
     finally:
-        os.dup2(kept[0], 1)
-        os.dup2(kept[1], 2)
-        for descriptor in (sink, *kept):
+        os.dup2(copies[0], 1)
+        os.dup2(copies[1], 2)
+        for descriptor in (sink, *copies):
             os.close(descriptor)

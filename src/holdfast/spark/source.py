@@ -119,7 +119,7 @@ def _columns(names: list[str], kinds: list[t.DataType]) -> Columns:
 
 def _exact_columns(schema: pa.Schema) -> Columns:
     _expect_names(schema.names)
-    exact = [exact_type(each.name, each.type) for each in schema]
+    exact = [exact_type(field.name, field.type) for field in schema]
     return Columns.of(schema.names, [name for name, _ in exact], [arrow for _, arrow in exact])
 
 
@@ -148,7 +148,7 @@ def _size(source: Source) -> int | None:
     path = local_file(source.path)
     if source.kind == "table" or not is_local(source.path) or not path.exists():
         return None
-    return sum(each.stat().st_size for each in _files(path))
+    return sum(file.stat().st_size for file in _files(path))
 
 
 def _files(path: Path) -> list[Path]:
@@ -156,7 +156,9 @@ def _files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     return sorted(
-        each for each in path.rglob("*") if each.is_file() and not _hidden(each.relative_to(path))
+        entry
+        for entry in path.rglob("*")
+        if entry.is_file() and not _hidden(entry.relative_to(path))
     )
 
 
@@ -269,8 +271,8 @@ def _with_delimiter(source: Source, lines: list[tuple[str, str]]) -> Source:
     delimiter = max([source.separator, *_DELIMITERS], key=columns)  # the first of the best
     if columns(source.separator) > 1 or columns(delimiter) < 2:
         return source
-    shown = "tabs" if delimiter == "\t" else repr(delimiter)
-    log.warning("%s: cells are separated by %s", source.path, shown)
+    separator = "tabs" if delimiter == "\t" else repr(delimiter)
+    log.warning("%s: cells are separated by %s", source.path, separator)
     return replace(source, delimiter=delimiter)
 
 
@@ -305,8 +307,8 @@ def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]
     path = local_file(source.path)
     if is_local(source.path) and path.exists():
         files = _files(path)
-        if all(each.suffix in ("", ".csv", ".tsv", ".txt", *_OPENED) for each in files):
-            lines = [(str(each), _first_line(each, source)) for each in files]
+        if all(file.suffix in ("", ".csv", ".tsv", ".txt", *_OPENED) for file in files):
+            lines = [(str(file), _first_line(file, source)) for file in files]
             return [(label, line) for label, line in lines if line is not None]
     reader = session.read.option("lineSep", "\n")
     whole = not source.dialect.by_lines
@@ -377,7 +379,7 @@ def _quoted(name: str) -> str:
 def _written(kind: t.DataType) -> str:
     """A type as DDL, with names in it that may hold any character."""
     if isinstance(kind, t.StructType):
-        fields = (f"{_quoted(each.name)}: {_written(each.dataType)}" for each in kind.fields)
+        fields = (f"{_quoted(field.name)}: {_written(field.dataType)}" for field in kind.fields)
         return f"struct<{', '.join(fields)}>"
     if isinstance(kind, t.ArrayType):
         return f"array<{_written(kind.elementType)}>"
@@ -404,7 +406,7 @@ def _json(session: SparkSession, source: Source, first: bool) -> RowInput:
     if schema is None:
         schema = _learned(session, row_input, source.all_text)
     if first:
-        named = (f"{_quoted(each.name)} {_written(each.dataType)}" for each in schema.fields)
+        named = (f"{_quoted(field.name)} {_written(field.dataType)}" for field in schema.fields)
         row_input = replace(row_input, source=replace(row_input.source, schema=", ".join(named)))
     paths, kinds = zip(*_paths(schema.fields, source.flatten), strict=True)
     columns = _columns([".".join(path) for path in paths], list(kinds))
@@ -442,12 +444,12 @@ def _paths(
     fields: list[t.StructField], flatten: bool, outer: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], t.DataType]]:
     """The path of every column with its type; of those inside structs where these are flattened."""
-    for each in fields:
-        path = (*outer, each.name)
-        if flatten and isinstance(each.dataType, t.StructType):
-            yield from _paths(each.dataType.fields, True, path)
+    for field in fields:
+        path = (*outer, field.name)
+        if flatten and isinstance(field.dataType, t.StructType):
+            yield from _paths(field.dataType.fields, True, path)
         else:
-            yield path, each.dataType
+            yield path, field.dataType
 
 
 # Everything else
@@ -500,7 +502,9 @@ def _remedy(kind: str) -> str:
             "has it: --conf spark.jars.packages=GROUP:NAME:VERSION"
         )
     package, *settings = _PACKAGES[kind]
-    needed = " ".join(f"--conf {each}" for each in (f"spark.jars.packages={package}", *settings))
+    needed = " ".join(
+        f"--conf {setting}" for setting in (f"spark.jars.packages={package}", *settings)
+    )
     return (
         f"the package {package.rpartition(':')[0]} has it. Start Spark with it: {needed} (with the "
         "version of the package that is made for your Spark; a session of your own or a Connect "
@@ -545,7 +549,7 @@ def _other(session: SparkSession, source: Source) -> RowInput:
     paths = [path for path, _ in _paths(frame.schema.fields, source.flatten)]
     if source.flatten:
         frame = _flattened(frame)
-    kinds = [each.dataType for each in frame.schema.fields]
+    kinds = [field.dataType for field in frame.schema.fields]
     columns, given = _columns(list(frame.columns), kinds), None
     if refused is not None:
         columns, given = footers.exactly(columns, paths, refused, source.round_nanoseconds)
@@ -568,5 +572,5 @@ def _setting_for(failure: Exception) -> str:
         "UNSUPPORTED_TIME_TYPE": "spark.sql.timeType.enabled=true makes it read times",
     }
     return "".join(
-        f"; the setting {each}" for sign, each in settings.items() if sign in str(failure)
+        f"; the setting {advice}" for sign, advice in settings.items() if sign in str(failure)
     )

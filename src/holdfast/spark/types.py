@@ -47,7 +47,7 @@ def arrow_type(column: str, kind: t.DataType) -> pa.DataType:
     if isinstance(kind, t.MapType):
         return pa.map_(arrow_type(column, kind.keyType), arrow_type(column, kind.valueType))
     if isinstance(kind, t.StructType):
-        return pa.struct([(each.name, arrow_type(column, each.dataType)) for each in kind])
+        return pa.struct([(field.name, arrow_type(column, field.dataType)) for field in kind])
     if isinstance(kind, t.UserDefinedType):
         return arrow_type(column, type(kind).sqlType())
     if type(kind).__name__ == "TimeType":  # newer than our oldest PySpark
@@ -94,7 +94,7 @@ def through_spark(schema: pa.Schema) -> pa.Schema:
             return leaf
         return pa.int32() if leaf.bit_width == 32 else pa.int64()
 
-    return pa.schema([each.with_type(leaves.replaced(each.type, change)) for each in schema])
+    return pa.schema([field.with_type(leaves.replaced(field.type, change)) for field in schema])
 
 
 def beyond_spark(leaf: pa.DataType) -> bool:
@@ -112,7 +112,7 @@ def carried(column: Column, kind: t.DataType) -> Column:
     if isinstance(kind, t.VariantType):
         return f.to_json(column, {"timeZone": "UTC"})
     if isinstance(kind, t.ArrayType):
-        return f.transform(column, lambda each: carried(each, kind.elementType))
+        return f.transform(column, lambda element: carried(element, kind.elementType))
     if isinstance(kind, t.MapType):
         column = f.transform_keys(column, lambda key, _: carried(key, kind.keyType))
         return f.transform_values(column, lambda _, value: carried(value, kind.valueType))
@@ -133,5 +133,5 @@ def _holds_text(kind: t.DataType) -> bool:
     if isinstance(kind, t.MapType):
         return _holds_text(kind.keyType) or _holds_text(kind.valueType)
     if isinstance(kind, t.StructType):
-        return any(_holds_text(each.dataType) for each in kind.fields)
+        return any(_holds_text(field.dataType) for field in kind.fields)
     return _as_text(kind)

@@ -66,15 +66,15 @@ def prepare(session: SparkSession) -> int:
     if session in _checked:
         return _checked[session]
     versions = _versions(session)
-    if any(each["holdfast"] is None for each in versions):
+    if any(worker["holdfast"] is None for worker in versions):
         _ship(session)
         versions = _versions(session)
     here = _here()
-    for each in versions:
+    for worker in versions:
         for name, version in here.items():
-            if each[name] != version:
+            if worker[name] != version:
                 raise SetupError(
-                    f"the workers have {name} {each[name] or 'missing'}, the driver {version}: "
+                    f"the workers have {name} {worker[name] or 'missing'}, the driver {version}: "
                     f"{_remedy(name, version)}"
                 )
     _checked[session] = len(versions)

@@ -131,8 +131,8 @@ def remove_uncommitted(storage: Storage, log: Log, run: str, base: int) -> None:
 def remove_unnamed(storage: Storage, log: Log, run: str, version: int) -> None:
     """Remove those files of a run that the version which it committed does not name."""
     commit = log.read(version, Header)
-    mine = {name: path for name, path in commit.tables.manifests.items() if run in path}
-    own = replace(commit, tables=replace(commit.tables, manifests=mine))
+    own_manifests = {name: path for name, path in commit.tables.manifests.items() if run in path}
+    own = replace(commit, tables=replace(commit.tables, manifests=own_manifests))
     named = {path.split("/")[1] for path in files_of(own)}
     others = [name for name in storage.entries(DATA) if run in name and name not in named]
     names = [name for name in others if (data := data_name(name)) and data.run == run]

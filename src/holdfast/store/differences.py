@@ -93,13 +93,13 @@ def _positions(rows: U64, known: U64) -> NDArray[np.intp]:
     two rows of equal hash is taken for a new one, which makes a difference longer, not wrong."""
     if not len(known):
         return np.full(len(rows), -1)
-    mine, theirs = _hashes(rows), _hashes(known)
-    order, asked = np.argsort(theirs), np.argsort(mine)
+    hashes, known_hashes = _hashes(rows), _hashes(known)
+    order, asked = np.argsort(known_hashes), np.argsort(hashes)
     positions = np.empty(len(rows), np.int64)
     # Both in order, because looking up hashes here and there takes much longer than sorting them.
-    at = np.searchsorted(theirs[order], mine[asked])
+    at = np.searchsorted(known_hashes[order], hashes[asked])
     positions[asked] = order[at.clip(max=len(known) - 1)]
-    same = mine == theirs[positions]
+    same = hashes == known_hashes[positions]
     same[same] = (rows[same] == known[positions[same]]).all(axis=1)
     return np.where(same, positions, -1)
 

@@ -361,10 +361,10 @@ class Store:
             commit = self._with_block(commit, lease)
 
         names = {*commit.files, *commit.keep, *new}
-        mine = [name for name in names if files.run_of(name) == lease.run]
+        own = [name for name in names if files.run_of(name) == lease.run]
         content = encode(commit)
         with disk_errors(self.path):
-            self.storage.settle(names, mine)
+            self.storage.settle(names, own)
             try:
                 self.storage.create(self._commits.name(version), content, lease.run)
             except FileExistsError as error:

@@ -71,7 +71,7 @@ class Disk:
         """Write a new file in place."""
         files.write_new(self._at(name), data)
 
-    def settle(self, names: Iterable[str], mine: Iterable[str]) -> None:
+    def settle(self, names: Iterable[str], own: Iterable[str]) -> None:
         """See that all files are there, and whole, and flush this run's and their names."""
         sealed.flushed()
         for name in names:
@@ -79,7 +79,7 @@ class Disk:
             _, size, _ = sealed.stamp(path)
             if seal is not None and size != seal.size:
                 raise sealed.damaged(path, f"it has {size} bytes, not {seal.size}")
-        paths = [self._at(name) for name in mine]
+        paths = [self._at(name) for name in own]
         # At the same time, because the file system then flushes them together.
         with ThreadPoolExecutor(_SYNC_THREADS) as pool:
             list(pool.map(files.sync_file, paths))

@@ -129,9 +129,9 @@ class Log:
     def point(self, version: int) -> Callable[[], None]:
         """Leave a hint that a version is committed, which it must be, in place of earlier ones. The
         function that is returned waits until that is done."""
-        before = {each for each in self._hints if each < version} | {version - 1}
+        before = {hint for hint in self._hints if hint < version} | {version - 1}
         self._hints = {version}
-        return self._storage.leave(_hint(version), [_hint(each) for each in sorted(before) if each])
+        return self._storage.leave(_hint(version), [_hint(hint) for hint in sorted(before) if hint])
 
     def head(self) -> int:
         """The last version, 0 when there is none.
@@ -155,9 +155,9 @@ class Log:
     def each(self, versions: Sequence[int], kind: type[Said]) -> Iterator[Said]:
         """Some commits, in that order, which are fetched together where that is faster."""
         for start in range(0, len(versions), _TOGETHER):
-            some = versions[start : start + _TOGETHER]
-            self._storage.prefetch([self.name(version) for version in some])
-            for version in some:
+            chunk = versions[start : start + _TOGETHER]
+            self._storage.prefetch([self.name(version) for version in chunk])
+            for version in chunk:
                 yield self.read(version, kind)
 
     def read(self, version: int, kind: type[Said]) -> Said:

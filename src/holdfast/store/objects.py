@@ -88,11 +88,11 @@ class Objects:
 
     def entries(self, folder: str) -> list[str]:
         """The names of the objects in a folder; folders in it are nobody's."""
-        return [each.key for each in objects.listing(self._at(folder))[0]]
+        return [entry.key for entry in objects.listing(self._at(folder))[0]]
 
     def size(self, folder: str) -> int:
         """The bytes of the objects in a folder."""
-        return sum(each.size for each in objects.listing(self._at(folder))[0])
+        return sum(entry.size for entry in objects.listing(self._at(folder))[0])
 
     def write(self, name: str, data: memoryview) -> None:
         """Write a new file here and begin to upload it."""
@@ -100,7 +100,7 @@ class Objects:
         sink.write(data)
         sink.end(name)
 
-    def settle(self, names: Iterable[str], mine: Iterable[str]) -> None:  # noqa: ARG002
+    def settle(self, names: Iterable[str], own: Iterable[str]) -> None:  # noqa: ARG002
         """Wait for the uploads of this process. Tasks have waited for theirs, and the store does
         not lose what it has acknowledged: nothing has to be asked again."""
         sealed.flushed()
@@ -195,8 +195,8 @@ class Objects:
 
     def claims(self, folder: str) -> list[Claim]:
         """All leases, and how old they are by the clock of the store."""
-        listed = [each for each in objects.listing(self._at(folder))[0] if lease_run(each.key)]
-        names = [f"{folder}/{each.key}" for each in listed]
+        listed = [entry for entry in objects.listing(self._at(folder))[0] if lease_run(entry.key)]
+        names = [f"{folder}/{entry.key}" for entry in listed]
         with self._lock:
             others = any(name not in self._leases for name in names)
         # Our own are as fresh as can be; only others' have to be compared with a clock.
@@ -227,7 +227,7 @@ class Objects:
             there, folders = objects.listing(self.path)
         except FileNotFoundError as error:
             raise StoreError(f"{self.path}: there is no such bucket; make it first.") from error
-        return [*(each.key for each in there), *folders]
+        return [*(entry.key for entry in there), *folders]
 
     def expect(self) -> None:
         """Whether there is a profile, its marker says."""

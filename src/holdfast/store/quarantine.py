@@ -42,21 +42,21 @@ def pending_name(name: str) -> str:
 
 def reveal(folder: str, run: str) -> None:
     """Give the files of a run that has committed their names; what cannot have one is told."""
-    for each in _pending(folder):
-        if each.run == run:
-            (_rename if each.whole else _remove)(each)
+    for file in _pending(folder):
+        if file.run == run:
+            (_rename if file.whole else _remove)(file)
 
 
 def withdraw(folder: str, run: str) -> None:
     """Remove the files of a run that will not commit."""
-    for each in _pending(folder):
-        if each.run == run:
-            _remove(each)
+    for file in _pending(folder):
+        if file.run == run:
+            _remove(file)
 
 
 def finish(folder: str, committed: Callable[[int, str], bool]) -> None:
     """Give all files their names whose version was committed by their run."""
-    for run in {each.run for each in _pending(folder) if committed(each.version, each.run)}:
+    for run in {file.run for file in _pending(folder) if committed(file.version, file.run)}:
         reveal(folder, run)
 
 

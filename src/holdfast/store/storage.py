@@ -57,7 +57,7 @@ class Storage(Protocol):
     def write(self, name: str, data: memoryview) -> None:
         """Write a new file, which nobody reads yet; :meth:`settle` makes it durable."""
 
-    def settle(self, names: Iterable[str], mine: Iterable[str]) -> None:
+    def settle(self, names: Iterable[str], own: Iterable[str]) -> None:
         """See that files are there and whole, and that those of this run are durable."""
 
     def create(self, name: str, data: bytes, run: str) -> None:
