@@ -170,7 +170,7 @@ def test_suggestions_are_only_printed_without_a_terminal(shop: Path, run: Run) -
     assert run("expect", shop, *told.out.splitlines()).code == 0
     again = run("expect", shop, "--suggest")
     assert (again.code, again.out) == (0, "")
-    assert "no rule is suggested" in again.err
+    assert "there are no suggestions" in again.err
     assert json.loads(run("expect", shop, "--suggest", "--format", "json").out) == {
         "suggestions": []
     }

@@ -242,7 +242,7 @@ def test_the_end_of_the_session_in_the_middle(
 ) -> None:
     code, _, err = told(client("predicates", "x"))
     assert code == 70
-    assert "tells whether a version was committed" in err
+    assert "shows whether a version was committed" in err
 
 
 @pytest.mark.slow

@@ -13,4 +13,5 @@ scope.py      the rows that are searched, and what they are searched with
 mirrors.py    sets of atoms as the other row of a pair sees them
 upkeep.py     what is stored of a space so that a batch costs little
 storage.py    the files
+verify.py     stored evidence compared with that of the rows
 """
