@@ -9,6 +9,7 @@ from difflib import SequenceMatcher
 from holdfast.model.constraints import Key
 from holdfast.model.inclusion_dependencies import Attribute, ForeignKey, InclusionDependency
 from holdfast.model.names import words_of
+from holdfast.model.precision import in_microseconds
 from holdfast.values.shared import Shared
 
 
@@ -33,7 +34,7 @@ def foreign_keys(
                              referenced one, and beside it with its table's name
     share used          0.2  how many of the key's values occur in the dependent column (its square
                              root, so that a tenth still counts)
-    types               0.1  whether both columns have the same type
+    types               0.1  whether both columns have the same type, at any precision of times
     cardinality         0.1  whether the dependent's values recur: several rows refer to one
     ==================  ===  ====================================================================
 
@@ -56,7 +57,8 @@ def foreign_keys(
         # One of several columns holds for each of them alone.
         used = min(coverage * int(distinct[a]) / max(1, int(distinct[b])) for a, b in pairs)
         same = sum(
-            own.types[a.column] == other.types[b.column] for a, b in zip(left, right, strict=True)
+            in_microseconds(own.types[a.column]) == in_microseconds(other.types[b.column])
+            for a, b in zip(left, right, strict=True)
         )
         most = max(int(distinct[a]) for a, _ in pairs)
         recur = 1.0 - most / max(own.rows, 1)
