@@ -12,14 +12,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from holdfast.cover.counts import EvidenceCounts
 from holdfast.cover.dependencies import Covers
 from holdfast.cover.evidence import Evidence
+from holdfast.evidence import counting
 from holdfast.evidence.agreement import engine as agreement
 from holdfast.evidence.agreement import listed_pairs, planning
 from holdfast.evidence.agreement.listed_pairs import ListedPairs
 from holdfast.evidence.comparison import engine as comparison
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.upkeep import FormerSets
+from holdfast.kernels import counts as count_kernels
 from holdfast.kernels import index, values
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
@@ -292,6 +295,55 @@ def a_missing_tuple_that_comes_again_is_not_counted(patch: Patch) -> None:
     )
 
 
+def counts_take_nothing_away(patch: Patch) -> None:
+    """Pairs of deleted rows stay counted."""
+    total = count_kernels.total
+
+    def only_added(masks: Any, numbers: Any, words: int) -> Any:
+        return total(masks, [np.maximum(each, 0) for each in numbers], words)
+
+    patch.setattr(count_kernels, "total", only_added)
+
+
+def counts_keep_evidence_that_vanished(patch: Patch) -> None:
+    """Covers go by it still."""
+    added = counting._added
+
+    def unseen(before: EvidenceCounts, *given: Any) -> Any:
+        after = added(before, *given)
+        return replace(after, vanished=after.vanished[:0])
+
+    patch.setattr(counting, "_added", unseen)
+
+
+def counts_miss_evidence_that_appeared(patch: Patch) -> None:
+    """The last of several."""
+    added = counting._added
+
+    def unseen(before: EvidenceCounts, *given: Any) -> Any:
+        after = added(before, *given)
+        some = slice(None, -1) if len(before.masks) and len(after.appeared) > 1 else slice(None)
+        return replace(after, appeared=after.appeared[some], pairs=after.pairs[some])
+
+    patch.setattr(counting, "_added", unseen)
+
+
+def only_the_first_new_row_is_counted(patch: Patch) -> None:
+    lines = counting.lines_of
+
+    def one_less(change: RowChange) -> Any:
+        stayed, new, went = lines(change)
+        return stayed, new.between(0, 1), went
+
+    patch.setattr(counting, "lines_of", one_less)
+
+
+OF_COUNTS: tuple[Bug, ...] = (
+    counts_take_nothing_away,
+    counts_keep_evidence_that_vanished,
+    counts_miss_evidence_that_appeared,
+    only_the_first_new_row_is_counted,
+)
 OF_KEYS: tuple[Bug, ...] = (
     lists_forget_that_more_pairs_exist,
     deletes_make_a_list_whole,
@@ -315,6 +367,7 @@ OF_KEYS: tuple[Bug, ...] = (
     probes_miss_the_last_of_equal_codes,
     the_cover_does_not_shorten_after_deletes,
     a_batch_holds_what_deletes_left,
+    *OF_COUNTS,
 )
 OF_DENIAL_CONSTRAINTS: tuple[Bug, ...] = (
     what_held_once_reaches_one_segment_too_far,
@@ -325,6 +378,7 @@ OF_DENIAL_CONSTRAINTS: tuple[Bug, ...] = (
     merging_leaves_witnesses_where_they_were,
     lookups_see_deleted_rows,
     lookups_miss_the_last_of_a_stretch,
+    *OF_COUNTS,
 )
 OF_VALUES: tuple[Bug, ...] = (
     a_value_counts_once_a_batch,
