@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date, datetime
 from decimal import Decimal
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hypothesis import strategies as st
 from holdfast import flow
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kinds.inclusion_dependencies.reading import Inclusions, clusters
+from holdfast.model import limits
 from holdfast.model.changes import SHOWN, Changes
 from holdfast.model.commits import InclusionRecord
 from holdfast.model.constraints import Constraint
@@ -27,6 +29,7 @@ from holdfast.model.errors import BatchError, SchemaError, UnknownTableError
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.report import forms
 from holdfast.report.snapshot import snapshot
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
@@ -540,3 +543,56 @@ def keep(data: st.DataObject, options: Options, tasks: int, wide: bool, kinds: l
                 assert listed <= expected
                 assert listed == expected or number > SHOWN
         assert flow.verify(shop.runner, shop.store, no_progress).equal
+
+
+def test_a_time_budget_ends_at_a_number_of_columns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is listed is complete up to there, and stays so; single columns are always compared."""
+    rows = [(i, i % 4, i % 3, i % 2) for i in range(12)]
+    tables = {name: (["bigint"] * 4, rows) for name in ("a", "b")}
+    depths = set()
+
+    def arity_of(shop: Shops) -> int:
+        record = shop.store.read().inclusion
+        assert record is not None
+        return record.arity or 4
+
+    for seconds in (1e-9, 150, 1e6):
+        monkeypatch.setattr(limits, "clock", count().__next__)
+        options = Options(("inds",), max_arity=4, time_budget=seconds)
+        shop = Shops(tmp_path / f"{seconds}", tables, options)
+        now = {"a": rows, "b": rows}
+        before = arity_of(shop)
+        depths.add(before)
+        batches: tuple[dict[str, Any], ...] = (
+            {},
+            {"inserts": [(77, 1, 1, 1)]},
+            {"deletes": rows[:2]},
+            {"deletes": rows[2:5]},
+        )
+        for batch in batches:
+            told = shop.apply("a", **batch) if batch else None
+            gone = batch.get("deletes", [])
+            now["a"] = [*(r for r in now["a"] if r not in gone), *batch.get("inserts", [])]
+            arity = arity_of(shop)
+            assert arity <= before
+            if told and arity < before:
+                for rule in told["inclusion_dependencies"].unchecked:
+                    assert isinstance(rule, InclusionDependency)
+                    assert len(rule.dependent) > arity
+            before = arity
+            assert max((len(each[1]) for each in shop.wide()), default=1) <= arity
+            monkeypatch.setattr(limits, "clock", lambda: 0.0)
+            exact = Shops(
+                tmp_path / f"{seconds} {shop.store.head()}",
+                {name: (["bigint"] * 4, some) for name, some in now.items()},
+                Options(("inds",), max_arity=arity),
+            )
+            assert shop.wide() == exact.wide()
+            assert flow.verify(shop.runner, shop.store, no_progress).equal
+            monkeypatch.setattr(limits, "clock", count().__next__)
+        form = forms.show(snapshot(shop.store), ["inds"])
+        assert form.get("inclusions_complete_up_to", 4) == before
+    assert {1, 4} <= depths
+    assert depths & {2, 3}

@@ -215,6 +215,8 @@ class InclusionRecord:
     overlaps: tuple[ValueRun, ...]  # of values that two columns share, divided by columns
     clusters: tuple[ValueRun, ...]
     files: dict[str, tuple[str, ...]]  # of the columns, and of what follows, by role
+    arity: int | None = field(default=None, metadata=ADDED)
+    """Columns up to which dependencies are complete, where a time budget ended; None: all."""
 
     @property
     def data_files(self) -> list[str]:

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -72,6 +73,13 @@ class Run:
         the search, half as much again."""
         end, budget = self.time.end, self.options.time_budget
         return Time() if end is None or budget is None else Time(end + budget / 2)
+
+    def bounded(self) -> Run:
+        """The same run, with tasks that end when its time does."""
+        runner = self.within(self.time)
+        bounded = copy(self)
+        bounded.runner = runner
+        return bounded
 
     def within(self, time: Time) -> Runner:
         """What runs tasks that end when a time does."""

@@ -28,6 +28,7 @@ from holdfast.model.commits import ValueRun
 from holdfast.runtime.reads import note
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.sealed import seal_of, unique
+from holdfast.runtime.timed import look
 from holdfast.tasks.coding import word_form
 from holdfast.tasks.encode import layout
 from holdfast.tasks.segments import (
@@ -105,6 +106,7 @@ class RowValues:
             rows = map_words(self.view.path, segment).at(positions)
             room = np.empty((positions.size, 4), np.uint64)
             for columns in self.columns:
+                look()
                 if len(columns) > 1:
                     codes = self._codes(rows, positions, columns)
                     out = np.empty((len(codes), 4), np.uint64)
@@ -119,6 +121,7 @@ class RowValues:
         """The codes of one attribute, segment by segment, with the positions of the rows that have
         them."""
         for segment in self.view.segments:
+            look()
             positions = self.positions(segment)
             rows = map_words(self.view.path, segment).at(positions)
             codes, present = self._all_codes(rows, positions, self.columns[place])

@@ -76,12 +76,13 @@ def with_verdicts(
     before: ValueState | None = None,
     batch: n_ary.RowChanges | None = None,
 ) -> ValueState:
-    """The state with verdicts on dependencies of several columns, if these are searched. A batch
-    can change only those that have one of its tables on a side."""
+    """The state with verdicts on dependencies of several columns, if these are searched: of as many
+    columns as the state is complete for, or fewer if the time ends. A batch can change only those
+    that have one of its tables on a side."""
     options, batch = run.options, batch or {}
     if options.max_arity == 1:
         return state
-    search = TupleSearch(run, Lazily(tables, lambda name: TableRows.living(tables[name])))
+    search = TupleSearch(run.bounded(), Lazily(tables, lambda name: TableRows.living(tables[name])))
     wanted = Wanted(1.0, options.empty_columns, options.within_tables)
     unchanged: Verdicts = {}
     known: Verdicts = {}
@@ -99,8 +100,12 @@ def with_verdicts(
             pairs.dependent.tolist(), pairs.referenced.tolist(), strict=True
         )
     }
-    verdicts = n_ary.all_verdicts(search, unary, known, batch)
-    return replace(state, verdicts={**unchanged, **verdicts})
+    most = state.arity or options.max_arity
+    verdicts, arity = n_ary.all_verdicts(search, unary, known, batch, most)
+    if arity < most:
+        unchanged = {one: unchanged[one] for one in unchanged if len(one.columns) <= arity}
+    ended = arity if arity < options.max_arity else None
+    return replace(state, verdicts={**unchanged, **verdicts}, arity=ended)
 
 
 def _column(state: ValueState, number: int) -> tuple[str, tuple[int, ...]]:

@@ -19,6 +19,7 @@ import numpy as np
 from holdfast.kernels.arrays import I64, U64
 from holdfast.model import thresholds
 from holdfast.model.inclusion_dependencies import EMPTY, HOLDS, REFUTED
+from holdfast.model.limits import OutOfTime, Time
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call, run_all
 from holdfast.table.change import RowChange, TableRows
@@ -98,30 +99,38 @@ class TupleSearch:
 
 
 def all_verdicts(
-    search: TupleSearch, unary: Iterable[Candidate], before: Verdicts, batch: RowChanges
-) -> Verdicts:
-    """The verdicts on all candidates of two and more columns, given the dependencies of one.
+    search: TupleSearch,
+    unary: Iterable[Candidate],
+    before: Verdicts,
+    batch: RowChanges,
+    most: int,
+) -> tuple[Verdicts, int]:
+    """The verdicts on all candidates of two to ``most`` columns, given the dependencies of one; and
+    up to how many columns they are complete, which is less where the time of the run ends.
 
     ``before`` are those of the version before the batch; it is empty if there is no such version.
     """
     options = search.run.options
     verdicts: Verdicts = {}
     holding = set(unary)
-    for arity in range(2, options.max_arity + 1):
-        candidates = list(_candidates(holding, arity))
-        if not candidates:
-            break
-        search.run.progress("tuples", arity=arity, candidates=len(candidates))
-        known = {one: before[one] for one in candidates if one in before}
-        known = _still_known(search, known, batch)
+    for arity in range(2, most + 1):
+        try:
+            candidates = list(_candidates(holding, arity, search.run.time))
+            if not candidates:
+                break
+            search.run.progress("tuples", arity=arity, candidates=len(candidates))
+            known = {one: before[one] for one in candidates if one in before}
+            known = _still_known(search, known, batch)
+            known |= _tested(search, [one for one in candidates if one not in known])
+        except OutOfTime:
+            return verdicts, arity - 1
         verdicts |= known
-        verdicts |= _tested(search, [one for one in candidates if one not in known])
         wanted = {HOLDS, EMPTY} if options.empty_columns else {HOLDS}
         holding = {one for one in candidates if verdicts[one].status in wanted}
-    return verdicts
+    return verdicts, most
 
 
-def _candidates(holding: set[Candidate], arity: int) -> Iterator[Candidate]:
+def _candidates(holding: set[Candidate], arity: int, time: Time) -> Iterator[Candidate]:
     """The candidates of which every part with one column less holds."""
     groups: dict[tuple[Side, Side], list[Candidate]] = {}
     for candidate in holding:
@@ -130,6 +139,7 @@ def _candidates(holding: set[Candidate], arity: int) -> Iterator[Candidate]:
     for group in groups.values():
         group.sort(key=lambda candidate: (candidate.columns, candidate.others))
         for one, two in combinations(group, 2):
+            time.look()
             if one.columns[-1] == two.columns[-1] or one.others[-1] == two.others[-1]:
                 continue
             joined = replace(

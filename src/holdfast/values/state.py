@@ -46,6 +46,7 @@ class ValueState:
     overlaps: Overlaps
     verdicts: Verdicts = field(default_factory=dict)  # on candidates of several columns
     files: dict[str, tuple[str, ...]] = field(default_factory=dict)  # once written, by role
+    arity: int | None = None  # columns up to which verdicts are complete, if a time budget ended
 
     # Operations
 
@@ -96,16 +97,19 @@ class ValueState:
             shared.overlaps,
             storage.verdicts(store, record),
             record.files,
+            record.arity,
         )
 
     @property
     def record(self) -> InclusionRecord:
         """What a commit stores."""
-        return InclusionRecord(self.runs, self.overlaps.runs, self.clusters.runs, self.files)
+        runs = self.runs, self.overlaps.runs, self.clusters.runs
+        return InclusionRecord(*runs, self.files, self.arity)
 
     def compare(self, run: Run, tables: Mapping[str, Table]) -> Iterator[tuple[str, str]]:
         """Where the state differs from the rows: a table, and a sentence about it."""
-        fresh = _without_values(self.attributes, self.families)._of_rows(run, tables)
+        nothing = replace(_without_values(self.attributes, self.families), arity=self.arity)
+        fresh = nothing._of_rows(run, tables)
         any_differ = False
         for low, high in self.overlaps.stretches():
             old, new = (state.overlaps.rows(low, high) for state in (self, fresh))

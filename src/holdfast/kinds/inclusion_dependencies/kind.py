@@ -105,9 +105,15 @@ class InclusionDependencies(Kind):
 
         gained = [each for each in came if reported_here(each)]
         lost = [each for each in went if reported_here(each)]
+        unchecked = [each for each in lost if after.arity and len(each.dependent) > after.arity]
+        lost = [each for each in lost if each not in unchecked]
         counts = {"gained": len(gained), "broken": len(lost)}
         broken = tuple(Broken(each) for each in lost[:SHOWN])
-        return KindChanges(tuple(gained[:SHOWN]), broken, counts=counts)
+        if unchecked:
+            counts["unchecked"] = len(unchecked)
+        return KindChanges(
+            tuple(gained[:SHOWN]), broken, unchecked=tuple(unchecked[:SHOWN]), counts=counts
+        )
 
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
         """Those of a table's columns that hold in one version alone."""
@@ -124,7 +130,9 @@ class InclusionDependencies(Kind):
         ]
         gained = tuple(each for key, each in sides[1].items() if key not in sides[0])
         lost = [each for key, each in sides[0].items() if key not in sides[1]]
-        return KindDiff(gained, tuple(new.lost(each) for each in lost))
+        most = new.arity
+        known = [each for each in lost if most is None or len(each.dependent) <= most]
+        return KindDiff(gained, tuple(new.lost(each) for each in known))
 
     def clusters(self, store: Store) -> list[Cluster]:
         """The clusters of the current version, those of most values first."""

@@ -35,6 +35,7 @@ class Inclusions:
     min_coverage: float = 1.0
     empty_columns: bool = False
     within_tables: bool = False
+    arity: int | None = None  # columns up to which they are complete, if a time budget ended
     _foreign_keys: dict[float, list[ForeignKey]] = field(
         default_factory=dict, compare=False, repr=False
     )  # by the coverage that was asked for: every table asks for those of all
@@ -84,7 +85,7 @@ def inclusions(profile: StoredProfile) -> Inclusions | None:
     tuples = record.files.get("tuples")
     wide = _wide(store, tuples, tables, options) if tuples else ()
     asked = {name: options[name] for name in ("min_coverage", "empty_columns", "within_tables")}
-    return Inclusions(shared, facts, wide, **asked)
+    return Inclusions(shared, facts, wide, arity=record.arity, **asked)
 
 
 def _wide(

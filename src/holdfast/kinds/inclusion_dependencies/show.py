@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 from holdfast.kinds.parts import ProfilePart
 from holdfast.model.inclusion_dependencies import ForeignKey, InclusionDependency, Reference
 from holdfast.model.records import JsonObject
-from holdfast.screen.text import plain, share
+from holdfast.screen.text import count, plain, share
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot
@@ -36,7 +36,11 @@ class InclusionList(ProfilePart):
 
     def form(self, snapshot: Snapshot) -> JsonObject:
         """With what nulls mean."""
-        return {"inclusion_nulls": snapshot.options["inclusion_nulls"], **super().form(snapshot)}
+        inclusions = snapshot.inclusions
+        arity = None if inclusions is None else inclusions.arity
+        depth = {} if arity is None else {"inclusions_complete_up_to": arity}
+        nulls = snapshot.options["inclusion_nulls"]
+        return {"inclusion_nulls": nulls, **depth, **super().form(snapshot)}
 
     def show(self, page: Page, snapshot: Snapshot, asked: bool) -> None:
         """With the share of the values, where it is not all of them."""
@@ -46,6 +50,9 @@ class InclusionList(ProfilePart):
         page.line()
         page.line(self.heading(len(dependencies)), "bold")
         page.line(_NULLS[snapshot.options["inclusion_nulls"]], "dim", 2)
+        if snapshot.inclusions is not None and (arity := snapshot.inclusions.arity):
+            columns = count(arity, "column")
+            page.line(f"Complete up to {columns}: the time budget ended there.", "yellow", 2)
         for each in dependencies[: page.limit]:
             page.line(plain(str(each)) + covered(each), "green" if each.coverage == 1 else "", 2)
         page.more(len(dependencies))
