@@ -151,7 +151,7 @@ def _own_session(
         if name not in settings:
             builder = builder.config(name, value)
     # What the driver needs next is imported while it waits for the JVM.
-    _meanwhile(import_module, "holdfast.spark.runner")
+    _meanwhile(_import_all, ("holdfast.spark.runner", "holdfast.flow"))
     with _quiet(path):
         try:
             session = builder.master(master).getOrCreate()
@@ -167,6 +167,11 @@ def _own_session(
 
 def _meanwhile(work: Callable[[Any], Any], given: Any) -> None:
     threading.Thread(target=work, args=(given,), daemon=True).start()
+
+
+def _import_all(modules: tuple[str, ...]) -> None:
+    for module in modules:
+        import_module(module)
 
 
 def _start_workers(session: SparkSession) -> None:
