@@ -106,9 +106,7 @@ def united(one: Candidates, two: Candidates) -> Candidates:
 def _united(masks: U64, bits: U64) -> Candidates:
     order = np.lexsort(masks.T)
     masks, bits = masks[order], bits[order]
-    fresh = np.ones(len(masks), np.bool_)
-    fresh[1:] = (masks[1:] != masks[:-1]).any(axis=1)
-    starts = np.flatnonzero(fresh)
+    starts = np.flatnonzero(bitsets.begins_run(masks))
     if not len(starts):
         return Candidates(masks, bits)
     return Candidates(masks[starts], np.bitwise_or.reduceat(bits, starts, axis=0))

@@ -49,8 +49,7 @@ class Evidence:
         pairs = np.concatenate([self.witnesses, *(o.witnesses for o in others)])
         order = np.lexsort(masks.T)
         masks, pairs = masks[order], pairs[order]
-        starts = np.ones(len(masks), np.bool_)
-        starts[1:] = (masks[1:] != masks[:-1]).any(axis=1)
+        starts = bitsets.begins_run(masks)
         owner = np.repeat(np.cumsum(starts) - 1, WITNESSES)
         flat = pairs.reshape(-1, 2)
         real = flat[:, 0] >= 0

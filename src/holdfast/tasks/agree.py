@@ -180,9 +180,7 @@ def _hashes(view: View, columns: tuple[int, ...]) -> U64:
 
 def _equal_pairs(hashes: U64) -> int:
     ordered = hashes[np.lexsort(hashes.T)]
-    starts = np.ones(len(ordered), np.bool_)
-    starts[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    sizes = np.diff(np.append(np.flatnonzero(starts), len(ordered)))
+    sizes = np.diff(np.append(np.flatnonzero(bitsets.begins_run(ordered)), len(ordered)))
     return int((sizes * (sizes - 1) // 2).sum())
 
 

@@ -117,7 +117,7 @@ class Merged(NamedTuple):
         more[owner[full]] = True
         rows = np.column_stack([np.repeat(owner, counts), pairs])
         rows = rows[np.lexsort(rows.T[::-1])]
-        rows = rows[np.append(True, (rows[1:] != rows[:-1]).any(axis=1))[: len(rows)]]
+        rows = rows[bitsets.begins_run(rows)]
         counts = np.bincount(rows[:, 0], minlength=len(distinct))
         first_pairs = rows[places(counts) < most, 1:].copy()
         return Merged(distinct, np.minimum(counts, most), first_pairs, more | (counts > most))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import I64, U64
 from holdfast.model.commits import ValueRun
 from holdfast.model.errors import StoreError
@@ -69,8 +70,6 @@ def grouped(masks: U64, counts: I64) -> tuple[U64, I64]:
         return masks, counts
     order = np.lexsort(masks.T)
     masks, counts = masks[order], counts[order]
-    first = np.ones(len(masks), np.bool_)
-    first[1:] = (masks[1:] != masks[:-1]).any(axis=1)
-    starts = np.flatnonzero(first)
+    starts = np.flatnonzero(bitsets.begins_run(masks))
     masks, counts = masks[starts], np.add.reduceat(counts, starts)
     return masks[counts != 0], counts[counts != 0]
