@@ -44,13 +44,20 @@ def learned(lines: list[bytes], whole: bool = False) -> JsonForm:
     return seen.form
 
 
-def read(lines: list[bytes], schema: dict[str, pa.DataType], whole: bool = False) -> Any:
-    """Rows, or what is wrong."""
+def read(
+    lines: list[bytes],
+    schema: dict[str, pa.DataType],
+    whole: bool = False,
+    cast: pa.DataType | None = None,
+) -> Any:
+    """Rows, with ``cast`` in another type, or what is wrong."""
     reader = Reader(pa.schema(list(schema.items())), [(name,) for name in schema])
     parsed = reader.parse(split(pa.array(lines, pa.binary()), whole))
     if isinstance(parsed, Trouble):
         return parsed
     parsed.validate(full=True)
+    if cast is not None:
+        parsed = parsed.cast(pa.schema([(name, cast) for name in schema]))
     return parsed.to_pylist()
 
 
@@ -280,6 +287,21 @@ def test_given_types() -> None:
         trouble = read([line, wrong], schema)
         assert isinstance(trouble, Trouble), wrong
         assert (trouble.kind, trouble.row) == ("cell", 1)
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+def test_a_column_of_nanoseconds_takes_nine_digits(zone: str | None) -> None:
+    """As CSV does; what 64 bits do not hold is refused."""
+    kind = pa.timestamp("ns", zone)
+    lines = [b'{"at": "2020-01-01T00:00:00.123456789%s"}' % (b"Z" if zone else b"")]
+    (row,) = read(lines, {"at": kind}, cast=pa.int64())
+    assert row["at"] == 1_577_836_800_123_456_789
+    (row,) = read([b'{"at": "2020-01-01T00:00:00.000000001"}'], {"at": kind}, cast=pa.int64())
+    assert row["at"] == 1_577_836_800_000_000_001
+    for year in (b"1500", b"2300"):
+        trouble = read([b'{"at": "%s-01-01T00:00:00"}' % year], {"at": kind})
+        assert isinstance(trouble, Trouble)
+        assert trouble.expected == ("timestamp(9)" if zone else "timestamp_ntz(9)")
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ def check_types(schema: pa.Schema) -> None:
 
 
 def shape_of(field: pa.Field) -> int:
-    """What a node takes whose values have this type."""
+    """The shape of a node whose values have this type."""
     type_ = field.type
     if at.is_string(type_):
         return kernels.TEXT
@@ -82,8 +82,8 @@ def converted(type_: pa.DataType, form: I8, texts: pa.Array) -> pa.Array:
 
 
 def _written_as(type_: pa.DataType, form: I8, texts: pa.Array) -> bool:
-    """Whether values are written as those of a type are: numbers without quotes, times with. A
-    decimal may be text; so may what no number of JSON is, as NaN."""
+    """Whether values are written as a type asks: numbers without quotes, times with. Decimals may
+    be quoted, and so may what is no number in JSON, such as NaN."""
     quoted = (form == kernels.IS_TEXT) | (form == kernels.IS_ESCAPED)
     written = form > kernels.IS_NULL
     if at.is_boolean(type_):
@@ -101,10 +101,11 @@ def _written_as(type_: pa.DataType, form: I8, texts: pa.Array) -> bool:
 
 def _timestamps(type_: pa.DataType, texts: pa.Array) -> pa.Array:
     """Texts as timestamps; where the type has a zone, those without one are in UTC."""
+    local_type = pa.timestamp(type_.unit)
     if type_.tz is None:
-        return texts.cast(pa.timestamp("us"))
+        return texts.cast(local_type)
     has_zone = pc.match_substring_regex(texts, _ZONE)
     nothing = pa.scalar(None, pa.string())
     zoned = pc.if_else(has_zone, texts, nothing).cast(type_)
-    local = pc.if_else(has_zone, nothing, texts).cast(pa.timestamp("us"))
+    local = pc.if_else(has_zone, nothing, texts).cast(local_type)
     return pc.coalesce(zoned, pc.assume_timezone(local, "UTC").cast(type_))
