@@ -23,7 +23,7 @@ from holdfast.tasks.ingest import Ingest, learn
 
 
 def main() -> None:
-    """Profile a few rows of every kind of column both ways, and change some."""
+    """Profile a few rows with every kind of column, counted and witnessed, and apply batches."""
     runner = InProcess(2)
     for _ in learn(iter(_records().rows.to_batches()), Ingest("", "", pa.schema([]), ())):
         pass
@@ -86,7 +86,7 @@ def _records() -> RowInput:
 
 
 def _digits(columns: int, end: int, start: int = 0) -> RowInput:
-    """Digits that look random, whose types are to be guessed: many rows have the same."""
+    """Digits that look random, many of them equal, whose types are to be guessed."""
     names = [f"digit{c}" for c in range(columns)]
     lines = [
         ",".join(str(i * i * (c + 3) // 7 % 4) for c in range(columns)) + "\n"

@@ -89,7 +89,7 @@ class WeightStack(NamedTuple):
 
 
 def evidence(masks: Masks, weights: I64) -> WeightedEvidence:
-    """Evidences as the search reads them."""
+    """Evidences in the form that the search reads."""
     return WeightedEvidence(
         np.ascontiguousarray(masks.T, np.uint64), np.require(weights, np.int64, ["C", "W"])
     )
@@ -101,8 +101,8 @@ def sums(evidences: WeightedEvidence, atoms: I64) -> I64:
 
 
 def confined(evidences: WeightedEvidence, atoms: I64) -> WeightedEvidence:
-    """The evidences over these atoms alone, numbered anew, without those that hold none; equal
-    ones are (mostly) added up."""
+    """The evidences restricted to these atoms, which are renumbered, without those that hold none
+    of them; equal ones are (mostly) added up."""
     size = evidences.weights.size
     words = np.zeros((bitsets.words_for(len(atoms)), size), np.uint64)
     weights = np.empty(size, np.int64)
@@ -149,8 +149,8 @@ def goes_on(stack: WeightStack) -> bool:
 def search(
     stack: WeightStack, together: Masks, bound: Bound, steps: int = STEPS
 ) -> tuple[WeightStack, Masks, I64]:
-    """Some of the answers and their weights, after about so many steps; and the search to go on
-    with. ``together`` are, for each atom, the atoms of its group."""
+    """Search for about so many steps: the search to go on with, and the answers found with their
+    weights. ``together`` has, for each atom, the atoms of its group."""
     stack = _with_room(stack)
     room = np.empty((max(ROOM, len(together)), together.shape[1]), np.uint64)
     weights = np.empty(len(room), np.int64)
@@ -176,7 +176,7 @@ def split(stack: WeightStack) -> Iterator[WeightStack]:
 
 
 def _with_room(stack: WeightStack) -> WeightStack:
-    """Room for another level: none has more evidences than the one before it."""
+    """The search with room for another level, which has at most the evidences of the one before."""
     depth = max(int(stack.state[0]), 0)
     first, end = int(stack.starts[depth, 0]), int(stack.starts[depth, depth + 1])
     needed = 2 * end - first

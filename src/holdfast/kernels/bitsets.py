@@ -85,8 +85,8 @@ def _compiled_lowest(word: Any) -> Any:
 
 
 def plain(matrix: Masks) -> Masks:
-    """The matrix contiguous and writable, as kernels are compiled for (views and memory-mapped
-    files would each cost a compilation of their own)."""
+    """The matrix as a contiguous, writable array: kernels are compiled for these alone, because
+    views and memory-mapped files would each cost a compilation of their own."""
     return np.require(matrix, np.uint64, ["C", "W"])
 
 
@@ -463,8 +463,8 @@ def contains(mask: Masks, subset: Masks) -> bool:
 
 @kernel
 def copy_row(row: Any, out: Any) -> None:
-    """Cell by cell: for an assignment of rows Numba also compiles the sentence about shapes that do
-    not fit, which takes seconds in every kernel that has one."""
+    """Copy a row cell by cell: for an assignment of rows Numba also compiles the message about
+    shapes that do not match, which takes seconds in every kernel that has one."""
     for w in range(row.size):
         out[w] = row[w]
 

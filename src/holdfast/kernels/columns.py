@@ -9,7 +9,7 @@ from holdfast.kernels.jit import inlined, kernel
 
 @kernel
 def text_ends(data: Any, ends: Any, hashes: Any, out: Any) -> None:
-    """Which text is the lowest, how many are equal to it, and the same of the highest.
+    """Which text is the lowest and how many are equal to it, and the same for the highest.
 
     Text k is ``data[ends[k]:ends[k + 1]]``, and there is at least one. Hashes, ``(2, texts)``, tell
     which are equal, so bytes are compared up to where they differ.

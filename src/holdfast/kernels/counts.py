@@ -16,8 +16,8 @@ from holdfast.kernels.jit import kernel
 
 
 def total(masks: list[U64], counts: list[I64], words: int) -> tuple[U64, I64]:
-    """Counts of several tables added up; masks whose counts cancel are dropped. In mask order, as
-    each of the tables is."""
+    """The counts of several tables added up, without masks whose counts cancel. The tables and
+    their sum are in mask order."""
     sum_masks, sums = np.empty((0, words), np.uint64), np.empty(0, np.int64)
     for others, numbers in zip(masks, counts, strict=True):
         sum_masks, sums, _, _ = added(sum_masks, sums, others, numbers)
@@ -25,8 +25,8 @@ def total(masks: list[U64], counts: list[I64], words: int) -> tuple[U64, I64]:
 
 
 def added(masks: U64, counts: I64, more: U64, numbers: I64) -> tuple[U64, I64, U64, U64]:
-    """One table with another added, both and the sum in mask order; then the masks that are new in
-    it, and those that it lacks."""
+    """The sum of two tables, then the masks that are new in it, and those of the first table that
+    it lacks. All are in mask order."""
     room = len(masks) + len(more)
     out, sums = np.empty((room, masks.shape[1]), np.uint64), np.empty(room, np.int64)
     new, gone = np.zeros(room, np.bool_), np.zeros(len(masks), np.bool_)
@@ -37,8 +37,7 @@ def added(masks: U64, counts: I64, more: U64, numbers: I64) -> tuple[U64, I64, U
 
 
 def grouped(masks: U64, counts: I64, pairs: I64) -> tuple[U64, I64, I64]:
-    """A table of masks in any order, some of them equal: in order, each once, with the sum of its
-    counts and one of its pairs."""
+    """Sort a table by mask, with each mask once, the sum of its counts and one of its pairs."""
     order = np.lexsort(masks.T[::-1])
     masks, counts, pairs = masks[order], counts[order], pairs[order]
     if not len(masks):

@@ -170,7 +170,7 @@ def _steps(graph: Edges) -> int:
 def _gathered(
     goes_on: Callable[[], bool], step: Callable[[Masks], int], words: int, tick: Tick | None
 ) -> Masks:
-    """What a search finds, step by step."""
+    """All sets that a search finds, in steps between which the clock is looked at."""
     blocks, total = [np.empty((0, words), np.uint64)], 0
     room = np.empty((ROOM, words), np.uint64)
     while True:
@@ -185,7 +185,7 @@ def _gathered(
 
 
 def irredundant(sets: Masks, graph: Edges) -> Flags:
-    """Which sets need each of their atoms to hit what they hit."""
+    """Which sets would hit fewer edges without any one of their atoms."""
     return _irredundant(bitsets.plain(sets), graph)
 
 

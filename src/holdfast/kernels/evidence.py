@@ -48,7 +48,7 @@ class RowShape(NamedTuple):
 
 
 class NumberedRows(NamedTuple):
-    """Rows to compare, and what witnesses call them."""
+    """Rows to compare, and the ids by which witnesses name them."""
 
     words: U64  # (n, words)
     ids: I64  # (n,)
@@ -155,13 +155,18 @@ def refuted(mask: Any, candidates: Any, k: int) -> bool:
 @kernel
 def refuting(masks: Any, candidates: Any) -> Any:
     """Which agree-sets (not the full one) refute a candidate."""
-    flags = np.zeros(masks.shape[0], np.bool_)
+    flags = np.empty(masks.shape[0], np.bool_)
     for row in range(masks.shape[0]):
-        for k in range(candidates.lhs.shape[0]):
-            if refuted(masks[row], candidates, k):
-                flags[row] = True
-                break
+        flags[row] = _refutes(masks[row], candidates)
     return flags
+
+
+@kernel
+def _refutes(mask: Any, candidates: Any) -> bool:
+    for k in range(candidates.lhs.shape[0]):
+        if refuted(mask, candidates, k):
+            return True
+    return False
 
 
 @kernel
@@ -184,8 +189,8 @@ def _forget_unwanted(findings: Any) -> None:
 
 @inlined
 def known(mask: Any, recent: Any, used: Any) -> bool:
-    """Whether a mask needs no further witness. Most pairs end here, before anything that costs a
-    call with the whole table: with it in the way comparing a pair took five times as long."""
+    """Whether a mask needs no further witness. Most pairs end here, before a call with the whole
+    table: with such a call for every pair, comparing took five times as long."""
     at = np.int64(row_hash(mask) & np.uint64(_RECENT - 1))
     if not used[at]:
         return False
@@ -197,7 +202,7 @@ def known(mask: Any, recent: Any, used: Any) -> bool:
 
 @inlined
 def _add_witness(witnesses: Any, seen: Any, entry: int, one: int, two: int) -> None:
-    """One more pair, if there is room. A pair comes again wherever its rows are together again."""
+    """Add a pair if there is room for it. The same pair comes up wherever its rows meet again."""
     count = seen[entry]
     for k in range(count):
         if witnesses[k, 0] == one and witnesses[k, 1] == two:
@@ -213,12 +218,7 @@ def record(mask: Any, one: int, two: int, candidates: Any, full: Any, findings: 
     at = slot(mask, findings.masks, findings.slots)
     entry = np.int64(findings.slots[at])
     if entry < 0:
-        wanted = False
-        if not contains(mask, full):
-            for k in range(candidates.lhs.shape[0]):
-                if refuted(mask, candidates, k):
-                    wanted = True
-                    break
+        wanted = not contains(mask, full) and _refutes(mask, candidates)
         capacity = findings.masks.shape[0]
         if findings.state[0] == capacity:
             if findings.state[1]:
@@ -256,10 +256,10 @@ def is_null(row: Any, column: int, shape: Any) -> bool:
 def column_keys(
     words: Any, chosen: Any, column: int, shape: Any, nulls: bool, rows: Any, keys: Any
 ) -> int:
-    """Write the chosen rows, with or without those that have a null, and a key for each: a number
-    that is equal for equal cells, of one word in the order of the column's index. Unequal cells may
-    share it too (a null and one value, say), so rows grouped by it are compared in full. How many
-    rows there are."""
+    """Write the chosen rows, with or without those that have a null, and a key for each; returns
+    how many rows that is. Equal cells have equal keys; keys of cells of one word have the order of
+    the column's index. Unequal cells may share a key (a null and one value, say), so rows that are
+    grouped by it are compared in full."""
     # Of all rows at once: what is looked up in the shape for each would take ten times as long.
     null_word, null_bit = shape.owner.size + (column >> 6), np.uint64(column & 63)
     first, last = shape.first[column], shape.first[column + 1]
@@ -307,7 +307,8 @@ def neighbours(rows: Any, shape: Any, reach: int, candidates: Any, findings: Any
 
 @inlined
 def differing_rhs(mask: Any, full: Any, rhs: Any, out: Any) -> bool:
-    """Add every rhs that a pair with this agree-set differs in; whether there are any."""
+    """Add every rhs in which a pair with this agree-set differs to ``out``; whether there are
+    any."""
     key = rhs[mask.size] if not contains(mask, full) else np.uint64(0)
     differ = key
     out[mask.size] |= key

@@ -41,7 +41,8 @@ class RowGroups(NamedTuple):
         return int((np.arange(len(self.rows)) - self.starts).sum())
 
     def part(self, number: int, of: int) -> tuple[int, int]:
-        """One of several parts with about as many pairs each: from which row on, and to which."""
+        """The first row of one of several parts with about as many pairs each, and the row after
+        its last."""
         before = np.cumsum(np.arange(len(self.rows)) - self.starts)
         total = int(before[-1]) if len(before) else 0
         cuts = [int(np.searchsorted(before, total * k // of, "right")) for k in range(1, of)]
@@ -71,9 +72,9 @@ def words_inside(
     nulls_equal: bool,
     tick: pairs.Tick = pairs.no_tick,
 ) -> tuple[U64, I64]:
-    """The distinct words of the rows of a part with those before them in their groups, each with
-    one such pair of rows (t, s). Memory follows the rows of the largest group, and the number of
-    distinct words. ``tick`` is called now and then."""
+    """The distinct words of pairs inside groups, each with one such pair of rows (t, s): the rows
+    of a part with those before them in their groups. Memory follows the rows of the largest group
+    and the number of distinct words. ``tick`` is called now and then."""
     begin, end = part
     table = pairs.empty_table(layout.width)
     blocks: list[tuple[U64, I64]] = []
@@ -119,7 +120,7 @@ def gathered(codes: Sequence[Codes], rows: I64) -> Codes:
 def sides(
     layout: WordLayout, codes: Codes, nulls_equal: bool
 ) -> tuple[pairs.TileRows, pairs.TileRows]:
-    """Rows as the rows t of a tile, and as its rows s."""
+    """The same rows as rows t and as rows s of a tile."""
     if (layout.rows == BOTH).all():
         return pairs.TileRows(codes), pairs.TileRows(codes)
     ones, others = own_words(codes, layout, nulls_equal)
@@ -134,7 +135,7 @@ def _of_large(
     nulls_equal: bool,
     tick: pairs.Tick,
 ) -> tuple[U64, I64]:
-    """A group, or its beginning; its first rows are no rows t."""
+    """The words of a group, or of its beginning, whose first rows are only compared as rows s."""
     ones, others = sides(layout, gathered(codes, rows), nulls_equal)
     later = pairs.TileRows(
         np.ascontiguousarray(ones.codes[:, skip:]), None if ones.own is None else ones.own[skip:]

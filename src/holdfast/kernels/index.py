@@ -77,15 +77,15 @@ def sort(codes: U64) -> tuple[I64, I32]:
 
 
 def _by_bytes(codes: U64) -> tuple[I64, I32]:
-    """The same, for codes of which many are not alone, and differ in few bytes."""
+    """The same, for codes that repeat often and differ in few bytes."""
     ordered, positions = _sort(codes.copy(), np.arange(len(codes), dtype=np.int32))
     return ordered.view(np.int64), positions
 
 
 @kernel
 def _sort(source: Any, places: Any) -> Any:
-    """Byte after byte, from the lowest one on; one that is the same in all codes costs nothing.
-    What is given is written to."""
+    """Sort by one byte after the other, from the lowest on (radix sort); a byte that is the same in
+    all codes is passed over. The arguments are overwritten."""
     n = source.size
     counts = np.zeros((8, 256), np.int64)
     for i in range(n):
@@ -185,11 +185,11 @@ def agreeing(spreads: list[I64], rows: int) -> float:
 
 
 def repeated(parts: Sequence[I64]) -> list[Flags]:
-    """Which codes, of some parts that are each in ascending order, may occur more than once: all
-    that do, and a few that only lie close to another one.
+    """Which codes of some ascending parts may occur more than once: all that do, and a few that
+    only lie close to another one.
 
-    Their span is cut into some intervals per code, and codes are counted by these: the parts are
-    gone through in order, so that neither codes nor counts are looked for here and there."""
+    The span of the codes is cut into a few intervals per code, and the codes in each are counted.
+    Parts are read in order, so memory is read sequentially."""
     ends = [(int(codes[0]), int(codes[-1])) for codes in parts if codes.size]
     low = min((first for first, _ in ends), default=0)
     span = max((last for _, last in ends), default=0) - low
@@ -427,7 +427,7 @@ def duplicates(batch: Any, ranges: Any, stored: Any, columns: Any, shape: Any, o
 
 @kernel
 def members(codes: Any, wanted: Any) -> Any:
-    """Positions of the codes that are among the wanted ones: one scan, for want of an index."""
+    """The positions of the wanted codes, by a scan: for a column without an index."""
     size = 4
     while size < 8 * wanted.size:
         size *= 2
@@ -448,7 +448,7 @@ def members(codes: Any, wanted: Any) -> Any:
 
 @kernel
 def fingerprint(hashes: Any) -> Any:
-    """Two sums over rows that do not depend on their order: the content of a batch."""
+    """Two sums that identify the content of a batch, whatever the order of its rows."""
     out = np.zeros(2, np.uint64)
     for i in range(hashes.size):
         out[0] += mix(hashes[i])

@@ -292,7 +292,7 @@ def _edge(data: U8, begin: int, end: int, tree: Tree, node: int, last: int) -> i
 
 @kernel
 def _look(data: U8, begin: int, end: int, joins: I8, votes: I8, node: int) -> None:
-    """Join what a number looks like to what others at the node do."""
+    """Join the vote of a number to those of the other numbers at its node."""
     first = data[begin + 1] if data[begin] == _MINUS else data[begin]
     looks = np.int64(text.DOUBLE)  # NaN and the infinities
     if first <= _NINE:
@@ -313,7 +313,7 @@ def _walk(
     cells: ValueSpans,
     fill: bool,
 ) -> tuple[int, int, int]:
-    """Go through one record: what it ends with, where that is, and at which node."""
+    """Walk through one record: the code that the walk ends with, the position, and the node."""
     depth = 0
     node = 0
     index = row
@@ -477,8 +477,8 @@ def walk(
     cells: ValueSpans,
     fill: bool,
 ) -> tuple[int, int, int, int]:
-    """Go through records from a row on: the first that does not end with ``GOOD``, with what it
-    does, where and at which node; the number of records if all are good.
+    """Walk through records from a row on to the first that does not end with ``GOOD``: its number,
+    the code, the position and the node. If all are good, the number of records.
 
     With ``fill`` it is noted in ``cells`` where each value stands.
     """
@@ -514,8 +514,8 @@ def _record_end(data: U8, at: int, end: int) -> int:
 
 @kernel
 def _split(data: U8, at: int, end: int, begins: I64, ends: I64, count: int) -> int:
-    """The records of a text, with space between them or in lists. What is neither is one record,
-    with all that follows, for the walk to refuse."""
+    """Find the records of a text, which stand in lists or with space between them. Anything else
+    becomes one record with all that follows it, which the walk refuses."""
     while True:
         at = _space(data, at, end)
         if at >= end:
@@ -596,8 +596,8 @@ def _encoded(character: int, out: U8, size: int) -> int:
 
 @kernel
 def gather(data: U8, start: I64, end: I64, form: I8, out: U8, offsets: I64) -> None:
-    """The texts of values, one behind the other, without escapes. ``out`` has the room of all of
-    them as they are written: none grows."""
+    """Write the texts of values one behind the other, without escapes. ``out`` has room for all of
+    them as they stand in the data: none becomes longer."""
     size = 0
     for i in range(form.size):
         offsets[i] = size

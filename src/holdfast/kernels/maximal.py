@@ -66,8 +66,8 @@ def maximal_for(masks: Masks, full: Masks, tick: Tick | None = None) -> tuple[I6
 
 
 def maximal_evidence(masks: Masks, atoms: int) -> Masks:
-    """The evidences that are maximal for some rhs; those that nothing exceeds are for all
-    that they lack."""
+    """The evidences that are maximal for some rhs. One that no other contains is maximal for all
+    that it lacks."""
     ordered = bitsets.distinct(masks)[::-1]
     positions, _ = maximal_for(ordered, bitsets.universe(atoms)[0])
     return ordered[positions]
@@ -82,7 +82,8 @@ class _Family(NamedTuple):
 
 
 def narrowed(masks: Masks, rhs: Masks, family: Masks, tick: Tick | None = None) -> Masks:
-    """The right-hand sides that are left of ``rhs`` beside the larger ones in ``family``."""
+    """Which right-hand sides of each mask are left when the larger ones in ``family`` are known,
+    too."""
     out = rhs.copy()
     if len(masks) and len(family):
         index, _, larger = _index(masks, family)
@@ -94,7 +95,7 @@ def narrowed(masks: Masks, rhs: Masks, family: Masks, tick: Tick | None = None) 
 
 
 def opened(masks: Masks, family: Masks, rhs: Masks, tick: Tick | None = None) -> Masks:
-    """What the larger ones in ``family`` are maximal for, together."""
+    """The union of the right-hand sides of all larger masks in ``family``."""
     out = np.zeros_like(masks)
     if len(masks) and len(family):
         index, order, larger = _index(masks, family)
@@ -143,7 +144,8 @@ def _index(masks: Masks, family: Masks) -> tuple[_Family, I64, I64]:
 
 @kernel
 def _by_rhs(maximal_for: Any, ends: Any, total: int) -> Any:
-    """Writes the rows of each rhs where ``ends`` says, which it moves behind them."""
+    """Write the rows of each rhs from where ``ends`` says, which become the ends of what is
+    written."""
     rows = np.empty(total, np.int64)
     for i in range(maximal_for.shape[0]):
         for w in range(maximal_for.shape[1]):

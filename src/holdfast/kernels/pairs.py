@@ -148,8 +148,8 @@ def agree_sets(codes: Codes, ones: I64, nulls_equal: bool) -> tuple[U64, I64]:
 
 
 class _Pieces(NamedTuple):
-    """How comparisons add to pieces. They stand in the order of the pieces, in each piece those of
-    equality first."""
+    """How comparisons add to pieces. They are ordered by piece, and in each piece those of equality
+    come first."""
 
     comparisons: I64
     spans: I64  # (pieces + 1,): the first one of each piece, and one past the last
@@ -184,7 +184,7 @@ def _pieces(tile: TilePairs, piece: I64, step: I64, ones: U16, others: U16) -> _
 
 
 def _blocks(tile: TilePairs, pieces: _Pieces) -> Iterator[_Block]:
-    """The tile in blocks of rows s, with 16-bit codes."""
+    """The pairs of a tile in blocks of rows s, with 16-bit codes."""
     lefts = tile.layout.left[pieces.comparisons]
     rights = tile.layout.right[pieces.comparisons]
     largest = [side.codes.max(axis=1, initial=NULL) for side in (tile.ones, tile.others)]
@@ -524,7 +524,7 @@ def add_words(packed: Any, one: int, others: Any, table: Any) -> None:
 
 @kernel
 def _refill(table: Any) -> None:
-    """Slots for the entries that are there, which differ."""
+    """Fill the slots for the entries, which are distinct."""
     last = np.uint64(table.slots.size - 1)
     hashes = _hashed(table.entries[: table.state[0], :-1].T)
     for entry in range(hashes.size):

@@ -93,9 +93,9 @@ def _one_value(
     findings: Any,
     partial: Any,
 ) -> int:
-    """Whether the rows of a large group that agree on an lhs have one value on the right:
-    each is compared with one of them. If not, some more pairs are looked at. Sets the right-hand
-    sides that are refuted in ``partial`` and returns how many pairs refuted any."""
+    """Test whether the rows of a large group that agree on an lhs have one value on the right: each
+    is compared with one of them, and if that fails, some more pairs are compared. Sets the
+    right-hand sides that are refuted in ``partial`` and returns how many pairs refuted any."""
     words, ids = rows.words, rows.ids
     recent, used, full = findings.recent, findings.used, shape.full
     lhs, rhs, differing = candidates.lhs[k], candidates.rhs[k], partial[k]
@@ -144,8 +144,8 @@ class _Room(NamedTuple):
 
 @kernel
 def _gather(keys: Any, values: Any, room: Any) -> int:
-    """Bring equal keys together, and values with them, and drop those that come once; unless they
-    are in order, as those of rows that came through an index are. How many are left."""
+    """Group keys, and values with them, and drop keys that occur once; keys in ascending order, as
+    they come from an index, stay as they are. Returns how many are left."""
     n = keys.size
     ordered = True
     for i in range(1, n):
@@ -304,7 +304,7 @@ class RepresentativeRows(NamedTuple):
     refuting: I64  # (n,) pairs that refuted a candidate
 
     def of(self, k: int) -> RepresentativeRows:
-        """Those of one lhs."""
+        """The representatives on one lhs."""
         return RepresentativeRows(*(array[k : k + 1] for array in self))
 
 
@@ -339,8 +339,9 @@ def compare_with_representatives(
     findings: Any,
     partial: Any,
 ) -> None:
-    """Compare each of some rows with the one that was kept for its values on an lhs: for those
-    of few combinations, whose groups would be too large to bring together.
+    """Compare each of some rows with the representative of its values on an lhs. This is for
+    left-hand sides with few combinations of values, whose groups would be too large to bring
+    together.
 
     ``stored`` are :class:`SegmentRows`, of which the living ones at ``positions`` count, ``table``
     the :class:`RepresentativeRows` so far; right-hand sides that are refuted are set in ``partial``

@@ -163,7 +163,7 @@ def plain(
     out: U8,
     out_starts: I64,
 ) -> int:
-    """Write lines anew as RFC 4180 has them; returns the number of bytes written.
+    """Rewrite lines in the form of RFC 4180; returns the number of bytes written.
 
     Inside quotes an escaped quote becomes a doubled one and an escaped escape a single one; a cell
     whose text is one of ``nulls`` (with their quotes doubled) becomes ``""``. Everything else is
@@ -211,7 +211,7 @@ def plain(
 def _plain_quoted(
     data: U8, at: int, end: int, escape: int, out: U8, size: int
 ) -> tuple[int, int, bool]:
-    """Copy a quoted cell: where writing and reading are then, and whether the quote was closed."""
+    """Copy a quoted cell; returns where to write and read on, and whether the quote was closed."""
     out[size] = _QUOTE
     size += 1
     at += 1
@@ -297,8 +297,8 @@ def _blank(byte: int) -> bool:
 
 @inlined
 def _scanned(data: U8, at: int, end: int) -> tuple[int, int, int, bool]:
-    """Where the whole digits of a number without its sign end, where all its digits do, the power
-    of ten behind them, and whether this is all there is."""
+    """Scan a number without its sign: where its whole digits end, where all its digits end, the
+    power of ten behind them, and whether nothing follows."""
     point = digits(data, at, end)
     mantissa = point
     if point < end and data[point] == _POINT:
@@ -380,7 +380,8 @@ def _boolean(data: U8, begin: int, end: int) -> int:
 
 @kernel
 def _is_exact(data: U8, whole: int, point: int, mantissa: int, power: int, bits: int) -> bool:
-    """Whether a number that was scanned has a floating-point number of its own."""
+    """Whether a floating-point number of so many bits holds a scanned number without losing a
+    digit."""
     most, powers = _DIGITS_OF_FLOAT, _POWERS_OF_FLOAT
     if bits == floats.DOUBLE_BITS:
         most, powers = _DIGITS_OF_DOUBLE, _POWERS_OF_DOUBLE

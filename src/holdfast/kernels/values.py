@@ -208,7 +208,7 @@ def refuted(entries: Any, words: int, left: Any, right: Any, seen: Any) -> Any:
 
 @kernel
 def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> int:
-    """Entries of a column's cells, each counting ``one``; how many were written to ``out``.
+    """Write entries of a column's cells, each counting ``one``, to ``out``; returns how many.
 
     Values that recur soon are counted together; others come out more than once, and sorting brings
     them together.
@@ -238,7 +238,8 @@ def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> i
 
 @inlined
 def _emit(cache: Any, at: int, attribute: int, out: Any, size: int) -> int:
-    """Write an entry for what a slot of the cache has counted, if anything; how many there are."""
+    """Write an entry for what a slot of the cache has counted, if anything; returns how many
+    entries there are then."""
     if cache[at, 2] == _ZERO:
         return size
     out[size, 0] = cache[at, 0]
@@ -313,7 +314,7 @@ def _sort_buckets(out: Any, ends: Any) -> None:
 
 @kernel
 def _summed(entries: Any) -> int:
-    """Add up the entries of one code and attribute, in place; drop those that add up to none."""
+    """Add up the entries of each code and attribute, in place; those with the sum 0 are dropped."""
     size = 0
     i = 0
     while i < entries.shape[0]:
@@ -332,7 +333,8 @@ def _summed(entries: Any) -> int:
 
 
 def merged(blocks: list[U64]) -> U64:
-    """Entries in order, one for each code and attribute that does not add up to nothing."""
+    """The entries of some blocks in order, added up by code and attribute, without those whose sum
+    is 0."""
     count = sum(len(block) for block in blocks)
     out = np.empty((count, 4), np.uint64)
     if not count:
@@ -384,7 +386,7 @@ def distinct_codes(entries: Any) -> Any:
 
 @kernel
 def positions(codes: Any, lo: Any, hi: Any, rest: Any) -> Any:
-    """Positions of a run's entries that have one of the codes.
+    """The positions of a run's entries that have one of the codes.
 
     ``lo`` and ``hi`` say for every code where the run's entries with its first word begin and end;
     ``rest`` are the second words of the run.

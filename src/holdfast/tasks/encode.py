@@ -103,7 +103,7 @@ def orders(type_: pa.DataType) -> bool:
 
 
 def is_wide(type_: pa.DataType) -> bool:
-    """Whether it takes both words of a type to tell values apart: they are no hashes.
+    """Whether both words of a type are needed to tell values apart, because they are no hashes.
 
     >>> [is_wide(kind) for kind in (pa.decimal128(38), pa.decimal128(9), pa.string())]
     [True, False, False]
@@ -116,7 +116,15 @@ def is_wide(type_: pa.DataType) -> bool:
 
 def has_bytes(type_: pa.DataType) -> bool:
     """Whether values of a type are bytes, of which words are hashes."""
-    return _bytes(type_)
+    return bool(
+        at.is_string(type_)
+        or at.is_binary(type_)
+        or at.is_large_string(type_)
+        or at.is_large_binary(type_)
+        or at.is_fixed_size_binary(type_)
+        or at.is_string_view(type_)
+        or at.is_binary_view(type_)
+    )
 
 
 def encode(batch: pa.RecordBatch, layout: RowLayout) -> I64:
@@ -143,7 +151,7 @@ def _width(column: str, type_: pa.DataType) -> int:
         if at.is_float16(type_):
             raise UnsupportedType(column, type_)
         return 1
-    if _bytes(type_) or type_ == pa.month_day_nano_interval():
+    if has_bytes(type_) or type_ == pa.month_day_nano_interval():
         return 2
     if at.is_nested(type_) and not at.is_union(type_):
         for part in _parts(column, type_):
@@ -163,18 +171,6 @@ def _integer(type_: pa.DataType) -> bool:
     )
 
 
-def _bytes(type_: pa.DataType) -> bool:
-    return bool(
-        at.is_string(type_)
-        or at.is_binary(type_)
-        or at.is_large_string(type_)
-        or at.is_large_binary(type_)
-        or at.is_fixed_size_binary(type_)
-        or at.is_string_view(type_)
-        or at.is_binary_view(type_)
-    )
-
-
 def _parts(column: str, type_: pa.DataType) -> list[pa.DataType]:
     if at.is_struct(type_):
         return [field.type for field in type_]
@@ -186,7 +182,7 @@ def _parts(column: str, type_: pa.DataType) -> list[pa.DataType]:
 
 
 def readable(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Year-month intervals seen as the integers they are: PyArrow cannot wrap their arrays."""
+    """The batch with year-month intervals as integers: PyArrow has no arrays for them."""
     fields = [
         field.with_type(leaves.replaced(field.type, _readable_type)) for field in batch.schema
     ]
@@ -218,7 +214,7 @@ def _fill(array: pa.Array, words: I64, mask: I64, bit: int) -> None:
     elif at.is_interval(type_):
         pairs = _values(array, np.dtype(("i8", 2)))  # (months and days, nanoseconds)
         words[:] = pairs.T[::-1]
-    elif _bytes(type_):
+    elif has_bytes(type_):
         hash_bytes(array, words, kernels.bytes_words)
     elif at.is_struct(type_):
         _absorb([array.field(i) for i in range(type_.num_fields)], words)
@@ -316,7 +312,7 @@ def _values(array: pa.Array, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _numbers(buffer: pa.Buffer | None, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """A buffer seen as numbers; bytes of padding that fill no number are left out."""
+    """A buffer as an array of numbers, without bytes of padding that fill no number."""
     if buffer is None or buffer.size == 0:
         return np.empty((0, *dtype.shape), dtype.base)
     shape = (buffer.size // dtype.itemsize, *dtype.shape)

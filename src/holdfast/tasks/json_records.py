@@ -58,7 +58,7 @@ class Records:
             first = last
 
     def undecoded(self) -> Trouble | None:
-        """The first that is no text in UTF-8."""
+        """The trouble with the first record that is no text in UTF-8."""
         if not len(self):
             return None
         try:
@@ -99,7 +99,7 @@ def split(lines: pa.Array, whole: bool) -> Records:
 
 
 class Nodes:
-    """The places in a record that values stand in, as the kernel takes them."""
+    """The places in a record where values stand, in the form that the kernel takes."""
 
     def __init__(self, shape: int) -> None:
         self.shape: list[int] = []
@@ -109,7 +109,7 @@ class Nodes:
         self.add(shape)
 
     def add(self, shape: int) -> int:
-        """Another node."""
+        """Add a node; its number."""
         self.__dict__.pop("tree", None)
         self.shape.append(shape)
         self.element.append(-1)
@@ -117,23 +117,23 @@ class Nodes:
         return len(self.shape) - 1
 
     def add_element(self, node: int, shape: int) -> int:
-        """The elements of a list, or the keys of a map."""
+        """Add a node for the elements of a list or the keys of a map."""
         self.element[node] = self.add(shape)
         return self.element[node]
 
     def add_field(self, node: int, name: str, shape: int) -> int:
-        """A field of a node."""
+        """Add a node for a field."""
         self.fields[node][name] = self.add(shape)
         return self.fields[node][name]
 
     def spell(self, node: int, spelling: bytes, child: int) -> None:
-        """A way in which the name of a field is written: it may have escapes in it."""
+        """Add a spelling of the name of a field, which may have escapes in it."""
         self._edges.append((node, spelling, child))
         self.__dict__.pop("tree", None)
 
     @cached_property
     def tree(self) -> kernels.Tree:
-        """The kernel's form."""
+        """The nodes as arrays."""
         first = np.full(len(self.shape), -1, np.int64)
         following = np.full(len(self._edges), -1, np.int64)
         last: dict[int, int] = {}
@@ -158,7 +158,7 @@ class Nodes:
 
 
 def name_at(records: Records, row: int, at: int) -> tuple[bytes, str]:
-    """The name of a field, as it is written and as it is meant, that begins behind a quote."""
+    """The name of a field that begins behind a quote: its bytes, and the text without escapes."""
     raw = records.data[at : records.ends[row]].tobytes()
     length = 0
     while raw[length] != ord('"'):

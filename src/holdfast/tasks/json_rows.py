@@ -57,7 +57,7 @@ class Reader:
         self._nodes.spell(node, name.encode("utf-8", "surrogatepass"), child)
 
     def _inside(self, node: int, parent: pa.Field, column: int, path: str) -> None:
-        """The nodes inside a column's."""
+        """Add the nodes inside the node of a column."""
         type_ = parent.type
         self._types[node] = type_
         self._owner[node] = (column, path)
@@ -118,7 +118,7 @@ class Reader:
         return records.trouble(row, self._expected(node), column)
 
     def _expected(self, node: int, expected: str | None = None) -> str:
-        """What a value should be; inside a column also where it is."""
+        """The type that is expected at a node, and inside a column also where that is."""
         column, path = self._owner[node]
         expected = expected or expected_name(self._types.get(node))
         return expected if node in self._columns or column is None else f"{expected} at {path}"
@@ -185,7 +185,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class _Values:
-    """Where the values of some records stand, by node."""
+    """Where the values of records stand, by node."""
 
     seen: kernels.Seen
     cells: kernels.ValueSpans
@@ -224,7 +224,7 @@ def _texts(
     end: I64,
     form: I8,
 ) -> pa.Array:
-    """What is written, without quotes and escapes."""
+    """The texts of values, without quotes and escapes."""
     valid = form > kernels.IS_NULL
     out = np.empty(int((end - start)[valid].sum()), np.uint8)
     offsets = np.empty(form.size + 1, np.int64)

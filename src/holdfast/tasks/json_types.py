@@ -30,7 +30,7 @@ _NO_CELLS = kernels.ValueSpans(_NOWHERE, _NOWHERE, _NOWHERE, np.empty(0, np.int8
 
 @dataclass
 class JsonForm:
-    """What the values at a place look like, and at the places inside it."""
+    """What the values at a place look like, and those at the places inside it."""
 
     kinds: int = 0
     vote: str = "null"  # of numbers
@@ -50,7 +50,8 @@ class JsonForm:
 
     @property
     def kind(self) -> str:
-        """The type that holds the values exactly, by its name; ``struct`` and ``array`` go on."""
+        """The name of the type that holds the values exactly; for ``struct`` and ``array`` without
+        the types inside."""
         if self.kinds == kernels.OBJECT and self.fields:
             return "struct"
         if self.kinds == kernels.ARRAY:

@@ -79,8 +79,8 @@ def _seen(value: Any, kind: pa.DataType) -> Any:
 
 
 def text(number: int, kind: pa.DataType) -> str:
-    """A count of nanoseconds as people read it: as Python writes the microseconds, and where there
-    are more digits these behind.
+    """A count of nanoseconds as people read it: microseconds as Python writes them, followed by the
+    other digits if there are any.
 
     >>> text(1, pa.timestamp("ns")), text(3_600_000_000_000, pa.time64("ns"))
     ('1970-01-01T00:00:00.000000001', '01:00:00')

@@ -92,7 +92,7 @@ class _LineBytes:
 
     def text(self, line: int) -> str:
         first, last = int(self.starts[line]), int(self.starts[line + 1])
-        return self._shown(first, last).rstrip("\r\n")
+        return self._excerpt(first, last).rstrip("\r\n")
 
     def cell(self, line: int, column: int) -> str:
         """The bytes of a cell as they stand, quotes included."""
@@ -100,9 +100,9 @@ class _LineBytes:
         ends = np.empty(column + 1, np.int64)
         kernels.cells(self.data, first, last, ord(self.delimiter), ends)
         begin = first if column == 0 else int(ends[column - 1]) + 1
-        return self._shown(begin, int(ends[column]))
+        return self._excerpt(begin, int(ends[column]))
 
-    def _shown(self, begin: int, end: int) -> str:
+    def _excerpt(self, begin: int, end: int) -> str:
         # Four bytes a character at most: enough for what is shown, whatever the line's length.
         part = self.buffer.slice(begin, min(end - begin, 4 * SHOWN))
         return str(part.to_pybytes(), "utf-8", "replace")[:SHOWN]
@@ -240,7 +240,7 @@ def plain(lines: pa.Array, dialect: Dialect) -> pa.Array:
 
 
 def count(lines: pa.Array) -> int:
-    """How many of some lines are records: a line without any text is none."""
+    """How many lines are records: all but those without any text."""
     text = _lines(lines, ",")
     return int(kernels.count(text.data, text.starts))
 
@@ -251,13 +251,13 @@ def line_of(lines: pa.Array, row: int) -> str:
 
 
 def _undecoded(text: _LineBytes, row: int, at: int, encoding: str) -> Trouble:
-    """What is no text in its encoding, at a byte of a line that may be a whole file."""
+    """The trouble at a byte that is no text in its encoding; a "line" may be a whole file."""
     first, last = int(text.starts[row]), int(text.starts[row + 1])
     before = str(text.buffer.slice(first, at - first), encoding, "replace")
     behind = str(text.buffer.slice(at, min(last - at, 4 * SHOWN)), encoding, "replace")
-    shown = before[before.rfind("\n") + 1 :] + behind.split("\n")[0].rstrip("\r")
+    line = before[before.rfind("\n") + 1 :] + behind.split("\n")[0].rstrip("\r")
     return Trouble(
-        "line", shown[:SHOWN], None, f"text in {encoding}", row, number=before.count("\n") + 1
+        "line", line[:SHOWN], None, f"text in {encoding}", row, number=before.count("\n") + 1
     )
 
 
@@ -295,7 +295,7 @@ def _lines(lines: pa.Array, delimiter: str) -> _LineBytes:
 
 
 def _form(field: pa.Field) -> int:
-    """What a cell must look like, where the conversion is more liberal than we are."""
+    """The form that a cell must have where the conversion would accept more."""
     type_ = field.type
     if at.is_signed_integer(type_):
         return kernels.DIGITS
@@ -317,7 +317,7 @@ def _check(
     types: Sequence[pa.DataType],
     votes: I8 = _NO_VOTES,
 ) -> Trouble | None:
-    """The first line that is malformed, or that has a cell PyArrow would take by guessing."""
+    """The first line that is malformed or has a cell that PyArrow would accept by guessing."""
     if len(forms) == 0:
         raise ValueError("a table of CSV has at least one column")
     if len(text) == 0:

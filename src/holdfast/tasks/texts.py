@@ -74,7 +74,7 @@ def inexact(texts: pa.Array, type_: pa.DataType) -> bool:
 
 
 def decimals(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Texts as decimals, or ArrowInvalid. PyArrow does not notice where its 128 bits overflow, so
+    """Texts as decimals, or ArrowInvalid. PyArrow does not notice when its 128 bits overflow, so
     numbers that come near that are converted one by one.
 
     >>> decimals(pa.array(["1.50", "2e1"]), pa.decimal128(3, 1)).to_pylist()
@@ -90,8 +90,8 @@ def decimals(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array 
     unit = Decimal(1).scaleb(-type_.scale)
     try:
         values = [
-            None if each is None else Decimal(each).quantize(unit, context=_EXACT)
-            for each in texts.to_pylist()
+            None if text is None else Decimal(text).quantize(unit, context=_EXACT)
+            for text in texts.to_pylist()
         ]
     except ArithmeticError:
         raise pa.ArrowInvalid("a text that is no such decimal") from None
@@ -99,8 +99,8 @@ def decimals(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array 
 
 
 def in_calendar(column: pa.Array) -> bool:
-    """Whether all dates, or instants as dates in UTC, are of the years 1 to 9999, which other
-    programs can show. Those of nanoseconds are: there are no others."""
+    """Whether all dates, or instants as dates in UTC, are in the years 1 to 9999, which other
+    programs can show. Instants in nanoseconds always are."""
     if at.is_timestamp(column.type) and column.type.unit == "ns":
         return True
     least, most = _DAYS if at.is_date32(column.type) else _INSTANTS
@@ -110,8 +110,8 @@ def in_calendar(column: pa.Array) -> bool:
 
 
 def first_unfit(number: int, fits: Callable[[int, int], bool]) -> int:
-    """The first of some cells or lines that does not convert; one of them does not. ``fits`` says
-    whether those from a first one to before a last one do."""
+    """The number of the first cell or line that does not convert, found by halving; there is one.
+    ``fits`` says whether those from a first one to before a last one convert."""
     first, last = 0, number
     while last - first > 1:
         middle = (first + last) // 2

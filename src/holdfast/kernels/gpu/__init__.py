@@ -28,8 +28,8 @@ class CudaDevice(NamedTuple):
 
 
 def device(number: int | None = None) -> CudaDevice:
-    """What there is; with a number that one of CUDA's devices, which this thread then uses. Asks
-    each time: a device may be full now and free later."""
+    """The first device, or with a number that one of CUDA's, which this thread then uses. It is
+    looked for each time: a device may be full now and free later."""
     try:
         import cupy
     except ImportError as error:

@@ -97,7 +97,7 @@ def count(tile: TilePairs, with_pairs: bool = False) -> WordCounts:
 
 
 def release() -> None:
-    """Give the device's memory back that is kept from one call to the next."""
+    """Release the device memory that is kept from one call to the next."""
     import cupy
 
     cupy.get_default_memory_pool().free_all_blocks()
