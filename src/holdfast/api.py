@@ -377,7 +377,7 @@ class Profile:
     def suggest(self) -> Results[Suggestion]:
         """Rules that are worth expecting, of those that hold and that nobody has declared yet: a
         few of each table, by their scores. No Spark is started."""
-        from holdfast.expectations.suggested import suggested
+        from holdfast.kinds.suggested import suggested
 
         now = self.snapshot()
         version = self._store.read(now.version)
@@ -538,14 +538,16 @@ class Profile:
 
         if table is not None:
             self._store.read().table(table)
-        tables = self.tables if table is None else (table,)
+        tables, kind = self.tables if table is None else (table,), registry.REGISTRY["dcs"]
         stored = self._store.retried(
-            lambda: flow.predicates(None, self._store, tables, self._progress)
+            lambda: flow.predicates(None, self._store, kind, tables, self._progress)
         )
         if not today:
             return stored
         runner = self._running()
-        return self._read(lambda: flow.predicates(runner, self._store, tables, self._progress))
+        return self._read(
+            lambda: flow.predicates(runner, self._store, kind, tables, self._progress)
+        )
 
     def _within(self, kind: Kind, table: TableSnapshot, max_error: float) -> Any:
         """What a kind finds in a table with another bound on the error than the profile's."""
@@ -568,22 +570,13 @@ class Profile:
         from holdfast import flow
 
         parsed = parse(rule)
-        if isinstance(parsed, Key):
-            left, right = parsed.columns, None
-        elif isinstance(parsed, FunctionalDependency):
-            left, right = parsed.lhs, parsed.rhs
-        elif isinstance(parsed, DenialConstraint):
-            self._store.read().table(parsed.table)
-            return self._read(
-                lambda: flow.denial_error(self._running, self._store, parsed, self._progress)
-            )
-        else:
+        if not isinstance(parsed, Key | FunctionalDependency | DenialConstraint):
             raise InputError(
                 f"{parsed}: errors are those of keys, functional dependencies and denial "
                 "constraints, as in 'orders: key(id)' and 'orders: zip -> city'"
             )
         self._store.read().table(parsed.table)
-        return self._read(lambda: flow.error(self._running, self._store, parsed.table, left, right))
+        return self._read(lambda: flow.error(self._running, self._store, parsed, self._progress))
 
     def violations(self, rule: str, limit: int = 10) -> list[tuple[Row, ...]]:
         """Pairs of rows that violate a rule, at most ``limit`` of them: rows that share a key, that

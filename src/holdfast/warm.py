@@ -14,6 +14,7 @@ import pyarrow as pa
 from holdfast import flow
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.model.expectations import Expectation
+from holdfast.model.grammar import parse
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
 from holdfast.runtime.runner import InProcess
@@ -45,7 +46,7 @@ def main() -> None:
                 ("narrow", flow.Batch(inserts=_digits(8, 620, 600))),
             ):
                 flow.apply(runner, store, table, batch, no_progress)
-            flow.error(lambda: runner, store, "rows", ("name",), "share")
+            flow.error(lambda: runner, store, parse("rows: name -> share"), no_progress)
             rules = ("key(id)", "name -> share", "not (t.id < s.id and t.sum > s.sum)")
             wanted = [Expectation(f"rows: {rule}") for rule in rules]
             flow.expect(runner, store, wanted, no_progress)

@@ -17,7 +17,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import flow
-from holdfast.expectations.violating import ROWS
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.denial_constraints import DenialConstraint
@@ -33,6 +32,7 @@ from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.rules.question import GROUP_ROWS
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
 from holdfast.store.disk import Disk
@@ -231,7 +231,7 @@ def check_groups(each: ExpectationChange, kept: Tables, changes: dict[str, Chang
     pairs = isinstance(rule, DenialConstraint) and not rule.is_within_a_row
     for group in each.groups:
         shown = [{name: row[name] for name in NAMES} for row in group.rows]
-        assert 1 <= len(shown) == len(group.new) <= min(ROWS, group.number)
+        assert 1 <= len(shown) == len(group.new) <= min(GROUP_ROWS, group.number)
         assert not counted(shown) - counted(rows[table])
         of_batch = [row for row, is_new in zip(shown, group.new, strict=True) if is_new]
         assert not counted(of_batch) - counted(arrived)
@@ -259,12 +259,12 @@ def check_agreeing(
     mine = [row for row in rows if all(row[c] == shown[0][c] for c in lhs)]
     assert group.number == len(mine)
     if isinstance(rule, Key):
-        assert len(shown) == min(ROWS, len(mine))
+        assert len(shown) == min(GROUP_ROWS, len(mine))
         return
     value = rule.rhs
     apart = [row[value] for row in mine if row[value] is None and nulls == "unequal"]
     values = {row[value] for row in mine} - {*apart}
-    assert len(shown) == min(ROWS, len(values) + len(apart))
+    assert len(shown) == min(GROUP_ROWS, len(values) + len(apart))
     known = [row[value] for row in shown if row[value] not in apart]
     assert len(known) == len({*known})
     for row, is_new in zip(shown, group.new, strict=True):
@@ -305,7 +305,7 @@ def test_a_row_that_was_there_is_among_many_new_ones(tmp_path: Path) -> None:
     kept = Tables(tmp_path / "p", {"t": [(1, 0, 0), (2, 0, 0)]})
     kept.expect("t: key(c0)")
     (group,) = told_of(kept.apply("t", inserts=[(1, 1, c) for c in range(20)])).groups
-    assert (group.number, group.new) == (21, (True,) * (ROWS - 1) + (False,))
+    assert (group.number, group.new) == (21, (True,) * (GROUP_ROWS - 1) + (False,))
     assert group.rows[-1] == {"c0": 1, "c1": 0, "c2": 0}
 
 
@@ -331,7 +331,7 @@ def test_orphans_that_a_batch_brings_come_first(tmp_path: Path) -> None:
     told = told_of(kept.apply("t", inserts=new, deletes=old[:19]))
     assert (told.breaks, told.after.violations) == (True, 41)
     (group,) = told.groups
-    assert (group.number, group.new) == (41, (True,) * ROWS)
+    assert (group.number, group.new) == (41, (True,) * GROUP_ROWS)
     assert {row["c0"] for row in group.rows[:4]} == {50, 51, 60, 70}
     assert {row["c0"] for row in group.rows[4:]} == {50, 70}
 
@@ -426,7 +426,7 @@ def test_a_batch_that_leaves_a_broken_rule_alone_is_not_stopped_by_it(tmp_path: 
 def test_counts_of_a_long_table_are_searched_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from holdfast.expectations import pairs
+    from holdfast.rules import pairs
 
     monkeypatch.setattr(pairs, "_MOST", -1.0)
     rule = "t: not (t.c0 < s.c0 and t.c1 > s.c1)"

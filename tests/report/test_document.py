@@ -20,8 +20,8 @@ from holdfast.model.constraints import Key
 from holdfast.model.errors import InputError
 from holdfast.model.progress import no_progress
 from holdfast.model.versions import Entry
-from holdfast.report.lives import lives
 from holdfast.report.page import is_report, page, policy
+from holdfast.rules.history import lifetimes
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
 from tests.report.conftest import applied, profiled, row_input
@@ -240,7 +240,7 @@ def test_lives_are_what_changes_tell() -> None:
         entry(2, broken=(Broken(A),), gained=(AB,)),
         entry(3, gained=(A,), superseded=(Superseded(AB, A),)),
     ]
-    told = lives(entries, {"t": {"keys": {"key(a)"}}})["t"]
+    told = lifetimes(entries, {"t": {"keys": {"key(a)"}}})["t"]
     spans = {life.text: [each.to_list() for each in life.spans] for life in told}
     assert spans == {
         "key(a)": [[1, 2, "broken"], [3, None, None]],
@@ -250,7 +250,7 @@ def test_lives_are_what_changes_tell() -> None:
 
 def test_a_life_whose_end_was_not_listed_has_ended_all_the_same() -> None:
     cut = entry(3, broken=(Broken(A),), counts={"broken": 7})
-    told = lives([entry(1), entry(2, gained=(B,)), cut], {"t": {"keys": set()}})["t"]
+    told = lifetimes([entry(1), entry(2, gained=(B,)), cut], {"t": {"keys": set()}})["t"]
     spans = {life.text: [each.to_list() for each in life.spans] for life in told}
     assert spans == {"key(a)": [[1, 3, "broken"]], "key(b)": [[2, 3, "broken"]]}
 

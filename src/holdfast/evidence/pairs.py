@@ -33,11 +33,9 @@ from holdfast.model.comparisons import Space
 from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits, OutOfTime, Time
 from holdfast.runtime.run import Run
-from holdfast.runtime.runner import Runner
 from holdfast.table.change import RowChange
 from holdfast.table.compaction import RowMoves
 from holdfast.table.state import Table
-from holdfast.tasks.view import View
 
 
 @dataclass(frozen=True)
@@ -133,28 +131,17 @@ class PairEvidence:
         violated = minimal.violations > 0
         return minimal.masks[violated], minimal.violations[violated] / sets.pairs
 
-    def error(
-        self,
-        running: Callable[[], Runner],
-        view: View,
-        rows: int,
-        lhs: Iterable[int],
-        rhs: int,
-        prefix: str,
-    ) -> float:
-        """The share of row pairs that satisfy the atoms of the lhs and not that of the rhs, or, for
-        a key, satisfy the lhs at all. Files that this needs have paths that begin with the
-        prefix."""
-        lhs = tuple(sorted(set(lhs)))
+    def error(self, rows: int, lhs: Iterable[int], rhs: int) -> float | None:
+        """The share of the pairs of so many rows that satisfy the atoms of the lhs and not that of
+        the rhs, or, for a key, satisfy the lhs at all; None: pairs are not counted."""
+        if self.counts is None:
+            return None
+        lhs = {*lhs}
         pairs = rows * (rows - 1) // (2 if self.space.symmetric else 1)
-        if not pairs:
-            return 0.0
-        wanted = (lhs,) if rhs == KEY else (lhs, tuple(sorted({*lhs, rhs})))
-        if self.counts is not None:
-            satisfying = [self.counts.satisfying(atoms) for atoms in wanted]
-        else:
-            satisfying = counting.agreeing(running(), view, wanted, prefix)
-        return float((satisfying[0] - sum(satisfying[1:])) / pairs)
+        satisfying = self.counts.satisfying(tuple(sorted(lhs)))
+        if rhs != KEY:
+            satisfying -= self.counts.satisfying(tuple(sorted({*lhs, rhs})))
+        return float(satisfying / pairs) if pairs else 0.0
 
 
 ByName = dict[str, PairEvidence]

@@ -2,7 +2,6 @@
 
 from holdfast.flow.apply import apply, apply_together
 from holdfast.flow.ask import (
-    denial_error,
     error,
     missing_values,
     points,

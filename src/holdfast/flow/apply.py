@@ -10,10 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.expectations import state as expectations
-from holdfast.expectations.quarantine import Sifted, expect_possible, sifted, written
-from holdfast.expectations.state import Expected
-from holdfast.expectations.violating import groups
 from holdfast.flow.commits import commit
 from holdfast.input.row_input import Columns, expect_batch
 from holdfast.kinds import registry
@@ -25,6 +21,8 @@ from holdfast.model.errors import OvertakenError
 from holdfast.model.expectations import ExpectationChange, Quarantine
 from holdfast.model.lazily import Lazily
 from holdfast.model.progress import Progress
+from holdfast.rules.expectations import Expected
+from holdfast.rules.quarantine import Sifted, expect_possible, sifted, written
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
 from holdfast.store import Lease, Store
@@ -109,7 +107,7 @@ def apply_together(
             compacted = saved or {name: state.compact(runs[name]) for name, state in after.items()}
             values = steps[record.table].values_after
             values = values and values.compact(run)
-            expected = expectations.compacted(run, rows.expected)
+            expected = rows.expected.compact(run)
             try:
                 with (
                     run.stage("commit"),
@@ -153,7 +151,9 @@ class _Base:
     def load(store: Store, version: Commit) -> _Base:
         tables = Lazily(version.tables, lambda name: Table.stored(name, version.tables[name]))
         values = ValueState.load(store, version.inclusion) if version.inclusion else None
-        return _Base(version, tables, values, Expected.stored(version, tables))
+        expectations = [standing.expectation for standing in version.expectations]
+        forms = registry.forms(expectations, tables, version.options)
+        return _Base(version, tables, values, Expected.stored(version, forms))
 
 
 def _expect(version: Commit, batches: Mapping[str, Batch], batch_id: str | None) -> None:
@@ -238,7 +238,7 @@ def _change_expectations(run: Run, base: _Base, rows: Sifted) -> Sifted:
         return replace(rows, expected=base.expected)
     now = base.tables | {change.after.name: change.after for change in rows.changes}
     with run.stage("expectations"):
-        expected = expectations.changed(run, base.expected, rows.changes, now)
+        expected = base.expected.change(run, rows.changes, now)
     return replace(rows, expected=expected)
 
 
@@ -305,13 +305,14 @@ def _expectations(
     reported once, with the first of its tables that changed."""
     tables = base.tables | {name: state.table for name, state in after.items()}
     new = {change.after.name: change.added for change in rows.changes}
+    question = rows.expected.question(run, tables, new)
     by_table: dict[str, list[ExpectationChange]] = {name: [] for name in new}
     for place, standing in enumerate(rows.expected.standings):
         changed = [name for name in standing.expectation.tables if name in by_table]
         if changed:
             change = ExpectationChange(base.expected.standings[place], standing)
             if change.breaks:
-                violating = groups(run, rows.expected, place, tables, new)
+                violating = rows.expected.groups(question, place)
                 change = replace(change, groups=tuple(violating))
             by_table[changed[0]].append(change)
     return {name: tuple(changes) for name, changes in by_table.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -11,160 +10,76 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from holdfast.cover.dependencies import KEY
-from holdfast.evidence import counting, devices, strategy
-from holdfast.evidence.comparison import completion
-from holdfast.evidence.scope import Scope
 from holdfast.evidence.storage import sets_table
-from holdfast.kinds.denial_constraints.predicate_listing import Predicates
-from holdfast.kinds.denial_constraints.predicates import (
-    atoms_of,
-    denial_of,
-    is_said,
-    row_rule,
-    space_of,
-)
-from holdfast.kinds.denial_constraints.show import SPACE
-from holdfast.kinds.denial_constraints.space import chosen
-from holdfast.kinds.inclusion_dependencies.missing import missing
-from holdfast.kinds.registry import REGISTRY
-from holdfast.kinds.single_rows import violating
+from holdfast.kinds import registry
+from holdfast.kinds.base import Kind
 from holdfast.kinds.table_state import TableState, bounded
-from holdfast.model.comparisons import AGREEMENTS, agreements
-from holdfast.model.constraints import FunctionalDependency, Key, Row
-from holdfast.model.denial_constraints import DenialConstraint
-from holdfast.model.errors import InputError, SchemaError
-from holdfast.model.inclusion_dependencies import Attribute
-from holdfast.model.limits import Time
-from holdfast.model.names import lacking
+from holdfast.model.comparisons import AGREEMENTS
+from holdfast.model.constraints import Row
+from holdfast.model.grammar import Rule
+from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
+from holdfast.model.lazily import Lazily
 from holdfast.model.progress import Progress
 from holdfast.report.document import Points
-from holdfast.runtime.run import Destination, Run
+from holdfast.rules.question import Question
+from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Runner
 from holdfast.store import Store
-from holdfast.table.change import TableRows
 from holdfast.table.state import Table
 from holdfast.tasks import points as tasks
-from holdfast.tasks.shown import rows_as_text
 from holdfast.values.state import ValueState
 
 _POINTS = 240
 """So many rows are drawn of a table."""
 
 
-def error(
-    running: Callable[[], Runner], store: Store, name: str, left: tuple[str, ...], right: str | None
-) -> float:
-    """The share of row pairs that agree on the left and differ on the right, or agree at all."""
+def error(running: Callable[[], Runner], store: Store, rule: Rule, progress: Progress) -> float:
+    """The share of row pairs that violate a rule, of one about single rows the share of rows: from
+    counted pairs where the profile has them, else counted now."""
     with store.asking() as lease:
         version = store.read(lease.version)
-        known = TableState.load(store, version, name)
-        columns = known.table.columns
-        lhs = tuple(columns.position(each, name) for each in left)
-        rhs = KEY if right is None else columns.position(right, name)
-        pairs = known.evidence.get(AGREEMENTS)
-        if pairs is None:
-            raise InputError(
-                "the profile compares no pairs of rows; profile the tables with --kinds keys"
-            )
-        view = known.table.view(store.path, version.options)
-        return pairs.error(running, view, known.table.rows, lhs, rhs, lease.pattern)
-
-
-def denial_error(
-    running: Callable[[], Runner], store: Store, rule: DenialConstraint, progress: Progress
-) -> float:
-    """The share of ordered row pairs that satisfy all predicates of a denial constraint, of one
-    about single rows the share of rows: from counts where the profile has them, else counted
-    now."""
-    with store.reading() as lease:
-        version = store.read(lease.version)
-        known = TableState.load(store, version, rule.table)
-        table, names = known.table, known.table.columns.names
-        held = known.evidence.get(SPACE)
-        alone = rule.is_within_a_row
-        # A row that violates a rule by itself does so in all its pairs, if there are any.
-        counted = held is not None and held.counts is not None and not (alone and table.rows == 1)
-        if held is not None and counted and is_said(rule, held.space, names):
-            atoms = atoms_of(rule, held.space, names)
-            view = table.view(store.path, version.options)
-            return held.error(running, view, table.rows, atoms, KEY, lease.pattern)
+        state = TableState.load(store, version, rule.tables[0])
+        tables = {state.table.name: state.table}
+        columns = {state.table.name: state.table.columns}
+        examiner = registry.examiner(rule)
+        rule = examiner.checked(rule, columns)
+        share = examiner.counted_error(state, rule)
+        if share is not None:
+            return share
         run = Run(running(), store, version.options, lease, progress)
-        if alone:
-            number, _ = _violating_alone(run, table, rule, 0)
-            return number / table.rows if table.rows else 0.0
-        space = space_of(rule, table.columns)
-        comparisons, tasks = len(space.comparisons), run.runner.tasks
-        gpu_rate = devices.gpu_rate(run)
-        strategy.expect_countable(table.name, table.rows, comparisons, tasks, gpu_rate)
-        counts = counting.count_all(run, table, [space], Time())[space.name].sets
-        satisfying = counts.satisfying(atoms_of(rule, space, names))
-        return satisfying / counts.pairs if counts.pairs else 0.0
+        return examiner.form(rule, columns, version.options).error(Question(run, tables))
 
 
 def violations(
-    runner: Runner,
-    store: Store,
-    rule: Key | FunctionalDependency | DenialConstraint,
-    limit: int,
-    progress: Progress,
+    runner: Runner, store: Store, rule: Rule, limit: int, progress: Progress
 ) -> list[tuple[Row, ...]]:
     """Pairs of rows that violate a rule, row t first, or rows that do so by themselves; at most so
     many."""
-    denied = denial_of(rule)
     with store.asking() as lease:
         version = store.read(lease.version)
-        table = TableState.load(store, version, rule.table).table
-        names = table.columns.names
         run = Run(runner, store, version.options, lease, progress)
+        table = TableState.load(store, version, rule.tables[0]).table
+        question = Question(run, {table.name: table})
+        columns = {table.name: table.columns}
+        examiner = registry.examiner(rule)
+        form = examiner.form(examiner.checked(rule, columns), columns, version.options)
         if limit < 1:
             return []
-        if denied.is_within_a_row:
-            _, ids = _violating_alone(run, table, denied, limit)
-            return _rows_of(store, table, ids[:, None])
-        if table.rows < 2:
-            return []
-        # A set of no atoms is satisfied by every pair, whatever is compared.
-        space = space_of(denied, table.columns) if denied.predicates else agreements(len(names))
-        pairs = completion.violating(
-            Scope.of(run, table, space), atoms_of(denied, space, names), limit
-        )
-        return _rows_of(store, table, pairs)
-
-
-def _violating_alone(
-    run: Run, table: Table, rule: DenialConstraint, most: int
-) -> tuple[int, NDArray[np.int64]]:
-    """How many rows violate a rule by themselves, and the ids of the first."""
-    asked = row_rule(rule, table.columns)
-    if asked is None:
-        return 0, np.empty(0, np.int64)
-    return violating(run, TableRows.living(table), asked, most)
-
-
-def _rows_of(store: Store, table: Table, ids: NDArray[np.int64]) -> list[tuple[Row, ...]]:
-    """Rows as they are shown, together as their ids are."""
-    text = rows_as_text(store.path, table.segments, table.columns.names, np.unique(ids))
-    return [tuple(json.loads(text[id_]) for id_ in some) for some in ids.tolist()]
+        return question.rows(table, [*form.witnesses(question, limit)])
 
 
 def predicates(
-    runner: Runner | None, store: Store, tables: Sequence[str], progress: Progress
-) -> dict[str, Predicates]:
-    """What denial constraints compare, and, with a runner, what today's rows would choose."""
+    runner: Runner | None, store: Store, kind: Kind, tables: Sequence[str], progress: Progress
+) -> dict[str, Any]:
+    """What constraints of a kind compare, and, with a runner, what today's rows would choose."""
     with store.asking() as lease:
         version = store.read(lease.version)
+        run = None if runner is None else Run(runner, store, version.options, lease, progress)
         by_table = {}
         for name in tables:
-            known = TableState.load(store, version, name)
-            if SPACE not in known.evidence:
-                raise REGISTRY["dcs"].missing(version.options.kinds, name)
-            today = None
-            if runner is not None:
-                run = Run(runner, store, version.options, lease, progress)
-                today = chosen(run, known.table)
-            names = known.table.columns.names
-            by_table[name] = Predicates(names, known.evidence[SPACE].space, today)
+            by_table[name] = kind.predicates(TableState.load(store, version, name), run)
+            if by_table[name] is None:
+                raise kind.missing(version.options.kinds, name)
         return by_table
 
 
@@ -185,30 +100,20 @@ def missing_values(
     progress: Progress,
 ) -> list[Any]:
     """Values of one column that do not occur in another, at most so many."""
+    rule = InclusionDependency((dependent,), (referenced,))
+    kind = registry.of(rule)
     with store.reading() as lease:
         version = store.read(lease.version)
-        options = version.options
         if version.inclusion is None:
-            raise REGISTRY["inds"].missing(options.kinds)
-        held = ValueState.load(store, version.inclusion)
-        for each in (dependent, referenced):
-            version.table(each.table)
-            if each not in held.attributes:
-                mine = [other.column for other in held.attributes if other.table == each.table]
-                raise SchemaError(lacking(f"table {each.table!r}", "column", each.column, mine))
-        families = [held.families[held.attributes.index(each)] for each in (dependent, referenced)]
-        if families[0] != families[1]:
-            raise SchemaError(
-                f"{dependent} has values of the kind {families[0]} and {referenced} of the kind "
-                f"{families[1]}, which are never equal"
-            )
-        table = Table.stored(dependent.table, version.table(dependent.table))
-        progress("values", table=dependent.table)
-        destination = Destination(store.path, "", options.keep_rows)
-        ids = missing(runner, held, table, (dependent, referenced), most, destination, options)
-        text = rows_as_text(store.path, table.segments, table.columns.names, ids)
-        rows = [json.loads(text[id_]) for id_ in ids.tolist()]
-        return [row.get(dependent.column, row) for row in rows]
+            raise kind.missing(version.options.kinds)
+        tables = Lazily(version.tables, lambda name: Table.stored(name, version.tables[name]))
+        columns = Lazily(tables, lambda name: tables[name].columns)
+        form = kind.form(kind.canonical(rule, columns), columns, version.options)
+        progress("values", table=form.table)
+        run = Run(runner, store, version.options, lease, progress)
+        question = Question(run, tables, values=ValueState.load(store, version.inclusion))
+        rows = question.rows(tables[form.table], [*form.witnesses(question, most)])
+        return [row.get(dependent.column, row) for [row] in rows]
 
 
 def points(

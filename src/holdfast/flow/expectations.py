@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from holdfast.expectations import state
-from holdfast.expectations.state import Expected
-from holdfast.expectations.violating import groups
 from holdfast.flow.commits import publish
 from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
@@ -15,6 +12,7 @@ from holdfast.model.commits import Commit
 from holdfast.model.errors import HoldfastError, InputError
 from holdfast.model.expectations import Expectation, ExpectationChange, Standing, named
 from holdfast.model.progress import Progress
+from holdfast.rules.expectations import Expected
 from holdfast.runtime.run import Run, watched
 from holdfast.runtime.runner import Runner
 from holdfast.screen.text import count
@@ -76,17 +74,18 @@ def expect(
         every = joined(version.expectations, wanted)
         tables = {name: Table.stored(name, each) for name, each in version.tables.items()}
         run = Run(runner, store, version.options, lease, progress)
-        before = Expected.stored(version, tables)
-        after = state.declared(run, before, every, tables)
-        rules = {each.rule for each in wanted}
+        before = _expected(version, tables)
+        after = before.declare(run, every, registry.forms(every, tables, run.options), tables)
+        question = after.question(run, tables)
+        rules = {expectation.rule for expectation in wanted}
         changes = [
             ExpectationChange(
-                None, each, () if each.holds else tuple(groups(run, after, place, tables))
+                None, standing, () if standing.holds else tuple(after.groups(question, place))
             )
-            for place, each in enumerate(after.standings)
-            if each.rule in rules
+            for place, standing in enumerate(after.standings)
+            if standing.rule in rules
         ]
-        if [each.expectation for each in before.standings] != every:
+        if before.expectations != every:
             _commit(store, lease, version, after, f"{count(len(wanted), 'rule')} expected")
     store.clean()
     return changes
@@ -99,11 +98,16 @@ def forget(store: Store, asked: str) -> Expectation:
         version = store.read(lease.version)
         gone = named(version.expectations, asked, _rule(version, asked))
         tables = {name: Table.stored(name, each) for name, each in version.tables.items()}
-        before = Expected.stored(version, tables)
-        after = state.without(before, gone.rule)
+        after = _expected(version, tables).without(gone.rule)
         _commit(store, lease, version, after, "1 rule forgotten")
     store.clean()
     return gone.expectation
+
+
+def _expected(version: Commit, tables: Mapping[str, Table]) -> Expected:
+    """The expectations of a version."""
+    expectations = [standing.expectation for standing in version.expectations]
+    return Expected.stored(version, registry.forms(expectations, tables, version.options))
 
 
 def _rule(version: Commit, asked: str) -> str | None:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import replace
 
-from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
-from holdfast.kinds.past import pasts
-from holdfast.kinds.question import Question
 from holdfast.model.explanation import EXAMPLE_ROWS, Explanation, masked
 from holdfast.model.grammar import Rule
 from holdfast.model.lazily import Lazily
 from holdfast.model.progress import Progress
+from holdfast.rules.history import pasts
+from holdfast.rules.question import Question
+from holdfast.rules.version import Version
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Runner
 from holdfast.store import Store
+from holdfast.table.state import Table
 from holdfast.tasks.examine import Shown
 
 
@@ -30,26 +30,28 @@ def explain(
 ) -> Explanation:
     """Everything about a rule, in the current version; with ``mask``, without values."""
     examiner = registry.examiner(rule)
-    with store.asking() as lease, ExitStack() as held:
-        commit = store.read(lease.version)
-        columns = Lazily(commit.tables, lambda name: Columns.stored(commit.tables[name].columns))
+    with store.asking() as lease:
+        version = Version(store, store.read(lease.version))
+        commit = version.commit
+        tables = Lazily(commit.tables, lambda name: Table.stored(name, commit.tables[name]))
+        columns = Lazily(tables, lambda name: tables[name].columns)
         rule = examiner.checked(rule, columns)
-        tables = rule.tables
-        run = Run(running(), store, commit.options, lease, progress)
-        # Where pairs are too many to be counted, an example is what shows that there are any.
-        question = Question(run, commit, Shown(max(1, limit), EXAMPLE_ROWS), held)
-        progress("search", table=tables[0])
-        violations = examiner.violations(question, rule)
-        holds = not (violations.examples or violations.rows or violations.pairs)
-        tested = examiner.tested(question, rule, violations) if holds else None
+        form = examiner.form(rule, columns, commit.options)
+        question = Question(Run(running(), store, commit.options, lease, progress), tables)
+        with question.files:
+            progress("search", table=form.table)
+            # Where pairs are too many to be counted, an example is what shows that there are any.
+            violations = form.measure(question, Shown(max(1, limit), EXAMPLE_ROWS))
+            holds = not (violations.examples or violations.rows or violations.pairs)
+            tested = form.tested(question, violations) if holds else None
+            nearby = examiner.nearby(question, version, rule, holds)
         examples = violations.examples[:limit]
         examples = masked(examples) if mask else examples
         violations = replace(violations, examples=examples, tested=tested)
-        nearby = examiner.nearby(question, rule, holds)
         [past] = pasts(store, lease.version, [(examiner, rule)])
         same, apart = examiner.cells(rule)
-        rows = commit.table(tables[0]).rows
+        rows = commit.table(form.table).rows
         return Explanation(
-            rule, examiner.kind, tables[0], commit.version, holds, rows, violations, past, nearby,
+            rule, examiner.kind, form.table, commit.version, holds, rows, violations, past, nearby,
             same, apart, examiner.unit, examiner.names_rows(rule),
         )  # fmt: skip

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from holdfast.evidence import pairs
 from holdfast.evidence.verify import evidence_differences
-from holdfast.expectations import state as expectations
-from holdfast.expectations.state import Expected
 from holdfast.flow.profile import by_table
+from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import Header
 from holdfast.model.progress import Progress
 from holdfast.model.versions import Verification
+from holdfast.rules.expectations import Expected
 from holdfast.runtime.result import error_of
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
@@ -50,8 +50,9 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
                 differences[name].append(sentence)
         if version.expectations and not any(differences.values()):
             run = Run(runner, store, options, lease, progress)
-            expected = Expected.stored(version, tables)
-            for name, sentence in expectations.differences(run, expected, tables):
+            expectations = [standing.expectation for standing in version.expectations]
+            forms = registry.forms(expectations, tables, options)
+            for name, sentence in Expected.stored(version, forms).compare(run, tables):
                 differences[name].append(sentence)
     sentences = {name: tuple(lines) for name, lines in differences.items()}
     return Verification(version.version, sentences)

@@ -156,6 +156,11 @@ class Kind(ABC):
 
     # What is asked for
 
+    def predicates(self, state: TableState, run: Run | None) -> Any:  # noqa: ARG002
+        """What it compares in a table, and, with a run, what today's rows would choose; None: it
+        was not looked for, or compares everything."""
+        return None
+
     def expect(self, options: Options, tables: Mapping[str, Sequence[str]]) -> None:  # noqa: B027
         """Refuse options that name what no table has; ``tables`` are their columns."""
 

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from holdfast.kinds.examine import Examiner
 from holdfast.model.constraints import Constraint
-from holdfast.model.explanation import Violations
 from holdfast.model.options import Options
 from holdfast.rules.form import Tables, columns_of
 
 if TYPE_CHECKING:
-    from holdfast.kinds.question import Question
     from holdfast.rules.single_rows import SingleRows
     from holdfast.tasks.tuples import RowRule
 
@@ -59,10 +57,3 @@ class ColumnExaminer(Examiner[C]):
     def cells(self, rule: C) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Its own."""
         return (), (rule.column,)
-
-    def violations(self, question: Question, rule: C) -> Violations:
-        """The rows that break it: all of them would have to go."""
-        from holdfast.kinds import single_rows
-
-        place = question.table(rule.table).columns.position(rule.column, rule.table)
-        return single_rows.violations(question, rule.table, self.row_rule(rule, place))

@@ -1,5 +1,6 @@
-"""What can be asked of one rule, whether or not a profile looks for its kind: an *examiner* counts
-what violates it now, says whether it held in a version, and which rules are near it.
+"""What a kind says of one rule that is written down, whether or not a profile looks for the kind.
+An *examiner* gives the form that rows are judged by, says whether the rule held in a version, and
+which rules are near it.
 
 What a version says is read without kernels, because ``show`` asks for it, too; what needs rows
 imports them where it is used.
@@ -8,95 +9,23 @@ imports them where it is used.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-import numpy as np
-import pyarrow as pa
-from numpy.typing import NDArray
-
-from holdfast.kernels.arrays import U64
-from holdfast.kinds.stored import StoredTable
-from holdfast.model.commits import Commit
 from holdfast.model.constraints import Constraint
-from holdfast.model.explanation import Nearby, Violations
-from holdfast.model.options import Options, Settings
+from holdfast.model.explanation import Nearby
+from holdfast.model.options import Options
 from holdfast.rules.form import RuleForm, Tables
-from holdfast.store import Store
-from holdfast.store.codecs import matrix_of
+from holdfast.rules.version import Version
 
 if TYPE_CHECKING:
-    from holdfast.kinds.question import Question
+    from holdfast.kinds.table_state import TableState
+    from holdfast.rules.question import Question
 
 R = TypeVar("R", bound=Constraint)
 
 
-@dataclass(frozen=True)
-class ExactSets:
-    """Minimal sets that no pair violates, with the rhs of each."""
-
-    masks: U64
-    rhs: NDArray[np.int32]
-
-    @staticmethod
-    def of(kept: pa.Table, atoms: int) -> ExactSets:
-        """Those of a file, through its buffers: pyarrow's own ways would import pandas."""
-        rhs, error = _numbers(kept, "rhs", np.int32), _numbers(kept, "error", np.float64)
-        masks = matrix_of(kept.column("mask"), max(1, -(-atoms // 64)))
-        return ExactSets(masks[error == 0], rhs[error == 0])
-
-    def of_rhs(self, rhs: int) -> U64:
-        """The sets of one rhs."""
-        sets: U64 = self.masks[self.rhs == rhs]
-        return sets
-
-
-def _numbers(kept: pa.Table, name: str, dtype: type) -> NDArray[Any]:
-    parts: list[NDArray[Any]] = [np.empty(0, dtype)]
-    for chunk in kept.column(name).chunks:
-        if len(chunk):
-            data: NDArray[Any] = np.frombuffer(chunk.buffers()[1], dtype)
-            parts.append(data[chunk.offset : chunk.offset + len(chunk)])
-    return np.concatenate(parts)
-
-
-@dataclass(frozen=True)
-class Version:
-    """A version that is asked about a rule; its files are read once."""
-
-    store: Store
-    commit: Commit
-    _tables: dict[str, StoredTable] = field(default_factory=dict)
-    _sets: dict[tuple[str, str], ExactSets] = field(default_factory=dict)
-
-    @cached_property
-    def options(self) -> Settings:
-        """The options of the profile."""
-        return self.commit.options.to_dict()
-
-    @property
-    def read(self) -> int:
-        """How many minimal sets were read so far."""
-        return sum(len(each.masks) for each in self._sets.values())
-
-    def sets(self, name: str, space: str, atoms: int) -> ExactSets:
-        """The minimal sets of a table that no pair violates."""
-        if (name, space) not in self._sets:
-            table = self.table(name)
-            self._sets[name, space] = ExactSets.of(table.file("sets", space), atoms)
-        return self._sets[name, space]
-
-    def table(self, name: str) -> StoredTable:
-        """A table's part of it."""
-        if name not in self._tables:
-            record = self.commit.table(name)
-            self._tables[name] = StoredTable(self.store, name, record, self.options, current=False)
-        return self._tables[name]
-
-
 class Examiner(ABC, Generic[R]):
-    """What can be asked of the rules of one form."""
+    """What a kind says of its rules, one by one."""
 
     kind: ClassVar[str]
     """As JSON names its kind."""
@@ -117,6 +46,10 @@ class Examiner(ABC, Generic[R]):
     def form(self, rule: R, tables: Tables, options: Options) -> RuleForm:
         """What rows are judged by."""
 
+    def counted_error(self, state: TableState, rule: R) -> float | None:  # noqa: ARG002
+        """Its error as the counted pairs of rows have it; None: there are none that say it."""
+        return None
+
     def cells(self, rule: R) -> tuple[tuple[str, ...], tuple[str, ...]]:  # noqa: ARG002
         """The columns in which rows that violate it agree, and those that decide beside them."""
         return (), ()
@@ -125,16 +58,13 @@ class Examiner(ABC, Generic[R]):
         """Whether the two rows of an example are t and s."""
         return False
 
-    @abstractmethod
-    def violations(self, question: Question, rule: R) -> Violations:
-        """What violates it now."""
-
-    def tested(self, question: Question, rule: R, violations: Violations) -> int | None:  # noqa: ARG002
-        """How many pairs of rows nearly violate a rule that holds: all but one of its conditions
-        are met. For a dependency, those that agree on the left; for an inclusion, rows."""
-        return violations.tested
-
-    def nearby(self, question: Question, rule: R, holds: bool) -> Nearby:  # noqa: ARG002
+    def nearby(
+        self,
+        question: Question,  # noqa: ARG002
+        version: Version,  # noqa: ARG002
+        rule: R,  # noqa: ARG002
+        holds: bool,  # noqa: ARG002
+    ) -> Nearby:
         """The rules near it."""
         return Nearby()
 

@@ -73,7 +73,7 @@ def ranked(
 
 def pasts_in(store: Store, version: int) -> Pasts:
     """The pasts of constraints as a profile has them."""
-    from holdfast.kinds.past import pasts
+    from holdfast.rules.history import pasts
 
     def find(constraints: Sequence[Constraint]) -> list[Past]:
         kinds = [registry.of(constraint) for constraint in constraints]

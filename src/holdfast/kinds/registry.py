@@ -5,14 +5,14 @@ parts.py    the lists that can be shown of a kind
 stored.py   what a commit holds, for kinds to read
 known.py    a table with its evidence, before and after a batch
 sets.py     what a batch did to minimal sets, for the kinds that are read from pairs of rows
-examine.py  what can be asked of one rule; sides.py for keys and dependencies, question.py for rows
-past.py     how rules stood in all versions
-ranking.py  what matters first
+examine.py  what a kind says of one rule; sides.py for keys and dependencies, column_rules.py for
+            rules of single columns
+ranking.py  what matters first; suggested.py what is worth expecting
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,11 +27,14 @@ from holdfast.model.changes import BatchChanges, Changes, FromForm
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import parse
+from holdfast.model.lazily import Lazily
 from holdfast.model.options import Options
 
 if TYPE_CHECKING:
     from holdfast.kinds.examine import Examiner
-    from holdfast.rules.form import Tables
+    from holdfast.model.expectations import Expectation
+    from holdfast.rules.form import RuleForm, Tables
+    from holdfast.table.state import Table
 
 KEYS, FDS, INDS, DCS = (
     Keys(), FunctionalDependencies(), InclusionDependencies(), DenialConstraints(),
@@ -91,6 +94,15 @@ def canonical(text: str, tables: Tables) -> str:
     """A rule as Holdfast writes it. One that the tables cannot have is an error."""
     rule = parse(text)
     return str(of(rule).canonical(rule, tables))
+
+
+def forms(
+    expectations: Iterable[Expectation], tables: Mapping[str, Table], options: Options
+) -> tuple[RuleForm, ...]:
+    """What rows are judged by under some expectations."""
+    columns = Lazily(tables, lambda name: tables[name].columns)
+    rules = [expectation.constraint for expectation in expectations]
+    return tuple(of(rule).form(rule, columns, options) for rule in rules)
 
 
 def examiner(rule: Constraint) -> Examiner[Any]:

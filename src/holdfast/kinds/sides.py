@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from holdfast.kernels.arrays import U64
-from holdfast.kinds.examine import Version
 from holdfast.kinds.stored import KEY_RHS
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Constraint
+from holdfast.model.errors import InputError
 from holdfast.model.explanation import NEAREST, Nearby
+from holdfast.rules.version import Version
+
+if TYPE_CHECKING:
+    from holdfast.kinds.table_state import TableState
 
 
 class MinimalSets:
@@ -21,9 +25,9 @@ class MinimalSets:
     are complete; None: they are not looked for."""
 
     def __init__(self, version: Version, name: str, rhs: int) -> None:
-        table = version.table(name)
-        self.names = table.columns
-        record = table.record.evidence.get(AGREEMENTS)
+        table = version.commit.table(name)
+        self.names = table.columns.names
+        record = table.evidence.get(AGREEMENTS)
         self.masks: U64 | None = None
         self.limit: int | None = None
         if record is None or (rhs != KEY_RHS and record.choice.strategy is None):
@@ -102,3 +106,17 @@ def source(version: Version, name: str, space: str = AGREEMENTS) -> Any:
     evidence = record.evidence.get(space)
     files = None if evidence is None else (evidence.files["sets"], evidence.limits)
     return files, bool(record.duplicates)
+
+
+def counted_error(state: TableState, lhs: Sequence[str], rhs: str | None) -> float | None:
+    """The share of counted row pairs that agree on the left side and, unless it is a key, differ on
+    the right; None: pairs are not counted. That none are compared is an error."""
+    from holdfast.cover.dependencies import KEY
+
+    pairs = state.evidence.get(AGREEMENTS)
+    if pairs is None:
+        raise InputError(
+            "the profile compares no pairs of rows; profile the tables with --kinds keys"
+        )
+    place = state.table.columns.names.index
+    return pairs.error(state.table.rows, map(place, lhs), KEY if rhs is None else place(rhs))

@@ -23,9 +23,9 @@ from holdfast.model.options import Settings
 from holdfast.model.ranking import Ranked
 from holdfast.model.records import ADDED, JsonObject, Serializable
 from holdfast.model.versions import Entry
-from holdfast.report.lives import lives
 from holdfast.report.snapshot import Snapshot, TableSnapshot
 from holdfast.report.standing import how_far
+from holdfast.rules.history import lifetimes
 
 LIMIT = 10_000
 """So many constraints of a list are on the page unless told; how many there are is told beside."""
@@ -92,7 +92,7 @@ def document(
         for part in parts
     ]
     whole = {name: _present([*own, *across]) for name, own in lists.items()}
-    told = lives(entries, whole)
+    by_table = lifetimes(entries, whole)
     first = max(0, len(entries) - DETAILED)
     return {
         "name": name,
@@ -110,7 +110,7 @@ def document(
         "versions": [
             _version(entry, place >= first, values) for place, entry in enumerate(entries)
         ],
-        "lives": {table: [life.to_dict() for life in some] for table, some in told.items()},
+        "lives": {table: [each.to_dict() for each in some] for table, some in by_table.items()},
     }
 
 

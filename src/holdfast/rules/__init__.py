@@ -1,8 +1,13 @@
 """How far rows are from a rule, and which rows break it: one evaluator for all kinds of rules.
 
-form.py         what can be asked of a rule, whatever it says
-single_rows.py  rules that a row breaks by itself
-agreeing.py     rows that agree on some columns: keys and functional dependencies
-contained.py    tuples that occur elsewhere: inclusion dependencies
-pairs.py        ordered pairs of rows that satisfy all predicates: denial constraints
+form.py          what can be asked of a rule, whatever it says
+single_rows.py   rules that a row breaks by itself
+agreeing.py      rows that agree on some columns: keys and functional dependencies
+contained.py     tuples that occur elsewhere: inclusion dependencies
+pairs.py         ordered pairs of rows that satisfy all predicates: denial constraints
+question.py      the rows that are asked, and rows to be shown
+tuples.py        counted tuples, kept under batches
+expectations.py  the rules that are expected in a version: declared, changed by a batch, verified
+quarantine.py    a batch without the rows that break them
+history.py       when a rule held
 """

@@ -1,16 +1,31 @@
 """The form of a rule: what rows are judged by, whatever kind of constraint says it.
 
-A kind of constraint turns each of its rules into a form (:meth:`holdfast.kinds.base.Kind.form`).
+A kind of constraint turns each of its rules into a form (:meth:`holdfast.kinds.base.Kind.form`),
+and everything else asks the form: how far rows are from the rule, counted from scratch
+(:meth:`RuleForm.measure`) or kept under batches (:meth:`RuleForm.change`, :meth:`RuleForm.tally`),
+and which rows break it.
 """
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from holdfast.input.row_input import Columns
 from holdfast.model.commits import unknown_table
+
+if TYPE_CHECKING:
+    from holdfast.kernels.arrays import I64
+    from holdfast.model.expectations import Tally
+    from holdfast.model.explanation import Violations
+    from holdfast.rules.question import Question
+    from holdfast.rules.tuples import TupleCounts
+    from holdfast.runtime.run import Run
+    from holdfast.table.change import RowChange, TableRows
+    from holdfast.table.state import Table
+    from holdfast.tasks.examine import Shown
 
 Tables = Mapping[str, Columns]
 """The columns of all tables, by name."""
@@ -26,16 +41,86 @@ class TupleSide:
     of: str | None = None  # the rule whose left side it is, of an inclusion
 
 
+class Clashes(NamedTuple):
+    """Rows that take part in violations of a rule."""
+
+    ids: I64
+    with_rows: I64  # of each, a row of the form's table that it clashes with; -1: it needs none
+
+
 class RuleForm(ABC):
     """How rows are judged by one rule."""
 
     table: str
     """Whose rows break it."""
 
+    # How far rows are from it, kept under batches
+
     @property
     def sides(self) -> tuple[TupleSide, ...]:
         """The columns whose tuples are counted for it."""
         return ()
+
+    @property
+    def references(self) -> tuple[tuple[TupleSide, TupleSide], ...]:
+        """Sides of which it is counted how much one has of the other."""
+        return ()
+
+    @classmethod
+    def change(
+        cls,
+        run: Run,  # noqa: ARG003
+        forms: Sequence[Self],  # noqa: ARG003
+        changes: Sequence[RowChange],  # noqa: ARG003
+        before: Sequence[int | None],
+    ) -> list[int | None]:
+        """How many violations several rules of this form have after batches, as far as these do
+        not follow from counted tuples. None: some, and nobody knows how many."""
+        return [*before]
+
+    @abstractmethod
+    def tally(
+        self, counts: TupleCounts, violations: int | None, tables: Mapping[str, Table]
+    ) -> Tally:
+        """How far the rows are from it, by the counted tuples or the number of violations."""
+
+    def expect_countable(self, rule: str, violations: int | None, table: Table) -> None:  # noqa: B027
+        """Refuse a bound on its error where violations cannot be counted."""
+
+    # How far rows are from it, from scratch
+
+    @abstractmethod
+    def measure(self, question: Question, shown: Shown) -> Violations:
+        """What violates it now: numbers, and examples of the largest groups of rows."""
+
+    def tested(self, question: Question, measured: Violations) -> int | None:  # noqa: ARG002
+        """How many pairs of rows nearly violate a rule that holds: all but one of its conditions
+        are met. For a dependency, those that agree on the left; for an inclusion, rows."""
+        return measured.tested
+
+    @abstractmethod
+    def error(self, question: Question) -> float:
+        """The share of what is counted that violates it: pairs of rows, rows or values."""
+
+    # Which rows break it
+
+    @abstractmethod
+    def witnesses(self, question: Question, most: int | None) -> I64:
+        """The ids of rows that show violations, one line for each, at most so many: a row, or two
+        that violate it together, row t first."""
+
+    @abstractmethod
+    def groups(self, question: Question, violations: int | None) -> list[tuple[int, I64]]:
+        """Rows that violate an expected rule together, by their ids, and how many each group has.
+        Where a batch brought rows that take part, their groups, and in these they come first."""
+
+    @abstractmethod
+    def taking_part(self, question: Question, rows: TableRows) -> Clashes:
+        """Which rows of its table take part in violations of an expected rule."""
+
+    def taken_away(self, question: Question, change: RowChange) -> Clashes | None:  # noqa: ARG002
+        """Rows that a batch takes from a table though others need them; None: nobody needs any."""
+        return None
 
 
 def columns_of(table: str, tables: Tables) -> Columns:

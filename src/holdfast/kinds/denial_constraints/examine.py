@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.cover.dependencies import KEY
 from holdfast.evidence.comparison import completion
 from holdfast.evidence.mirrors import mirrored
 from holdfast.evidence.scope import Scope
@@ -26,20 +27,21 @@ from holdfast.kinds.denial_constraints.predicates import (
 )
 from holdfast.kinds.denial_constraints.reduction import closed, is_trivial
 from holdfast.kinds.denial_constraints.show import SPACE
-from holdfast.kinds.examine import Examiner, Version
-from holdfast.kinds.question import Question, agreeing
-from holdfast.kinds.single_rows import violations
+from holdfast.kinds.examine import Examiner
 from holdfast.kinds.stored import KEY_RHS
-from holdfast.model.comparisons import Space, agreements
+from holdfast.kinds.table_state import TableState
+from holdfast.model.comparisons import Space
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
 from holdfast.model.errors import InputError
-from holdfast.model.explanation import NEAREST, Example, Nearby, Removal, Violations
+from holdfast.model.explanation import NEAREST, Nearby
 from holdfast.model.options import Options
 from holdfast.rules.agreeing import AgreeingTuples
 from holdfast.rules.form import RuleForm, Tables, columns_of
 from holdfast.rules.pairs import RowPairs
+from holdfast.rules.question import Question
 from holdfast.rules.single_rows import SingleRows
+from holdfast.rules.version import Version
 
 _SUBSETS_UP_TO = 8
 """Weak predicates of a rule up to which all its parts are looked at."""
@@ -85,8 +87,20 @@ class DenialExaminer(Examiner[DenialConstraint]):
             return AgreeingTuples.of(rule.table, plain.columns, None, columns, options, True)
         if rule.is_within_a_row:
             return SingleRows(rule.table, row_rule(rule, columns))
-        space = space_of(rule, columns)
-        return RowPairs(rule.table, space, atoms_of(rule, space, columns.names))
+        space, names = space_of(rule, columns), columns.names
+        without_one = tuple(_without_one(rule, space, names))
+        return RowPairs(rule.table, space, atoms_of(rule, space, names), without_one)
+
+    def counted_error(self, state: TableState, rule: DenialConstraint) -> float | None:
+        """The share of the ordered pairs that satisfy all predicates: a row that violates a rule
+        by itself does so in all its pairs, if there are any."""
+        evidence, table = state.evidence.get(SPACE), state.table
+        if evidence is None or (rule.is_within_a_row and table.rows == 1):
+            return None
+        if not is_said(rule, evidence.space, table.columns.names):
+            return None
+        atoms = atoms_of(rule, evidence.space, table.columns.names)
+        return evidence.error(table.rows, atoms, KEY)
 
     def cells(self, rule: DenialConstraint) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What its predicates compare: with = rows agree, anything else decides."""
@@ -98,55 +112,13 @@ class DenialExaminer(Examiner[DenialConstraint]):
         """Unless it is a key or a dependency, whose rows come in groups, or about single rows."""
         return rule.plain is None and not rule.is_within_a_row
 
-    def violations(self, question: Question, rule: DenialConstraint) -> Violations:
-        """Rows, or pairs of them, that satisfy all predicates. Which rows of pairs would have to go
-        is a vertex cover, so that bounds are given unless it is a key or a dependency."""
-        plain = rule.plain
-        if plain is not None:
-            lhs, rhs = (
-                (plain.lhs, plain.rhs)
-                if isinstance(plain, FunctionalDependency)
-                else (plain.columns, None)
-            )
-            return agreeing(question, rule.table, lhs, rhs, orders=2)
-        table = question.table(rule.table)
-        if rule.is_within_a_row:
-            alone = row_rule(rule, table.columns)
-            none = Violations(0, of_rows=table.rows, removal=Removal(0, 0))
-            return none if alone is None else violations(question, rule.table, alone)
-        every = table.rows * (table.rows - 1)
-        if table.rows < 2:
-            return Violations(0, None, 0, every, Removal(0, 0))
-        space = space_of(rule, table.columns)
-        scope = _scope(question, rule, space)
-        atoms = atoms_of(rule, space, table.columns.names)
-        examined = completion.examined(scope, question.coded(scope), atoms, question.shown.groups)
-        rows = question.rows(table, list(examined.shown))
-        examples = tuple(Example(2, each) for each in rows)
-        removal = None
-        if examined.matched is not None and examined.covering is not None:
-            removal = Removal(examined.matched, examined.covering)
-        grouped = any(each.op == "=" for each in rule.predicates)
-        groups = examined.groups if grouped else None
-        return Violations(examined.rows, groups, examined.pairs, every, removal, examples)
-
-    def tested(
-        self, question: Question, rule: DenialConstraint, violations: Violations
-    ) -> int | None:
-        """The ordered pairs that satisfy all predicates but one; of single rows nothing is said."""
-        table = question.table(rule.table)
-        if rule.plain is not None or rule.is_within_a_row or table.rows < 2:
-            return violations.tested
-        space = space_of(rule, table.columns)
-        names = table.columns.names
-        scope = _scope(question, rule, space)
-        return completion.satisfying(scope, question.coded(scope), _without_one(rule, space, names))
-
-    def nearby(self, question: Question, rule: DenialConstraint, holds: bool) -> Nearby:
+    def nearby(
+        self, question: Question, version: Version, rule: DenialConstraint, holds: bool
+    ) -> Nearby:
         """Constraints with more predicates, or with fewer or weaker ones."""
-        if _is_unseen(question.version, rule):
+        if _is_unseen(version, rule):
             return Nearby(notes=("the table has one row, so no rules near it are known",))
-        known = _Stored.of(question.version, rule)
+        known = _Stored.of(version, rule)
         if known is not None:
             return known.nearby(holds)
         why = "denial constraints of these comparisons are not looked for in the profile"
@@ -154,7 +126,7 @@ class DenialExaminer(Examiner[DenialConstraint]):
 
     def _parts(self, question: Question, rule: DenialConstraint, why: str) -> Nearby:
         """The parts of a rule that are enough, looked for in the rows."""
-        table = question.table(rule.table)
+        table = question.tables[rule.table]
         names = table.columns.names
         space = space_of(rule, table.columns)
         atoms = atoms_of(rule, space, names)
@@ -164,7 +136,7 @@ class DenialExaminer(Examiner[DenialConstraint]):
         sizes = range(len(atoms) + (atoms in _without_one(rule, space, names)))
         some = [each for size in sizes for each in combinations(atoms, size)]
         masks = bitsets.from_columns(some, space.atoms)
-        scope = _scope(question, rule, space)
+        scope = Scope.of(question.run, table, space)
         held = masks[~completion.refuted(scope, question.coded(scope), masks)]
         least = [k for k in range(len(held)) if not _contains_other(held, k)]
         parts = constraints(held[least], space, rule.table, names)
@@ -185,7 +157,9 @@ class DenialExaminer(Examiner[DenialConstraint]):
 class _Stored:
     """The minimal sets of predicates of a version, beside a rule's."""
 
-    def __init__(self, rule: DenialConstraint, space: Space, names: list[str], sets: Masks) -> None:
+    def __init__(
+        self, rule: DenialConstraint, space: Space, names: Sequence[str], sets: Masks
+    ) -> None:
         self.rule, self.space, self.names, self.sets = rule, space, names, sets
         self.limit: int | None = None
         atoms = atoms_of(rule, space, names)
@@ -195,15 +169,16 @@ class _Stored:
     @staticmethod
     def of(version: Version, rule: DenialConstraint) -> _Stored | None:
         """None: the version does not look for such rules."""
-        table = version.table(rule.table)
-        record = table.record.evidence.get(SPACE)
+        table = version.commit.table(rule.table)
+        names = table.columns.names
+        record = table.evidence.get(SPACE)
         if record is None or record.space is None:
             return None
         space = record.space
-        if not is_said(rule, space, table.columns):
+        if not is_said(rule, space, names):
             return None
         sets = version.sets(rule.table, SPACE, space.atoms).of_rhs(KEY_RHS)
-        stored = _Stored(rule, space, table.columns, sets)
+        stored = _Stored(rule, space, names, sets)
         stored.limit = record.limits.keys
         return stored
 
@@ -294,10 +269,3 @@ def _is_unseen(version: Version, rule: DenialConstraint) -> bool:
     """Whether a rule is about single rows in a version whose table has one: its minimal sets are
     about pairs of rows, of which there are none."""
     return rule.is_within_a_row and version.commit.table(rule.table).rows == 1
-
-
-def _scope(question: Question, rule: DenialConstraint, space: Space) -> Scope:
-    table, run = question.table(rule.table), question.run
-    if not rule.predicates:
-        space = agreements(len(table.columns.names))
-    return Scope.of(run, table, space)

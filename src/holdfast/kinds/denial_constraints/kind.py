@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from holdfast.kernels.bitsets import Masks
     from holdfast.kinds.denial_constraints.examine import DenialExaminer
     from holdfast.kinds.denial_constraints.export import DenialExporter
+    from holdfast.kinds.denial_constraints.predicate_listing import Predicates
     from holdfast.kinds.denial_constraints.reading import Denials
     from holdfast.kinds.stored import StoredTable
     from holdfast.kinds.table_state import Step, TableState
@@ -79,6 +80,16 @@ class DenialConstraints(Kind):
             if name not in known:
                 has = "; ".join(f"{table}: {listed(names)}" for table, names in tables.items())
                 raise InputError(f"no table has the column {name!r} (columns); there are {has}")
+
+    def predicates(self, state: TableState, run: Run | None) -> Predicates | None:
+        """The comparisons that were chosen at the first profile."""
+        from holdfast.kinds.denial_constraints.predicate_listing import Predicates
+        from holdfast.kinds.denial_constraints.space import chosen
+
+        if SPACE not in state.evidence:
+            return None
+        today = None if run is None else chosen(run, state.table)
+        return Predicates(state.table.columns.names, state.evidence[SPACE].space, today)
 
     def count(self, known: TableState) -> int | None:
         """Those that are reported, without error."""

@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds import sides
-from holdfast.kinds.examine import Examiner, Version
-from holdfast.kinds.sides import MinimalSets
+from holdfast.kinds.examine import Examiner
+from holdfast.kinds.sides import MinimalSets, counted_error
 from holdfast.kinds.stored import KEY_RHS
 from holdfast.model.constraints import FunctionalDependency
-from holdfast.model.explanation import Nearby, Violations
+from holdfast.model.explanation import Nearby
 from holdfast.model.options import Options
 from holdfast.rules.form import Tables, columns_of, in_order
+from holdfast.rules.version import Version
 
 if TYPE_CHECKING:
-    from holdfast.kinds.question import Question
+    from holdfast.kinds.table_state import TableState
     from holdfast.rules.agreeing import AgreeingTuples
+    from holdfast.rules.question import Question
 
 
 class DependencyExaminer(Examiner[FunctionalDependency]):
@@ -40,18 +42,21 @@ class DependencyExaminer(Examiner[FunctionalDependency]):
         """Rows agree on the left, and differ on the right."""
         return rule.lhs, (rule.rhs,)
 
-    def violations(self, question: Question, rule: FunctionalDependency) -> Violations:
-        """All rows of a group that has several values on the right; those without its most
-        frequent one would have to go."""
-        from holdfast.kinds.question import agreeing
+    def counted_error(self, state: TableState, rule: FunctionalDependency) -> float | None:
+        """The share of the pairs that agree on the left and differ on the right."""
+        return counted_error(state, rule.lhs, rule.rhs)
 
-        return agreeing(question, rule.table, rule.lhs, rule.rhs)
-
-    def nearby(self, question: Question, rule: FunctionalDependency, holds: bool) -> Nearby:
+    def nearby(
+        self,
+        question: Question,  # noqa: ARG002
+        version: Version,
+        rule: FunctionalDependency,
+        holds: bool,
+    ) -> Nearby:
         """Dependencies with more columns on the left, or with fewer."""
         if rule.rhs in rule.lhs:
             return Nearby(notes=(f"it says nothing: {rule.rhs} is on both sides",))
-        known = self._sets(question.version, rule)
+        known = self._sets(version, rule)
         return known.nearby(
             rule.lhs,
             holds,
@@ -73,4 +78,6 @@ class DependencyExaminer(Examiner[FunctionalDependency]):
         return said
 
     def _sets(self, version: Version, rule: FunctionalDependency) -> MinimalSets:
-        return MinimalSets(version, rule.table, version.table(rule.table).columns.index(rule.rhs))
+        return MinimalSets(
+            version, rule.table, version.commit.table(rule.table).columns.names.index(rule.rhs)
+        )

@@ -5,18 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds import sides
-from holdfast.kinds.examine import Examiner, Version
-from holdfast.kinds.sides import MinimalSets
+from holdfast.kinds.examine import Examiner
+from holdfast.kinds.sides import MinimalSets, counted_error
 from holdfast.kinds.stored import KEY_RHS
 from holdfast.model.constraints import Key
-from holdfast.model.explanation import Nearby, Violations
+from holdfast.model.explanation import Nearby
 from holdfast.model.options import Options
 from holdfast.rules.form import Tables, columns_of, in_order
+from holdfast.rules.version import Version
 from holdfast.screen.text import count
 
 if TYPE_CHECKING:
-    from holdfast.kinds.question import Question
+    from holdfast.kinds.table_state import TableState
     from holdfast.rules.agreeing import AgreeingTuples
+    from holdfast.rules.question import Question
 
 
 class KeyExaminer(Examiner[Key]):
@@ -38,31 +40,17 @@ class KeyExaminer(Examiner[Key]):
         """Rows agree on it."""
         return rule.columns, ()
 
-    def violations(self, question: Question, rule: Key) -> Violations:
-        """All rows that share it with another one; all but one of each group would have to go."""
-        from holdfast.kinds.question import agreeing
+    def counted_error(self, state: TableState, rule: Key) -> float | None:
+        """The share of the pairs that agree on it."""
+        return counted_error(state, rule.columns, None)
 
-        return agreeing(question, rule.table, rule.columns, None)
-
-    def tested(self, question: Question, rule: Key, violations: Violations) -> int | None:
-        """The pairs that agree on all but one of its columns."""
-        from holdfast.evidence.counting import agreeing
-
-        if not rule.columns:
-            return violations.tested
-        table, run = question.table(rule.table), question.run
-        places = tuple(table.columns.names.index(each) for each in rule.columns)
-        sets = tuple(tuple(p for p in places if p != left_out) for left_out in places)
-        view = table.view(run.store.path, run.options)
-        return sum(agreeing(run.runner, view, sets, run.destination.prefix))
-
-    def nearby(self, question: Question, rule: Key, holds: bool) -> Nearby:
+    def nearby(self, question: Question, version: Version, rule: Key, holds: bool) -> Nearby:  # noqa: ARG002
         """Keys with more columns, or with fewer."""
-        record = question.commit.table(rule.table)
+        record = version.commit.table(rule.table)
         if record.duplicates:
             repeated = count(record.duplicates, "row repeats", "rows repeat")
             return Nearby(notes=(f"no set of columns is a key: {repeated} another one",))
-        known = MinimalSets(question.version, rule.table, KEY_RHS)
+        known = MinimalSets(version, rule.table, KEY_RHS)
         return known.nearby(rule.columns, holds, lambda e: Key(rule.table, e), "keys")
 
     def source(self, version: Version, rule: Key) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds.column_rules import ColumnExaminer
-from holdfast.kinds.examine import Version
 from holdfast.model.constraints import NotNull
+from holdfast.rules.version import Version
 
 if TYPE_CHECKING:
     from holdfast.tasks.tuples import RowRule

@@ -18,24 +18,18 @@ from urllib.parse import quote
 
 import numpy as np
 
-from holdfast.expectations import pairs, state
-from holdfast.expectations.state import Expected
-from holdfast.expectations.tuples import cells_of
-from holdfast.expectations.violating import orphans, sides_of, taking_part, with_codes
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kernels.arrays import I64
-from holdfast.kinds.single_rows import violating
 from holdfast.model.commits import SideRecord
 from holdfast.model.errors import InputError
 from holdfast.model.expectations import ExpectationChange, Quarantine
 from holdfast.model.lazily import Lazily
-from holdfast.rules.agreeing import AgreeingTuples
-from holdfast.rules.contained import ContainedTuples
-from holdfast.rules.form import RuleForm
-from holdfast.rules.pairs import RowPairs
-from holdfast.rules.single_rows import SingleRows
+from holdfast.rules.expectations import Expected
+from holdfast.rules.form import Clashes, RuleForm
+from holdfast.rules.question import Question
+from holdfast.rules.tuples import tuples_of
 from holdfast.runtime.run import Run
-from holdfast.runtime.runner import Call
+from holdfast.runtime.runner import Call, run_all
 from holdfast.store.files import sync_directory
 from holdfast.store.quarantine import pending_name, reveal, withdraw
 from holdfast.table.batch import Batch, BatchIntake, change_rows, without
@@ -75,16 +69,6 @@ class LeftOut:
     shelves: tuple[tasks.Shelf, ...]  # where these lie, of each rule
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Rows of a table's batch that take part in violations of a rule, and what they clash with."""
-
-    table: str
-    place: int
-    ids: I64
-    clashes: I64
-
-
 def sifted(
     run: Run, before: Expected, intakes: Mapping[str, BatchIntake], tables: Lazily[Table]
 ) -> Sifted:
@@ -95,7 +79,7 @@ def sifted(
         changes = change_rows(run, [(tables[name], each) for name, each in intakes.items()])
         now = tables | {each.after.name: each.after for each in changes}
         with run.stage("expectations"):
-            after = state.changed(run, before, changes, now)
+            after = before.change(run, changes, now)
         stopping = [
             place
             for place, each in enumerate(after.standings)
@@ -137,26 +121,38 @@ def _left_out(
     tables: Mapping[str, Table],
 ) -> Iterator[LeftOut]:
     """The rows that go now: new ones, or else those that take something away."""
-    by_table = {each.after.name: each for each in changes}
-    breaking = [_new_rows(run, after, place, by_table) for place in stopping]
-    if not any(len(each.ids) for each in breaking):
-        breaking = [_taken_away(run, after, place, intakes, by_table, tables) for place in stopping]
-    shelves = tuple(_shelf(rule, tables) for rule in after.measures)
+    question = after.question(run, tables)
+    by_table = {change.after.name: change for change in changes}
+    breaking: dict[tuple[str, int], Clashes] = {}
+    for find in (_new_rows, _taken_away):
+        for name, change in by_table.items():
+            for place in stopping:
+                clashes = find(question, after.forms[place], change, intakes[name])
+                if clashes is not None and len(clashes.ids):
+                    breaking[name, place] = clashes
+        if breaking:
+            break
+    # Rows that are taken away clash with rows of the table that they break the rule of.
+    shelves = tuple(
+        tasks.Shelf(tables[form.table].segments, tables[form.table].columns.names)
+        for form in after.forms
+    )
     for name, change in by_table.items():
-        mine = [each for each in breaking if each.table == name]
-        ids, clashes = (
-            np.concatenate([_NOBODY, *(getattr(each, what) for each in mine)])
-            for what in ("ids", "clashes")
+        places = np.array([p for p in stopping if (name, p) in breaking], np.int64)
+        of_table = [breaking[name, place] for place in places.tolist()]
+        ids, clashing = (
+            np.concatenate([_NOBODY, *(clashes[which] for clashes in of_table)]) for which in (0, 1)
         )
-        rules = np.concatenate([_NOBODY, *(np.full(len(each.ids), each.place) for each in mine)])
+        rules = np.repeat(places, [len(clashes.ids) for clashes in of_table])
         # A row that breaks several rules goes by the first of them.
         _, first = np.unique(ids, return_index=True)
         for kind, columns, segments in _kinds(change.after.columns, intakes[name]):
-            some = first[np.isin(ids[first] >> 32, [s.number for s in segments])]
-            if len(some):
+            of_kind = first[np.isin(ids[first] >> 32, [s.number for s in segments])]
+            if len(of_kind):
                 yield LeftOut(
-                    name, kind, columns, segments, ids[some], rules[some], clashes[some], shelves
-                )
+                    name, kind, columns, segments, ids[of_kind], rules[of_kind],
+                    clashing[of_kind], shelves,
+                )  # fmt: skip
 
 
 def _kinds(
@@ -169,114 +165,25 @@ def _kinds(
         yield f"{request.what}s", request.own, request.segments
 
 
-def _shelf(rule: RuleForm, tables: Mapping[str, Table]) -> tasks.Shelf:
-    """Where rows lie that those which break a rule clash with: what is taken away clashes with rows
-    of the left side."""
-    table = tables[rule.left.table if isinstance(rule, ContainedTuples) else rule.table]
-    return tasks.Shelf(table.segments, table.columns.names)
-
-
-# New rows
-
-
-def _new_rows(run: Run, after: Expected, place: int, changes: Mapping[str, RowChange]) -> _Found:
+def _new_rows(
+    question: Question, form: RuleForm, change: RowChange, _intake: BatchIntake
+) -> Clashes | None:
     """The rows of the batch that take part in violations of a rule."""
-    rule = after.measures[place]
-    name = rule.left.table if isinstance(rule, ContainedTuples) else rule.table
-    if name not in changes or not changes[name].arrived.count:
-        return _Found(name, place, _NOBODY, _NOBODY)
-    return _Found(name, place, *_violating(run, after, rule, changes[name]))
-
-
-def _violating(run: Run, after: Expected, rule: RuleForm, change: RowChange) -> tuple[I64, I64]:
-    """Rows that violate a rule, and what they clash with."""
-    new = change.arrived
-    if isinstance(rule, SingleRows):
-        assert rule.rule is not None
-        _, ids = violating(run, new, rule.rule, new.count)
-        return ids, np.full(len(ids), -1)
-    if isinstance(rule, RowPairs):
-        ids, clashes, _ = pairs.beside(run, change.after, rule, change.added)
-        return ids, clashes
-    if isinstance(rule, ContainedTuples):
-        ids, _ = orphans(run, after, rule, new)
-        return ids, np.full(len(ids), -1)
-    assert isinstance(rule, AgreeingTuples)
-    return _agreeing(run, after, rule, change)
-
-
-def _agreeing(
-    run: Run, after: Expected, rule: AgreeingTuples, change: RowChange
-) -> tuple[I64, I64]:
-    """Rows that share a tuple with others which differ, and one of those each."""
-    table = change.after
-    ids, codes, others = taking_part(run, after, rule, table, change.added)
-    if not len(ids):
-        return _NOBODY, _NOBODY
-    wanted, at = np.unique(codes, axis=0, return_inverse=True)
-    sides = sides_of(after, rule)
-    # Of rows that differ, two are enough: one of them differs from any row.
-    candidates = [rows for _, rows in with_codes(run, table, sides, wanted, 2)]
-    clashes = [
-        next(
-            (
-                id_
-                for id_, other in candidates[code]
-                if id_ != mine and (rule.both is None or other != tuple(own))
-            ),
-            -1,
-        )
-        for mine, code, own in zip(
-            ids.tolist(), at.reshape(-1).tolist(), others.tolist(), strict=True
-        )
-    ]
-    return ids, np.array(clashes, np.int64)
-
-
-# Rows that take something away
+    if form.table != change.after.name or not change.arrived.count:
+        return None
+    return form.taking_part(question, change.arrived)
 
 
 def _taken_away(
-    run: Run,
-    after: Expected,
-    place: int,
-    intakes: Mapping[str, BatchIntake],
-    changes: Mapping[str, RowChange],
-    tables: Mapping[str, Table],
-) -> _Found:
-    """The requests of the batch that take away the last row which others refer to, and one of those
-    others each."""
-    rule = after.measures[place]
-    name = rule.right.table if isinstance(rule, ContainedTuples) else rule.table
-    none = _Found(name, place, _NOBODY, _NOBODY)
-    if (
-        not isinstance(rule, ContainedTuples)
-        or name not in changes
-        or not changes[name].departed.count
-    ):
-        return none
-    change = changes[name]
-    left, right = (after.tuples.side(side) for side in rule.sides)
-    gone = cells_of(run, change.departed, [right])
-    runs = after.tuples.record.runs
-    calls: list[Call] = [
-        (
-            tasks.needed,
-            tasks.Needed(run.store.path, runs, replace(gone, view=view), right.number, left.number),
-        )
-        for view in shares(gone.view, run.runner.tasks)
-    ]
-    results = [each for result in run.runner.run(calls) for each in result]
-    taken, codes = (
-        np.concatenate([each.arrays[name] for each in results]) for name in ("ids", "codes")
-    )
-    if not len(taken):
-        return none
-    wanted, at = np.unique(codes, axis=0, return_inverse=True)
-    children = with_codes(run, tables[left.table], (left, None), wanted, 1)
-    child = np.array([rows[0][0] for _, rows in children], np.int64)
-    ids, of = _asking(run, intakes[name], change, taken)
-    return _Found(name, place, ids, child[at.reshape(-1)][of])
+    question: Question, form: RuleForm, change: RowChange, intake: BatchIntake
+) -> Clashes | None:
+    """The requests of the batch that take away rows which others need, and one of those others
+    each."""
+    taken = form.taken_away(question, change)
+    if taken is None:
+        return None
+    ids, of = _asking(question.run, intake, change, taken.ids)
+    return Clashes(ids, taken.with_rows[of])
 
 
 def _asking(run: Run, intake: BatchIntake, change: RowChange, taken: I64) -> tuple[I64, I64]:
@@ -291,16 +198,16 @@ def _asking(run: Run, intake: BatchIntake, change: RowChange, taken: I64) -> tup
             (TableRows(own, request.segments), request.own, request.places),
         )
         meant, asked = (
-            cells_of(run, each, [_whole(columns, places)]) for each, columns, places in sides
+            tuples_of(run, each, [_whole(columns, places)]) for each, columns, places in sides
         )
         calls += [
             (tasks.asking, tasks.Asking(replace(asked, view=view), meant))
             for view in shares(asked.view, run.runner.tasks)
         ]
-    results = [each for result in run.runner.run(calls) for each in result]
+    results = run_all(run.runner, calls)
     ids, meant_ids = (
-        np.concatenate([_NOBODY, *(each.arrays[what] for each in results)])
-        for what in ("ids", "taken")
+        np.concatenate([_NOBODY, *(result.arrays[name] for result in results)])
+        for name in ("ids", "taken")
     )
     _, first = np.unique(ids, return_index=True)
     order = np.argsort(taken)

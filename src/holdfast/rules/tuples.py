@@ -1,0 +1,242 @@
+"""Counted tuples, kept under batches: what a batch contains is looked up, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from holdfast.kernels.arrays import I64, U64
+from holdfast.model.commits import ReferenceRecord, SideRecord, TuplesRecord
+from holdfast.model.errors import StoreError
+from holdfast.rules.form import RuleForm, TupleSide
+from holdfast.runtime.result import TaskResult
+from holdfast.runtime.run import Run
+from holdfast.runtime.runner import Call, run_all
+from holdfast.table.change import TableRows
+from holdfast.table.placement import shares
+from holdfast.table.state import Table
+from holdfast.tasks import quarantine as row_tasks
+from holdfast.tasks import tuples as tasks
+from holdfast.tasks.values import RowValues
+from holdfast.tasks.view import View
+from holdfast.values.compaction import merged_runs
+from holdfast.values.counting import columns_of, counted, run_of, values_of
+
+SHOWN = 8
+"""Tuples that violate a rule and are remembered, to show their rows."""
+
+NO_CODES = np.empty((0, 2), np.uint64)
+
+Sides = tuple[SideRecord | None, SideRecord | None]
+"""The two sides of a rule, as they are counted; None: no columns, or no such side."""
+
+RowOfCode = tuple[int, tuple[int, int]]
+"""The id of a row, and its code on the second side."""
+
+
+@dataclass(frozen=True)
+class TupleCounts:
+    """The counted tuples of a version, and codes of some that violate rules."""
+
+    record: TuplesRecord = TuplesRecord()  # noqa: RUF009  # a frozen value
+    shared: dict[int, U64] = field(default_factory=dict)  # by side: that several rows have
+    lacking: dict[tuple[int, int], U64] = field(default_factory=dict)  # by reference
+
+    def side(self, side: TupleSide) -> SideRecord:
+        """The counts of a side."""
+        return next(record for record in self.record.sides if _is(record, side))
+
+    def numbers(self, sides: Iterable[TupleSide]) -> tuple[int, ...]:
+        """The numbers of sides."""
+        return tuple(self.side(side).number for side in sides)
+
+    def reference(self, sides: tuple[TupleSide, TupleSide]) -> ReferenceRecord:
+        """How much of the left side is found in the right one."""
+        pair = self.numbers(sides)
+        return next(each for each in self.record.references if (each.left, each.right) == pair)
+
+    def only(self, forms: Sequence[RuleForm]) -> TupleCounts:
+        """With the sides of these rules, new ones without counts; entries of sides that nobody
+        asks for any more stay in the runs until no others are left."""
+        asked = list(dict.fromkeys(side for form in forms for side in form.sides))
+        if not asked:
+            return TupleCounts()
+        known = [each for each in self.record.sides if any(_is(each, side) for side in asked)]
+        new = [side for side in asked if not any(_is(each, side) for each in known)]
+        number = self.record.next_number
+        fresh = [
+            SideRecord(number + k, side.table, side.columns, side.nulls, side.of)
+            for k, side in enumerate(new)
+        ]
+        record = replace(
+            self.record,
+            sides=(*known, *fresh),
+            next_number=number + len(fresh),
+            runs=self.record.runs if known else (),
+        )
+        after = TupleCounts(record)
+        pairs = dict.fromkeys(after.numbers(each) for form in forms for each in form.references)
+        references = {(each.left, each.right): each for each in record.references}
+        return TupleCounts(
+            replace(
+                record,
+                references=tuple(
+                    references.get((left, right), ReferenceRecord(left, right))
+                    for left, right in pairs
+                ),
+            )
+        )
+
+    def declare(
+        self, run: Run, forms: Sequence[RuleForm], tables: Mapping[str, Table]
+    ) -> TupleCounts:
+        """With the sides of these rules, all that are expected: the new ones are counted in all
+        rows."""
+        numbers = {side.number for side in self.record.sides}
+        after = self.only(forms)
+        fresh = [side for side in after.record.sides if side.number not in numbers]
+        return after._counted(run, fresh, [TableRows.living(table) for table in tables.values()])
+
+    def change(self, run: Run, rows: Iterable[TableRows]) -> TupleCounts:
+        """After rows came and went."""
+        return self._counted(run, self.record.sides, rows)
+
+    def compact(self, run: Run) -> TupleCounts:
+        """With runs merged where there are many."""
+        runs = merged_runs(run.runner, self.record.runs, run.destination, True, run.progress)
+        return TupleCounts(replace(self.record, runs=runs))
+
+    def _counted(
+        self, run: Run, sides: Sequence[SideRecord], rows: Iterable[TableRows]
+    ) -> TupleCounts:
+        """Count the tuples of some sides in rows, in one job, or two where there are many."""
+        record = self.record
+        tuples = [(some.count, each) for some in rows if some.count
+                  for each in _tuples(run, some, sides)]  # fmt: skip
+        size = sum(count * len(each.attributes) for count, each in tuples)
+        if not size:
+            return TupleCounts(record)
+        run.progress("expectations", cells=size)
+        values = counted(run, [each for _, each in tuples], size)
+        references = tuple((each.left, each.right) for each in record.references)
+        root, prefix = run.destination.root, run.destination.prefix
+        calls: list[Call] = [
+            (
+                tasks.recount,
+                tasks.Recount(
+                    root, low, high, prefix, values.runs, values.rows, record.runs,
+                    record.next_number, references, SHOWN,
+                ),
+            )
+            for low, high in values.ranges
+        ]  # fmt: skip
+        results = run_all(run.runner, calls)
+        if any(result.facts["wrong"] for result in results):
+            raise StoreError("a batch takes away tuples that the profile does not have")
+        return _added(record, results, references)
+
+
+def _is(record: SideRecord, side: TupleSide) -> bool:
+    known = record.table, record.columns, record.nulls, record.of
+    return known == (side.table, side.columns, side.nulls, side.of)
+
+
+def _added(
+    record: TuplesRecord, results: list[TaskResult], references: tuple[tuple[int, int], ...]
+) -> TupleCounts:
+    sums, changes = (
+        np.sum([each.arrays[name] for each in results], axis=0) for name in ("sides", "references")
+    )
+    sides = []
+    for side in record.sides:
+        distinct, rows, pairs = map(int, sums[side.number])
+        sides.append(
+            replace(
+                side,
+                distinct=side.distinct + distinct,
+                rows=side.rows + rows,
+                pairs=side.pairs + pairs,
+            )
+        )
+    kept = tuple(
+        replace(each, distinct=each.distinct + int(more[0]), rows=each.rows + int(more[1]))
+        for each, more in zip(record.references, changes, strict=True)
+    )
+    run = run_of(results)
+    runs = (*record.runs, *([run] if run.entries else []))
+    shared, lacking = (
+        np.concatenate([each.arrays[name] for each in results]) for name in ("shared", "lacking")
+    )
+    return TupleCounts(
+        replace(record, sides=tuple(sides), references=kept, runs=runs),
+        {side.number: shared[shared[:, 2] == side.number][:SHOWN, :2] for side in sides},
+        {
+            pair: lacking[lacking[:, 2] == number][:SHOWN, :2]
+            for number, pair in enumerate(references)
+        },
+    )
+
+
+def _tuples(run: Run, rows: TableRows, sides: Iterable[SideRecord]) -> list[RowValues]:
+    """The rows as tuples of the sides that are of their table; a null is a value in some."""
+    of_table = [side for side in sides if side.table == rows.table.name]
+    return [
+        tuples_of(run, rows, [side for side in of_table if side.nulls == nulls])
+        for nulls in sorted({side.nulls for side in of_table})
+    ]
+
+
+def tuples_of(run: Run, rows: TableRows, sides: Sequence[SideRecord]) -> RowValues:
+    """Rows as tuples of sides that see nulls alike."""
+    names = rows.table.columns.names
+    attributes = [
+        columns_of(side.number, rows, tuple(map(names.index, side.columns))) for side in sides
+    ]
+    return values_of(run, rows, attributes, sides[0].nulls)
+
+
+def in_view(run: Run, rows: TableRows, side: SideRecord | None, view: View) -> RowValues | None:
+    """Some of the rows as tuples of a side."""
+    return None if side is None else replace(tuples_of(run, rows, [side]), view=view)
+
+
+def rows_with(
+    run: Run, table: Table, sides: Sides, codes: U64, most: int
+) -> list[tuple[int, list[RowOfCode]]]:
+    """For each code of the first side how many rows have it, and, by id, the first row for each
+    code that they have in the other side; of one that there is not, any rows. At least ``most`` of
+    them, if there are so many."""
+    living = TableRows.living(table)
+    calls: list[Call] = []
+    for view in shares(table.view(run.store.path, run.options), run.runner.tasks):
+        lhs, both = (in_view(run, living, side, view) for side in sides)
+        calls.append((row_tasks.clashing, row_tasks.Clashing(view, lhs, both, codes, most)))
+    numbers = np.zeros(len(codes), np.int64)
+    rows: list[list[RowOfCode]] = [[] for _ in codes]
+    for result in run_all(run.runner, calls if len(codes) else []):
+        numbers += result.arrays["number"]
+        for code, id_, (one, two) in zip(
+            result.arrays["codes"].tolist(), result.arrays["ids"].tolist(),
+            result.arrays["others"].tolist(), strict=True,
+        ):  # fmt: skip
+            rows[code].append((id_, (one, two)))
+    return [(number, sorted(some)) for number, some in zip(numbers.tolist(), rows, strict=True)]
+
+
+def involved(
+    run: Run, counts: TupleCounts, rules: Iterable[row_tasks.Agreeing | row_tasks.Referring]
+) -> tuple[I64, U64, U64]:
+    """The ids of rows that take part in violations of a rule, and their codes on both sides, by
+    the counted tuples: at the cost of these rows."""
+    calls: list[Call] = [
+        (row_tasks.involved, row_tasks.Involved(run.store.path, counts.record.runs, rule))
+        for rule in rules
+    ]
+    results = [result.arrays for result in run_all(run.runner, calls)]
+    return (
+        np.concatenate([np.empty(0, np.int64), *(each["ids"] for each in results)]),
+        np.concatenate([NO_CODES, *(each["codes"] for each in results)]),
+        np.concatenate([NO_CODES, *(each.get("others", NO_CODES) for each in results)]),
+    )
