@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 from holdfast.kinds.parts import Part, ProfilePart, TablePart
 from holdfast.model.changes import KindChanges
@@ -46,6 +46,15 @@ if TYPE_CHECKING:
 
 
 Role = Literal["key", "not null"]
+
+
+class Suggestions(NamedTuple):
+    """Which constraints of a kind are worth expecting."""
+
+    score: float  # of one that is suggested, at least
+    by_chance: bool = False  # whether they hold by chance in small tables
+    most: int | None = None  # of a table
+    words: tuple[str, ...] = ()  # that the reason begins with
 
 
 class Kind(ABC):
@@ -104,6 +113,9 @@ class Kind(ABC):
 
     classes: ClassVar[tuple[type, ...]] = ()
     """The classes of its constraints in ``model/``; first the one that it finds."""
+
+    suggestions: ClassVar[Suggestions | None] = None
+    """Which of them are worth expecting (``suggested.py``); None: none."""
 
     role: ClassVar[Role | None] = None
     """What databases take one for: a key, or a column that is never null."""

@@ -12,37 +12,26 @@ from typing import TYPE_CHECKING
 
 from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
+from holdfast.kinds.base import Kind
 from holdfast.kinds.ranking import TableRanking
 from holdfast.model.commits import Commit
-from holdfast.model.constraints import FunctionalDependency, Key, NotNull
-from holdfast.model.denial_constraints import DenialConstraint
+from holdfast.model.constraints import NotNull
 from holdfast.model.expectations import Suggestion
-from holdfast.model.inclusion_dependencies import ForeignKey
 from holdfast.model.ranking import UNTRIED, Ranked
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot, TableSnapshot
 
-KEY = 0.4
-"""The grain is suggested from this score on: one of many columns that are no identifiers is not."""
-
-FOREIGN_KEY = 0.6
-DEPENDENCY = 0.5
-RULE = 0.7
-
-MOST = 3
-"""So many functional dependencies of a table are suggested, and so many denial constraints."""
-
 ENOUGH = 30
-"""Dependencies and rules of a table with fewer rows hold by chance too easily."""
+"""What holds by chance in small tables is suggested of tables with so many rows."""
 
 
 def suggested(
     snapshot: Snapshot, rankings: Mapping[str, TableRanking], version: Commit
 ) -> list[Suggestion]:
     """The rules of each table that are likely meant and that nobody has declared yet."""
-    columns = {name: Columns.stored(each.columns) for name, each in version.tables.items()}
-    expected = {each.rule for each in version.expectations}
+    columns = {name: Columns.stored(table.columns) for name, table in version.tables.items()}
+    expected = {standing.rule for standing in version.expectations}
     suggestions: dict[str, Suggestion] = {}
     for name, ranking in rankings.items():
         for text, reason in _of_table(snapshot.tables[name], ranking):
@@ -55,41 +44,41 @@ def suggested(
 def _of_table(table: TableSnapshot, ranking: TableRanking) -> Iterator[tuple[str, str]]:
     if not table.rows:
         return
-    first = [each for some in ranking.kinds.values() for each in some if _is_likely(each)]
+    likely = {
+        kind: [ranked for ranked in ranking.kinds[kind.field] if _is_likely(ranked, kind)]
+        for kind in registry.named_in(ranking.kinds)
+        if kind.suggestions is not None
+    }
     grain = ranking.grain.key
-    if grain is not None and grain.columns and any(each.constraint == grain for each in first):
+    first = [ranked.constraint for some in likely.values() for ranked in some]
+    if grain is not None and grain.columns and grain in first:
         yield str(grain), f"its grain: {ranking.grain.reason}"
-        never_null = {each.name for each in table.facts if each.nulls == 0}
+        never_null = {facts.name for facts in table.facts if facts.nulls == 0}
         for column in grain.columns:
             if column in never_null:
                 yield str(NotNull(table.name, column)), "in the grain, and never null"
-    for each in first:
-        if isinstance(each.constraint, ForeignKey):
-            yield str(each.constraint.inclusion), _because(each, "a foreign key")
-    if table.rows < ENOUGH:
-        return
-    for kind in (FunctionalDependency, DenialConstraint):
-        for each in [each for each in first if isinstance(each.constraint, kind)][:MOST]:
-            yield str(each.constraint), _because(each)
+    for by_chance in (False, True) if table.rows >= ENOUGH else (False,):
+        for kind, ranks in likely.items():
+            bounds = kind.suggestions
+            if bounds is not None and kind.role != "key" and bounds.by_chance == by_chance:
+                for ranked in ranks[: bounds.most]:
+                    yield str(kind.rule_of(ranked.constraint)), _because(ranked, *bounds.words)
 
 
-_BARS = {
-    Key: KEY,
-    ForeignKey: FOREIGN_KEY,
-    FunctionalDependency: DEPENDENCY,
-    DenialConstraint: RULE,
-}
-
-
-def _is_likely(each: Ranked) -> bool:
+def _is_likely(ranked: Ranked, kind: Kind) -> bool:
     """Whether its score is high enough, nothing implies it, and batches do not speak against it."""
-    bar = _BARS.get(type(each.constraint))
-    confidence = UNTRIED if each.stability is None else each.stability.confidence
-    return bar is not None and each.score >= bar and not each.implied_by and confidence >= UNTRIED
+    bounds = kind.suggestions
+    confidence = UNTRIED if ranked.stability is None else ranked.stability.confidence
+    return (
+        bounds is not None
+        and ranked.score >= bounds.score
+        and not ranked.implied_by
+        and confidence >= UNTRIED
+    )
 
 
-def _because(each: Ranked, *words: str) -> str:
-    reasons = [*words, f"score {each.score:.2f}", *each.reasons]
-    if each.stability is not None and each.stability.batches:
-        reasons.append(each.stability.sentence)
+def _because(ranked: Ranked, *words: str) -> str:
+    reasons = [*words, f"score {ranked.score:.2f}", *ranked.reasons]
+    if ranked.stability is not None and ranked.stability.batches:
+        reasons.append(ranked.stability.sentence)
     return ", ".join(reasons)

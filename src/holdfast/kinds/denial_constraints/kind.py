@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.kinds.base import Kind
+from holdfast.kinds.base import Kind, Suggestions
 from holdfast.kinds.denial_constraints.show import SPACE, WRAP_AFTER, DenialList
 from holdfast.kinds.parts import explain_evidence
 from holdfast.model.changes import KindChanges
@@ -56,6 +56,7 @@ class DenialConstraints(Kind):
     counts = True
     options = ("max_predicates", "cross_columns", "columns")
     parts = (DenialList(),)
+    suggestions = Suggestions(0.7, by_chance=True, most=3)
     classes = (DenialConstraint,)
 
     def needs(self, run: Run, table: Table) -> Need:

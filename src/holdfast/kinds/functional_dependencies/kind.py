@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.kinds.base import Kind
+from holdfast.kinds.base import Kind, Suggestions
 from holdfast.kinds.functional_dependencies.show import DependencyList
 from holdfast.kinds.parts import explain_evidence
 from holdfast.model.changes import KindChanges
@@ -44,6 +44,7 @@ class FunctionalDependencies(Kind):
     counts = True
     options = ("evidence", "max_error")
     parts = (DependencyList(),)
+    suggestions = Suggestions(0.5, by_chance=True, most=3)
     classes = (FunctionalDependency,)
     compares_rows = True
     sharing = "agree on the left"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from holdfast.kinds.base import Kind
+from holdfast.kinds.base import Kind, Suggestions
 from holdfast.kinds.inclusion_dependencies.show import ForeignKeyList, InclusionList, covered
 from holdfast.model.changes import SHOWN, Broken, KindChanges
 from holdfast.model.inclusion_dependencies import (
@@ -55,6 +55,7 @@ class InclusionDependencies(Kind):
         "insert_only",
     )
     parts = (InclusionList(), ForeignKeyList())
+    suggestions = Suggestions(0.6, words=("a foreign key",))
     classes = (InclusionDependency, ForeignKey)
 
     def of_profile(self, stored: StoredProfile) -> Inclusions | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from holdfast.kinds.base import Kind
+from holdfast.kinds.base import Kind, Suggestions
 from holdfast.kinds.keys.show import KeyList, NonKeyList, column_names, nulls_of
 from holdfast.model.changes import KindChanges
 from holdfast.model.comparisons import AGREEMENTS, agreements
@@ -45,6 +45,8 @@ class Keys(Kind):
     role = "key"
     compares_rows = True
     sharing = "share it"
+    # The grain alone: one of many columns that are no identifiers is not meant.
+    suggestions = Suggestions(0.4)
 
     def of_table(self, stored: StoredTable) -> FoundKeys | None:
         """The keys of the distinct rows, and the non-keys."""
