@@ -129,7 +129,7 @@ def points(
             table = Table.stored(name, commit.table(name))
             if any(segment.raw is None for segment in table.segments):
                 continue
-            places = [table.columns.position(each, name) for each in columns]
+            places = [table.columns.position(column, name) for column in columns]
             types = {place: table.columns.schema.field(place).type for place in places}
             scales[name] = {place: kind for place in places if (kind := tasks.scale(types[place]))}
             view = table.view(store.path, commit.options)
@@ -147,8 +147,5 @@ def points(
 
 def _drawable(numbers: NDArray[np.float64]) -> list[float | None]:
     """Numbers as JSON has them: whole ones as such, and null for what cannot be drawn."""
-    finite = [each if math.isfinite(each) else None for each in numbers.tolist()]
-    return [
-        int(each) if each is not None and each.is_integer() and abs(each) < 2**53 else each
-        for each in finite
-    ]
+    finite = [number if math.isfinite(number) else None for number in numbers.tolist()]
+    return [int(x) if x is not None and x.is_integer() and abs(x) < 2**53 else x for x in finite]

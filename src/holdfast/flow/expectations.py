@@ -25,7 +25,7 @@ def canonicals(
 ) -> list[Expectation]:
     """Expectations whose rules are written in one way; what the tables cannot have, and a rule that
     is there twice, is an error that names ``where`` it comes from, if that is given."""
-    columns = {name: Columns.stored(each.columns) for name, each in version.tables.items()}
+    columns = {name: Columns.stored(table.columns) for name, table in version.tables.items()}
     by_rule: dict[str, Expectation] = {}
     for place, each in enumerate(wanted):
         label = f"{where[place]}: " if where else ""
@@ -39,10 +39,10 @@ def canonicals(
     return list(by_rule.values())
 
 
-def joined(kept: Sequence[Standing], wanted: Sequence[Expectation]) -> list[Expectation]:
+def joined(standings: Sequence[Standing], wanted: Sequence[Expectation]) -> list[Expectation]:
     """What is expected with more, or with other settings of the same rules."""
-    by_rule = {each.rule: each.expectation for each in kept}
-    by_rule |= {each.rule: each for each in wanted}
+    by_rule = {standing.rule: standing.expectation for standing in standings}
+    by_rule |= {expectation.rule: expectation for expectation in wanted}
     names: dict[str, str] = {}
     for each in by_rule.values():
         if each.name is not None and names.setdefault(each.name, each.rule) != each.rule:

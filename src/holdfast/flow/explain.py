@@ -17,7 +17,7 @@ from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Runner
 from holdfast.store import Store
 from holdfast.table.state import Table
-from holdfast.tasks.examine import Shown
+from holdfast.tasks.groups import ExampleLimits
 
 
 def explain(
@@ -41,7 +41,7 @@ def explain(
         with question.files:
             progress("search", table=form.table)
             # Where pairs are too many to be counted, an example is what shows that there are any.
-            violations = form.measure(question, Shown(max(1, limit), EXAMPLE_ROWS))
+            violations = form.measure(question, ExampleLimits(max(1, limit), EXAMPLE_ROWS))
             holds = not (violations.examples or violations.rows or violations.pairs)
             tested = form.tested(question, violations) if holds else None
             nearby = examiner.nearby(question, version, rule, holds)

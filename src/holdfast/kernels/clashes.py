@@ -28,11 +28,11 @@ def partners(
     it satisfies all terms, as row t or as row s; -1: there is none. And whether it is t itself. A
     row may be on both sides, by its id; ``codes`` are ``(columns, rows)``."""
     terms = np.array(
-        [[each.left, each.right, each.rows, OPERATORS.index(op)] for each, op in asked], np.int64
+        [[pair.left, pair.right, pair.rows, OPERATORS.index(op)] for pair, op in asked], np.int64
     ).reshape(-1, 4)
-    found, is_t = np.full(size, -1, np.int64), np.zeros(size, np.bool_)
-    _partners(np.ascontiguousarray(codes), ids, terms, nulls_equal, found, is_t)
-    return found, is_t
+    others, is_t = np.full(size, -1, np.int64), np.zeros(size, np.bool_)
+    _partners(np.ascontiguousarray(codes), ids, terms, nulls_equal, others, is_t)
+    return others, is_t
 
 
 @kernel

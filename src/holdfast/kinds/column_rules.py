@@ -17,7 +17,7 @@ from holdfast.rules.form import Tables, columns_of
 
 if TYPE_CHECKING:
     from holdfast.rules.single_rows import SingleRows
-    from holdfast.tasks.tuples import RowRule
+    from holdfast.tasks.single_rows import RowRule
 
 
 class ColumnRule(Constraint, Protocol):

@@ -35,9 +35,9 @@ from holdfast.table.change import TableRows
 from holdfast.table.exchange import exchanged
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
-from holdfast.tasks import examine as tasks
-from holdfast.tasks import quarantine as row_tasks
-from holdfast.tasks.examine import Shown
+from holdfast.tasks import groups as tasks
+from holdfast.tasks import tuples as tuple_tasks
+from holdfast.tasks.groups import ExampleLimits
 
 
 @dataclass(frozen=True)
@@ -97,14 +97,14 @@ class AgreeingTuples(RuleForm):
         number = self._orders * (agreeing - same)
         return Tally(number, number, self._orders * every)
 
-    def measure(self, question: Question, shown: Shown) -> Violations:
+    def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows of a group with different values on the right; those without its most frequent
         one would have to go. Of a key all rows that share it, and all but one of each group."""
         table = question.tables[self.table]
         places = table.columns.names.index
         left = tuple(map(places, self.lhs.columns))
         right = None if self._rhs is None else places(self._rhs)
-        results = _grouped(question, table, left, right, shown)
+        results = _grouped(question, table, left, right, limits)
         groups, rows, pairs, agreeing, removed = (
             sum(result.facts[name] for result in results)
             for name in ("groups", "rows", "pairs", "agreeing", "removed")
@@ -115,7 +115,7 @@ class AgreeingTuples(RuleForm):
             self._orders * pairs,
             self._orders * _pairs(table),
             Removal(removed, removed),
-            question.examples(table, results, shown),
+            question.examples(table, results, limits),
             None if self.both is None else self._orders * agreeing,
         )
 
@@ -204,7 +204,7 @@ class AgreeingTuples(RuleForm):
         if rows.count:
             view = table.view(run.store.path, run.options, rows.segments)
             asked = [
-                row_tasks.Agreeing(
+                tuple_tasks.AgreeingRows(
                     share,
                     in_view(run, rows, lhs, share),
                     in_view(run, rows, both, share),
@@ -240,13 +240,17 @@ def _pairs(table: Table) -> int:
 
 
 def _grouped(
-    question: Question, table: Table, left: tuple[int, ...], right: int | None, shown: Shown
+    question: Question,
+    table: Table,
+    left: tuple[int, ...],
+    right: int | None,
+    limits: ExampleLimits,
 ) -> list[TaskResult]:
     """What tasks say of groups of rows: one where there are few of them, else one for each range
     of hashes."""
     run = question.run
     view = table.view(run.store.path, run.options)
-    whole = tasks.Grouped(view, left, right, shown)
+    whole = tasks.Grouped(view, left, right, limits)
     count = parts(run.runner, view)
     if count == 1:
         return run_all(run.runner, [(tasks.grouped, whole)])
@@ -257,7 +261,7 @@ def _grouped(
     with exchanged(run.runner, view.root, writing) as written:
         files = tuple(file for names in written for file in names)
         ranges: list[Call] = [
-            (tasks.grouped_in, tasks.GroupedIn(view.root, files, right, part, count, shown))
+            (tasks.grouped_in, tasks.GroupedIn(view.root, files, right, part, count, limits))
             for part in range(count)
         ]
         return run_all(run.runner, ranges)

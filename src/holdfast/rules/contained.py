@@ -21,10 +21,10 @@ from holdfast.table.change import RowChange, TableRows
 from holdfast.table.exchange import exchanged
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
-from holdfast.tasks import examine as tasks
-from holdfast.tasks import quarantine as row_tasks
+from holdfast.tasks import groups as tasks
+from holdfast.tasks import tuples as tuple_tasks
 from holdfast.tasks import values
-from holdfast.tasks.examine import Shown
+from holdfast.tasks.groups import ExampleLimits
 from holdfast.tasks.values import RowValues
 from holdfast.values.counting import columns_of, ranges, values_of
 
@@ -58,12 +58,12 @@ class ContainedTuples(RuleForm):
         tables: Mapping[str, Table],  # noqa: ARG002
     ) -> Tally:
         """Rows that lack a match; of the distinct values, those that are missing."""
-        left, found = counts.side(self.left), counts.reference(self.sides)
-        return Tally(left.rows - found.rows, left.distinct - found.distinct, left.distinct)
+        left, contained = counts.side(self.left), counts.reference(self.sides)
+        return Tally(left.rows - contained.rows, left.distinct - contained.distinct, left.distinct)
 
-    def measure(self, question: Question, shown: Shown) -> Violations:
+    def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows whose values are not on the right would have to go."""
-        [results] = missing_tuples(question, [self], shown)
+        [results] = missing_tuples(question, [self], limits)
         total, every, missing, rows = (
             sum(result.facts[name] for result in results)
             for name in ("values", "all_rows", "missing", "rows")
@@ -72,14 +72,14 @@ class ContainedTuples(RuleForm):
             rows,
             missing,
             removal=Removal(rows, rows),
-            examples=question.examples(question.tables[self.table], results, shown),
+            examples=question.examples(question.tables[self.table], results, limits),
             tested=every,
             coverage=(total - missing) / total if total else 1.0,
         )
 
     def error(self, question: Question) -> float:
         """The share of the distinct values."""
-        return 1 - (self.measure(question, Shown(0, 0)).coverage or 0.0)
+        return 1 - (self.measure(question, ExampleLimits(0, 0)).coverage or 0.0)
 
     def witnesses(self, question: Question, most: int | None) -> I64:
         """A row for each value that is missing, by the counted values of the profile; the rule has
@@ -119,8 +119,8 @@ class ContainedTuples(RuleForm):
             ids = question.new_first(table, [id_ for id_, _ in rows])
             is_new = question.are_new(table, np.array(ids, np.int64)).tolist()
             candidates += [(not flag, turn, ids[turn]) for turn, flag in enumerate(is_new)]
-        shown = [id_ for *_, id_ in sorted(candidates)[:GROUP_ROWS]]
-        return [(violations or 0, np.array(shown, np.int64))]
+        first = [id_ for *_, id_ in sorted(candidates)[:GROUP_ROWS]]
+        return [(violations or 0, np.array(first, np.int64))]
 
     def taking_part(self, question: Question, rows: TableRows) -> Clashes:
         """Those without a match."""
@@ -138,8 +138,10 @@ class ContainedTuples(RuleForm):
         root, runs = run.store.path, counts.record.runs
         calls: list[Call] = [
             (
-                row_tasks.needed,
-                row_tasks.Needed(root, runs, replace(gone, view=view), right.number, left.number),
+                tuple_tasks.needed_rows,
+                tuple_tasks.NeededRows(
+                    root, runs, replace(gone, view=view), right.number, left.number
+                ),
             )
             for view in shares(gone.view, run.runner.tasks)
         ]
@@ -162,7 +164,7 @@ class ContainedTuples(RuleForm):
         left, right = (question.counts.side(side) for side in self.sides)
         tuples = tuples_of(question.run, rows, [left])
         asked = [
-            row_tasks.Referring(replace(tuples, view=view), right.number)
+            tuple_tasks.ReferringRows(replace(tuples, view=view), right.number)
             for view in shares(tuples.view, question.run.runner.tasks)
         ]
         return involved(question.run, question.counts, asked)[:2]
@@ -190,7 +192,7 @@ def _missing_codes(
 
 
 def missing_tuples(
-    question: Question, forms: Sequence[ContainedTuples], shown: Shown
+    question: Question, forms: Sequence[ContainedTuples], limits: ExampleLimits
 ) -> list[list[TaskResult]]:
     """What tasks say of the tuples that several right sides lack: one where there are few rows,
     else one for each range of codes, which are written first."""
@@ -200,7 +202,7 @@ def missing_tuples(
     counts = [max(parts(runner, tuples.view) for tuples in both) for both in sides]
     calls: list[list[Call]] = []
     writing: list[Call] = [
-        (tasks.coded, tasks.Coded(replace(tuples, view=share), prefix))
+        (tasks.write_codes, tasks.WriteCodes(replace(tuples, view=share), prefix))
         for both, count in zip(sides, counts, strict=True)
         for tuples in both
         for share in shares(tuples.view, count)
@@ -211,14 +213,14 @@ def missing_tuples(
         for both, count in zip(sides, counts, strict=True):
             if count == 1:
                 dependent, referenced = both
-                calls.append([(tasks.orphans, tasks.Orphans(dependent, referenced, shown))])
+                calls.append([(tasks.orphans, tasks.Orphans(dependent, referenced, limits))])
                 continue
             left, right = (
                 tuple(next(files) for _ in shares(tuples.view, count)) for tuples in both
             )
             calls.append(
                 [
-                    (tasks.orphans_in, tasks.OrphansIn(root, left, right, part, count, shown))
+                    (tasks.orphans_in, tasks.OrphansIn(root, left, right, part, count, limits))
                     for part in range(count)
                 ]
             )

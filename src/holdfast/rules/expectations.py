@@ -54,23 +54,23 @@ class Expected:
         known = {standing.rule: standing.tally for standing in self.standings}
         counts = self.counts.declare(run, forms, tables)
         numbers = {
-            place: known[each.rule].violations
-            for place, each in enumerate(wanted)
-            if each.rule in known
+            place: known[expectation.rule].violations
+            for place, expectation in enumerate(wanted)
+            if expectation.rule in known
         }
         fresh: dict[int, int | None] = {p: 0 for p in range(len(wanted)) if p not in numbers}
         # A table is a batch that brought all its rows.
         changes = [RowChange(table, table, table.segments) for table in tables.values()]
         numbers |= _changed(run, forms, changes, fresh)
-        for place, each in enumerate(wanted):
-            if each.max_error:
+        for place, expectation in enumerate(wanted):
+            if expectation.max_error:
                 form = forms[place]
-                form.expect_countable(each.rule, numbers[place], tables[form.table])
+                form.expect_countable(expectation.rule, numbers[place], tables[form.table])
         return _expected(wanted, forms, counts, numbers, tables)
 
     def without(self, rule: str) -> Expected:
         """The same without one rule."""
-        places = [place for place, each in enumerate(self.standings) if each.rule != rule]
+        places = [place for place, old in enumerate(self.standings) if old.rule != rule]
         forms = tuple(self.forms[place] for place in places)
         standings = tuple(self.standings[place] for place in places)
         return Expected(standings, forms, self.counts.only(forms))
@@ -81,7 +81,7 @@ class Expected:
         """After batches; ``tables`` are all of them, as they are afterwards."""
         rows = [rows for change in changes for rows in (change.arrived, change.departed)]
         counts = self.counts.change(run, rows)
-        before = {place: each.violations for place, each in enumerate(self.standings)}
+        before = {place: old.violations for place, old in enumerate(self.standings)}
         numbers = _changed(run, self.forms, changes, before)
         return _expected(self.expectations, self.forms, counts, numbers, tables)
 

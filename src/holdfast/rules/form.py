@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from holdfast.runtime.run import Run
     from holdfast.table.change import RowChange, TableRows
     from holdfast.table.state import Table
-    from holdfast.tasks.examine import Shown
+    from holdfast.tasks.groups import ExampleLimits
 
 Tables = Mapping[str, Columns]
 """The columns of all tables, by name."""
@@ -90,7 +90,7 @@ class RuleForm(ABC):
     # How far rows are from it, from scratch
 
     @abstractmethod
-    def measure(self, question: Question, shown: Shown) -> Violations:
+    def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """What violates it now: numbers, and examples of the largest groups of rows."""
 
     def tested(self, question: Question, measured: Violations) -> int | None:  # noqa: ARG002

@@ -67,7 +67,7 @@ def pasts(
             verdicts[place].append((at.commit, known[source]))
         read += at.read
     tables = [rule.tables for _, rule in asked]
-    return [_past(each[::-1], of) for each, of in zip(verdicts, tables, strict=True)]
+    return [_past(of_rule[::-1], names) for of_rule, names in zip(verdicts, tables, strict=True)]
 
 
 def _held(reader: Reader, at: Version, rule: Rule, now: bool) -> bool | None:
@@ -100,25 +100,25 @@ def _past(verdicts: Sequence[tuple[Commit, bool | None]], tables: Sequence[str])
     stability = None
     if last.holds:
         tried = {
-            each.first: [
+            stretch.first: [
                 rows
-                for version in range(each.first + 1, each.last + 1)
+                for version in range(stretch.first + 1, stretch.last + 1)
                 if (rows := _changed(by_version[version], tables)) is not None
             ]
-            for each in stretches
-            if each.holds
+            for stretch in stretches
+            if stretch.holds
         }
         now = tried[last.first]
         survived = sum(map(len, tried.values()))
-        known_from = next(each.first for each in stretches if each.holds is not None)
+        known_from = next(stretch.first for stretch in stretches if stretch.holds is not None)
         stability = Stability(len(now), sum(now), survived, broke, last.first, known_from)
     return Past(tuple(stretches), _event(by_version[last.first]), at_least, broke, stability)
 
 
 def _changed(commit: Commit, tables: Sequence[str]) -> int | None:
     """How many rows of some tables a batch changed; None: it was about others."""
-    mine = [each.number for each in _event(commit).tables if each.table in tables]
-    return sum(mine) if mine else None
+    numbers = [rows.number for rows in _event(commit).tables if rows.table in tables]
+    return sum(numbers) if numbers else None
 
 
 def _event(commit: Commit) -> Event:
@@ -166,7 +166,7 @@ class Lifetime:
 
     def to_dict(self) -> JsonObject:
         """The JSON form."""
-        spans = [each.to_list() for each in self.spans]
+        spans = [span.to_list() for span in self.spans]
         return {"field": self.field, "text": self.text, "spans": spans}
 
 
@@ -204,7 +204,7 @@ def lifetimes(
             of_one[-1] = LifeSpan(start, max(cut.get((table, field), start), start), "broken")
         by_table.setdefault(table, []).append(Lifetime(field, text, tuple(of_one)))
     return {
-        table: sorted(lifetimes, key=lambda each: (-each.latest, len(each.text), each.text))[:MOST]
+        table: sorted(lifetimes, key=lambda life: (-life.latest, len(life.text), life.text))[:MOST]
         for table, lifetimes in by_table.items()
     }
 

@@ -30,8 +30,8 @@ from holdfast.runtime.runner import Call, run_all
 from holdfast.table.change import RowChange, TableRows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
-from holdfast.tasks import quarantine as tasks
-from holdfast.tasks.examine import Shown
+from holdfast.tasks import row_pairs as tasks
+from holdfast.tasks.groups import ExampleLimits
 
 _MOST = 60.0
 """Seconds that comparing pairs may take before they are searched for instead."""
@@ -88,7 +88,7 @@ class RowPairs(RuleForm):
                 "pairs that violate it, which --max-error needs; expect it without"
             )
 
-    def measure(self, question: Question, shown: Shown) -> Violations:
+    def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """Which rows would have to go is a vertex cover, so that bounds are given."""
         table = question.tables[self.table]
         every = _all_pairs(table)
@@ -96,7 +96,7 @@ class RowPairs(RuleForm):
             return Violations(0, None, 0, every, Removal(0, 0))
         scope = Scope.of(question.run, table, self.space)
         planes = question.coded(scope)
-        examined = completion.examined(scope, planes, self.atoms, shown.groups)
+        examined = completion.examined(scope, planes, self.atoms, limits.groups)
         rows = question.rows(table, [*examined.shown])
         removal = None
         if examined.matched is not None and examined.covering is not None:

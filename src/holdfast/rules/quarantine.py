@@ -37,6 +37,7 @@ from holdfast.table.change import RowChange, TableRows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import quarantine as tasks
+from holdfast.tasks import tuples as tuple_tasks
 from holdfast.tasks.dialect import Dialect
 from holdfast.tasks.segments import Segment
 
@@ -76,25 +77,26 @@ def sifted(
     left_out: list[LeftOut] = []
     intakes = dict(intakes)
     while True:
-        changes = change_rows(run, [(tables[name], each) for name, each in intakes.items()])
-        now = tables | {each.after.name: each.after for each in changes}
+        changes = change_rows(run, [(tables[name], intake) for name, intake in intakes.items()])
+        now = tables | {change.after.name: change.after for change in changes}
         with run.stage("expectations"):
             after = before.change(run, changes, now)
         stopping = [
             place
-            for place, each in enumerate(after.standings)
-            if ExpectationChange(before.standings[place], each).stops
+            for place, standing in enumerate(after.standings)
+            if ExpectationChange(before.standings[place], standing).stops
         ]
         with run.stage("quarantine"):
             going = list(_left_out(run, after, stopping, intakes, changes, now))
             left_out += going
             if not going:
-                kept = changes if run.options.keep_rows else [_without_raw(e) for e in changes]
-                return Sifted(kept, after, tuple(left_out))
+                if not run.options.keep_rows:
+                    changes = [_without_raw(change) for change in changes]
+                return Sifted(changes, after, tuple(left_out))
             for name, intake in intakes.items():
-                mine = [each.ids for each in going if each.table == name]
-                if mine:
-                    intakes[name] = without(run, tables[name], intake, _positions(mine))
+                ids = [rows.ids for rows in going if rows.table == name]
+                if ids:
+                    intakes[name] = without(run, tables[name], intake, _positions(ids))
 
 
 def _positions(ids: Sequence[I64]) -> dict[int, I64]:
@@ -106,10 +108,10 @@ def _positions(ids: Sequence[I64]) -> dict[int, I64]:
 
 def _without_raw(change: RowChange) -> RowChange:
     """The same without the raw rows, which were kept for the quarantine alone."""
-    new = {each.number for each in change.added}
-    added = tuple(replace(each, raw=None) for each in change.added)
-    kept = tuple(each for each in change.after.segments if each.number not in new)
-    return replace(change, added=added, after=replace(change.after, segments=(*kept, *added)))
+    new = {segment.number for segment in change.added}
+    added = tuple(replace(segment, raw=None) for segment in change.added)
+    old = tuple(segment for segment in change.after.segments if segment.number not in new)
+    return replace(change, added=added, after=replace(change.after, segments=(*old, *added)))
 
 
 def _left_out(
@@ -198,10 +200,10 @@ def _asking(run: Run, intake: BatchIntake, change: RowChange, taken: I64) -> tup
             (TableRows(own, request.segments), request.own, request.places),
         )
         meant, asked = (
-            tuples_of(run, each, [_whole(columns, places)]) for each, columns, places in sides
+            tuples_of(run, side, [_whole(columns, places)]) for side, columns, places in sides
         )
         calls += [
-            (tasks.asking, tasks.Asking(replace(asked, view=view), meant))
+            (tuple_tasks.requests_for, tuple_tasks.RequestsFor(replace(asked, view=view), meant))
             for view in shares(asked.view, run.runner.tasks)
         ]
     results = run_all(run.runner, calls)
@@ -237,34 +239,35 @@ def written(
     if folder is None or not left_out:
         yield {}
         return
-    texts = tuple(each.rule for each in expected.standings)
+    texts = tuple(standing.rule for standing in expected.standings)
     calls: list[Call] = []
     quarantined: dict[str, Quarantine] = {}
     files: list[Path] = []
-    for each in left_out:
-        known = quarantined.get(each.table, Quarantine(0, {}, {}, ()))
-        rules = Counter(texts[place] for place in each.rules.tolist())
-        source: RowInput = getattr(batches[each.table], each.kind)
+    for rows in left_out:
+        known = quarantined.get(rows.table, Quarantine(0, {}, {}, ()))
+        rules = Counter(texts[place] for place in rows.rules.tolist())
+        source: RowInput = getattr(batches[rows.table], rows.kind)
         form = _FILES.get(source.source.format, "parquet")
         layout = tasks.Layout(
-            form, each.columns.names, source.lines or Dialect(), source.header or form != "csv"
+            form, rows.columns.names, source.lines or Dialect(), source.header or form != "csv"
         )
         names = []
-        for segment in each.segments:
-            mine = np.flatnonzero(each.ids >> 32 == segment.number)
-            if not len(mine):
+        for segment in rows.segments:
+            of_segment = np.flatnonzero(rows.ids >> 32 == segment.number)
+            if not len(of_segment):
                 continue
-            stem = f"{quote(each.table, safe='')}-{run.lease.version + 1}-{run.lease.run}"
-            names.append(f"{stem}-{each.kind}-{len(files) + 1}.{form}")
+            stem = f"{quote(rows.table, safe='')}-{run.lease.version + 1}-{run.lease.run}"
+            names.append(f"{stem}-{rows.kind}-{len(files) + 1}.{form}")
             files.append(Path(folder, pending_name(names[-1])))
             item = tasks.Write(
-                run.store.path, segment, each.ids[mine] - segment.base, each.rules[mine],
-                each.clashes[mine], texts, each.shelves, layout, str(files[-1]),
+                run.store.path, segment, rows.ids[of_segment] - segment.base,
+                rows.rules[of_segment], rows.clashes[of_segment], texts, rows.shelves, layout,
+                str(files[-1]),
             )  # fmt: skip
             calls.append((tasks.write, item))
-        quarantined[each.table] = Quarantine(
-            known.rows + len(each.ids),
-            dict(Counter(known.kinds) + Counter({each.kind: len(each.ids)})),
+        quarantined[rows.table] = Quarantine(
+            known.rows + len(rows.ids),
+            dict(Counter(known.kinds) + Counter({rows.kind: len(rows.ids)})),
             dict(Counter(known.rules) + rules),
             (*known.files, *names),
         )

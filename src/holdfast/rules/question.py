@@ -22,7 +22,7 @@ from holdfast.runtime.run import Run
 from holdfast.table.change import TableRows
 from holdfast.table.state import Table
 from holdfast.tasks.completion import Planes
-from holdfast.tasks.examine import Shown
+from holdfast.tasks.groups import ExampleLimits
 from holdfast.tasks.segments import Segment
 from holdfast.tasks.shown import rows_as_text
 from holdfast.values.state import ValueState
@@ -76,7 +76,7 @@ class Question:
         return [tuple(json.loads(text[id_]) for id_ in group.tolist()) for group in ids]
 
     def examples(
-        self, table: Table, results: Sequence[TaskResult], shown: Shown
+        self, table: Table, results: Sequence[TaskResult], limits: ExampleLimits
     ) -> tuple[Example, ...]:
         """The largest groups that tasks found, with rows."""
         groups = [
@@ -85,7 +85,7 @@ class Question:
             for size, ids in zip(result.arrays["sizes"], result.arrays["ids"], strict=True)
         ]
         groups.sort(key=lambda group: (-group[0], group[1].tolist()))
-        groups = groups[: shown.groups]
+        groups = groups[: limits.groups]
         rows = self.rows(table, [ids for _, ids in groups])
         return tuple(Example(size, row) for (size, _), row in zip(groups, rows, strict=True))
 

@@ -18,9 +18,9 @@ from holdfast.runtime.runner import Call, run_all
 from holdfast.table.change import RowChange, TableRows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
-from holdfast.tasks import tuples as tasks
-from holdfast.tasks.examine import Shown
-from holdfast.tasks.tuples import RowRule
+from holdfast.tasks import single_rows as tasks
+from holdfast.tasks.groups import ExampleLimits
+from holdfast.tasks.single_rows import RowRule
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class SingleRows(RuleForm):
         """Of all rows."""
         return Tally(violations, violations, tables[self.table].rows)
 
-    def measure(self, question: Question, shown: Shown) -> Violations:
+    def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows that violate it would have to go."""
         table = question.tables[self.table]
-        number, ids = self._violating(question.run, TableRows.living(table), shown.rows)
+        number, ids = self._violating(question.run, TableRows.living(table), limits.rows)
         [rows] = question.rows(table, [ids])
         examples = (Example(number, rows),) if number else ()
         return Violations(
@@ -116,6 +116,6 @@ def _tests(run: Run, rows: TableRows, rules: tuple[RowRule, ...], most: int) -> 
     view = table.view(run.store.path, run.options, rows.segments)
     schema = table.columns.schema
     return [
-        (tasks.check_rows, tasks.Tested(share, schema, rules, most, rows.later, rows.weight))
+        (tasks.check_rows, tasks.RowTests(share, schema, rules, most, rows.later, rows.weight))
         for share in shares(view, run.runner.tasks)
     ]

@@ -17,7 +17,6 @@ from holdfast.runtime.runner import Call, run_all
 from holdfast.table.change import TableRows
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
-from holdfast.tasks import quarantine as row_tasks
 from holdfast.tasks import tuples as tasks
 from holdfast.tasks.values import RowValues
 from holdfast.tasks.view import View
@@ -55,7 +54,7 @@ class TupleCounts:
     def reference(self, sides: tuple[TupleSide, TupleSide]) -> ReferenceRecord:
         """How much of the left side is found in the right one."""
         pair = self.numbers(sides)
-        return next(each for each in self.record.references if (each.left, each.right) == pair)
+        return next(ref for ref in self.record.references if (ref.left, ref.right) == pair)
 
     def only(self, forms: Sequence[RuleForm]) -> TupleCounts:
         """With the sides of these rules, new ones without counts; entries of sides that nobody
@@ -63,8 +62,8 @@ class TupleCounts:
         asked = list(dict.fromkeys(side for form in forms for side in form.sides))
         if not asked:
             return TupleCounts()
-        known = [each for each in self.record.sides if any(_is(each, side) for side in asked)]
-        new = [side for side in asked if not any(_is(each, side) for each in known)]
+        known = [old for old in self.record.sides if any(_is(old, side) for side in asked)]
+        new = [side for side in asked if not any(_is(old, side) for old in known)]
         number = self.record.next_number
         fresh = [
             SideRecord(number + k, side.table, side.columns, side.nulls, side.of)
@@ -77,8 +76,8 @@ class TupleCounts:
             runs=self.record.runs if known else (),
         )
         after = TupleCounts(record)
-        pairs = dict.fromkeys(after.numbers(each) for form in forms for each in form.references)
-        references = {(each.left, each.right): each for each in record.references}
+        pairs = dict.fromkeys(after.numbers(sides) for form in forms for sides in form.references)
+        references = {(ref.left, ref.right): ref for ref in record.references}
         return TupleCounts(
             replace(
                 record,
@@ -113,14 +112,16 @@ class TupleCounts:
     ) -> TupleCounts:
         """Count the tuples of some sides in rows, in one job, or two where there are many."""
         record = self.record
-        tuples = [(some.count, each) for some in rows if some.count
-                  for each in _tuples(run, some, sides)]  # fmt: skip
-        size = sum(count * len(each.attributes) for count, each in tuples)
+        of_tables = [table_rows for table_rows in rows if table_rows.count]
+        tuples = [
+            (each.count, values) for each in of_tables for values in _tuples(run, each, sides)
+        ]
+        size = sum(count * len(values.attributes) for count, values in tuples)
         if not size:
             return TupleCounts(record)
         run.progress("expectations", cells=size)
-        values = counted(run, [each for _, each in tuples], size)
-        references = tuple((each.left, each.right) for each in record.references)
+        values = counted(run, [values for _, values in tuples], size)
+        references = tuple((ref.left, ref.right) for ref in record.references)
         root, prefix = run.destination.root, run.destination.prefix
         calls: list[Call] = [
             (
@@ -147,7 +148,8 @@ def _added(
     record: TuplesRecord, results: list[TaskResult], references: tuple[tuple[int, int], ...]
 ) -> TupleCounts:
     sums, changes = (
-        np.sum([each.arrays[name] for each in results], axis=0) for name in ("sides", "references")
+        np.sum([result.arrays[name] for result in results], axis=0)
+        for name in ("sides", "references")
     )
     sides = []
     for side in record.sides:
@@ -160,17 +162,18 @@ def _added(
                 pairs=side.pairs + pairs,
             )
         )
-    kept = tuple(
-        replace(each, distinct=each.distinct + int(more[0]), rows=each.rows + int(more[1]))
-        for each, more in zip(record.references, changes, strict=True)
+    after = tuple(
+        replace(ref, distinct=ref.distinct + int(more[0]), rows=ref.rows + int(more[1]))
+        for ref, more in zip(record.references, changes, strict=True)
     )
     run = run_of(results)
     runs = (*record.runs, *([run] if run.entries else []))
     shared, lacking = (
-        np.concatenate([each.arrays[name] for each in results]) for name in ("shared", "lacking")
+        np.concatenate([result.arrays[name] for result in results])
+        for name in ("shared", "lacking")
     )
     return TupleCounts(
-        replace(record, sides=tuple(sides), references=kept, runs=runs),
+        replace(record, sides=tuple(sides), references=after, runs=runs),
         {side.number: shared[shared[:, 2] == side.number][:SHOWN, :2] for side in sides},
         {
             pair: lacking[lacking[:, 2] == number][:SHOWN, :2]
@@ -212,7 +215,7 @@ def rows_with(
     calls: list[Call] = []
     for view in shares(table.view(run.store.path, run.options), run.runner.tasks):
         lhs, both = (in_view(run, living, side, view) for side in sides)
-        calls.append((row_tasks.clashing, row_tasks.Clashing(view, lhs, both, codes, most)))
+        calls.append((tasks.rows_with, tasks.RowsWith(view, lhs, both, codes, most)))
     numbers = np.zeros(len(codes), np.int64)
     rows: list[list[RowOfCode]] = [[] for _ in codes]
     for result in run_all(run.runner, calls if len(codes) else []):
@@ -222,21 +225,23 @@ def rows_with(
             result.arrays["others"].tolist(), strict=True,
         ):  # fmt: skip
             rows[code].append((id_, (one, two)))
-    return [(number, sorted(some)) for number, some in zip(numbers.tolist(), rows, strict=True)]
+    return [
+        (number, sorted(of_code)) for number, of_code in zip(numbers.tolist(), rows, strict=True)
+    ]
 
 
 def involved(
-    run: Run, counts: TupleCounts, rules: Iterable[row_tasks.Agreeing | row_tasks.Referring]
+    run: Run, counts: TupleCounts, rules: Iterable[tasks.AgreeingRows | tasks.ReferringRows]
 ) -> tuple[I64, U64, U64]:
     """The ids of rows that take part in violations of a rule, and their codes on both sides, by
     the counted tuples: at the cost of these rows."""
     calls: list[Call] = [
-        (row_tasks.involved, row_tasks.Involved(run.store.path, counts.record.runs, rule))
+        (tasks.involved_rows, tasks.InvolvedRows(run.store.path, counts.record.runs, rule))
         for rule in rules
     ]
     results = [result.arrays for result in run_all(run.runner, calls)]
     return (
-        np.concatenate([np.empty(0, np.int64), *(each["ids"] for each in results)]),
-        np.concatenate([NO_CODES, *(each["codes"] for each in results)]),
-        np.concatenate([NO_CODES, *(each.get("others", NO_CODES) for each in results)]),
+        np.concatenate([np.empty(0, np.int64), *(arrays["ids"] for arrays in results)]),
+        np.concatenate([NO_CODES, *(arrays["codes"] for arrays in results)]),
+        np.concatenate([NO_CODES, *(arrays.get("others", NO_CODES) for arrays in results)]),
     )

@@ -3,7 +3,8 @@
 A *side* is some columns of a table; its tuples are entries in runs, like the values of inclusion
 dependencies (:mod:`holdfast.tasks.values`). Rows that come and go change the counts of their own
 tuples alone, so the sums over all tuples (how many there are, how many pairs of rows have the
-same one, how much of a side is found in another) change by what these tuples add to them.
+same one, how much of a side is found in another) change by what these tuples add to them. The
+counts also tell which rows take part in violations, at the cost of looking up their tuples.
 """
 
 from __future__ import annotations
@@ -13,19 +14,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
-from holdfast.kernels import values, violations
+from holdfast.kernels import values
 from holdfast.kernels.arrays import I64, U64, Flags
-from holdfast.kernels.violations import Term
+from holdfast.model.commits import Segment, ValueRun
 from holdfast.runtime.result import TaskResult
-from holdfast.tasks.coding import Coding
-from holdfast.tasks.segments import Segment
-from holdfast.tasks.values import ChangedEntries, positions_of, written
+from holdfast.tasks.segments import live_positions
+from holdfast.tasks.values import (
+    CODES,
+    ChangedEntries,
+    RowValues,
+    found_at,
+    same_codes,
+    written,
+)
 from holdfast.tasks.view import View
-
-_CHUNK = 1 << 16
-"""Rows whose cells are compared at a time."""
 
 
 @dataclass(frozen=True)
@@ -38,24 +41,63 @@ class Recount(ChangedEntries):
 
 
 @dataclass(frozen=True)
-class RowRule:
-    """What a row must not be: null in a column, or such that its cells satisfy some terms."""
+class AgreeingRows:
+    """Rows that agree with others on one side and, where there is another, not on that. All rows
+    agree on no columns."""
 
-    column: int | None
-    terms: tuple[Term, ...] = ()
+    view: View
+    lhs: RowValues | None
+    both: RowValues | None
+    rows: int  # of the table
 
 
 @dataclass(frozen=True)
-class Tested:
-    """Rows that violate rules about single rows: the living ones, or those that had been deleted
-    ``later``."""
+class ReferringRows:
+    """Rows of one side whose tuples another side, by its number, lacks."""
+
+    left: RowValues
+    right: int
+
+
+@dataclass(frozen=True)
+class InvolvedRows:
+    """Which rows take part in violations of a rule; the counted tuples are in runs."""
+
+    root: str
+    runs: tuple[ValueRun, ...]
+    rule: AgreeingRows | ReferringRows
+
+
+@dataclass(frozen=True)
+class NeededRows:
+    """Which rows that went had tuples that no row of their side has any more, but some row of
+    another side."""
+
+    root: str
+    runs: tuple[ValueRun, ...]
+    gone: RowValues
+    right: int
+    left: int
+
+
+@dataclass(frozen=True)
+class RequestsFor:
+    """Which requests mean some rows: those that have the same tuple."""
+
+    asked: RowValues
+    taken: RowValues
+
+
+@dataclass(frozen=True)
+class RowsWith:
+    """Rows that have some tuples of a side: how many, and of each a few that differ in the other
+    side, or any where there is none."""
 
     view: View
-    schema: pa.Schema
-    rules: tuple[RowRule, ...]
-    most: int  # ids that are given of each rule
-    later: tuple[Segment, ...] | None = None
-    weight: int = 1  # -1: the rows are gone
+    lhs: RowValues | None
+    both: RowValues | None
+    codes: U64
+    most: int
 
 
 def recount(item: Recount) -> Iterator[TaskResult]:
@@ -116,35 +158,133 @@ def _is_member(entries: U64, among: U64) -> Flags:
     return out
 
 
-def check_rows(item: Tested) -> Iterator[TaskResult]:
-    """How many rows violate each rule, and the ids of a few of them."""
-    number = np.zeros(len(item.rules), np.int64)
-    shown: list[tuple[I64, I64]] = [(np.empty(0, np.int64), np.empty(0, np.int64))]
-    for rule, ids in violating_rows(item):
-        room = item.most - int(number[rule])
-        number[rule] += len(ids)
-        if room > 0:
-            shown.append((np.full(len(ids[:room]), rule), ids[:room]))
-    rules, ids = (np.concatenate(each) for each in zip(*shown, strict=True))
-    yield TaskResult({}, {"number": item.weight * number, "rules": rules, "ids": ids})
+def involved_rows(item: InvolvedRows) -> Iterator[TaskResult]:
+    """The ids of the rows, and their codes on the left side; those of a rule about agreement also
+    have codes of the other side."""
+    root = Path(item.root)
+    rule = item.rule
+    if isinstance(rule, ReferringRows):
+        for segment, positions, codes, present in rule.left.aligned():
+            missing = present.copy()
+            missing[present] = _counts(root, item.runs, rule.right, codes[present]) == 0
+            ids = positions[missing] + segment.base
+            yield TaskResult({}, {"ids": ids, "codes": codes[missing]})
+        return
+    for segment, positions, lhs, both in _both(rule.view, rule.lhs, rule.both):
+        agreeing = np.full(len(positions), rule.rows, np.int64)
+        present = np.ones(len(positions), np.bool_)
+        if rule.lhs is not None:
+            present = lhs[1]
+            number = rule.lhs.attributes[0].number
+            agreeing[present] = _counts(root, item.runs, number, lhs[0][present])
+        same = np.ones(len(positions), np.int64)
+        if rule.both is not None:
+            number = rule.both.attributes[0].number
+            same[both[1]] = _counts(root, item.runs, number, both[0][both[1]])
+        wrong = present & (agreeing > same)
+        ids = positions[wrong] + segment.base
+        yield TaskResult(
+            {}, {"ids": ids, "codes": lhs[0][wrong], "others": _other(both, ids, wrong)}
+        )
 
 
-def violating_rows(item: Tested) -> Iterator[tuple[int, I64]]:
-    """The ids of rows that violate a rule, by its place, a chunk of rows at a time."""
-    view = item.view
-    compared = [each for rule in item.rules for each, _ in rule.terms]
-    coding = Coding.of(item.schema, compared)
+def needed_rows(item: NeededRows) -> Iterator[TaskResult]:
+    """The ids of the rows, and their codes."""
+    root = Path(item.root)
+    for segment, positions, codes, present in item.gone.aligned():
+        taken = present.copy()
+        present_codes = codes[present]
+        taken[present] = (_counts(root, item.runs, item.right, present_codes) == 0) & (
+            _counts(root, item.runs, item.left, present_codes) > 0
+        )
+        yield TaskResult({}, {"ids": positions[taken] + segment.base, "codes": codes[taken]})
+
+
+def requests_for(item: RequestsFor) -> Iterator[TaskResult]:
+    """The ids of the requests, and of one row that each means."""
+    rows = [(codes, positions + s.base) for s, positions, codes, _ in item.taken.aligned()]
+    codes, first = np.unique(
+        np.concatenate([codes for codes, _ in rows]), axis=0, return_index=True
+    )
+    taken = np.concatenate([ids for _, ids in rows])[first]
+    for segment, positions, own_codes, _ in item.asked.aligned():
+        at = found_at(own_codes, codes)
+        ids = positions[at >= 0] + segment.base
+        yield TaskResult({}, {"ids": ids, "taken": taken[at[at >= 0]]})
+
+
+RowCodes = tuple[U64, Flags]
+"""Codes of rows, and which of them have one."""
+
+
+def _both(
+    view: View, lhs: RowValues | None, both: RowValues | None
+) -> Iterator[tuple[Segment, I64, RowCodes, RowCodes]]:
+    """Rows with their codes on both sides, segment by segment; a side of no columns has one."""
+    sides = [None if side is None else side.aligned() for side in (lhs, both)]
     for segment in view.segments:
-        positions = positions_of(view, segment, None, item.later)
-        for start in range(0, len(positions), _CHUNK):
-            chosen = positions[start : start + _CHUNK]
-            rows = view.rows(segment, chosen)
-            codes = coding.codes(rows, view.shape.first) if compared else None
-            for place, rule in enumerate(item.rules):
-                if rule.column is not None:
-                    word = rows[:, view.shape.owner.size + rule.column // 64]
-                    wrong = word >> np.uint64(rule.column % 64) & np.uint64(1) == 1
-                else:
-                    assert codes is not None
-                    wrong = violations.within_rows([*codes], rule.terms, view.nulls_equal)
-                yield place, chosen[wrong] + segment.base
+        positions = live_positions(view.path, segment)
+        coded: list[RowCodes] = []
+        for side in sides:
+            none = np.zeros((len(positions), 2), np.uint64), np.ones(len(positions), np.bool_)
+            coded.append(none if side is None else next(side)[2:])
+        yield segment, positions, coded[0], coded[1]
+
+
+def _other(both: RowCodes, ids: I64, chosen: Flags) -> U64:
+    """Codes of the other side; a row without one differs from every row, also in its code."""
+    codes = both[0][chosen].copy()
+    absent = ~both[1][chosen]
+    codes[absent, 0] = ids[absent].astype(np.uint64)
+    codes[absent, 1] = np.uint64(CODES - 1)
+    return codes
+
+
+def _counts(root: Path, runs: tuple[ValueRun, ...], number: int, codes: U64) -> I64:
+    """How many rows of a side have each code."""
+    if not len(codes):
+        return np.empty(0, np.int64)
+    distinct, inverse = np.unique(codes, axis=0, return_inverse=True)
+    entries = same_codes(root, runs, 0, CODES, distinct)
+    entries = entries[entries[:, 2] == number]
+    at = found_at(np.ascontiguousarray(entries[:, :2]), distinct)
+    counts = np.zeros(len(distinct), np.int64)
+    counts[at] = entries[:, 3].view(np.int64)
+    by_row: I64 = counts[inverse.reshape(-1)]
+    return by_row
+
+
+def rows_with(item: RowsWith) -> Iterator[TaskResult]:
+    """Of each code the number of rows, and the first row for each of the first codes of the other
+    side."""
+    for segment, positions, lhs, both in _both(item.view, item.lhs, item.both):
+        ids = positions + segment.base
+        at = found_at(lhs[0], item.codes)
+        at[~lhs[1]] = -1
+        others = _other(both, ids, np.ones(len(ids), np.bool_))
+        if item.both is None:  # any other row
+            others[:, 0], others[:, 1] = ids.astype(np.uint64), 0
+        rows = _differing(at, others, item.most)
+        yield TaskResult(
+            {},
+            {
+                "number": np.bincount(at[at >= 0], minlength=len(item.codes)),
+                "codes": at[rows],
+                "ids": ids[rows],
+                "others": others[rows],
+            },
+        )
+
+
+def _differing(at: I64, others: U64, most: int) -> I64:
+    """Of the rows at each place, which -1 is not, the first ``most`` that differ from all before
+    them."""
+    having = np.flatnonzero(at >= 0)
+    order = having[np.lexsort((others[having, 1], others[having, 0], at[having]))]
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = (at[order[1:]] != at[order[:-1]]) | (others[order[1:]] != others[order[:-1]]).any(1)
+    rows = np.sort(order[fresh])
+    rows = rows[np.argsort(at[rows], kind="stable")]
+    turn = np.arange(len(rows)) - np.searchsorted(at[rows], at[rows])
+    chosen: I64 = rows[turn < most]
+    return chosen

@@ -41,7 +41,7 @@ from holdfast.runtime.sealed import discard
 from holdfast.runtime.timed import Timed
 from holdfast.tasks import batch_indexes as lookup_tasks
 from holdfast.tasks import completion as tasks
-from holdfast.tasks import examine
+from holdfast.tasks import row_pairs
 from holdfast.tasks.coding import Coding
 from holdfast.tasks.completion import Planes
 from holdfast.tasks.segments import Segment
@@ -156,8 +156,8 @@ def examined(scope: Scope, planes: Planes, atoms: tuple[int, ...], most: int) ->
     """What violates a set of atoms, in numbers and a few pairs."""
     calls: list[Call] = [
         (tasks.shown, tasks.Violating(planes, (atoms,), most)),
-        (examine.matched, examine.Matched(planes, atoms)),
-        *((examine.opposed_rows, part) for part in _parted(scope, planes, atoms)),
+        (row_pairs.matched, row_pairs.Matched(planes, atoms)),
+        *((row_pairs.opposed_rows, part) for part in _parted(scope, planes, atoms, True)),
     ]
     scope.progress("search")
     examples, [paired], *opposed = scope.runner.run(calls)
@@ -191,7 +191,9 @@ def satisfying(scope: Scope, planes: Planes, sets: Sequence[tuple[int, ...]]) ->
     """How many ordered pairs of rows satisfy each of some sets of atoms, added up; None: too many
     would have to be compared."""
     calls: list[Call] = [
-        (examine.opposed_pairs, part) for atoms in sets for part in _parted(scope, planes, atoms)
+        (row_pairs.opposed_rows, part)
+        for atoms in sets
+        for part in _parted(scope, planes, atoms, False)
     ]
     counts = [result.facts for results in scope.runner.run(calls) for result in results]
     if any("too_many" in facts for facts in counts):
@@ -199,10 +201,12 @@ def satisfying(scope: Scope, planes: Planes, sets: Sequence[tuple[int, ...]]) ->
     return int(sum(facts["pairs"] for facts in counts))
 
 
-def _parted(scope: Scope, planes: Planes, atoms: tuple[int, ...]) -> list[examine.Opposed]:
+def _parted(
+    scope: Scope, planes: Planes, atoms: tuple[int, ...], with_rows: bool
+) -> list[row_pairs.Opposed]:
     """One part of the rows for each task, where there are enough pairs."""
     parts = parts_of(scope.pairs, scope.rows, scope.runner.tasks)
-    return [examine.Opposed(planes, atoms, part, parts) for part in range(parts)]
+    return [row_pairs.Opposed(planes, atoms, part, parts, with_rows) for part in range(parts)]
 
 
 def parts_of(pairs: int, rows: int, tasks: int) -> int:

@@ -15,7 +15,7 @@ from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.denial_constraints import STRONG, WEAK, Cell, DenialConstraint, Predicate
 from holdfast.model.errors import InputError
 from holdfast.model.names import lacking, listed, quoted
-from holdfast.tasks.tuples import RowRule
+from holdfast.tasks.single_rows import RowRule
 
 _ROWS = {BOTH: ("t", "s"), FIRST: ("t", "t"), SECOND: ("s", "s")}
 

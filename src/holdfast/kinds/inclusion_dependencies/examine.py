@@ -71,7 +71,7 @@ class InclusionExaminer(Examiner[InclusionDependency]):
     ) -> Nearby:
         """The largest parts of one that does not hold."""
         from holdfast.rules.contained import missing_tuples
-        from holdfast.tasks.examine import Shown
+        from holdfast.tasks.groups import ExampleLimits
 
         arity = len(rule.dependent)
         if holds or not 1 < arity <= _PARTS_UP_TO:
@@ -85,7 +85,7 @@ class InclusionExaminer(Examiner[InclusionDependency]):
             for places in combinations(range(arity), size)
         ]
         forms = [self.form(part, {}, version.commit.options) for part in parts]
-        results = missing_tuples(question, forms, Shown(0, 0))
+        results = missing_tuples(question, forms, ExampleLimits(0, 0))
         holding = [
             part
             for part, of_part in zip(parts, results, strict=True)

@@ -9,7 +9,7 @@ from holdfast.model.constraints import NotNull
 from holdfast.rules.version import Version
 
 if TYPE_CHECKING:
-    from holdfast.tasks.tuples import RowRule
+    from holdfast.tasks.single_rows import RowRule
 
 
 class NotNullExaminer(ColumnExaminer[NotNull]):
@@ -19,7 +19,7 @@ class NotNullExaminer(ColumnExaminer[NotNull]):
 
     def row_rule(self, rule: NotNull, place: int) -> RowRule:  # noqa: ARG002
         """Not null there."""
-        from holdfast.tasks.tuples import RowRule
+        from holdfast.tasks.single_rows import RowRule
 
         return RowRule(place)
 

@@ -125,7 +125,7 @@ def visible(root: Path) -> Counter[tuple[int, int]]:
 
 @pytest.mark.slow
 def test_killed_at_any_step(tmp_path: Path) -> None:
-    worker: list[str | Path] = [sys.executable, "-m", "tests.flow.test_kill_quarantine", tmp_path]
+    worker: list[str | Path] = [sys.executable, "-m", "tests.rules.test_kill_quarantine", tmp_path]
     subprocess.run(worker, check=True)
     bad = Counter(BAD)
     seen = set()
