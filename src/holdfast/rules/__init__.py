@@ -10,4 +10,5 @@ tuples.py        counted tuples, kept under batches
 expectations.py  the rules that are expected in a version: declared, changed by a batch, verified
 quarantine.py    a batch without the rows that break them
 history.py       when a rule held
+version.py       what the files of a version say of the rules that hold in it
 """
