@@ -4,8 +4,8 @@ the commit."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,14 +18,14 @@ from holdfast.model import concealment
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.commits import BatchRecord, Commit, Header
 from holdfast.model.errors import OvertakenError
-from holdfast.model.expectations import ExpectationChange, Quarantine
+from holdfast.model.expectations import ExpectationChange
 from holdfast.model.lazily import Lazily
 from holdfast.model.progress import Progress
 from holdfast.rules.expectations import Expected
 from holdfast.rules.quarantine import Sifted, expect_possible, sifted, written
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
-from holdfast.store import Lease, Store
+from holdfast.store import Store
 from holdfast.store.quarantine import finish
 from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
 from holdfast.table.change import RowChange, RowCounts
@@ -69,7 +69,6 @@ def apply_together(
     ``strict`` it is not applied if it breaks what it should not. With a ``quarantine`` folder the
     rows that break expected rules are written there, and the others applied. A profile without
     values needs its secret."""
-    (batch_id,) = {batch.batch_id for batch in batches.values()}
     batches = dict(sorted(batches.items()))
     with (
         store.trying() if dry_run else store.writing() as lease,
@@ -77,65 +76,83 @@ def apply_together(
     ):
         # What this builds on is the version that the lease names, not one that was read before.
         version = store.read(lease.version)
-        _expect(version, batches, batch_id)
+        _expect(version, batches)
         key = concealment.opened(version.secret, secret, store.path) if version.secret else None
-        run, runs = _runs(runner, store, version, lease, progress, [*batches], device, key)
-        with run.stage("open"):
-            before = {name: TableState.load(store, version, name) for name in batches}
-            base = _Base.load(store, version)
-        if quarantine is not None:
-            expect_possible(base.expected, [base.tables[name] for name in batches], quarantine)
-            # Of a run that was killed after its commit.
-            finish(quarantine, store.committed_by)
-        intakes = _read(run, runs, before, batches, quarantine is not None)
+        seconds: dict[str, float] = {}
+
+        def run_with(progress: Progress) -> Run:
+            return Run(runner, store, version.options, lease, progress, seconds, device, key)
+
+        application = _Application.opened(run_with, progress, version, batches, quarantine)
+        intakes = application.read()
         first, *others = batches
+        batch_id = batches[first].batch_id
         record = BatchRecord(first, batch_id, _digest(intakes), tuple(others))
         if then := _applied_before(store, record):
             return then
-
-        rows = _change_rows(run, base, intakes, quarantine)
-        after, row_changes = _change_evidence(runs, before, rows.changes)
-        saved: dict[str, TableState] = {}
+        rows = application.change_rows(intakes)
+        after, row_changes = application.change_evidence(rows)
         while True:
-            steps = _change_values(run, before, after, base, row_changes)
-            by_table = _changes_by_table(run, runs, steps, base, rows, batch_id, dry_run)
-            if strict and registry.breaks(BatchChanges(by_table)):
-                by_table = _with_outcome(by_table, applied=False, refused=True)
-            changes = BatchChanges(by_table, run.seconds)
+            steps = application.change_values(after, row_changes)
+            changes = application.changes(steps, rows, batch_id, dry_run)
+            if strict and registry.breaks(changes):
+                changes = _with_outcome(changes, applied=False, refused=True)
             if dry_run or changes.refused:
                 return changes
-            compacted = saved or {name: state.compact(runs[name]) for name, state in after.items()}
-            values = steps[record.table].values_after
-            values = values and values.compact(run)
-            expected = rows.expected.compact(run)
             try:
-                with (
-                    run.stage("commit"),
-                    written(run, quarantine, rows.left_out, base.expected, batches) as quarantined,
-                ):
-                    run.progress("commit")
-                    saved = saved or {n: e.save(runs[n], before[n]) for n, e in compacted.items()}
-                    values = values and values.save(run, base.values)
-                    changes = _committed(changes, base.version.version + 1, quarantined)
-                    said = Commit(
-                        tables=base.version.tables,
-                        batch=record,
-                        changes=changes.stored,
-                        expectations=expected.standings,
-                        tuples=expected.record,
-                        secret=base.version.secret,
-                    )
-                    commit(run, saved, values, said)
+                changes = application.commit(record, steps, rows, changes)
                 break
             except OvertakenError:
                 if quarantine is not None or not _are_apart(store.overtaken(lease), record):
                     raise
                 # The others changed other tables: what was found of ours still holds, and what
                 # depends on all tables is found again.
-                base = _Base.load(store, store.read(lease.version))
-                rows = _change_expectations(run, base, rows)
+                application.base = _Base.load(store, store.read(lease.version))
+                rows = application.change_expectations(rows)
     store.clean()
     return changes
+
+
+def _expect(version: Commit, batches: Mapping[str, Batch]) -> None:
+    """Raise an error for a batch that makes no sense, whatever its rows are."""
+    for name, batch in batches.items():
+        columns, insert_only = version.table(name).columns, version.options.insert_only
+        expect_batch(
+            name, Columns.stored(columns), batch.changes, batch.row_key, batch.batch_id,
+            insert_only, batch.if_exists,
+        )  # fmt: skip
+
+
+def _digest(intakes: Mapping[str, BatchIntake]) -> str:
+    """A digest of the content of a batch."""
+    if len(intakes) == 1:
+        return next(iter(intakes.values())).digest
+    return json.dumps({name: intake.digest for name, intake in sorted(intakes.items())})
+
+
+def _applied_before(store: Store, batch: BatchRecord) -> BatchChanges | None:
+    """The outcome of an earlier batch with the same id and content, if there is one. It is the same
+    for a check, as nothing is left to be done."""
+    for name in batch.tables if batch.id else ():
+        version = store.find_batch(name, batch.id or "", batch.digest)
+        if version is not None and version.changes is not None:
+            then = BatchChanges.from_stored(version.changes, registry.makers())
+            return _with_outcome(then, applied=False, applied_before=True)
+    return None
+
+
+def _with_outcome(changes: BatchChanges, **outcome: Any) -> BatchChanges:
+    """The changes of all tables, with the outcome of the whole batch."""
+    tables = {name: replace(of_table, **outcome) for name, of_table in changes.tables.items()}
+    return replace(changes, tables=tables)
+
+
+def _are_apart(others: Sequence[Header], batch: BatchRecord) -> bool:
+    """Whether all these versions are batches of other tables."""
+    return all(
+        other.batch is not None and not {*other.batch.tables}.intersection(batch.tables)
+        for other in others
+    )
 
 
 @dataclass(frozen=True)
@@ -156,166 +173,158 @@ class _Base:
         return _Base(version, tables, values, Expected.stored(version, forms))
 
 
-def _expect(version: Commit, batches: Mapping[str, Batch], batch_id: str | None) -> None:
-    """Raise an error for a batch that makes no sense, whatever its rows are."""
-    for name, batch in batches.items():
-        columns, insert_only = version.table(name).columns, version.options.insert_only
-        expect_batch(
-            name, Columns.stored(columns), batch.changes, batch.row_key, batch_id, insert_only,
-            batch.if_exists,
-        )  # fmt: skip
+@dataclass
+class _Application:
+    """A batch that is being applied: its runs, and what it builds on."""
 
+    batches: Mapping[str, Batch]
+    quarantine: str | None
+    run: Run  # over all tables
+    runs: dict[str, Run]  # over each table, since a time budget is per table
+    before: dict[str, TableState]
+    base: _Base
+    saved: dict[str, TableState] = field(default_factory=dict)  # as a first attempt wrote them
 
-def _runs(
-    runner: Runner,
-    store: Store,
-    version: Commit,
-    lease: Lease,
-    progress: Progress,
-    names: Sequence[str],
-    device: str | None,
-    key: bytes | None,
-) -> tuple[Run, dict[str, Run]]:
-    """A run over all tables, and one for each table, since a time budget is per table."""
-    seconds: dict[str, float] = {}
+    @staticmethod
+    def opened(
+        run_with: Callable[[Progress], Run],
+        progress: Progress,
+        version: Commit,
+        batches: Mapping[str, Batch],
+        quarantine: str | None,
+    ) -> _Application:
+        """With what is known of the tables before the batch."""
+        runs = {name: run_with(about(progress, name)) for name in batches}
+        run = run_with(progress) if len(runs) > 1 else next(iter(runs.values()))
+        with run.stage("open"):
+            before = {name: TableState.load(run.store, version, name) for name in batches}
+            base = _Base.load(run.store, version)
+        if quarantine is not None:
+            expect_possible(base.expected, [base.tables[name] for name in batches], quarantine)
+            # Of a run that was killed after its commit.
+            finish(quarantine, run.store.committed_by)
+        return _Application(batches, quarantine, run, runs, before, base)
 
-    def run_with(progress: Progress) -> Run:
-        return Run(runner, store, version.options, lease, progress, seconds, device, key)
+    def read(self) -> dict[str, BatchIntake]:
+        """The rows of the batch, written beside those of the tables."""
+        keep_rows = self.quarantine is not None
+        with self.run.stage("read"):
+            return {
+                name: read_batch(self.runs[name], self.before[name].table, batch, keep_rows)
+                for name, batch in self.batches.items()
+            }
 
-    runs = {name: run_with(about(progress, name)) for name in names}
-    return (run_with(progress) if len(runs) > 1 else runs[names[0]]), runs
+    def change_rows(self, intakes: Mapping[str, BatchIntake]) -> Sifted:
+        """Change the rows and the expectations; with a quarantine without the rows that break
+        expectations."""
+        tables, expected = self.base.tables, self.base.expected
+        if self.quarantine is not None:
+            return sifted(self.run, expected, intakes, tables)
+        changes = change_rows(self.run, [(tables[name], each) for name, each in intakes.items()])
+        return self.change_expectations(Sifted(changes, expected))
 
+    def change_expectations(self, rows: Sifted) -> Sifted:
+        """The same changes of rows, with what they mean for the expectations."""
+        expected = self.base.expected
+        if expected:
+            now = self.base.tables | {change.after.name: change.after for change in rows.changes}
+            with self.run.stage("expectations"):
+                expected = expected.change(self.run, rows.changes, now)
+        return replace(rows, expected=expected)
 
-def _read(
-    run: Run,
-    runs: Mapping[str, Run],
-    before: Mapping[str, TableState],
-    batches: Mapping[str, Batch],
-    keep_rows: bool,
-) -> dict[str, BatchIntake]:
-    """The rows of the batch, written beside those of the tables."""
-    with run.stage("read"):
+    def change_evidence(self, rows: Sifted) -> tuple[dict[str, TableState], list[RowChange]]:
+        """Change the evidence of each table; the changes of rows come back with new indexes and
+        counts of duplicates."""
+        after: dict[str, TableState] = {}
+        indexed = []
+        for change in rows.changes:
+            name = change.before.name
+            after[name], with_indexes = self.before[name].change(self.runs[name], change)
+            indexed.append(with_indexes)
+        return after, indexed
+
+    def change_values(
+        self, after: Mapping[str, TableState], changes: Sequence[RowChange]
+    ) -> dict[str, Step]:
+        """Change the values of all tables; for each changed table its state before and after."""
+        values = self.base.values
+        if values is not None:
+            tables = self.base.tables | {name: state.table for name, state in after.items()}
+            values = values.change(self.run, changes, tables)
+        names = frozenset(after)
         return {
-            name: read_batch(runs[name], before[name].table, batch, keep_rows)
-            for name, batch in batches.items()
+            name: Step(self.before[name], state, self.base.values, values, names - {name})
+            for name, state in after.items()
         }
 
+    def changes(
+        self, steps: Mapping[str, Step], rows: Sifted, batch_id: str | None, dry_run: bool
+    ) -> BatchChanges:
+        """What the batch did to each table, for the caller."""
+        version = self.base.version.version
+        counts = {change.before.name: change.counts for change in rows.changes}
+        with self.run.stage("witnesses"):
+            by_table = {
+                name: _changes(self.runs[name], step, batch_id, counts[name], version, dry_run)
+                for name, step in steps.items()
+            }
+            if self.base.expected:
+                rules = self._expectations(rows, steps)
+                by_table = {n: replace(each, expectations=rules[n]) for n, each in by_table.items()}
+        return BatchChanges(by_table, self.run.seconds)
 
-def _digest(intakes: Mapping[str, BatchIntake]) -> str:
-    """A digest of the content of a batch."""
-    if len(intakes) == 1:
-        return next(iter(intakes.values())).digest
-    return json.dumps({name: intake.digest for name, intake in sorted(intakes.items())})
+    def _expectations(
+        self, rows: Sifted, steps: Mapping[str, Step]
+    ) -> dict[str, tuple[ExpectationChange, ...]]:
+        """How the expectations of changed tables stand now, with examples for broken ones. Each is
+        reported once, with the first of its tables that changed."""
+        tables = self.base.tables | {name: step.after.table for name, step in steps.items()}
+        new = {change.after.name: change.added for change in rows.changes}
+        question = rows.expected.question(self.run, tables, new)
+        by_table: dict[str, list[ExpectationChange]] = {name: [] for name in new}
+        for place, standing in enumerate(rows.expected.standings):
+            changed = [name for name in standing.expectation.tables if name in by_table]
+            if changed:
+                change = ExpectationChange(self.base.expected.standings[place], standing)
+                if change.breaks:
+                    violating = rows.expected.groups(question, place)
+                    change = replace(change, groups=tuple(violating))
+                by_table[changed[0]].append(change)
+        return {name: tuple(changes) for name, changes in by_table.items()}
 
-
-def _applied_before(store: Store, batch: BatchRecord) -> BatchChanges | None:
-    """The outcome of an earlier batch with the same id and content, if there is one. It is the same
-    for a check, as nothing is left to be done."""
-    for name in batch.tables if batch.id else ():
-        version = store.find_batch(name, batch.id or "", batch.digest)
-        if version is not None and version.changes is not None:
-            then = BatchChanges.from_stored(version.changes, registry.makers())
-            return replace(
-                then, tables=_with_outcome(then.tables, applied=False, applied_before=True)
+    def commit(
+        self, record: BatchRecord, steps: Mapping[str, Step], rows: Sifted, changes: BatchChanges
+    ) -> BatchChanges:
+        """Compact and save what changed, and commit it; the changes with their version."""
+        run, runs, version = self.run, self.runs, self.base.version
+        compacted = self.saved or {n: step.after.compact(runs[n]) for n, step in steps.items()}
+        values = steps[record.table].values_after
+        values = values and values.compact(run)
+        expected = rows.expected.compact(run)
+        with (
+            run.stage("commit"),
+            written(run, self.quarantine, rows.left_out, self.base.expected, self.batches) as left,
+        ):
+            run.progress("commit")
+            self.saved = self.saved or {
+                name: state.save(runs[name], self.before[name]) for name, state in compacted.items()
+            }
+            values = values and values.save(run, self.base.values)
+            tables = {
+                name: replace(each, quarantined=left.get(name), version=version.version + 1)
+                for name, each in changes.tables.items()
+            }
+            changes = replace(changes, tables=tables)
+            said = Commit(
+                tables=version.tables,
+                batch=record,
+                changes=changes.stored,
+                expectations=expected.standings,
+                tuples=expected.record,
+                secret=version.secret,
             )
-    return None
-
-
-def _change_rows(
-    run: Run, base: _Base, intakes: Mapping[str, BatchIntake], quarantine: str | None
-) -> Sifted:
-    """Change the rows and the expectations; with a quarantine without the rows that break
-    expectations."""
-    if quarantine is not None:
-        return sifted(run, base.expected, intakes, base.tables)
-    changes = change_rows(run, [(base.tables[name], intake) for name, intake in intakes.items()])
-    return _change_expectations(run, base, Sifted(changes, base.expected))
-
-
-def _change_expectations(run: Run, base: _Base, rows: Sifted) -> Sifted:
-    """The same changes of rows, with what they mean for the expectations of a version."""
-    if not base.expected:
-        return replace(rows, expected=base.expected)
-    now = base.tables | {change.after.name: change.after for change in rows.changes}
-    with run.stage("expectations"):
-        expected = base.expected.change(run, rows.changes, now)
-    return replace(rows, expected=expected)
-
-
-def _change_evidence(
-    runs: Mapping[str, Run], before: Mapping[str, TableState], changes: Sequence[RowChange]
-) -> tuple[dict[str, TableState], list[RowChange]]:
-    """Change the evidence of each table; the changes of rows come back with new indexes and counts
-    of duplicates."""
-    after: dict[str, TableState] = {}
-    indexed = []
-    for change in changes:
-        name = change.before.name
-        after[name], with_indexes = before[name].change(runs[name], change)
-        indexed.append(with_indexes)
-    return after, indexed
-
-
-def _change_values(
-    run: Run,
-    before: Mapping[str, TableState],
-    after: Mapping[str, TableState],
-    base: _Base,
-    changes: Sequence[RowChange],
-) -> dict[str, Step]:
-    """Change the values of all tables; for each changed table its state before and after."""
-    values = base.values
-    if values is not None:
-        tables = base.tables | {name: state.table for name, state in after.items()}
-        values = values.change(run, changes, tables)
-    names = frozenset(after)
-    return {
-        name: Step(before[name], state, base.values, values, names - {name})
-        for name, state in after.items()
-    }
-
-
-def _changes_by_table(
-    run: Run,
-    runs: Mapping[str, Run],
-    steps: Mapping[str, Step],
-    base: _Base,
-    rows: Sifted,
-    batch_id: str | None,
-    dry_run: bool,
-) -> dict[str, Changes]:
-    """What the batch did to each table, for the caller."""
-    version = base.version.version
-    counts = {change.before.name: change.counts for change in rows.changes}
-    with run.stage("witnesses"):
-        by_table = {
-            name: _changes(runs[name], step, batch_id, counts[name], version, dry_run)
-            for name, step in steps.items()
-        }
-        if base.expected:
-            rules = _expectations(run, base, rows, {n: step.after for n, step in steps.items()})
-            by_table = {n: replace(each, expectations=rules[n]) for n, each in by_table.items()}
-    return by_table
-
-
-def _expectations(
-    run: Run, base: _Base, rows: Sifted, after: Mapping[str, TableState]
-) -> dict[str, tuple[ExpectationChange, ...]]:
-    """How the expectations of changed tables stand now, with examples for broken ones. Each is
-    reported once, with the first of its tables that changed."""
-    tables = base.tables | {name: state.table for name, state in after.items()}
-    new = {change.after.name: change.added for change in rows.changes}
-    question = rows.expected.question(run, tables, new)
-    by_table: dict[str, list[ExpectationChange]] = {name: [] for name in new}
-    for place, standing in enumerate(rows.expected.standings):
-        changed = [name for name in standing.expectation.tables if name in by_table]
-        if changed:
-            change = ExpectationChange(base.expected.standings[place], standing)
-            if change.breaks:
-                violating = rows.expected.groups(question, place)
-                change = replace(change, groups=tuple(violating))
-            by_table[changed[0]].append(change)
-    return {name: tuple(changes) for name, changes in by_table.items()}
+            commit(run, self.saved, values, said)
+        return changes
 
 
 def _changes(
@@ -342,28 +351,4 @@ def _changes(
         duplicates_before=before.duplicates,
         duplicated=tuple(map(json.loads, text.values())),
         kinds={field: of_kind for field, of_kind in changes.items() if of_kind is not None},
-    )
-
-
-def _with_outcome(by_table: Mapping[str, Changes], **outcome: Any) -> dict[str, Changes]:
-    """The changes of all tables, with the outcome of the whole batch."""
-    return {name: replace(changes, **outcome) for name, changes in by_table.items()}
-
-
-def _committed(
-    changes: BatchChanges, version: int, quarantined: Mapping[str, Quarantine]
-) -> BatchChanges:
-    """The changes with the number of their version and their quarantined rows."""
-    tables = {
-        name: replace(of_table, quarantined=quarantined.get(name), version=version)
-        for name, of_table in changes.tables.items()
-    }
-    return replace(changes, tables=tables)
-
-
-def _are_apart(others: Sequence[Header], batch: BatchRecord) -> bool:
-    """Whether all these versions are batches of other tables."""
-    return all(
-        other.batch is not None and not {*other.batch.tables}.intersection(batch.tables)
-        for other in others
     )
