@@ -51,7 +51,7 @@ class Known:
     def with_evidence(self, evidence: list[Evidence], depth: Deepening) -> Known:
         """With more evidence; the covers may have to become shorter for that."""
         none = self.evidence.masks[:0]
-        masks = bitsets.distinct(np.concatenate([none, *(each.masks for each in evidence)]))
+        masks = bitsets.distinct(np.concatenate([none, *(more.masks for more in evidence)]))
         if not len(masks):
             return self
         new = masks[~bitsets.is_member(masks, self.evidence.masks)]
@@ -118,8 +118,8 @@ class RepeatedRows:
     def after(self, results: Iterable[TaskResult]) -> RepeatedRows:
         """With those that tasks have counted."""
         facts = [result.facts for result in results]
-        count = sum(each["duplicates"] for each in facts)
-        pairs = (pair for each in facts for pair in each["pairs"])
+        count = sum(of_task["duplicates"] for of_task in facts)
+        pairs = (pair for of_task in facts for pair in of_task["pairs"])
         return RepeatedRows(self.count + count, (*self.pairs, *pairs))
 
 
