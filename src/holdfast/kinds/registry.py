@@ -1,14 +1,4 @@
-"""The kinds of constraints: a kind is one type (``base.py``), and a line in the registry here.
-
-base.py     what a kind is
-parts.py    the lists that can be shown of a kind
-stored.py   what a commit holds, for kinds to read
-known.py    a table with its evidence, before and after a batch
-sets.py     what a batch did to minimal sets, for the kinds that are read from pairs of rows
-examine.py  what a kind says of one rule; sides.py for keys and dependencies, column_rules.py for
-            rules of single columns
-ranking.py  what matters first; suggested.py what is worth expecting
-"""
+"""The kinds of constraints: each is one type (``base.py``), and one line here."""
 
 from __future__ import annotations
 
