@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
-from itertools import combinations, permutations, product
+from itertools import chain, combinations, permutations, product
 from typing import Any
 
 from holdfast.model.constraints import Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import Rule
 from holdfast.model.inclusion_dependencies import InclusionDependency
+from holdfast.model.near import NearBounds
 
 # --- covers -------------------------------------------------------------------------------
 
@@ -526,3 +528,97 @@ def takes_part(
         and (isinstance(rule, Key) or not _agree(row[rule.rhs], each[rule.rhs], nulls))
         for each in others
     )
+
+
+# --- rules that nearly hold ---------------------------------------------------------------
+
+Listed = dict[tuple[tuple[int, ...], int | None], tuple[int, float | None]]
+
+
+def near_rules(
+    rows: Sequence[tuple[object, ...]], columns: int, nulls: str, bounds: NearBounds
+) -> Listed:
+    """Removal and μ⁺ of every rule that nearly holds, by its columns and its rhs (None: a key),
+    from their definitions."""
+    n = len(rows)
+    listed: Listed = {}
+    determining: dict[int, list[set[int]]] = {c: [] for c in range(columns)}
+    closed: list[set[int]] = []  # constant, or nearly keys: no extension says more
+    if n < bounds.repeated_rows:
+        return {}
+
+    def cells(chosen: tuple[int, ...]) -> list[object]:
+        """What rows agree in; where nulls differ, each is a value of its own."""
+        return [
+            tuple(
+                ("null", i) if nulls == "unequal" and row[c] is None else exact(row[c])
+                for c in chosen
+            )
+            for i, row in enumerate(rows)
+        ]
+
+    chance = {
+        c: 1 - sum(Fraction(count, n) ** 2 for count in Counter(cells((c,))).values())
+        for c in range(columns)
+    }
+    for lhs in chain.from_iterable(
+        combinations(range(columns), size) for size in range(1, bounds.columns + 1)
+    ):
+        if any(each < {*lhs} for each in closed):
+            continue
+        left = cells(lhs)
+        groups = Counter(left)
+        if n - len(groups) <= bounds.key_removal * n:
+            closed.append({*lhs})
+            if n > len(groups):
+                listed[lhs, None] = (n - len(groups), None)
+            continue
+        if len(groups) == 1:
+            closed.append({*lhs})
+        shared = sum(count for count in groups.values() if count > 1)
+        repeats = shared >= bounds.repeated_rows and shared >= bounds.repeated_share * n
+        for rhs in {*range(columns)} - {*lhs}:
+            if not chance[rhs] or any(each < {*lhs} for each in determining[rhs]):
+                continue
+            pairs = Counter(zip(left, cells((rhs,)), strict=True))
+            most: dict[object, int] = {}
+            for (x, _), count in pairs.items():
+                most[x] = max(most.get(x, 0), count)
+            removal = n - sum(most.values())
+            pdep = sum(Fraction(c * c, groups[x]) for (x, _), c in pairs.items()) / n
+            mu = 1 - (1 - pdep) / chance[rhs] * Fraction(n - 1, n - len(groups))
+            strength = round(float(mu), 6)
+            passes = repeats and removal <= bounds.removal * n and strength >= bounds.strength
+            if not removal or passes:
+                determining[rhs].append({*lhs})
+            if removal and passes:
+                listed[lhs, rhs] = (removal, strength)
+    return listed
+
+
+def suspects(
+    rows: Sequence[tuple[object, ...]], rules: Listed, nulls: str
+) -> dict[tuple[int, tuple[int, ...]], tuple[float, set[tuple[int, ...]]]]:
+    """The score of each suspected cell, and the rules that suspect it."""
+    found: dict[tuple[int, tuple[int, ...]], tuple[float, set[tuple[int, ...]]]] = {}
+    for (lhs, rhs), (_, strength) in rules.items():
+        for place, row in enumerate(rows):
+            group = [
+                other for other in rows
+                if other is row or all(_agree(row[c], other[c], nulls) for c in lhs)
+            ]  # fmt: skip
+            if rhs is None:
+                wrong, cell, score = len(group) > 1, lhs, 1.0
+            else:
+                values = [
+                    sum(other is one or _agree(one[rhs], other[rhs], nulls) for other in group)
+                    for one in group
+                ]
+                most = max(values)
+                own = values[[other is row for other in group].index(True)]
+                wrong = most >= 2 and 2 * most > len(group) and own < most
+                cell, score = (rhs,), strength or 0.0
+            if wrong:
+                before, by = found.get((place, cell), (0.0, set()))
+                found[place, cell] = (before + score, by | {lhs})
+    return found

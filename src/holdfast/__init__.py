@@ -83,6 +83,7 @@ if TYPE_CHECKING:
         ForeignKey,
         InclusionDependency,
     )
+    from holdfast.model.near import NearBounds, NearRule, Suspect, Suspects
     from holdfast.model.options import Options
     from holdfast.model.ranking import Grain, Ranked, Stability
     from holdfast.model.results import Results
@@ -150,6 +151,10 @@ _PLACES = {
     "TableRanking": "kinds.ranking",
     "Limits": "model.limits",
     "LookUp": "model.batch_indexes",
+    "NearBounds": "model.near",
+    "NearRule": "model.near",
+    "Suspect": "model.near",
+    "Suspects": "model.near",
     "Options": "model.options",
     "Results": "model.results",
     "ConstraintChange": "model.changes",
@@ -212,6 +217,8 @@ __all__ = [
     "Limits",
     "LookUp",
     "MissingFileError",
+    "NearBounds",
+    "NearRule",
     "Nearby",
     "NonKey",
     "NotNull",
@@ -239,6 +246,8 @@ __all__ = [
     "Stretch",
     "Suggestion",
     "Superseded",
+    "Suspect",
+    "Suspects",
     "TableDiff",
     "TableRanking",
     "TableSnapshot",

@@ -44,6 +44,7 @@ from holdfast.model.inclusion_dependencies import (
     ForeignKey,
     InclusionDependency,
 )
+from holdfast.model.near import NearBounds, NearRule, Suspects
 from holdfast.model.options import Options, expect_device
 from holdfast.model.ranking import Grain, Ranked
 from holdfast.model.records import JsonObject
@@ -611,6 +612,55 @@ class Profile:
         return self._read(
             lambda: flow.explain(self._running, self._store, parsed, limit, self._progress, mask)
         )
+
+    def near(self, table: str | None = None, bounds: NearBounds | None = None) -> Results[NearRule]:
+        """The keys and functional dependencies that nearly hold in a table (by default in all), the
+        strongest first: how many rows would have to go, and how much of its right side a left side
+        explains beyond chance. They are counted when they are asked for."""
+        from holdfast import flow
+
+        tables, runner = self._named(table), self._running()
+        return Results(
+            NearRule,
+            self._read(
+                lambda: flow.near(
+                    runner, self._store, tables, bounds or NearBounds(), self._progress
+                )
+            ),
+        )
+
+    def suspects(
+        self,
+        rule: str | None = None,
+        table: str | None = None,
+        limit: int | None = None,
+        bounds: NearBounds | None = None,
+    ) -> Suspects:
+        """The cells that break a key or a dependency, as in ``"orders: city -> country"``, with the
+        value that most rows of their group have; without a rule, of all rules of a table (by
+        default of all tables) that nearly hold. A cell scores the sum of the strengths of the rules
+        that suspect it; those with the highest scores come first, ``limit`` of them."""
+        if limit is not None and limit < 0:
+            raise InputError(f"limit cannot be negative, but is {limit}")
+        if rule is not None and table is not None:
+            raise InputError("give a rule or a table, not both: a rule names its table")
+        from holdfast import flow
+
+        parsed = None if rule is None else parse(rule)
+        tables, runner = self._named(table), self._running()
+        return self._read(
+            lambda: flow.suspects(
+                runner, self._store, parsed, tables, bounds or NearBounds(), limit, self._progress
+            )
+        )
+
+    def _named(self, table: str | None) -> list[str]:
+        """One table, which the profile has, or all."""
+        commit = self._store.read()
+        if table is None:
+            return [*commit.tables]
+        commit.table(table)
+        return [table]
 
     def agree_sets(
         self, table: str, since: int | None = None, at: int | None = None

@@ -45,6 +45,7 @@ from holdfast.model.explanation import (
 )
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.limits import Limits
+from holdfast.model.near import NearRule, Suspect, Suspects
 from holdfast.model.ranking import Grain, Ranked, Stability
 from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
 from holdfast.report import forms
@@ -201,6 +202,20 @@ def test_the_json_page_shows_what_is_printed() -> None:
         "orders(customer) in customers(id)", "warn", 0.01, "every order has its customer"
     )
     reasons = ("one column", "called like an identifier")
+    country = FunctionalDependency("orders", ("city",), "country")
+    suspected = Suspects(
+        (
+            NearRule(Key("orders", ("id",)), "orders", 1, 1000, values=1, rows=2),
+            NearRule(country, "orders", 12, 1000, 0.984512),
+        ),
+        (
+            Suspect(
+                "orders", ("country",), {"id": 7, "city": "Rome", "country": "FR"},
+                "IT", 310, 312, country, 1, 0.984512,
+            ),
+        ),
+        14,
+    )  # fmt: skip
     page = sections("json.md")
     expected = {
         "show": [
@@ -222,6 +237,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
             forms.show(shown, ["keys"], verbose=True, sizes={"words": 24000, "log": 1200}),
         ],
         "explain": [explained.to_dict()],
+        "suspects": [suspected.to_dict()],
         "predicates": [forms.predicates({"orders": chosen})],
         "apply": [
             replace(changes, expectations=(breaking,), quarantined=left_out).to_dict(),

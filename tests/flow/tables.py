@@ -42,6 +42,7 @@ from holdfast.runtime.run import Run
 from holdfast.runtime.runner import InProcess, Runner
 from holdfast.store import Store, files
 from holdfast.table.batch import change_rows, read_batch
+from holdfast.table.state import Table
 from holdfast.tasks.segments import live_positions, map_arrays, write_arrays
 from holdfast.tasks.shown import cells, plain
 from holdfast.tasks.view import View
@@ -176,6 +177,14 @@ class Shop:
         return flow.apply(
             self.runner, self.store, "t", read, no_progress, dry_run, device, secret=self.secret
         )
+
+    @contextmanager
+    def opened(self) -> Iterator[tuple[Run, Table]]:
+        """A run that asks about the table's rows, and the table."""
+        with self.store.asking() as lease:
+            version = self.store.read(lease.version)
+            run = Run(self.runner, self.store, version.options, lease, no_progress)
+            yield run, Table.stored("t", version.table("t"))
 
     @contextmanager
     def tried(self, **batch: Any) -> Iterator[tuple[TableState, TableState]]:

@@ -24,6 +24,7 @@ COMMANDS = (
     expectations.forget,
     looking.show,
     looking.explain,
+    looking.suspects,
     looking.predicates,
     profiles.add,
     pages.export,

@@ -27,6 +27,8 @@ _STAGES = {
     "cover": "finding dependencies",
     "values": "counting values",
     "expectations": "counting violations of expected rules",
+    "near": "counting rules that nearly hold",
+    "suspects": "finding the cells that break rules",
     "tuples": "comparing tuples",
     "verify": "profiling again",
     "report": "writing the report",
@@ -42,6 +44,7 @@ _FACTS = {
     "runs": "{:,} runs",
     "cells": "{:,} cells",
     "arity": "{:,} columns",
+    "rules": "{:,} rules",
 }
 
 

@@ -22,7 +22,7 @@ from typing import Any
 from holdfast.model.records import JsonObject
 
 SPARK_COMMANDS = (
-    "profile", "apply", "check", "expect", "explain", "verify", "predicates", "add"
+    "profile", "apply", "check", "expect", "explain", "suspects", "verify", "predicates", "add"
 )  # fmt: skip
 """The commands that run Spark; the others answer immediately."""
 

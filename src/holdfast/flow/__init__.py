@@ -11,6 +11,7 @@ from holdfast.flow.ask import (
 )
 from holdfast.flow.expectations import expect, expected, forget
 from holdfast.flow.explain import explain
+from holdfast.flow.near import near, suspects
 from holdfast.flow.profile import extend, profile
 from holdfast.flow.verify import verify
 from holdfast.table.batch import Batch
@@ -27,9 +28,11 @@ __all__ = [
     "extend",
     "forget",
     "missing_values",
+    "near",
     "points",
     "predicates",
     "profile",
+    "suspects",
     "verify",
     "violations",
     "within",

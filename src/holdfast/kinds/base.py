@@ -198,6 +198,10 @@ class Kind(ABC):
         :func:`holdfast.kinds.ranking.ranked`."""
         return []
 
+    def score(self, constraint: Any, snapshot: Snapshot, table: str) -> float:  # noqa: ARG002
+        """How much one would matter that the version need not list, on the scale of the ranks."""
+        return 0.0
+
     def examiner(self) -> Examiner[Any]:
         """What can be asked of one that is written down."""
         raise NotImplementedError(f"{self.nouns[1]} have no rule in the grammar")

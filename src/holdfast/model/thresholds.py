@@ -100,6 +100,12 @@ class Thresholds:
     sent_positions: int = 1 << 16
     """Positions of rows that a task sends to the driver; more of them go there as a file."""
 
+    grouped_rows: int = 1 << 18
+    """Rows of a table whose near rules are counted without an estimate, by tasks that see all."""
+
+    drawn_rows: int = 1 << 14
+    """Rows of a longer table that its near rules are estimated from."""
+
     merged_segments: int = 8
     """Segments of one tier that are merged into one of the next."""
 

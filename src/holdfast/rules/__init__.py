@@ -11,4 +11,7 @@ expectations.py  the rules that are expected in a version: declared, changed by 
 quarantine.py    a batch without the rows that break them
 history.py       when a rule held
 version.py       what the files of a version say of the rules that hold in it
+near.py          rules that nearly hold
+near_estimate.py which candidates may nearly hold, estimated from drawn rows
+suspects.py      the cells that rules which nearly hold suspect
 """

@@ -115,6 +115,31 @@ def explain(
     return 0
 
 
+def suspects(
+    directory: Directory,
+    rule: Annotated[
+        str | None,
+        typer.Argument(metavar="RULE", help="Only cells that break it: 'orders: city -> country'."),
+    ] = None,
+    *,
+    table: OneTable = None,
+    limit: Annotated[int | None, flag("--limit", "List at most N cells.", "N")] = None,
+    spark: Spark,
+    printing: Printing,
+) -> int:
+    """List the rules that nearly hold, and the cells that break them, with what they should be."""
+    from holdfast.model.near import SHOWN
+    from holdfast.report import terminal
+
+    arguments.expect_limit(limit, printing.everything)
+    if limit is None and not (printing.everything or printing.as_json):
+        limit = SHOWN
+    with spark.profile(directory, printing) as opened:
+        found = opened.suspects(rule, table, limit)
+    printing.result(found.to_dict, lambda page: terminal.suspects(page, found))
+    return 0
+
+
 def predicates(
     directory: Directory,
     *,

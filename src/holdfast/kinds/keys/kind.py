@@ -122,6 +122,12 @@ class Keys(Kind):
 
         return ranked(snapshot, table)
 
+    def score(self, constraint: Key, snapshot: Snapshot, table: str) -> float:
+        """How likely somebody would declare one that does not hold."""
+        from holdfast.kinds.keys.rank import score
+
+        return score(constraint, snapshot, table)
+
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff:
         """Keys that hold in one version alone."""
         old, new = before.tables[table], after.tables[table]

@@ -54,13 +54,23 @@ def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
     table = snapshot.tables[name]
     if table.duplicates:
         return []
-    inclusions = snapshot.inclusions
-    references = [] if inclusions is None else inclusions.foreign_keys()
-    into = [each for each in references if each.referenced[0].table == name]
+    into = _references(snapshot, name)
     keys = shortest_first(table.keys, table.columns)[:MOST]
     scored = [_ranked(key, table, into) for key in keys]
     # Sorting keeps the order of those alike: the shorter, then in table order.
     return sorted(scored, key=lambda each: -each.score)
+
+
+def score(key: Key, snapshot: Snapshot, name: str) -> float:
+    """The score that a key would have if it held."""
+    return _ranked(key, snapshot.tables[name], _references(snapshot, name)).score
+
+
+def _references(snapshot: Snapshot, name: str) -> list[ForeignKey]:
+    """The likely foreign keys into a table."""
+    inclusions = snapshot.inclusions
+    references = [] if inclusions is None else inclusions.foreign_keys()
+    return [each for each in references if each.referenced[0].table == name]
 
 
 def _ranked(key: Key, table: TableSnapshot, references: Sequence[ForeignKey]) -> Ranked:

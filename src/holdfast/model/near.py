@@ -1,0 +1,155 @@
+"""Rules that nearly hold: how far they are from holding, and the cells that break them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from holdfast.model.constraints import Constraint, FunctionalDependency, Key, Row
+from holdfast.model.results import Tabular
+
+SHOWN = 20
+"""So many rules that nearly hold are shown of a table, and so many suspects, unless all are asked
+for."""
+
+
+@dataclass(frozen=True)
+class NearBounds:
+    """When a rule nearly holds."""
+
+    strength: float = 0.8
+    """The least share of the rhs that a lhs explains beyond chance (μ⁺)."""
+
+    removal: float = 0.1
+    """The largest share of the rows that a dependency would have to lose in order to hold."""
+
+    key_removal: float = 0.01
+    """The same of a key."""
+
+    repeated_rows: int = 30
+    """So many rows at least lie in groups of two and more that agree on a lhs."""
+
+    repeated_share: float = 0.01
+    """And such a share of the rows at least."""
+
+    columns: int = 2
+    """The most columns of a lhs, and of a key."""
+
+
+@dataclass(frozen=True)
+class NearRule:
+    """A key or a dependency that would hold without a few rows."""
+
+    rule: Constraint
+    table: str
+    removal: int
+    """The least number of rows that would have to go (g3, as a number of rows)."""
+
+    of_rows: int
+    """The rows of the table."""
+
+    strength: float | None = None
+    """How much of the rhs a lhs explains beyond chance (μ⁺), to six digits; None for a key."""
+
+    values: int | None = None
+    """Of a key, the values that are used more than once."""
+
+    rows: int | None = None
+    """Of a key, the rows that have such a value."""
+
+    @property
+    def lhs(self) -> tuple[str, ...]:
+        """The columns of a key, or on the left of a dependency."""
+        return sides_of(self.rule)[0]
+
+    @property
+    def rhs(self) -> str | None:
+        """The column on the right; None for a key."""
+        return next(iter(sides_of(self.rule)[1]), None)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        form = {"rule": str(self.rule), "table": self.table, "removal": self.removal}
+        form |= {"of_rows": self.of_rows}
+        if self.strength is None:
+            return {**form, "values": self.values, "rows": self.rows}
+        return {**form, "strength": self.strength}
+
+
+def has_suspects(rule: Constraint) -> bool:
+    """Whether cells can be suspected of breaking a rule."""
+    return isinstance(rule, Key | FunctionalDependency)
+
+
+def sides_of(rule: Constraint) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns on the left and on the right of one that has; a key has none there."""
+    assert isinstance(rule, Key | FunctionalDependency)
+    return (rule.columns, ()) if isinstance(rule, Key) else (rule.lhs, (rule.rhs,))
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A cell that differs from most of its group; of a key, a row that shares its values."""
+
+    table: str
+
+    columns: tuple[str, ...]
+    """The column of the cell, or those of a key."""
+
+    row: Row
+    """The row as it came; only its number where rows are not kept."""
+
+    suggested: Any
+    """The value that most of the group has; None where there is none, or it is a null."""
+
+    agreeing: int
+    """So many rows of the group have it; of a key, the rows that share the values."""
+
+    group: int
+    """So many rows are in the group."""
+
+    rule: Constraint
+    """The strongest rule that suspects it."""
+
+    rules: int
+    """So many rules suspect it."""
+
+    score: float
+    """The sum of their strengths."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "table": self.table,
+            "columns": [*self.columns],
+            "row": self.row,
+            "suggested": self.suggested,
+            "agreeing": self.agreeing,
+            "group": self.group,
+            "rule": str(self.rule),
+            "rules": self.rules,
+            "score": self.score,
+        }
+
+
+@dataclass(frozen=True)
+class Suspects(Tabular):
+    """The rules that nearly hold, and the cells that they suspect, the highest scores first."""
+
+    near: Sequence[NearRule]
+    cells: Sequence[Suspect]
+
+    total: int
+    """How many cells are suspected, listed or not."""
+
+    def _listed(self) -> tuple[type, Sequence[Suspect]]:
+        return Suspect, self.cells
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form."""
+        return {
+            "near": [each.to_dict() for each in self.near],
+            "suspects": [each.to_dict() for each in self.cells],
+            "total": self.total,
+        }

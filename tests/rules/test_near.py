@@ -1,0 +1,168 @@
+"""Rules that nearly hold, and the cells that they suspect, against their definitions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from holdfast.model.grammar import parse
+from holdfast.model.near import NearBounds, NearRule
+from holdfast.model.options import Options
+from holdfast.rules.near import measured, near_rules
+from holdfast.rules.suspects import suspects
+from tests import oracle
+from tests.flow.tables import Shop, folder
+from tests.limits import varied
+from tests.strategies import Rows, examples
+
+COLUMNS = 4
+
+
+@st.composite
+def dirty_tables(draw: st.DrawFn) -> Rows:
+    """Rows in which some columns follow from others, but for a few cells."""
+    count = draw(st.sampled_from([0, 1, 29, 30, 60, 150]))
+    random = draw(st.randoms(use_true_random=False))
+    domains = [draw(st.sampled_from([1, 2, 5, 20, 1000])) for _ in range(2)]
+    errors = draw(st.sampled_from([0, 0.02, 0.1]))
+    rows = []
+    for _ in range(count):
+        one, two = (random.randrange(size) for size in domains)
+        row: list[int | None] = [one, two, (one * 7) % 5, (one + 3 * two) % 4]
+        for place in range(COLUMNS):
+            if random.random() < errors:
+                row[place] = random.choice([None, random.randrange(9)])
+        rows.append(tuple(row))
+    return rows
+
+
+BOUNDS = st.builds(
+    NearBounds,
+    strength=st.sampled_from([0.2, 0.8]),
+    removal=st.sampled_from([0.1, 0.3]),
+    key_removal=st.sampled_from([0.01, 0.1]),
+    columns=st.sampled_from([1, 2, 3]),
+)
+
+
+def found(shop: Shop, bounds: NearBounds) -> list[NearRule]:
+    with shop.opened() as (run, table):
+        return near_rules(run, table, bounds)
+
+
+def listed(rules: list[NearRule]) -> oracle.Listed:
+    def places(names: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(int(name[1:]) for name in names)
+
+    return {
+        (places(near.lhs), None if near.rhs is None else int(near.rhs[1:])): (
+            near.removal,
+            near.strength,
+        )
+        for near in rules
+    }
+
+
+def near_rules_of(rows: Rows, nulls: str, bounds: NearBounds) -> oracle.Listed:
+    with folder() as path:
+        shop = Shop(Path(path), COLUMNS, rows, Options(kinds=("keys",), nulls=nulls))
+        return listed(found(shop, bounds))
+
+
+@given(dirty_tables(), st.sampled_from(["equal", "unequal"]), BOUNDS)
+@settings(max_examples=examples(40))
+def test_near_rules_are_those_of_the_definitions(
+    rows: Rows, nulls: str, bounds: NearBounds
+) -> None:
+    assert near_rules_of(rows, nulls, bounds) == oracle.near_rules(rows, COLUMNS, nulls, bounds)
+
+
+@given(dirty_tables(), st.sampled_from(["equal", "unequal"]), BOUNDS)
+@settings(max_examples=examples(40))
+def test_long_tables_have_the_same_near_rules(rows: Rows, nulls: str, bounds: NearBounds) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        varied(patch, grouped_rows=0, segment_rows=40, undivided_rows=0)
+        counted = near_rules_of(rows, nulls, bounds)
+    assert counted == oracle.near_rules(rows, COLUMNS, nulls, bounds)
+
+
+@pytest.mark.parametrize("nulls", ["equal", "unequal"])
+def test_planted_rules_are_found_from_drawn_rows(
+    nulls: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A dependency with few values and one with many, and a key, with errors in each."""
+    random = Random(5)
+    rows = []
+    for number in range(6_000):
+        group, town = random.randrange(1_500), random.randrange(8)
+        cells = [number, group, group * 13 % 97, town * 5 % 7]
+        if random.random() < 0.01:
+            cells[random.randrange(1, 4)] = random.randrange(1_000)
+        if random.random() < 0.002:
+            cells[0] = random.randrange(number + 1)
+        rows.append((*cells[:3], town, cells[3]))
+    varied(monkeypatch, grouped_rows=100, drawn_rows=2_000, segment_rows=2_500)
+    bounds = NearBounds()
+    with folder() as path:
+        shop = Shop(Path(path), 5, rows, Options(kinds=("keys",), nulls=nulls))
+        near = listed(found(shop, bounds))
+    assert near == oracle.near_rules(rows, 5, nulls, bounds)
+    assert {((0,), None), ((1,), 2), ((3,), 4)} <= {*near}
+
+
+@given(dirty_tables(), st.sampled_from(["equal", "unequal"]), BOUNDS, st.sampled_from([None, 3]))
+@settings(max_examples=examples(30))
+def test_suspects_are_those_of_the_definitions(
+    rows: Rows, nulls: str, bounds: NearBounds, most: int | None
+) -> None:
+    # A number of its own tells which row a suspect is in; it determines nothing.
+    numbered = [(*row, place) for place, row in enumerate(rows)]
+    with folder() as path, pytest.MonkeyPatch.context() as patch:
+        varied(patch, segment_rows=40, undivided_rows=0)
+        shop = Shop(Path(path), COLUMNS + 1, numbered, Options(kinds=("keys",), nulls=nulls))
+        with shop.opened() as (run, table):
+            near = near_rules(run, table, bounds)
+            found = suspects(run, table, near, most)
+    rules = oracle.near_rules(numbered, COLUMNS + 1, nulls, bounds)
+    wanted = oracle.suspects(numbered, rules, nulls)
+    assert found.total == len(wanted)
+    assert len(found.cells) == (len(wanted) if most is None else min(most, len(wanted)))
+    scores = sorted((score for score, _ in wanted.values()), reverse=True)
+    assert [cell.score for cell in found.cells] == pytest.approx(scores[: len(found.cells)])
+    for cell in found.cells:
+        place = int(str(cell.row[f"c{COLUMNS}"]))
+        columns = tuple(int(name[1:]) for name in cell.columns)
+        score, by = wanted[place, columns]
+        assert cell.score == pytest.approx(score)
+        assert cell.rules == len(by)
+        if len(columns) == 1 and cell.agreeing < cell.group:
+            assert cell.suggested != cell.row[cell.columns[0]]
+
+
+def test_a_suspect_has_the_value_of_the_majority() -> None:
+    rows = [(k % 3, k % 3 + 5) for k in range(60)]
+    rows[7] = (1, 9)
+    with folder() as path:
+        shop = Shop(Path(path), 2, rows, Options(kinds=("keys",)))
+        with shop.opened() as (run, table):
+            near = measured(run, table, parse("t: c0 -> c1"))
+            found = suspects(run, table, [near], None)
+    assert (near.removal, near.of_rows) == (1, 60)
+    [cell] = found.cells
+    assert (cell.row, cell.columns) == ({"c0": 1, "c1": 9}, ("c1",))
+    assert (cell.suggested, cell.agreeing, cell.group) == (6, 19, 20)
+
+
+def test_tables_without_rows_have_numbers_of_rows_as_suspects() -> None:
+    rows = [(k % 3, k % 3 + 5) for k in range(60)]
+    rows[7] = (1, 9)
+    with folder() as path:
+        shop = Shop(Path(path), 2, rows, Options(kinds=("keys",), keep_rows=False))
+        with shop.opened() as (run, table):
+            found = suspects(run, table, near_rules(run, table, NearBounds()), None)
+    assert [[*cell.row] for cell in found.cells if cell.columns == ("c1",)] == [["row"]]
+    assert {cell.suggested for cell in found.cells} == {None}
