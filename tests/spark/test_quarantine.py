@@ -59,5 +59,5 @@ def test_rows_stay_in_their_format(spark: SparkSession, tmp_path: Path) -> None:
     assert told.quarantined is not None
     assert told.quarantined.kinds == {"updates": 1}
     assert told.quarantined.files[0].endswith(".parquet")
-    assert profile.history()[2].by_table["t"].quarantined == left
+    assert profile.history()[2].by_table["orders"].quarantined == left
     assert profile.verify().equal
