@@ -20,8 +20,7 @@ from holdfast.model.changes import KindChanges
 from holdfast.model.comparisons import ORDER, Comparison, Space
 from holdfast.model.constraints import OfTable
 from holdfast.model.limits import Limits
-from holdfast.model.versions import KindDiff
-from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.report.snapshot import TableSnapshot
 from holdfast.runtime.run import Run
 from holdfast.table.state import Table
 
@@ -94,15 +93,6 @@ class NoPairs(Kind):
             return NoPair(step.before.table.name, atoms, error or 0.0)
 
         return changes_of_kind(run, step, SPACE, [sets], made)
-
-    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
-        old, new = (each.tables[table].found.get(self.name) for each in (before, after))
-        if old is None or new is None:
-            return None
-        return KindDiff(
-            tuple(each for each in new if each not in old),
-            tuple(each for each in old if each not in new),
-        )
 
 
 @pytest.fixture

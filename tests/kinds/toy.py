@@ -19,8 +19,7 @@ from holdfast.kinds.stored import StoredTable
 from holdfast.kinds.table_state import Step, TableState
 from holdfast.model.changes import Broken, KindChanges
 from holdfast.model.constraints import OfTable
-from holdfast.model.versions import KindDiff
-from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.report.snapshot import TableSnapshot
 from holdfast.runtime.run import Run
 
 
@@ -81,15 +80,6 @@ class ConstantColumns(Kind):
         )
         gained = tuple(each for each in new if each not in old)
         return KindChanges(gained, tuple(Broken(each) for each in old if each not in new))
-
-    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
-        old, new = (each.tables[table].found.get(self.name) for each in (before, after))
-        if old is None or new is None:
-            return None
-        return KindDiff(
-            tuple(each for each in new if each not in old),
-            tuple(each for each in old if each not in new),
-        )
 
 
 @pytest.fixture

@@ -162,9 +162,17 @@ class Kind(ABC):
         """What a batch did to the constraints; None where the kind is not looked for."""
         return None
 
-    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:  # noqa: ARG002
-        """What one version of a table has and the other has not; None where that is unknown."""
-        return None
+    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
+        """What holds without error in one version of a table alone; None where that is unknown."""
+        old, new = (version.tables[table].found.get(self.name) for version in (before, after))
+        if old is None or new is None:
+            return None
+        return KindDiff(self.without(new, old), self.without(old, new))
+
+    def without(self, one: Any, other: Any) -> tuple[Constraint, ...]:
+        """What it found in one version that is not in the other; in the same order."""
+        known = set(other)
+        return tuple(constraint for constraint in one if constraint not in known)
 
     # What is asked for
 

@@ -15,7 +15,6 @@ from holdfast.model.errors import InputError
 from holdfast.model.limits import Limits
 from holdfast.model.names import listed
 from holdfast.model.ranking import Ranked, broke
-from holdfast.model.versions import KindDiff
 from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:
@@ -165,12 +164,9 @@ class DenialConstraints(Kind):
         sets = ReportedChanges(KEY, *covers, space)
         return changes_of_kind(run, step, SPACE, [sets], constraint, reading=reading)
 
-    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
-        """Those that hold without error in one version alone."""
-        old, new = (each.tables[table].found.get(self.name) for each in (before, after))
-        if old is None or new is None:
-            return None
-        return KindDiff(new.without(old), old.without(new))
+    def without(self, one: Denials, other: Denials) -> tuple[DenialConstraint, ...]:
+        """Those that hold without error; without making the others."""
+        return one.without(other)
 
     def of_rows(self, rule: DenialConstraint) -> bool:
         """Some compare cells of one row alone."""

@@ -2,33 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, overload
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from holdfast.kinds.sequences import ConstraintSequence
 from holdfast.model.comparisons import Space
 from holdfast.model.denial_constraints import FORMS, DenialConstraint
 from holdfast.model.errors import MissingFileError
-from holdfast.model.results import Tabular
 
 if TYPE_CHECKING:
     from holdfast.cover.counts import EvidenceCounts
     from holdfast.kernels.bitsets import Masks
 
-_REPR_SHOWN = 3
-"""How many of a long list its repr shows."""
 
-_BLOCK = 10_000
-"""How many are built at a time."""
+class Denials(ConstraintSequence[DenialConstraint]):
+    """The denial constraints that are reported, order rules first."""
 
-
-class Denials(Sequence[DenialConstraint], Tabular):
-    """The denial constraints that are reported, order rules first, built one by one:
-    there may be a million of them."""
+    of = DenialConstraint
 
     def __init__(
         self,
@@ -77,32 +72,13 @@ class Denials(Sequence[DenialConstraint], Tabular):
             errors_in_order.append(errors[some][order][places])
         return np.concatenate(sets_in_order), np.concatenate(errors_in_order)
 
-    def _listed(self) -> tuple[type, Sequence[DenialConstraint]]:
-        return DenialConstraint, self
-
     def __len__(self) -> int:
         return len(self._reported[0])
 
-    def __repr__(self) -> str:
-        shown = [*map(repr, self[:_REPR_SHOWN]), *(["…"] if len(self) > _REPR_SHOWN else [])]
-        return f"<Denials, {len(self):,} in all: [{', '.join(shown)}]>"
-
-    @overload
-    def __getitem__(self, at: int) -> DenialConstraint: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> list[DenialConstraint]: ...
-
-    def __getitem__(self, at: int | slice) -> DenialConstraint | list[DenialConstraint]:
-        if isinstance(at, int):
-            place = range(len(self))[at]
-            return self[place : place + 1][0]
+    def block(self, part: slice) -> list[DenialConstraint]:
+        """Some of them."""
         masks, errors = self._reported
-        return self._constraints(masks[at], errors[at])
-
-    def __iter__(self) -> Iterator[DenialConstraint]:
-        for start in range(0, len(self), _BLOCK):
-            yield from self[start : start + _BLOCK]
+        return self._constraints(masks[part], errors[part])
 
     def _constraints(self, masks: Masks, errors: NDArray[np.float64]) -> list[DenialConstraint]:
         from holdfast.kinds.denial_constraints.predicates import constraints

@@ -13,7 +13,6 @@ from holdfast.model.comparisons import AGREEMENTS, agreements
 from holdfast.model.constraints import FunctionalDependency
 from holdfast.model.limits import Limits
 from holdfast.model.ranking import Ranked, broke
-from holdfast.model.versions import KindDiff
 from holdfast.screen.page import FEW
 
 if TYPE_CHECKING:
@@ -112,13 +111,9 @@ class FunctionalDependencies(Kind):
         sets = [SetChanges(rhs, old[rhs], new[rhs]) for rhs in both]
         return changes_of_kind(run, step, AGREEMENTS, sets, dependency)
 
-    def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff | None:
-        """Those that hold without error in one version alone."""
-        old = before.tables[table].functional_dependencies
-        new = after.tables[table].functional_dependencies
-        if old is None or new is None:
-            return None
-        return KindDiff(new.without(old), old.without(new))
+    def without(self, one: Dependencies, other: Dependencies) -> tuple[FunctionalDependency, ...]:
+        """Those that hold without error; without making the others."""
+        return one.without(other)
 
     def exporter(self) -> DependencyExporter:
         """Its part of every form."""
