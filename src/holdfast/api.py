@@ -571,7 +571,7 @@ class Profile:
         from holdfast import flow
 
         parsed = parse(rule)
-        if not isinstance(parsed, Key | FunctionalDependency | DenialConstraint):
+        if not registry.of(parsed).compares_rows:
             raise InputError(
                 f"{parsed}: errors are those of keys, functional dependencies and denial "
                 "constraints, as in 'orders: key(id)' and 'orders: zip -> city'"
@@ -586,7 +586,7 @@ class Profile:
         tuple of one. Rows are as JSON output shows them, and by number where the profile keeps
         none."""
         parsed = parse(rule)
-        if not isinstance(parsed, Key | FunctionalDependency | DenialConstraint):
+        if not registry.of(parsed).compares_rows:
             raise InputError(
                 f"{parsed}: pairs of rows violate keys, functional dependencies and denial "
                 "constraints, as in 'orders: key(id)' and 'orders: zip -> city'"

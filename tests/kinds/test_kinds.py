@@ -12,6 +12,7 @@ import pytest
 
 import holdfast
 from holdfast import Options, Profile
+from holdfast.export import FORMS
 from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
 from holdfast.model.errors import InputError
@@ -28,7 +29,7 @@ def shop(toy: Kind, in_process: None, run: Run, tmp_path: Path) -> Path:
     write(tmp_path, "spain", FROM_SPAIN)
     result = run("profile", orders, "--into", tmp_path / "shop", "--kinds", "keys,constants")
     assert result.code == 0, result.err
-    assert "  1 constant column\n    land is constant\n" in result.out
+    assert "  1 constant column\n    land constant\n" in result.out
     return tmp_path / "shop"
 
 
@@ -36,10 +37,10 @@ def test_it_is_shown(shop: Path, run: Run) -> None:
     whole = run("show", shop).out
     part = run("show", shop, "constant-columns").out
     for text in (whole, part):
-        assert "  1 constant column\n    land is constant\n" in text
+        assert "  1 constant column\n    land constant\n" in text
     assert "1 key\n" in whole
     assert "1 key\n" not in part
-    assert "land is constant" not in run("show", shop, "keys").out
+    assert "land constant" not in run("show", shop, "keys").out
 
 
 def test_it_is_in_json(shop: Path, run: Run) -> None:
@@ -55,14 +56,54 @@ def test_it_is_in_json(shop: Path, run: Run) -> None:
 def test_a_batch_tells_of_it(shop: Path, run: Run, tmp_path: Path) -> None:
     batch = (shop, "--table", "orders", "--inserts", tmp_path / "spain.csv")
     checked = run("check", *batch)
-    assert "1 constant column would break\n    land is constant\n" in checked.out
+    assert "1 constant column would break\n    land constant\n" in checked.out
     told = json.loads(run("apply", *batch, "--format", "json").out)["changes"]["constant_columns"]
     assert told["broken"] == [{"column": "land", "witness": []}]
-    assert "1 constant column lost\n    land is constant\n" in run("diff", shop, 1, 2).out
+    assert "1 constant column lost\n    land constant\n" in run("diff", shop, 1, 2).out
     differs = json.loads(run("diff", shop, 1, 2, "--format", "json").out)["tables"]["orders"]
     assert differs["changes"]["constant_columns"] == {"gained": [], "lost": [{"column": "land"}]}
-    assert "land is constant" in run("show", shop, "constant-columns", "--at", 1).out
+    assert "land constant" in run("show", shop, "constant-columns", "--at", 1).out
     assert "no constant column\n" in run("show", shop, "constant-columns").out
+
+
+def test_it_is_ranked(shop: Path, run: Run) -> None:
+    first = Profile.open(shop).rank("orders")["constant_columns"]
+    assert [(str(each), each.reasons) for each in first] == [
+        ("orders: land constant", ("one value",))
+    ]
+    whole = json.loads(run("show", shop, "--format", "json").out)["tables"]["orders"]
+    assert whole["first"]["constant_columns"][0]["column"] == "land"
+
+
+def test_it_is_expected(shop: Path, run: Run, tmp_path: Path) -> None:
+    declared = run("expect", shop, "orders: land constant")
+    assert (declared.code, declared.out) == (0, "expected, and holds: orders: land constant\n")
+    batch = (shop, "--table", "orders", "--inserts", tmp_path / "spain.csv")
+    checked = run("check", *batch)
+    assert checked.code == 1
+    assert "1 expected rule would break" in checked.out
+    assert "rows are in the table" in checked.out
+    assert "Nothing was applied" in run("apply", *batch, "--strict").out
+    assert "1 expected rule broken" in run("apply", *batch).out
+    assert "does not hold (12 pairs of rows)" in run("expectations", shop).out
+
+
+def test_it_is_explained(shop: Path, run: Run, tmp_path: Path) -> None:
+    assert "orders: land constant\n  holds" in run("explain", shop, "orders: land constant").out
+    run("apply", shop, "--table", "orders", "--inserts", tmp_path / "spain.csv")
+    told = json.loads(run("explain", shop, "orders: land constant", "--format", "json").out)
+    assert (told["kind"], told["holds"]) == ("constant_columns", False)
+    assert told["violations"]["pairs"] == 12
+
+
+def test_it_is_exported(shop: Path, run: Run) -> None:
+    forms = {form: run("export", shop, "--to", form, "--dialect", "sqlite").out for form in FORMS}
+    for form in {*FORMS} - {"mermaid"}:  # a diagram has columns, keys and references alone
+        assert "land constant" in forms[form], form
+    assert 'HAVING count(DISTINCT "land") > 1' in forms["queries"]
+    assert json.loads(forms["json"])["tables"]["orders"]["constant_columns"] == [
+        {"rule": "orders: land constant", "column": "land"}
+    ]
 
 
 def test_only_kinds_that_gate_stop_a_load(shop: Path, run: Run, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """A kind of constraint that Holdfast does not have: columns with the same value in every row.
 
-It is read from the estimates of distinct values that a table's part of a commit has: exact where
-there are as few as here, and made anew by a batch that more than doubles the rows.
+It is all that a kind can be: found, shown, told of by a batch, compared, ranked, written down,
+expected, explained and exported. It is read from the estimates of distinct values that a table's
+part of a commit has: exact where there are as few as here, and made anew by a batch that more than
+doubles the rows.
 """
 
 from __future__ import annotations
@@ -12,14 +14,23 @@ from dataclasses import dataclass
 import pytest
 
 from holdfast.cli import program
+from holdfast.export.queries import Queries
 from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
+from holdfast.kinds.examine import Examiner
+from holdfast.kinds.exporter import Exporter
 from holdfast.kinds.parts import TablePart
 from holdfast.kinds.stored import StoredTable
 from holdfast.kinds.table_state import Step, TableState
+from holdfast.model import grammar, names
 from holdfast.model.changes import Broken, KindChanges
 from holdfast.model.constraints import OfTable
-from holdfast.report.snapshot import TableSnapshot
+from holdfast.model.names import quoted
+from holdfast.model.options import Options
+from holdfast.model.ranking import Ranked
+from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.rules.agreeing import AgreeingTuples
+from holdfast.rules.form import RuleForm, Tables, columns_of
 from holdfast.runtime.run import Run
 
 
@@ -33,7 +44,7 @@ class Constant(OfTable):
 
     @property
     def body(self) -> str:
-        return f"{self.column} is constant"
+        return f"{quoted(self.column)} constant"
 
     @property
     def involved(self) -> tuple[str, ...]:
@@ -55,6 +66,31 @@ class ConstantList(TablePart):
         return found
 
 
+class ConstantExaminer(Examiner[Constant]):
+    """Rows agree in no column at all, and have to agree in this one."""
+
+    kind = "constant_columns"
+
+    def checked(self, rule: Constant, tables: Tables) -> Constant:
+        columns_of(rule.table, tables).position(rule.column, rule.table)
+        return rule
+
+    def form(self, rule: Constant, tables: Tables, options: Options) -> RuleForm:
+        return AgreeingTuples.of(rule.table, (), rule.column, tables[rule.table], options)
+
+    def cells(self, rule: Constant) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        return (), (rule.column,)
+
+
+class ConstantExporter(Exporter[Constant]):
+    """A query; everything else is as it is by default."""
+
+    def query(self, rule: Constant, sql: Queries) -> str:
+        column = sql.dialect.name_of(rule.column)
+        number = f"count(DISTINCT {column})"
+        return f"SELECT {number}\nFROM {sql.rows(rule.table)}\nHAVING {number} > 1"
+
+
 class ConstantColumns(Kind):
     name = "constants"
     field = "constant_columns"
@@ -63,12 +99,24 @@ class ConstantColumns(Kind):
     default = False
     gates = False
     pairs = True  # distinct values are estimated where pairs of rows are compared
+    compares_rows = True
+    sharing = "are in the table"
     parts = (ConstantList(),)
 
     def of_table(self, stored: StoredTable) -> list[Constant] | None:
         if self.name not in stored.options["kinds"]:
             return None
         return constants(stored.name, stored.columns, stored.record.distinct)
+
+    def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
+        found: Sequence[Constant] = snapshot.tables[table].found[self.name]
+        return [Ranked(constant, 0.5, ("one value",)) for constant in found]
+
+    def examiner(self) -> ConstantExaminer:
+        return ConstantExaminer()
+
+    def exporter(self) -> ConstantExporter:
+        return ConstantExporter(self)
 
     def count(self, known: TableState) -> int:
         return len(constants("", known.table.columns.names, known.table.distinct))
@@ -84,9 +132,11 @@ class ConstantColumns(Kind):
 
 @pytest.fixture
 def toy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Kind]:
-    """The kind, in the registry while a test runs."""
+    """The kind, in the registry and in the grammar while a test runs."""
     kind = ConstantColumns()
     monkeypatch.setitem(registry.REGISTRY, kind.name, kind)
+    monkeypatch.setattr(names, "KEYWORDS", names.KEYWORDS | {"constant"})
+    monkeypatch.setitem(grammar.COLUMN_RULES, "constant", Constant)
     program.parser.cache_clear()  # it knows the kinds that there were
     yield kind
     program.parser.cache_clear()

@@ -5,6 +5,7 @@ base.py          what a kind is
 parts.py         the lists that can be shown of a kind
 stored.py        what a commit has of a table and of the profile, for kinds to read
 table_state.py   a table with its evidence, before and after a batch
+sequences.py     long lists of constraints, made when they are asked for
 sets.py          what a batch did to minimal sets, for kinds that are read from pairs of rows
 examine.py       what a kind says about one rule
 sides.py         the same for keys and functional dependencies

@@ -15,7 +15,7 @@ is a word of the grammar, is in backticks, and a backtick inside is doubled. Whi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
@@ -29,6 +29,9 @@ __all__ = ["Rule", "parse", "quoted"]
 
 Rule = Key | FunctionalDependency | InclusionDependency | NotNull | DenialConstraint
 """What the grammar can say."""
+
+COLUMN_RULES: dict[str, Callable[[str, str], Rule]] = {"not null": NotNull}
+"""Rules about single columns, by the words behind the column, which are ``names.KEYWORDS``."""
 
 _NAME, _END = "a name", "the end"
 
@@ -81,10 +84,13 @@ def _of_one_table(reader: _Reader, table: str) -> Rule:
     reader.expect_no_call("key(", "not (")
     while reader.skip(","):
         columns.append(reader.name("a column"))
-    if len(columns) == 1 and reader.skip("not"):
-        reader.next("null")
-        return NotNull(table, columns[0])
-    reader.next("->", ",", *(["not null"] if len(columns) == 1 else []))
+    for words, rule in COLUMN_RULES.items() if len(columns) == 1 else ():
+        first, *rest = words.split()
+        if reader.skip(first):
+            for word in rest:
+                reader.next(word)
+            return rule(table, columns[0])
+    reader.next("->", ",", *(COLUMN_RULES if len(columns) == 1 else ()))
     return FunctionalDependency(table, tuple(columns), reader.name("a column"))
 
 
