@@ -576,7 +576,7 @@ class Profile:
                 f"{parsed}: errors are those of keys, functional dependencies and denial "
                 "constraints, as in 'orders: key(id)' and 'orders: zip -> city'"
             )
-        self._store.read().table(parsed.table)
+        self._store.read().table(parsed.tables[0])
         return self._read(lambda: flow.error(self._running, self._store, parsed, self._progress))
 
     def violations(self, rule: str, limit: int = 10) -> list[tuple[Row, ...]]:
@@ -591,7 +591,7 @@ class Profile:
                 f"{parsed}: pairs of rows violate keys, functional dependencies and denial "
                 "constraints, as in 'orders: key(id)' and 'orders: zip -> city'"
             )
-        self._store.read().table(parsed.table)
+        self._store.read().table(parsed.tables[0])
         from holdfast import flow
 
         runner = self._running()

@@ -122,7 +122,11 @@ def test_a_kind_that_nobody_has_heard_of_is_a_list(toy: Kind, tmp_path: Path) ->
     rows = pa.table({"id": [1, 2], "land": ["Italy", "Italy"]})
     found = profiled(tmp_path / "p", {"t": rows}, kinds="keys,constants").document()
     assert list_of(found["tables"][0], "constant-columns")["entries"] == [
-        {"column": "land", "text": "land is constant"}
+        {
+            "column": "land",
+            "text": "land constant",
+            "rank": {"score": 0.5, "reasons": ["one value"]},
+        }
     ]
     assert {"field": "constant_columns", "nouns": ["constant column", "constant columns"]} in found[
         "kinds"
