@@ -21,7 +21,7 @@ NONE = np.uint64((1 << 64) - 1)
 """The hash of no partner."""
 
 
-class Wanted(NamedTuple):
+class DrawnCodes(NamedTuple):
     """Rows that a partner is wanted for, each with a code of its own."""
 
     codes: U64
@@ -38,7 +38,7 @@ class Partners(NamedTuple):
     counts: I64  # all rows that agree
 
 
-def wanted(codes: U64, ids: I64) -> Wanted:
+def wanted(codes: U64, ids: I64) -> DrawnCodes:
     """Rows by their codes, which differ."""
     size = 16
     while size < 2 * len(codes):
@@ -46,7 +46,7 @@ def wanted(codes: U64, ids: I64) -> Wanted:
     slots = np.full(size, -1, np.int32)
     bits = np.zeros(1 << (_BITS - 3), np.uint8)
     _enter(codes, slots, bits)
-    return Wanted(codes, ids, slots, bits)
+    return DrawnCodes(codes, ids, slots, bits)
 
 
 def no_partners(count: int) -> Partners:

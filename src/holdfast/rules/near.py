@@ -29,7 +29,7 @@ from holdfast.table.exchange import exchanged
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
 from holdfast.tasks import near as tasks
-from holdfast.tasks.near import Candidate
+from holdfast.tasks.near import NearCandidate
 
 Lhs = tuple[int, ...]
 
@@ -49,7 +49,7 @@ class Grouping:
 
 def near_rules(run: Run, table: Table, bounds: NearBounds) -> list[NearRule]:
     """The keys and dependencies that nearly hold, those that explain most first."""
-    search = _Search(run, table, bounds)
+    search = _NearSearch(run, table, bounds)
     if table.rows >= bounds.repeated_rows:
         for size in range(1, bounds.columns + 1):
             search.look_at([*search.candidates(size)])
@@ -58,7 +58,7 @@ def near_rules(run: Run, table: Table, bounds: NearBounds) -> list[NearRule]:
 
 def measured(run: Run, table: Table, rule: Constraint) -> NearRule:
     """How far a rule of a table is from holding, whatever it is."""
-    search, position = _Search(run, table, NearBounds()), table.columns.names.index
+    search, position = _NearSearch(run, table, NearBounds()), table.columns.names.index
     lhs, rhs = sides_of(rule)
     return search.measure(tuple(map(position, lhs)), tuple(map(position, rhs)))
 
@@ -68,7 +68,7 @@ def _order(near: NearRule) -> tuple[float, int, str]:
     return -strength, near.removal, str(near.rule)
 
 
-class _Search:
+class _NearSearch:
     """What is known of a table while left-hand sides become longer."""
 
     def __init__(self, run: Run, table: Table, bounds: NearBounds) -> None:
@@ -80,15 +80,15 @@ class _Search:
         self._determining: dict[int, list[Lhs]] = {}  # by rhs: what determines it, or nearly does
         self.listed: list[NearRule] = []
 
-    def candidates(self, size: int) -> Iterator[Candidate]:
+    def candidates(self, size: int) -> Iterator[NearCandidate]:
         """The left-hand sides of a size with what they may determine."""
         columns = range(len(self._table.columns.names))
         for lhs in combinations(columns, size):
             if all(part in self._open for part in combinations(lhs, size - 1)):
                 rhs = tuple(column for column in columns if self._may_determine(lhs, column))
-                yield Candidate(lhs, rhs, tuple(map(self._most_unexplained, rhs)))
+                yield NearCandidate(lhs, rhs, tuple(map(self._most_unexplained, rhs)))
 
-    def look_at(self, candidates: Sequence[Candidate]) -> None:
+    def look_at(self, candidates: Sequence[NearCandidate]) -> None:
         """List those of some candidates that nearly hold."""
         if not candidates:
             return
@@ -128,7 +128,7 @@ class _Search:
 
     # Counting
 
-    def _promising(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+    def _promising(self, candidates: Sequence[NearCandidate]) -> list[NearCandidate]:
         """The candidates that may pass. A lhs that may be closed has its groups counted first: most
         are closed, so nothing has to be counted of their right-hand sides."""
         estimate = estimated(self._run, self._table, [(), *(each.lhs for each in candidates)])
@@ -155,11 +155,13 @@ class _Search:
 
     def _count_groups(self, missing: set[Lhs]) -> None:
         """Count the groups of left-hand sides, unless that was done before."""
-        wanted = [Candidate(lhs, (), ()) for lhs in sorted(missing - {*self._groupings})]
+        wanted = [NearCandidate(lhs, (), ()) for lhs in sorted(missing - {*self._groupings})]
         for candidate, result in self._counted(wanted):
             self._groupings[candidate.lhs] = Grouping(**result.facts)
 
-    def _counted(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, TaskResult]]:
+    def _counted(
+        self, candidates: Sequence[NearCandidate]
+    ) -> list[tuple[NearCandidate, TaskResult]]:
         """Candidates with their counts."""
         if not self._is_long:
             return self._counted_whole(candidates)
@@ -168,7 +170,9 @@ class _Search:
             counted += self._counted_in_parts(candidates[start : start + _AT_ONCE])
         return counted
 
-    def _counted_whole(self, candidates: Sequence[Candidate]) -> list[tuple[Candidate, TaskResult]]:
+    def _counted_whole(
+        self, candidates: Sequence[NearCandidate]
+    ) -> list[tuple[NearCandidate, TaskResult]]:
         """By tasks that see all rows, and some candidates each."""
         view = self._table.view(self._run.store.path, self._run.options)
         tasks_used = min(self._run.runner.tasks, len(candidates))
@@ -184,8 +188,8 @@ class _Search:
         ]
 
     def _counted_in_parts(
-        self, candidates: Sequence[Candidate]
-    ) -> list[tuple[Candidate, TaskResult]]:
+        self, candidates: Sequence[NearCandidate]
+    ) -> list[tuple[NearCandidate, TaskResult]]:
         """By tasks that see some rows of all segments each."""
         run = self._run
         runner, root, prefix = run.runner, run.store.path, run.destination.prefix
@@ -215,7 +219,7 @@ class _Search:
 
     def measure(self, lhs: Lhs, rhs: Lhs) -> NearRule:
         """How far a key, or a dependency, is from holding."""
-        [(_, result)] = self._counted([Candidate(lhs, rhs, (math.inf,) * len(rhs))])
+        [(_, result)] = self._counted([NearCandidate(lhs, rhs, (math.inf,) * len(rhs))])
         self._groupings[lhs] = Grouping(**result.facts)
         if not rhs:
             return self._key(lhs)

@@ -22,7 +22,7 @@ from holdfast.table.exchange import exchanged
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
 from holdfast.tasks import suspects as tasks
-from holdfast.tasks.near import Candidate, WriteGroups, write_groups
+from holdfast.tasks.near import NearCandidate, WriteGroups, write_groups
 from holdfast.tasks.shown import rows_as_text
 
 
@@ -77,7 +77,7 @@ def _cells(table: Table, near: Sequence[NearRule]) -> tuple[int, ...]:
     )
 
 
-def _by_lhs(table: Table, near: Sequence[NearRule]) -> list[tuple[Candidate, tuple[int, ...]]]:
+def _by_lhs(table: Table, near: Sequence[NearRule]) -> list[tuple[NearCandidate, tuple[int, ...]]]:
     """Dependencies with one lhs together, and every key for itself, with the places of the
     rules."""
     position = table.columns.names.index
@@ -87,7 +87,7 @@ def _by_lhs(table: Table, near: Sequence[NearRule]) -> list[tuple[Candidate, tup
     by_lhs = []
     for (lhs, _), places in places_of.items():
         rhs = tuple(position(name) for place in places if (name := near[place].rhs) is not None)
-        by_lhs.append((Candidate(tuple(map(position, lhs)), rhs, ()), tuple(places)))
+        by_lhs.append((NearCandidate(tuple(map(position, lhs)), rhs, ()), tuple(places)))
     return by_lhs
 
 

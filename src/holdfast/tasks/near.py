@@ -24,7 +24,7 @@ from holdfast.tasks.view import View
 
 
 @dataclass(frozen=True)
-class Candidate:
+class NearCandidate:
     """A lhs, the columns that it may determine, and how many rows of each may stay unexplained."""
 
     lhs: tuple[int, ...]
@@ -37,7 +37,7 @@ class CountGroups:
     """Count the groups of candidates in all rows of a view."""
 
     view: View
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[NearCandidate, ...]
 
     @property
     def work(self) -> int:
@@ -51,7 +51,7 @@ class WriteGroups:
     :class:`CountWritten`."""
 
     view: View
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[NearCandidate, ...]
     prefix: str
     with_ids: bool = False  # the ids of the rows, too, as the last word
 
@@ -67,7 +67,7 @@ class CountWritten:
 
     root: str
     files: tuple[str, ...]
-    candidate: Candidate
+    candidate: NearCandidate
     part: int
     parts: int
 
@@ -90,7 +90,7 @@ def write_groups(item: WriteGroups) -> Iterator[TaskResult]:
         yield TaskResult({"files": [file]})
 
 
-def _columns(candidates: Sequence[Candidate]) -> list[int]:
+def _columns(candidates: Sequence[NearCandidate]) -> list[int]:
     return sorted({column for each in candidates for column in (*each.lhs, *each.rhs)})
 
 
@@ -182,7 +182,7 @@ def grouped(left: U64) -> tuple[I64, I64]:
     return order, np.append(np.flatnonzero(fresh), len(codes))
 
 
-def _counted(left: U64, rights: Sequence[U64], candidate: Candidate) -> TaskResult:
+def _counted(left: U64, rights: Sequence[U64], candidate: NearCandidate) -> TaskResult:
     """How many groups there are, how many rows lie in groups of two and more, the sum of the
     squares of their sizes, and of every rhs what is explained of it; -1: too little."""
     order, starts = grouped(left)

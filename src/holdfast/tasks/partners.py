@@ -87,7 +87,7 @@ def offer_partners(item: OfferPartners) -> Iterator[TaskResult]:
     ids, rows = numbers[:, 0].view(np.int64), np.ascontiguousarray(numbers[:, 1:])
     columns = range(item.view.columns)
     drawn = Codes.of_rows(item.view, rows, ids, columns, 1)
-    searches = [_Search.of(drawn, lhs) for lhs in item.lhs]
+    searches = [_PartnerSearch.of(drawn, lhs) for lhs in item.lhs]
     for segment in item.view.segments:
         positions = live_positions(item.view.path, segment)
         words = map_words(item.view.path, segment).whole()
@@ -104,23 +104,23 @@ def offer_partners(item: OfferPartners) -> Iterator[TaskResult]:
 
 
 @dataclass
-class _Search:
+class _PartnerSearch:
     """The drawn rows that no other drawn row agrees with on a lhs, and their partners."""
 
     lhs: tuple[int, ...]
     places: I64  # of the drawn rows
-    wanted: partners.Wanted
+    wanted: partners.DrawnCodes
     partners: partners.Partners
     agreeing: U64
 
     @staticmethod
-    def of(drawn: Codes, lhs: tuple[int, ...]) -> _Search:
+    def of(drawn: Codes, lhs: tuple[int, ...]) -> _PartnerSearch:
         codes = drawn.left(lhs)[:, 0]
         _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
         places = np.sort(firsts[counts == 1])
         wanted = partners.wanted(codes[places], drawn.ids[places])
         masks = np.zeros((len(places), -(-len(drawn.words) // 64)), np.uint64)
-        return _Search(lhs, places, wanted, partners.no_partners(len(places)), masks)
+        return _PartnerSearch(lhs, places, wanted, partners.no_partners(len(places)), masks)
 
     def offer(self, codes: Codes, drawn: Codes) -> None:
         """Offer a block of rows."""

@@ -16,7 +16,7 @@ from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.explained import disagreeing
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks import exchange
-from holdfast.tasks.near import Candidate, grouped
+from holdfast.tasks.near import NearCandidate, grouped
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
@@ -34,7 +34,7 @@ class FindSuspects:
 
     root: str
     files: tuple[str, ...]
-    candidate: Candidate
+    candidate: NearCandidate
     rules: tuple[int, ...]  # by rhs; of a key its own
     part: int
     parts: int
