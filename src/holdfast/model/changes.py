@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.model import markup
 from holdfast.model.constraints import Constraint, Row
 from holdfast.model.expectations import ExpectationChange, Quarantine
+from holdfast.model.near import NearChange
 from holdfast.model.records import ADDED, INLINE, Json, JsonObject, Serializable, from_form
 from holdfast.model.results import Results, Tabular
 
@@ -135,7 +136,7 @@ class Changes(Serializable, Tabular):
     FORM = (
         *("table", "version", "batch_id", "applied", "applied_before", "refused"),
         *("inserted", "deleted", "updated", "unchanged", "skipped", "rows"),
-        *("duplicates", "duplicates_before", "duplicated", "expectations", "quarantined"),
+        *("duplicates", "duplicates_before", "duplicated", "expectations", "near", "quarantined"),
         ("changes", "kinds"),
         "seconds",
     )
@@ -160,6 +161,8 @@ class Changes(Serializable, Tabular):
     expectations: tuple[ExpectationChange, ...] | None = None
     """What happened to the rules that people rely on and the table's rows can break; None where
     the profile has no expectations at all."""
+
+    near: tuple[NearChange, ...] = ()  # what happened to rules that nearly hold
 
     quarantined: Quarantine | None = None  # rows that were not applied; None: none were
 
@@ -259,6 +262,7 @@ class Changes(Serializable, Tabular):
         known["expectations"] = (
             None if expectations is None else tuple(map(ExpectationChange.from_dict, expectations))
         )
+        known["near"] = from_form(tuple[NearChange, ...], form.get("near", []))
         left = form.get("quarantined")
         known["quarantined"] = None if left is None else from_form(Quarantine, left)
         return Changes(**known, kinds=kinds)

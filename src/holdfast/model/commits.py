@@ -18,6 +18,7 @@ from holdfast.model.errors import UnknownTableError
 from holdfast.model.expectations import Standing
 from holdfast.model.limits import Limits
 from holdfast.model.names import lacking
+from holdfast.model.near import NearList
 from holdfast.model.options import Options
 from holdfast.model.records import ADDED
 
@@ -143,6 +144,7 @@ class TableRecord:
     facts: tuple[ColumnRecord, ...] = field(default=(), metadata=ADDED)  # per column; or not known
     looked_up: tuple[str, ...] = field(default=(), metadata=ADDED)  # the indexes of look-ups
     agreeing: tuple[float, ...] = field(default=(), metadata=ADDED)  # share of pairs, per column
+    near: NearList | None = field(default=None, metadata=ADDED)  # None: not looked for
 
     @property
     def data_files(self) -> list[str]:
@@ -237,6 +239,13 @@ class SideRecord:
     distinct: int = 0  # tuples
     rows: int = 0  # that have one
     pairs: int = 0  # of rows that have the same
+    rhs: str | None = field(default=None, metadata=ADDED)  # a column, by groups that agree
+    grouped: bool = field(default=False, metadata=ADDED)  # whether the following is counted, too
+    shared: int = field(default=0, metadata=ADDED)  # tuples that several rows have
+    shared_rows: int = field(default=0, metadata=ADDED)  # and the rows that have one
+    explained: int = field(default=0, metadata=ADDED)  # rows whose rhs their group explains, whole
+    fraction: int = field(default=0, metadata=ADDED)  # and fractions of them (kernels/explained.py)
+    majority: int = field(default=0, metadata=ADDED)  # rows with the most frequent rhs of theirs
 
 
 @dataclass(frozen=True)

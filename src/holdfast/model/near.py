@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key, Row
+from holdfast.model.grammar import parse
+from holdfast.model.options import Options
+from holdfast.model.records import Serializable, form_of_field
 from holdfast.model.results import Tabular
 
 SHOWN = 20
@@ -36,12 +39,37 @@ class NearBounds:
     columns: int = 2
     """The most columns of a lhs, and of a key."""
 
+    @staticmethod
+    def of(options: Options) -> NearBounds:
+        """Those of a profile."""
+        return NearBounds(
+            options.near_strength,
+            options.near_removal,
+            options.near_key_removal,
+            columns=options.near_columns,
+        )
+
+    def twice(self) -> NearBounds:
+        """Bounds that are twice as wide: a listed rule stays listed within these."""
+        return replace(
+            self,
+            strength=1 - 2 * (1 - self.strength),
+            removal=2 * self.removal,
+            key_removal=2 * self.key_removal,
+        )
+
+    def admit(self, near: NearRule) -> bool:
+        """Whether a rule nearly holds, as far as its removal and its strength tell."""
+        share = self.key_removal if near.strength is None else self.removal
+        strong = near.strength is None or near.strength >= self.strength
+        return strong and near.removal <= share * near.of_rows
+
 
 @dataclass(frozen=True)
-class NearRule:
+class NearRule(Serializable):
     """A key or a dependency that would hold without a few rows."""
 
-    rule: Constraint
+    rule: Constraint = field(metadata=form_of_field(str, parse))
     table: str
     removal: int
     """The least number of rows that would have to go (g3, as a number of rows)."""
@@ -68,13 +96,60 @@ class NearRule:
         """The column on the right; None for a key."""
         return next(iter(sides_of(self.rule)[1]), None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        form = {"rule": str(self.rule), "table": self.table, "removal": self.removal}
-        form |= {"of_rows": self.of_rows}
-        if self.strength is None:
-            return {**form, "values": self.values, "rows": self.rows}
-        return {**form, "strength": self.strength}
+    @property
+    def holds(self) -> bool:
+        """Whether no row breaks it any more."""
+        return self.removal == 0
+
+    def __repr__(self) -> str:
+        return f"<NearRule {self.rule}, {self.removal:,} of {self.of_rows:,} rows>"
+
+
+@dataclass(frozen=True)
+class NearList(Serializable):
+    """What a version keeps of the rules of a table that nearly hold."""
+
+    rules: tuple[NearRule, ...] = ()
+    """Those that are listed, the strongest first, and those of them that hold again."""
+
+    since: int = 0
+    """The version in which they were looked for: since then no further ones were."""
+
+    rows: int = 0
+    """The rows of the table in that version."""
+
+    columns: int = 0
+    """The list is complete for keys and left sides of up to so many columns."""
+
+    more: int = 0
+    """How many more there were than are listed."""
+
+    dismissed: tuple[str, ...] = ()
+    """Rules that somebody does not want to see, or to have suspects of."""
+
+    watched: tuple[str, ...] = ()
+    """Rules that held and matter: where a few rows break one, it is listed from then on."""
+
+    @property
+    def near(self) -> tuple[NearRule, ...]:
+        """Those that rows break."""
+        return tuple(each for each in self.rules if not each.holds)
+
+
+@dataclass(frozen=True)
+class NearChange(Serializable):
+    """What a batch did to a rule that nearly holds: None before where it held, or was not listed,
+    and None after where it is not listed any more."""
+
+    rule: str
+    before: NearRule | None
+    after: NearRule | None
+
+    @property
+    def more(self) -> int:
+        """How many more rows break it; negative: fewer."""
+        before, after = (0 if each is None else each.removal for each in (self.before, self.after))
+        return after - before
 
 
 def has_suspects(rule: Constraint) -> bool:

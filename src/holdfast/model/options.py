@@ -59,6 +59,19 @@ class Options:
     max_error: float | None = _option(
         None, "Also list what at most this share of row pairs violates.", "SHARE", share=True
     )
+    near: str = _choice(("on", "off"), "Whether to look for rules that nearly hold.")
+    near_strength: float = _option(
+        0.8, "What a near dependency explains beyond chance, at least.", "SHARE", share=True
+    )
+    near_removal: float = _option(
+        0.1, "The most rows that break a near dependency.", "SHARE", share=True
+    )
+    near_key_removal: float = _option(
+        0.01, "The most rows that break a near key.", "SHARE", share=True
+    )
+    near_columns: int = _option(
+        2, "Left sides of rules that nearly hold have at most N columns.", "N", least=1
+    )
     max_predicates: int | None = _option(
         None, "Look for denial constraints of at most N comparisons.", "N", least=1
     )

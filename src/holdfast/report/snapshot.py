@@ -17,6 +17,7 @@ from holdfast.model.constraints import AgreeSet, Key, NonKey, Row, shortest_firs
 from holdfast.model.errors import InputError
 from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.limits import Limits
+from holdfast.model.near import NearList
 from holdfast.model.options import Settings
 from holdfast.store import Store
 from holdfast.store.codecs import stored_file
@@ -54,6 +55,7 @@ class TableSnapshot:
     indexes: tuple[Index, ...] = ()
     distinct: tuple[float, ...] = ()  # estimated distinct values per column
     facts: tuple[ColumnFacts, ...] = ()  # of each column
+    near: NearList | None = None  # the rules that nearly hold; None: they were not looked for
 
     @property
     def keys(self) -> tuple[Key, ...]:
@@ -182,6 +184,7 @@ def _table(table: StoredTable) -> TableSnapshot:
         tuple(_index(record, name) for name in record.indexed),
         record.distinct,
         tuple(_facts(table.name, record, column) for column in range(len(names))),
+        record.near,
     )
 
 
