@@ -152,6 +152,28 @@ def test_decimals_are_exact(numbers: list[str], precision: int, data: st.DataObj
 
 
 @pytest.mark.parametrize(
+    "number",
+    [
+        "1E-260", "1e-2000000000", "1e2000000000", "1E-99999999999999999999", '"1E-260"',
+        '"1_0E-1"', '"\u00a01E-1"', '" 1e-1"', '"１E-1"', '".E-1"', '"NaN"', '""',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("other", ["0", "1e-1"])
+def test_a_number_that_no_decimal_has_is_refused(number: str, other: str) -> None:
+    lines = [b'{"x": %s}' % each.encode() for each in (other, number)]
+    for type_ in (pa.decimal128(24, 24), pa.decimal128(38, 1), pa.decimal128(5, 2)):
+        trouble = read(lines, {"x": type_})
+        assert isinstance(trouble, Trouble), (type_, trouble)
+        assert (trouble.row, trouble.column) == (1, 0)
+
+
+@pytest.mark.parametrize("number", ["0E-2000000000", "-0e+300", '"+0E-0060"', "0.0e-60"])
+def test_zero_is_zero_however_it_is_written(number: str) -> None:
+    (row,) = read([b'{"x": %s}' % number.encode()], {"x": pa.decimal128(24, 24)})
+    assert row["x"] == 0
+
+
+@pytest.mark.parametrize(
     ("number", "kind"),
     [
         (b"0.1", "double"),

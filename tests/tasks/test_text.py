@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from holdfast.tasks.dialect import Dialect, canonical
 from holdfast.tasks.encode import UnsupportedType
 from holdfast.tasks.text import Trouble, count, decoded, header, infer, parse, plain, records
+from holdfast.tasks.texts import type_label
 from holdfast.tasks.votes import VOTES, arrow_type, join, type_name
 from tests.strategies import DOUBLES, LONG_DECIMALS, examples, near_doubles
 
@@ -470,6 +471,80 @@ def test_a_decimal_has_no_more_whole_digits_than_its_type(precision: int, data: 
 
 def test_a_decimal_does_not_overflow() -> None:
     assert isinstance(one(pa.decimal128(34, 34), "34029"), Trouble)
+
+
+def holds(type_: pa.DataType, number: Decimal) -> bool:
+    """The slow twin: whether a decimal type has a place for each digit of a number."""
+    _, digits, power = number.as_tuple()
+    assert isinstance(power, int)
+    places = [power + place for place, digit in enumerate(reversed(digits)) if digit]
+    return all(-type_.scale <= place < type_.precision - type_.scale for place in places)
+
+
+EXPONENTS = st.one_of(
+    st.integers(-90, 90), st.integers(-400, 400), st.sampled_from([-(2**31), 2**31, -(10**17)])
+)
+DECIMALS = st.builds(
+    lambda number, sign, power: f"{number}e{sign if power >= 0 else ''}{power}",
+    st.from_regex(r"[+-]?0{0,3}([0-9]{1,45}(\.[0-9]{0,45})?|\.[0-9]{1,45})", fullmatch=True),
+    st.sampled_from(["", "+", "+00"]),
+    EXPONENTS,
+)
+
+
+@given(DECIMALS, st.integers(1, 38), st.data())
+@settings(deadline=None, max_examples=examples(300))
+def test_a_decimal_takes_a_number_exactly_or_not_at_all(
+    cell: str, precision: int, data: Any
+) -> None:
+    """PyArrow reads the multiplier of a scale from a list, also far behind its end."""
+    type_ = pa.decimal128(precision, data.draw(st.integers(0, precision)))
+    number = Decimal(cell)
+    for cells in ([cell], ["0", cell, "1e0"]):
+        result = one(type_, *cells)
+        if isinstance(result, Trouble):
+            if result.actual == "1e0":
+                assert type_.precision == type_.scale
+                continue
+            assert (result.expected, result.actual) == (type_label(type_), cell)
+            assert not number or not holds(type_, number), "only zeros are ever refused that fit"
+        else:
+            assert holds(type_, number)
+            assert result[len(cells) > 1] == number
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "1E-260", "-1E-63", "1E-39", "12E-77", "1E-2000000000", "-1E-2147483647", "1E-99999999999",
+        "1E+2000000000", "1e99999999999999999999", "1E-0025", "0." + "0" * 60 + "1",
+        "340282366920938463463374607431768211456E-39", "1" + "0" * 38,
+        "0E-2000000000", "0e-99999999999999999999",
+        "1_0E-1", "\u00a01E-1", "１E-1", ".E-1", "e-1", "1e", "+-1e-1", "NaN", "infinity", "0x1",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("other", ["0", "1e-1"])
+def test_a_number_that_no_decimal_has_is_refused(cell: str, other: str) -> None:
+    """Whichever way the rest of the column is read. Some of these made PyArrow crash."""
+    for type_ in (pa.decimal128(24, 24), pa.decimal128(38, 1), pa.decimal128(5, 2)):
+        result = one(type_, other, cell)
+        assert isinstance(result, Trouble), (type_, result)
+        assert (result.row, result.actual) == (1, cell)
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [
+        ("1E-0", "1"), ("+1E+0001", "10"), ("1E0001", "10"), ("+0.5", ".5"), (".5E0", ".5"),
+        ("5.E0", "5"), ("0" * 60 + "7", "7"), ("7." + "0" * 60, "7"), ("-0E+300", "0"),
+        ("0." + "0" * 60, "0"), ("0E-40", "0"), ("1" + "0" * 60 + "E-60", "1"),
+        ("0." + "0" * 59 + "12E60", "1.2"), ("-0", "0"),
+        ("0." + "0" * 20 + "e-30", "0"),
+    ],
+)  # fmt: skip
+def test_a_decimal_is_read_however_it_is_written(cell: str, value: str) -> None:
+    assert one(pa.decimal128(5, 2), cell) == [Decimal(value)]
+    assert one(pa.decimal128(38, 20), "0", cell, "1e1") == [0, Decimal(value), 10]
 
 
 def test_infer_reads_slices_and_nulls() -> None:

@@ -35,7 +35,7 @@ DIGITS = 1  # digits with at most a minus sign
 DATED = 2  # not of the year 0
 FLOAT_FORM = floats.FLOAT_BITS  # no number that so many bits would change
 DOUBLE_FORM = floats.DOUBLE_BITS
-NO_WHOLE_DIGITS = -1  # all digits behind the point; -2: at most one before it, and so on
+# Negative: decimals, see decimal_form.
 
 # What a cell looks like; a column's cells are joined by a table.
 NULL = 0
@@ -71,7 +71,14 @@ _DIGITS_OF_FLOAT = 6
 _POWERS_OF_DOUBLE = 280  # with so many digits more, still inside the range where that is true
 _POWERS_OF_FLOAT = 30
 _LARGEST_POWER = 10**15  # no number is so long that it makes up for this
+_SCALES = 64  # more than a decimal has
+_SCALED_AT_ONCE = 38  # places by which PyArrow can move a point; with more it is undefined
 _INT64_LIMIT = 922337203685477580  # the limit without its last digit
+
+
+def decimal_form(precision: int, scale: int) -> int:
+    """The form of decimals that have these places for digits, and that PyArrow can read."""
+    return -(precision * _SCALES + scale)
 
 
 @kernel
@@ -335,15 +342,31 @@ def _significant(data: U8, whole: int, mantissa: int) -> tuple[int, int]:
 
 
 @kernel
-def _whole_digits(data: U8, begin: int, end: int) -> int:
-    """How many digits a number has before the point; 0 if it is no number, or less than 1."""
+def _is_decimal(data: U8, begin: int, end: int, precision: int, scale: int, moved: int) -> bool:
+    """Whether a text is a number that a decimal holds without losing a digit. The point of a zero
+    is moved by at most so many places."""
     if data[begin] == _MINUS or data[begin] == _PLUS:
         begin += 1
     point, mantissa, power, good = _scanned(data, begin, end)
-    first, _ = _significant(data, begin, mantissa)
-    if not good or first < 0:
-        return 0
-    return max(power + (point - first if first < point else point - first + 1), 0)
+    if not good or (point == begin and mantissa <= point + 1):
+        return False
+    first, last = _significant(data, begin, mantissa)
+    if first < 0:
+        behind = max(mantissa - point - 1, 0)  # those count as digits, even of a zero
+        return behind > precision or behind - power <= scale + moved
+    highest = power + (point - 1 - first if first < point else point - first)
+    lowest = power + (point - 1 - last if last < point else point - last)
+    return highest < precision - scale and lowest >= -scale
+
+
+@kernel
+def all_decimals(data: U8, offsets: NDArray[Any], precision: int, scale: int) -> bool:
+    """Whether all texts are numbers that a decimal holds without losing a digit."""
+    for row in range(offsets.size - 1):
+        begin, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
+        if begin == end or not _is_decimal(data, begin, end, precision, scale, _LARGEST_POWER):
+            return False
+    return True
 
 
 @kernel
@@ -360,8 +383,9 @@ def _fits(data: U8, begin: int, end: int, form: int) -> bool:
         return begin < end
     if _blank(data[begin]) or _blank(data[end - 1]):
         return False
-    if form <= NO_WHOLE_DIGITS:
-        return _whole_digits(data, begin, end) <= NO_WHOLE_DIGITS - form
+    if form < 0:
+        precision, scale = divmod(-form, _SCALES)
+        return _is_decimal(data, begin, end, precision, scale, _SCALED_AT_ONCE)
     if form == DATED and data[begin] == _ZERO and digits(data, begin, end) == begin + 4:
         return _number(data, begin, 4) > 0
     return True
@@ -542,7 +566,7 @@ def check(
     data: U8,
     starts: NDArray[Any],
     delimiter: int,
-    forms: I8,
+    forms: I64,
     table: I8,
     votes: I8,
 ) -> tuple[int, int, int]:

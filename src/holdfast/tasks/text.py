@@ -8,7 +8,7 @@ null is therefore written as ``""``.
 Bad data is returned as a :class:`Trouble`, never raised. PyArrow converts the cells; a kernel
 refuses first what PyArrow would accept by guessing: lines merged by an open quote, text behind
 a closing quote, blanks around numbers, hexadecimal integers, the year 0; and numbers that PyArrow
-would round, or make infinite.
+would round, or make infinite or zero.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def parse(lines: pa.Array, schema: pa.Schema, delimiter: str = ",") -> pa.Record
     >>> parse(pa.array(["1,ann\\n", "2,\\n"]), schema).to_pylist()
     [{'id': 1, 'name': 'ann'}, {'id': 2, 'name': None}]
     """
-    forms = np.array([_form(field) for field in schema], np.int8)
+    forms = np.array([_form(field) for field in schema], np.int64)
     text = _lines(lines, delimiter)
     trouble = _check(text, forms, schema.types)
     if trouble is not None:
@@ -143,7 +143,7 @@ def infer(lines: pa.Array, columns: int, delimiter: str = ",") -> list[str] | Tr
     ['double', 'string', 'date']
     """
     text = _lines(lines, delimiter)
-    forms = np.full(columns, kernels.ANY, np.int8)
+    forms = np.full(columns, kernels.ANY, np.int64)
     votes = np.full(columns, kernels.NULL, np.int8)
     trouble = _check(text, forms, [], votes)
     if trouble is not None:
@@ -173,7 +173,7 @@ def header(line: str, dialect: Dialect = _PLAIN) -> list[str] | Trouble:
         names = [""]  # malformed, and the check says how
     if not names:
         return Trouble("line", "", None, "a header line with column names", 0)
-    forms = np.full(len(names), kernels.ANY, np.int8)
+    forms = np.full(len(names), kernels.ANY, np.int64)
     trouble = _check(_lines(pa.array([line + "\n"]), delimiter), forms, [])
     if trouble is not None:
         return trouble
@@ -302,8 +302,8 @@ def _form(field: pa.Field) -> int:
     if type_ in FLOATS:
         return FLOATS[type_]
     if at.is_decimal128(type_):
-        # PyArrow does not notice where more digits than these overflow its 128 bits.
-        return kernels.NO_WHOLE_DIGITS - int(type_.precision - type_.scale)
+        # PyArrow does not notice where digits overflow its 128 bits, or vanish behind them.
+        return kernels.decimal_form(type_.precision, type_.scale)
     if at.is_date32(type_) or (at.is_timestamp(type_) and type_.unit in ("us", "ns")):
         return kernels.DATED
     if at.is_boolean(type_) or at.is_string(type_) or at.is_binary(type_):
@@ -313,7 +313,7 @@ def _form(field: pa.Field) -> int:
 
 def _check(
     text: _LineBytes,
-    forms: I8,
+    forms: I64,
     types: Sequence[pa.DataType],
     votes: I8 = _NO_VOTES,
 ) -> Trouble | None:

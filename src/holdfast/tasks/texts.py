@@ -27,7 +27,7 @@ NAMES = {
 }
 FLOATS = {pa.float32(): kernels.FLOAT_FORM, pa.float64(): kernels.DOUBLE_FORM}
 _DECIMAL_DIGITS = 38
-_EXACT = Context(prec=1000, traps=[Inexact, InvalidOperation])
+_EXACT = Context(prec=_DECIMAL_DIGITS, traps=[Inexact, InvalidOperation])
 _DAYS = tuple(pa.scalar(edge, pa.date32()).value for edge in (date.min, date.max))
 _INSTANTS = tuple(
     pa.scalar(edge, pa.timestamp("us")).value for edge in (datetime.min, datetime.max)
@@ -74,12 +74,17 @@ def inexact(texts: pa.Array, type_: pa.DataType) -> bool:
 
 
 def decimals(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Texts as decimals, or ArrowInvalid. PyArrow does not notice when its 128 bits overflow, so
-    numbers that come near that are converted one by one.
+    """Texts as decimals; ArrowInvalid if one is no number, or would lose a digit. PyArrow does not
+    notice when its 128 bits overflow, so numbers that come near that are converted one by one.
 
     >>> decimals(pa.array(["1.50", "2e1"]), pa.decimal128(3, 1)).to_pylist()
     [Decimal('1.5'), Decimal('20.0')]
     """
+    chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
+    for buffer, starts in (bytes_of(chunk.drop_null()) for chunk in chunks):
+        data = np.frombuffer(buffer, np.uint8)
+        if not kernels.all_decimals(data, starts, type_.precision, type_.scale):
+            raise pa.ArrowInvalid("a text that is no such decimal")
     most = [
         pc.max(pc.binary_length(pc.replace_substring_regex(texts, beside, ""))).as_py() or 0
         for beside in (r"^[+-]?0*|\..*$", r"^[+-]?0*|\.")
@@ -88,13 +93,10 @@ def decimals(texts: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array 
     if not powers and most[0] + type_.scale <= _DECIMAL_DIGITS >= most[1]:
         return texts.cast(type_)
     unit = Decimal(1).scaleb(-type_.scale)
-    try:
-        values = [
-            None if text is None else Decimal(text).quantize(unit, context=_EXACT)
-            for text in texts.to_pylist()
-        ]
-    except ArithmeticError:
-        raise pa.ArrowInvalid("a text that is no such decimal") from None
+    values = [
+        None if text is None else _EXACT.create_decimal(text).quantize(unit, context=_EXACT)
+        for text in texts.to_pylist()
+    ]
     return pa.array(values, type_)
 
 
