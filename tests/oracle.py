@@ -11,7 +11,7 @@ from functools import cache
 from itertools import chain, combinations, permutations, product
 from typing import Any
 
-from holdfast.model.constraints import Key, NotNull
+from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import Rule
 from holdfast.model.inclusion_dependencies import InclusionDependency
@@ -480,6 +480,47 @@ def tally(
         if all(_agree(one[c], two[c], nulls) for c in lhs):
             number += isinstance(rule, Key) or not _agree(one[rule.rhs], two[rule.rhs], nulls)
     return number, number, len(rows_) * (len(rows_) - 1) // 2
+
+
+def removal(
+    rule: Rule,
+    tables: Mapping[str, Sequence[Mapping[str, object]]],
+    nulls: str = "equal",
+    inclusion_nulls: str = "ignored",
+) -> int | None:
+    """The least number of rows that would have to go before a rule holds; None: pairs of rows
+    violate it, in no groups."""
+    number, _, _ = tally(rule, tables, nulls, inclusion_nulls)
+    if isinstance(rule, DenialConstraint):
+        if len({row for each in rule.predicates for row, _ in (each.left, each.right)}) == 1:
+            return number
+        if rule.plain is None:
+            return None if number else 0
+        rule = rule.plain
+    if isinstance(rule, Key):
+        rows = tables[rule.table]
+        return len(rows) - len(_agreeing(rows, rule.columns, nulls))
+    if isinstance(rule, FunctionalDependency):
+        return sum(
+            len(group) - max(map(len, _agreeing(group, (rule.rhs,), nulls)))
+            for group in _agreeing(tables[rule.table], rule.lhs, nulls)
+        )
+    return number
+
+
+def _agreeing(
+    rows: Sequence[Mapping[str, object]], columns: Sequence[str], nulls: str
+) -> list[list[Mapping[str, object]]]:
+    """Rows in groups that agree on some columns."""
+    groups: list[list[Mapping[str, object]]] = []
+    for row in rows:
+        for group in groups:
+            if all(_agree(row[c], group[0][c], nulls) for c in columns):
+                group.append(row)
+                break
+        else:
+            groups.append([row])
+    return groups
 
 
 _SATISFIED = {"<": ("<", "<=", "!="), "=": ("=", "<=", ">="), ">": (">", ">=", "!=")}

@@ -353,6 +353,7 @@ class Profile:
         *rules: str | Suggestion,
         severity: str = "error",
         max_error: float = 0.0,
+        max_rows: int | None = None,
         name: str | None = None,
         file: str | os.PathLike[str] | None = None,
     ) -> Results[ExpectationChange]:
@@ -363,11 +364,12 @@ class Profile:
         With expectations :meth:`check` and a strict :meth:`apply` are about them alone. How the
         rules stand is returned, with rows that violate those which do not hold. ``severity`` is
         ``error`` or ``warn``; ``max_error`` is the share of pairs, rows or (of an inclusion)
-        distinct values that may violate a rule.
+        distinct values that may violate a rule, and ``max_rows`` how many rows may have to go
+        before it holds; give one of them.
         """
         from holdfast import flow
 
-        wanted, where = rules_with_settings(rules, severity, max_error, name, file)
+        wanted, where = rules_with_settings(rules, severity, max_error, max_rows, name, file)
         # What is wrong with a rule is reported before a session is started.
         flow.expected(self._store, wanted, where)
         runner = self._running()

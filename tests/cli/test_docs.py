@@ -193,7 +193,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
     clashing = tuple({"id": 1, "city": city, "day": day} for city, day in days)
     sharing = Group(clashing, 2, (True, False))
     breaking = ExpectationChange(
-        Standing(ids, Tally(0, 0, 499500)), Standing(ids, Tally(1, 1, 507528)), (sharing,)
+        Standing(ids, Tally(0, 0, 499500, 0)), Standing(ids, Tally(1, 1, 507528, 1)), (sharing,)
     )
     left_out = Quarantine(
         2, {"inserts": 2}, {"orders: key(id)": 2}, ("orders-4-9f1c02d4aa10-inserts-1.csv",)
@@ -244,7 +244,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
             together_.to_dict(),
         ],
         "expectations": [
-            forms.expectations([Standing(parents, Tally(3, 1, 200))]),
+            forms.expectations([Standing(parents, Tally(3, 1, 200, 3))]),
             forms.forgotten(ids),
             forms.suggestions([Suggestion(ids.rule, f"its grain: {', '.join(reasons)}")]),
         ],

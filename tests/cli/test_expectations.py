@@ -151,6 +151,30 @@ def test_forget(shop: Path, run: Run) -> None:
     assert json.loads(run("expectations", shop, "--format", "json").out) == {"expectations": []}
 
 
+def test_a_bound_in_rows(shop: Path, run: Run, tmp_path: Path, twice: Path) -> None:
+    """One row may be too many; of two, a load is stopped."""
+    once = write(tmp_path, "once", TWICE.replace("\n5,", "\n6,"))  # 2 is there twice then
+    told = run("expect", shop, "orders: key(id)", "--max-rows", "1", "--max-error", "0.1")
+    assert (told.code, "give one of them" in told.err) == (2, True)
+    assert run("expect", shop, "orders: key(id)", "--max-rows", "1").code == 0
+    batch = ("--table", "orders", "--inserts", once)
+    assert run("check", shop, *batch).code == 0
+    assert run("apply", shop, *batch, "--strict").code == 0
+    listed = run("expectations", shop)
+    assert listed.out == "orders: key(id)\n  holds (1 row breaks it, at most 1 may)\n"
+    batch = ("--table", "orders", "--inserts", twice)
+    strict = run("apply", shop, *batch, "--strict")
+    assert strict.code == 1
+    assert "orders: key(id)\n      2 rows break it, at most 1 may\n" in strict.out
+    form = json.loads(run("check", shop, *batch, "--format", "json").out)
+    [rule] = form["expectations"]
+    assert (rule["max_rows"], rule["removal"], rule["holds"], rule["breaks"]) == (1, 2, False, True)
+    assert (rule["before"]["removal"], rule["before"]["holds"]) == (1, True)
+    order = "orders: not (t.id < s.id and t.customer > s.customer)"
+    refused = run("expect", shop, order, "--max-rows", "1")
+    assert (refused.code, "give --max-error in place of --max-rows" in refused.err) == (2, True)
+
+
 SUGGESTED = "orders: key(id)\norders: id not null\n"
 
 
@@ -238,6 +262,7 @@ rules:
   - rule: "orders: key(id)"
     name: ids
   - {rule: "orders: note not null", severity: warn, max_error: 0.75}
+  - {rule: "orders: key(customer)", max_rows: 20}
 """
 
 
@@ -246,16 +271,19 @@ def test_rules_in_a_file(shop: Path, run: Run, tmp_path: Path) -> None:
     path.write_text(GOOD)
     assert run("expect", shop, "--from", path).code == 0
     form = json.loads(run("expectations", shop, "--format", "json").out)["expectations"]
-    assert [(each["rule"], each["name"], each["severity"], each["max_error"]) for each in form] == [
-        ("orders: key(id)", "ids", "error", 0.0),
-        ("orders: note not null", None, "warn", 0.75),
+    settings = ("rule", "name", "severity", "max_error", "max_rows")
+    assert [tuple(map(each.get, settings)) for each in form] == [
+        ("orders: key(id)", "ids", "error", 0.0, None),
+        ("orders: note not null", None, "warn", 0.75, None),
+        ("orders: key(customer)", None, "error", 0.0, 20),
     ]
     versions = json.loads(run("history", shop, "--format", "json").out)["versions"]
-    assert [each["event"] for each in versions] == ["first profile", "2 rules expected"]
+    assert [each["event"] for each in versions] == ["first profile", "3 rules expected"]
     assert run("expect", shop, "--from", path).code == 0  # the same again is no version
     assert len(json.loads(run("history", shop, "--format", "json").out)["versions"]) == 2
     both = run("expect", shop, "--from", path, "--severity", "warn")
     assert both.code == 2
+    assert run("expect", shop, "--from", path, "--max-rows", "0").code == 2
     path.write_text(GOOD.replace("orders: note", "orders: nota"))
     wrong = run("expect", shop, "--from", path)
     assert wrong.code == 2
@@ -283,6 +311,8 @@ def test_rules_in_a_file(shop: Path, run: Run, tmp_path: Path) -> None:
         (b"version: 1\nrules: [{rule: 'o: key(a)', max_error: high}]", "max_error is 'high'"),
         (b"version: 1\nrules: [{rule: 'o: key(a)', max_error: true}]", "max_error is true"),
         (b"version: 1\nrules: [{rule: 'o: key(a)', max_error: .nan}]", "from 0 to below 1"),
+        (b"version: 1\nrules: [{rule: 'o: key(a)', max_rows: 0.5}]", "max_rows is 0.5"),
+        (b"version: 1\nrules: [{rule: 'o: key(a)', max_rows: -1}]", "a number of rows from 0"),
         (b"version: 1\nrules: [{rule: 'o: key(a)', severity: bad}]", "one of error, warn"),
         (b"version: 1\nrules: [{rule: 'o: key(a)', name: 7}]", "name is 7, expected text"),
         (b"version: 1\nrules: [{rule: 'o: key(a)', name: ' '}]", "at least one letter"),

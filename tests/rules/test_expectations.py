@@ -8,6 +8,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from holdfast import flow
+from holdfast.kinds import registry
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.denial_constraints import DenialConstraint
@@ -27,16 +29,27 @@ from holdfast.model.errors import (
     StoreError,
     UnknownTableError,
 )
-from holdfast.model.expectations import Expectation, ExpectationChange, Group, Quarantine
+from holdfast.model.expectations import (
+    Expectation,
+    ExpectationChange,
+    Group,
+    Quarantine,
+    Standing,
+    Tally,
+)
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.model.records import from_form, to_form
+from holdfast.rules.expectations import Expected
 from holdfast.rules.question import GROUP_ROWS
+from holdfast.runtime.run import Run
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
 from holdfast.store.disk import Disk
 from holdfast.store.storage import UndecidedError
+from holdfast.table.state import Table
 from holdfast.tasks import quarantine as quarantine_tasks
 from tests import oracle
 from tests.flow.batches import Change, batches
@@ -112,12 +125,27 @@ class Tables:
     @property
     def true(self) -> dict[str, tuple[int, int, int]]:
         """What the oracle says."""
-        named = {
-            name: [{f"c{c}": cell for c, cell in enumerate(row)} for row in rows]
-            for name, rows in self.rows.items()
-        }
         nulls = self.options.nulls, self.options.inclusion_nulls
-        return {rule: oracle.tally(parse(rule), named, *nulls) for rule in self.held}
+        rows = named(self.rows)
+        return {rule: oracle.tally(parse(rule), rows, *nulls) for rule in self.held}
+
+    @property
+    def removals(self) -> dict[str, int | None]:
+        """How many rows would have to go."""
+        return {each.rule: each.removal for each in self.store.read().expectations}
+
+    @property
+    def true_removals(self) -> dict[str, int | None]:
+        """What the oracle says; of a dependency that does not hold only where a bound asks."""
+        nulls = self.options.nulls, self.options.inclusion_nulls
+        rows, removals = named(self.rows), {}
+        for each in self.store.read().expectations:
+            rule, bound = parse(each.rule), each.expectation.max_rows
+            pairs = getattr(rule, "plain", None) or rule
+            removal = oracle.removal(rule, rows, *nulls)
+            unasked = isinstance(pairs, FunctionalDependency) and bound is None
+            removals[each.rule] = None if unasked and removal else removal
+        return removals
 
 
 NAMES = [f"c{c}" for c in range(COLUMNS)]
@@ -187,9 +215,10 @@ def test_kept_counts_are_those_of_the_rows(
                 try:
                     rule = data.draw(st.one_of(rules(numbers), *map(st.just, kept.held)))
                     severity = data.draw(st.sampled_from(["error", "warn"]))
-                    told = kept.expect(rule, severity=severity)
+                    bound = data.draw(st.none() | st.integers(0, 3))
+                    told = kept.expect(rule, severity=severity, max_rows=bound)
                 except InputError as refused:
-                    assert "says nothing" in str(refused)  # noqa: PT017
+                    assert "says nothing" in str(refused) or "is not kept" in str(refused)  # noqa: PT017
                     continue
                 assert all(each.groups for each in told if not each.after.holds)
                 for each in told if numbers and options.keep_rows else ():
@@ -199,17 +228,22 @@ def test_kept_counts_are_those_of_the_rows(
             else:
                 changed = data.draw(st.sampled_from(["t", "u", "tu"]))
                 changes = {name: data.draw(batches(COLUMNS, kept.rows[name])) for name in changed}
-                before = kept.held
+                before, removals = kept.held, kept.removals
                 told_of = kept.apply_together({n: each.batch for n, each in changes.items()})
                 kept.rows |= {name: each.after for name, each in changes.items()}
                 for each in told_of.expectations or ():
+                    bound = each.after.expectation.max_rows
                     was, now = before[each.rule][0], kept.true[each.rule][0]
-                    assert each.after.holds == (now == 0)
-                    assert each.breaks == (now > (was or 0))
+                    if bound is not None:
+                        was, now = removals[each.rule], kept.true_removals[each.rule] or 0
+                    most = bound or 0
+                    assert each.after.holds == (now <= most)
+                    assert each.breaks == (now > max(was or 0, most))
                     assert bool(each.groups) == each.breaks
                     if numbers and options.keep_rows:
                         check_groups(each, kept, changes)
             assert kept.held == kept.true
+            assert kept.removals == kept.true_removals
         assert flow.verify(kept.runner, kept.store, no_progress).equal
 
 
@@ -382,6 +416,58 @@ def test_a_bound_on_the_error_is_a_decimal(tmp_path: Path) -> None:
     assert told.after.error == 0.3
     (told,) = kept.expect("t: c2 not null", max_error=0.29)
     assert not told.after.holds
+
+
+def test_a_bound_in_rows_is_about_those_that_would_have_to_go(tmp_path: Path) -> None:
+    """Not about the rows that take part: of three that share a key, two are too many."""
+    rows: Rows = [(1, 1, 1), (1, 2, 2), (1, 3, 3), (2, None, 9)]
+    kept = Tables(tmp_path / "p", {"t": rows, "u": [(2, 0, 0)]})
+    rules = ["t: key(c0)", "t: c1 not null", "t(c0) in u(c0)", "t: not (t.c0 < t.c1)"]
+    assert [each.after.removal for each in kept.expect(*rules)] == [2, 1, 3, 2]
+    told = kept.expect(*rules, max_rows=2)
+    assert [each.after.holds for each in told] == [True, True, False, True]
+    assert [bool(each.groups) for each in told] == [False, False, True, False]
+    changes = {each.rule: each for each in kept.apply("t", inserts=[(2, 5, 5)]).expectations or ()}
+    key, not_null, inclusion, order = (changes[rule] for rule in rules)
+    assert (key.breaks, key.after.removal, key.before and key.before.removal) == (True, 3, 2)
+    assert [each.breaks for each in (not_null, inclusion, order)] == [False, False, True]
+    assert not kept.apply("t", deletes=[(2, 5, 5)]).stops
+    assert kept.apply("t", inserts=[(7, 0, 0)], strict=True).refused  # a fourth without a match
+    assert kept.apply("t", inserts=[(2, 1, 1)], strict=True).refused
+    assert kept.apply("t", inserts=[(2, 1, 1)], quarantine=str(tmp_path / "q")).rows == 4
+
+
+def test_bounds_that_cannot_be(tmp_path: Path) -> None:
+    kept = Tables(tmp_path / "p", {"t": [(1, 1, 1)], "u": []})
+    refused: list[tuple[str, dict[str, Any], str]] = [
+        ("t: key(c0)", {"max_rows": 3, "max_error": 0.1}, "give one of them"),
+        ("t: key(c0)", {"max_rows": -1}, "a number of rows from 0, not -1"),
+        ("t: key(c0)", {"max_rows": True}, "a number of rows from 0, not True"),
+        ("t: not (t.c0 < s.c0 and t.c1 > s.c1)", {"max_rows": 3}, "give --max-error in place of"),
+    ]
+    for rule, settings, said in refused:
+        with pytest.raises(InputError, match=said):
+            kept.expect(rule, **settings)
+    assert kept.store.head() == 1
+
+
+def test_versions_from_before_bounds_in_rows_are_read(tmp_path: Path) -> None:
+    """They have neither the bound nor the number, which the next batch brings."""
+    kept = Tables(tmp_path / "p", {"t": [(1, 1, 1), (1, 2, 2)]})
+    kept.expect("t: key(c0)")
+    [standing] = kept.store.read().expectations
+    form = to_form(standing)
+    del form["expectation"]["max_rows"], form["tally"]["removal"]
+    old = from_form(Standing, form)
+    assert (old.expectation, old.violations, old.removal) == (standing.expectation, 1, None)
+    tables = {"t": Table.stored("t", kept.store.read().table("t"))}
+    with kept.store.writing() as lease:
+        run = Run(kept.runner, kept.store, kept.options, lease, no_progress)
+        forms = registry.forms([old.expectation], tables, kept.options)
+        assert not [*Expected((old,), forms).compare(run, tables)]
+        wrong = replace(old, tally=Tally(2, 2, 2))
+        [(_, why)] = Expected((wrong,), forms).compare(run, tables)
+    assert "counts 2 violations of the expected rule t: key(c0), but the rows have 1" in why
 
 
 def test_kinds_that_are_added_leave_expectations_alone(tmp_path: Path) -> None:

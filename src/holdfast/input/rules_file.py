@@ -9,6 +9,8 @@
       - rule: 'orders(customer) in customers(id)'
         severity: warn
         max_error: 0.01
+      - rule: 'orders: city -> country'
+        max_rows: 20
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ _FIELDS: dict[str, tuple[tuple[type, ...], str]] = {
     "rule": ((str,), "text, such as 'orders: key(id)'"),
     "severity": ((str,), "error or warn"),
     "max_error": ((int, float), "a number, such as 0.01"),
+    "max_rows": ((int,), "a number of rows, such as 20"),
     "name": ((str,), "text"),
 }
 

@@ -143,6 +143,7 @@ def rules_with_settings(
     rules: Sequence[str | Suggestion],
     severity: str,
     max_error: float,
+    max_rows: int | None,
     name: str | None,
     file: str | os.PathLike[str] | None,
 ) -> tuple[list[Expectation], list[str]]:
@@ -150,7 +151,8 @@ def rules_with_settings(
     if file is not None:
         from holdfast.input import rules_file
 
-        if rules or name is not None or severity != "error" or max_error:
+        bounded = max_error or max_rows is not None
+        if rules or name is not None or severity != "error" or bounded:
             raise InputError("a file of rules has their settings in it; give it alone")
         entries = rules_file.read(file)
         return [rule for _, rule in entries], [where for where, _ in entries]
@@ -159,4 +161,4 @@ def rules_with_settings(
     if name is not None and len(rules) > 1:
         raise InputError("a name is that of one rule; give the others on their own")
     texts = [rule.rule if isinstance(rule, Suggestion) else rule for rule in rules]
-    return [Expectation(text, severity, max_error, name) for text in texts], []
+    return [Expectation(text, severity, max_error, name, max_rows) for text in texts], []

@@ -91,8 +91,13 @@ def forms(
 ) -> tuple[RuleForm, ...]:
     """What rows are judged by under some expectations."""
     columns = Lazily(tables, lambda name: tables[name].columns)
-    rules = [expectation.constraint for expectation in expectations]
-    return tuple(of(rule).form(rule, columns, options) for rule in rules)
+    return tuple(form(expectation, columns, options) for expectation in expectations)
+
+
+def form(expectation: Expectation, tables: Tables, options: Options) -> RuleForm:
+    """What rows are judged by under an expectation."""
+    rule = expectation.constraint
+    return of(rule).form(rule, tables, options)
 
 
 def examiner(rule: Constraint) -> Examiner[Any]:

@@ -29,6 +29,8 @@ class Expectation:
     severity: str = ERROR
     max_error: float = 0.0  # the share of pairs, rows or values that may violate it
     name: str | None = None
+    max_rows: int | None = field(default=None, metadata=LATER)
+    """So many rows may have to go before it holds; None: the bound is the error."""
 
     def __post_init__(self) -> None:
         if self.severity not in SEVERITIES:
@@ -40,6 +42,15 @@ class Expectation:
             raise InputError(
                 f"{self.rule}: max_error is a share from 0 to below 1, not {self.max_error!r}"
             )
+        if self.max_rows is not None:
+            if isinstance(self.max_rows, bool) or self.max_rows < 0:
+                raise InputError(
+                    f"{self.rule}: max_rows is a number of rows from 0, not {self.max_rows!r}"
+                )
+            if self.max_error:
+                raise InputError(
+                    f"{self.rule}: is bounded by max_error and by max_rows; give one of them"
+                )
         if self.name is not None and not self.name.strip():
             raise InputError(f"{self.rule}: a name has at least one letter; leave it out instead")
 
@@ -72,8 +83,9 @@ class Suggestion(Serializable):
 
 @dataclass(frozen=True)
 class Tally:
-    """How far rows are from a rule: the pairs, or the rows, that violate it, and the share that
-    its error is. Of an inclusion that is the share of the distinct values that are missing.
+    """How far rows are from a rule: the pairs, or the rows, that violate it, the share that its
+    error is, and how many rows would have to go. Of an inclusion the error is the share of the
+    distinct values that are missing.
 
     >>> Tally(3, 3, 10).error
     0.3
@@ -82,6 +94,8 @@ class Tally:
     violations: int | None  # None: it is violated, and by more pairs than can be counted
     wrong: int | None
     total: int
+    removal: int | None = field(default=None, metadata=LATER)
+    """The least number of rows that would have to go; None: that is not kept of this rule."""
 
     @property
     def error(self) -> float | None:
@@ -90,14 +104,18 @@ class Tally:
             return None
         return self.wrong / self.total if self.total else 0.0
 
-    def within(self, max_error: float) -> bool:
-        """Whether that is no more than what is allowed, as the decimal says it."""
+    def within(self, expectation: Expectation) -> bool:
+        """Whether that is no more than what is allowed: so many rows, or such a share, as the
+        decimal says it."""
+        if expectation.max_rows is not None:
+            return self.removal is not None and self.removal <= expectation.max_rows
         if self.wrong is None:
             return False
-        return self.wrong == 0 or Fraction(self.wrong, self.total) <= Fraction(str(max_error))
+        most = Fraction(str(expectation.max_error))
+        return self.wrong == 0 or Fraction(self.wrong, self.total) <= most
 
 
-NONE = Tally(0, 0, 0)
+NONE = Tally(0, 0, 0, 0)
 """Of a table without rows."""
 
 
@@ -107,7 +125,8 @@ class Standing(Serializable):
 
     FORM = (
         *("rule", ("name", "expectation.name"), ("severity", "expectation.severity")),
-        *(("max_error", "expectation.max_error"), (INLINE, "state")),
+        *(("max_error", "expectation.max_error"), ("max_rows", "expectation.max_rows")),
+        (INLINE, "state"),
     )
 
     expectation: Expectation
@@ -121,7 +140,7 @@ class Standing(Serializable):
     @property
     def holds(self) -> bool:
         """Whether rows violate it no more than they may."""
-        return self.tally.within(self.expectation.max_error)
+        return self.tally.within(self.expectation)
 
     @property
     def violations(self) -> int | None:
@@ -132,6 +151,17 @@ class Standing(Serializable):
     def error(self) -> float | None:
         """The share of pairs, rows or values; None: not known, but above 0."""
         return self.tally.error
+
+    @property
+    def removal(self) -> int | None:
+        """The least number of rows that would have to go; None: that is not kept of this rule."""
+        return self.tally.removal
+
+    @property
+    def excess(self) -> int | None:
+        """What its bound is about: the rows that would have to go, or what violates it. None: some,
+        and nobody knows how many."""
+        return self.violations if self.expectation.max_rows is None else self.removal
 
     def __str__(self) -> str:
         return self.rule
@@ -150,6 +180,7 @@ class Standing(Serializable):
             "error": tally.error,
             "wrong": tally.wrong,
             "total": tally.total,
+            "removal": tally.removal,
         }
 
 
@@ -188,7 +219,7 @@ class ExpectationChange(Serializable):
         """Whether it held and does not any more, or more violates it than before."""
         if self.after.holds or self.before is None:
             return False
-        was, now = self.before.violations, self.after.violations
+        was, now = self.before.excess, self.after.excess
         return self.before.holds or (was is not None and (now is None or now > was))
 
     @property

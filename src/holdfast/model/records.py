@@ -300,7 +300,12 @@ def _record(kind: Any, given: frozenset[str] = frozenset()) -> Callable[..., Any
     types = get_type_hints(kind)
     stored = [field for field in fields(kind) if field.name not in given]
     readers = {f.name: _field_reader(f, types[f.name]) for f in stored if not _lacked(f)}
-    later = {f.name: _field_reader(f, _present(types[f.name])) for f in stored if _lacked(f)}
+    # What is left out where it is None is there with a value only.
+    later = {
+        f.name: _field_reader(f, _present(types[f.name]) if _added(f) else types[f.name])
+        for f in stored
+        if _lacked(f)
+    }
 
     def read(form: Any, others: Mapping[str, Any] | None = None) -> Any:
         if not isinstance(form, dict):

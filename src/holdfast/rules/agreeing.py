@@ -13,6 +13,7 @@ from holdfast.evidence.scope import Scope
 from holdfast.input.row_input import Columns
 from holdfast.kernels.arrays import I64, U64
 from holdfast.model.comparisons import EQUALITY, Comparison, Space, agreements
+from holdfast.model.errors import InputError
 from holdfast.model.expectations import Tally
 from holdfast.model.explanation import Removal, Violations
 from holdfast.model.options import Options
@@ -95,7 +96,28 @@ class AgreeingTuples(RuleForm):
         agreeing = counts.side(self.lhs).pairs if self.lhs.columns else every
         same = 0 if self.both is None else counts.side(self.both).pairs
         number = self._orders * (agreeing - same)
-        return Tally(number, number, self._orders * every)
+        return Tally(number, number, self._orders * every, self._removal(counts, number, tables))
+
+    def _removal(
+        self, counts: TupleCounts, violations: int, tables: Mapping[str, Table]
+    ) -> int | None:
+        """Of a key all but one row of each group; of a dependency it is not kept."""
+        if not violations:
+            return 0
+        if self.both is not None:
+            return None
+        if not self.lhs.columns:
+            return tables[self.table].rows - 1
+        side = counts.side(self.lhs)
+        return side.rows - side.distinct
+
+    def expect_removal(self, rule: str) -> None:
+        """Of a dependency it is not kept."""
+        if self.both is not None:
+            raise InputError(
+                f"{rule}: how many rows would have to go is not kept of a functional dependency; "
+                "give --max-error in place of --max-rows"
+            )
 
     def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows of a group with different values on the right; those without its most frequent

@@ -59,7 +59,8 @@ class ContainedTuples(RuleForm):
     ) -> Tally:
         """Rows that lack a match; of the distinct values, those that are missing."""
         left, contained = counts.side(self.left), counts.reference(self.sides)
-        return Tally(left.rows - contained.rows, left.distinct - contained.distinct, left.distinct)
+        missing = left.rows - contained.rows
+        return Tally(missing, left.distinct - contained.distinct, left.distinct, missing)
 
     def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows whose values are not on the right would have to go."""

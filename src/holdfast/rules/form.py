@@ -87,6 +87,9 @@ class RuleForm(ABC):
     def expect_countable(self, rule: str, violations: int | None, table: Table) -> None:  # noqa: B027
         """Refuse a bound on its error where violations cannot be counted."""
 
+    def expect_removal(self, rule: str) -> None:  # noqa: B027
+        """Refuse a bound in rows where it is not kept how many would have to go."""
+
     # How far rows are from it, from scratch
 
     @abstractmethod

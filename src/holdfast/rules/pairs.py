@@ -78,7 +78,8 @@ class RowPairs(RuleForm):
         tables: Mapping[str, Table],
     ) -> Tally:
         """Of all ordered pairs."""
-        return Tally(violations, violations, _all_pairs(tables[self.table]))
+        removal = None if violations else violations
+        return Tally(violations, violations, _all_pairs(tables[self.table]), removal)
 
     def expect_countable(self, rule: str, violations: int | None, table: Table) -> None:
         """There may be too many pairs to compare."""
@@ -87,6 +88,13 @@ class RowPairs(RuleForm):
                 f"{rule}: table {table.name!r} has {table.rows:,} rows, too many to count the "
                 "pairs that violate it, which --max-error needs; expect it without"
             )
+
+    def expect_removal(self, rule: str) -> None:
+        """Batches change the number of pairs."""
+        raise InputError(
+            f"{rule}: pairs of rows violate it, and how many rows would have to go is not kept; "
+            "give --max-error in place of --max-rows"
+        )
 
     def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """Which rows would have to go is a vertex cover, so that bounds are given."""

@@ -63,7 +63,7 @@ class SingleRows(RuleForm):
         tables: Mapping[str, Table],
     ) -> Tally:
         """Of all rows."""
-        return Tally(violations, violations, tables[self.table].rows)
+        return Tally(violations, violations, tables[self.table].rows, violations)
 
     def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows that violate it would have to go."""

@@ -31,6 +31,10 @@ def expect(
     max_error: Annotated[
         float, flag("--max-error", "The share of violations that is allowed.", "SHARE")
     ] = 0.0,
+    max_rows: Annotated[
+        int | None,
+        flag("--max-rows", "How many rows may have to go before the rule holds.", "NUMBER"),
+    ] = None,
     name: Annotated[str | None, flag("--name", "A name for the rule.", "NAME")] = None,
     suggest: Annotated[bool, flag("--suggest", "Suggest rules that hold, one by one.")] = False,
     yes: Annotated[bool, flag("--yes", "With --suggest: accept all of them.")] = False,
@@ -61,7 +65,12 @@ def expect(
             return 0
     with committing(directory), spark.profile(directory, printing) as opened:
         changes = opened.expect(
-            *(rules or ()), severity=severity, max_error=max_error, name=name, file=file
+            *(rules or ()),
+            severity=severity,
+            max_error=max_error,
+            max_rows=max_rows,
+            name=name,
+            file=file,
         )
     printing.result(lambda: forms.expected(changes), lambda page: terminal.expected(page, changes))
     return 0

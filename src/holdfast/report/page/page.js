@@ -491,7 +491,8 @@
     filteredList(made, {label: "Expectations", extra: "expected", most: 8, open: (each) => show(each.name || each.text,
       each.name && h("div", {class: "rule"}, each.text),
       h("p", {}, h("span", {class: tone(each)}, each.holds ? "Holds" : "Does not hold"), each.violated_by ? `: ${each.violated_by}.` : "."),
-      h("p", {class: "soft"}, each.severity === "error" ? "A batch that breaks it fails a check." : "A batch that breaks it is only warned of.", each.max_error ? ` An error of ${share(each.max_error)} is allowed.` : ""),
+      h("p", {class: "soft"}, each.severity === "error" ? "A batch that breaks it fails a check." : "A batch that breaks it is only warned of.", each.max_error ? ` An error of ${share(each.max_error)} is allowed.` : "",
+        each.max_rows === null ? "" : ` ${plural(each.max_rows, ROWS)} may break it.`),
       h("p", {class: "soft"}, "About ", each.tables.map((name, at) => [at ? ", " : "", h("a", {href: address(name)}, name)]), ".")),
     draw: (row, each) => {
       row.append(h("span", {class: `state ${tone(each)}`}, each.holds ? "holds" : "violated"),
