@@ -576,6 +576,38 @@ def takes_part(
 Listed = dict[tuple[tuple[int, ...], int | None], tuple[int, float | None]]
 
 
+def groups(rows: Sequence[tuple[object, ...]], chosen: tuple[int, ...], nulls: str) -> list[object]:
+    """What rows agree in; where nulls differ, each is a value of its own."""
+    return [
+        tuple(
+            ("null", i) if nulls == "unequal" and row[c] is None else exact(row[c]) for c in chosen
+        )
+        for i, row in enumerate(rows)
+    ]
+
+
+def nearness(
+    rows: Sequence[tuple[object, ...]], lhs: tuple[int, ...], rhs: int | None, nulls: str
+) -> tuple[int, float | None]:
+    """Removal of a key (no rhs), or removal and μ⁺ of a dependency, from their definitions."""
+    n, left = len(rows), groups(rows, lhs, nulls)
+    sizes = Counter(left)
+    if rhs is None:
+        return n - len(sizes), None
+    right = groups(rows, (rhs,), nulls)
+    pairs = Counter(zip(left, right, strict=True))
+    most: dict[object, int] = {}
+    for (x, _), count in pairs.items():
+        most[x] = max(most.get(x, 0), count)
+    removal = n - sum(most.values())
+    chance = 1 - sum(Fraction(count, n) ** 2 for count in Counter(right).values())
+    if not chance or n == len(sizes):
+        return removal, 0.0
+    pdep = sum(Fraction(c * c, sizes[x]) for (x, _), c in pairs.items()) / n
+    mu = 1 - (1 - pdep) / chance * Fraction(n - 1, n - len(sizes))
+    return removal, round(max(0.0, float(mu)), 6)
+
+
 def near_rules(
     rows: Sequence[tuple[object, ...]], columns: int, nulls: str, bounds: NearBounds
 ) -> Listed:
@@ -589,46 +621,28 @@ def near_rules(
         return {}
 
     def cells(chosen: tuple[int, ...]) -> list[object]:
-        """What rows agree in; where nulls differ, each is a value of its own."""
-        return [
-            tuple(
-                ("null", i) if nulls == "unequal" and row[c] is None else exact(row[c])
-                for c in chosen
-            )
-            for i, row in enumerate(rows)
-        ]
+        return groups(rows, chosen, nulls)
 
-    chance = {
-        c: 1 - sum(Fraction(count, n) ** 2 for count in Counter(cells((c,))).values())
-        for c in range(columns)
-    }
     for lhs in chain.from_iterable(
         combinations(range(columns), size) for size in range(1, bounds.columns + 1)
     ):
         if any(each < {*lhs} for each in closed):
             continue
-        left = cells(lhs)
-        groups = Counter(left)
-        if n - len(groups) <= bounds.key_removal * n:
+        sizes = Counter(cells(lhs))
+        if n - len(sizes) <= bounds.key_removal * n:
             closed.append({*lhs})
-            if n > len(groups):
-                listed[lhs, None] = (n - len(groups), None)
+            if n > len(sizes):
+                listed[lhs, None] = (n - len(sizes), None)
             continue
-        if len(groups) == 1:
+        if len(sizes) == 1:
             closed.append({*lhs})
-        shared = sum(count for count in groups.values() if count > 1)
+        shared = sum(count for count in sizes.values() if count > 1)
         repeats = shared >= bounds.repeated_rows and shared >= bounds.repeated_share * n
         for rhs in {*range(columns)} - {*lhs}:
-            if not chance[rhs] or any(each < {*lhs} for each in determining[rhs]):
+            if len({*cells((rhs,))}) == 1 or any(each < {*lhs} for each in determining[rhs]):
                 continue
-            pairs = Counter(zip(left, cells((rhs,)), strict=True))
-            most: dict[object, int] = {}
-            for (x, _), count in pairs.items():
-                most[x] = max(most.get(x, 0), count)
-            removal = n - sum(most.values())
-            pdep = sum(Fraction(c * c, groups[x]) for (x, _), c in pairs.items()) / n
-            mu = 1 - (1 - pdep) / chance[rhs] * Fraction(n - 1, n - len(groups))
-            strength = round(float(mu), 6)
+            removal, strength = nearness(rows, lhs, rhs, nulls)
+            assert strength is not None
             passes = repeats and removal <= bounds.removal * n and strength >= bounds.strength
             if not removal or passes:
                 determining[rhs].append({*lhs})

@@ -83,7 +83,7 @@ if TYPE_CHECKING:
         ForeignKey,
         InclusionDependency,
     )
-    from holdfast.model.near import NearBounds, NearRule, Suspect, Suspects
+    from holdfast.model.near import NearChange, NearList, NearRule, Suspect, Suspects
     from holdfast.model.options import Options
     from holdfast.model.ranking import Grain, Ranked, Stability
     from holdfast.model.results import Results
@@ -151,7 +151,8 @@ _PLACES = {
     "TableRanking": "kinds.ranking",
     "Limits": "model.limits",
     "LookUp": "model.batch_indexes",
-    "NearBounds": "model.near",
+    "NearChange": "model.near",
+    "NearList": "model.near",
     "NearRule": "model.near",
     "Suspect": "model.near",
     "Suspects": "model.near",
@@ -217,7 +218,8 @@ __all__ = [
     "Limits",
     "LookUp",
     "MissingFileError",
-    "NearBounds",
+    "NearChange",
+    "NearList",
     "NearRule",
     "Nearby",
     "NonKey",

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -44,7 +44,7 @@ from holdfast.model.inclusion_dependencies import (
     ForeignKey,
     InclusionDependency,
 )
-from holdfast.model.near import NearBounds, NearRule, Suspects
+from holdfast.model.near import NearRule, Suspects
 from holdfast.model.options import Options, expect_device
 from holdfast.model.ranking import Grain, Ranked
 from holdfast.model.records import JsonObject
@@ -615,28 +615,46 @@ class Profile:
             lambda: flow.explain(self._running, self._store, parsed, limit, self._progress, mask)
         )
 
-    def near(self, table: str | None = None, bounds: NearBounds | None = None) -> Results[NearRule]:
-        """The keys and functional dependencies that nearly hold in a table (by default in all), the
-        strongest first: how many rows would have to go, and how much of its right side a left side
-        explains beyond chance. They are counted when they are asked for."""
+    def near(self, table: str | None = None) -> Results[NearRule]:
+        """The keys and functional dependencies of a table (by default of all) that a few rows
+        break, the strongest first: how many rows would have to go, and how much of its right side a
+        left side explains beyond chance."""
+        commit = self._store.read()
+        lists = [commit.table(name).near for name in self._named(table)]
+        looked_for = [near for near in lists if near is not None]
+        if lists and not looked_for:
+            raise InputError(
+                "the profile does not look for rules that nearly hold; "
+                f"holdfast add {self.path} --near makes it do so"
+            )
+        return Results(NearRule, [rule for near in looked_for for rule in near.near])
+
+    def look_for_near(self, table: str | None = None, **options: Any) -> None:
+        """Look for rules that nearly hold in the rows of a table (by default of all), and keep them
+        from now on; ``options`` are those that concern them, such as ``near_columns=3``."""
+        known = [option.name for option in fields(Options) if option.name.startswith("near_")]
+        if others := [name for name in options if name not in known]:
+            raise InputError(
+                f"{others[0]} does not concern rules that nearly hold; what does: "
+                f"{', '.join(known)}"
+            )
+        replace(self._store.read().options, **options)
         from holdfast import flow
 
         tables, runner = self._named(table), self._running()
-        return Results(
-            NearRule,
-            self._read(
-                lambda: flow.near(
-                    runner, self._store, tables, bounds or NearBounds(), self._progress
-                )
-            ),
-        )
+        with _plain_interrupts():
+            flow.look_for_near(runner, self._store, tables, options, self._progress)
+
+    def dismiss(self, rule: str, undo: bool = False) -> None:
+        """Neither list a rule as nearly holding nor suspect cells because of it any more, as in
+        ``profile.dismiss("orders: city -> country")``; with ``undo`` allow it again, which counts
+        from the next time that near rules are looked for."""
+        from holdfast import flow
+
+        flow.dismiss(self._store, parse(rule), undo)
 
     def suspects(
-        self,
-        rule: str | None = None,
-        table: str | None = None,
-        limit: int | None = None,
-        bounds: NearBounds | None = None,
+        self, rule: str | None = None, table: str | None = None, limit: int | None = None
     ) -> Suspects:
         """The cells that break a key or a dependency, as in ``"orders: city -> country"``, with the
         value that most rows of their group have; without a rule, of all rules of a table (by
@@ -651,9 +669,7 @@ class Profile:
         parsed = None if rule is None else parse(rule)
         tables, runner = self._named(table), self._running()
         return self._read(
-            lambda: flow.suspects(
-                runner, self._store, parsed, tables, bounds or NearBounds(), limit, self._progress
-            )
+            lambda: flow.suspects(runner, self._store, parsed, tables, limit, self._progress)
         )
 
     def _named(self, table: str | None) -> list[str]:

@@ -45,7 +45,7 @@ from holdfast.model.explanation import (
 )
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.limits import Limits
-from holdfast.model.near import NearRule, Suspect, Suspects
+from holdfast.model.near import NearChange, NearRule, Suspect, Suspects
 from holdfast.model.ranking import Grain, Ranked, Stability
 from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
 from holdfast.report import forms
@@ -131,9 +131,12 @@ def test_the_json_page_shows_what_is_printed() -> None:
         (Superseded(Key("orders", ("city", "day")), Key("orders", ("city",))),),
         counts={"non_keys_gained": 1, "non_keys_lost": 0},
     )
+    cities = FunctionalDependency("orders", ("city",), "country")
+    near = NearRule(cities, "orders", 12, 1000, 0.984512)
+    more = NearRule(cities, "orders", 15, 1008, 0.980213)
     changes = Changes(
         "orders", 4, "2026-11-15", True, 10, 2, 0, 1008, kinds={"keys": happened},
-        seconds={"read": 0.2, "validate": 0.4},
+        seconds={"read": 0.2, "validate": 0.4}, near=(NearChange(str(cities), near, more),),
     )  # fmt: skip
     together_ = BatchChanges(
         {"lines": Changes("lines", 4, "2026-11-15", True, 20, 0, 0, 3020)}, changes.seconds

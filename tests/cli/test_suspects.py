@@ -17,7 +17,7 @@ def dirty(run: Run, tmp_path: Path) -> Path:
     lines = [f"{number},{number * 7 % 11},{cities[number % 3]}" for number in range(300)]
     lines[5], lines[9] = "4,2,Lyon,FR", "9,8,Rome,AT"
     table = write(tmp_path, "orders", "id,customer,city,country\n" + "\n".join(lines) + "\n")
-    done = run("profile", table, "--into", tmp_path / "shop", "--kinds", "keys")
+    done = run("profile", table, "--into", tmp_path / "shop", "--kinds", "keys,fds")
     assert done.code == 0, done.err
     return tmp_path / "shop"
 

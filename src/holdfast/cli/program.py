@@ -25,6 +25,7 @@ COMMANDS = (
     looking.show,
     looking.explain,
     looking.suspects,
+    looking.dismiss,
     looking.predicates,
     profiles.add,
     pages.export,

@@ -11,7 +11,7 @@ from holdfast.flow.ask import (
 )
 from holdfast.flow.expectations import expect, expected, forget
 from holdfast.flow.explain import explain
-from holdfast.flow.near import near, suspects
+from holdfast.flow.near import dismiss, look_for_near, suspects
 from holdfast.flow.profile import extend, profile
 from holdfast.flow.verify import verify
 from holdfast.table.batch import Batch
@@ -20,15 +20,15 @@ __all__ = [
     "Batch",
     "apply",
     "apply_together",
-    "denial_error",
+    "dismiss",
     "error",
     "expect",
     "expected",
     "explain",
     "extend",
     "forget",
+    "look_for_near",
     "missing_values",
-    "near",
     "points",
     "predicates",
     "profile",

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from holdfast.flow import near
 from holdfast.flow.commits import commit
 from holdfast.input.row_input import Columns, expect_batch
 from holdfast.kinds import registry
@@ -93,7 +94,8 @@ def apply_together(
         rows = application.change_rows(intakes)
         after, row_changes = application.change_evidence(rows)
         while True:
-            steps = application.change_values(after, row_changes)
+            rows, states = application.change_near(rows, after, dry_run)
+            steps = application.change_values(states, row_changes)
             changes = application.changes(steps, rows, batch_id, dry_run)
             if strict and registry.breaks(changes):
                 changes = _with_outcome(changes, applied=False, refused=True)
@@ -226,7 +228,7 @@ class _Application:
     def change_expectations(self, rows: Sifted) -> Sifted:
         """The same changes of rows, with what they mean for the expectations."""
         expected = self.base.expected
-        if expected:
+        if expected or expected.counts.stored:
             now = self.base.tables | {change.after.name: change.after for change in rows.changes}
             with self.run.stage("expectations"):
                 expected = expected.change(self.run, rows.changes, now)
@@ -242,6 +244,17 @@ class _Application:
             after[name], with_indexes = self.before[name].change(self.runs[name], change)
             indexed.append(with_indexes)
         return after, indexed
+
+    def change_near(
+        self, rows: Sifted, after: Mapping[str, TableState], dry_run: bool
+    ) -> tuple[Sifted, dict[str, TableState]]:
+        """Change the rules of each table that nearly hold, by the counts of their tuples."""
+        counts, states, base = rows.expected.counts, dict[str, TableState](), self.base.version
+        with self.run.stage("near"):
+            for name, state in after.items():
+                run, before = self.runs[name], self.before[name]
+                states[name], counts = near.changed(run, base, before, state, counts, dry_run)
+        return replace(rows, expected=replace(rows.expected, counts=counts)), states
 
     def change_values(
         self, after: Mapping[str, TableState], changes: Sequence[RowChange]
@@ -271,7 +284,8 @@ class _Application:
             if self.base.expected:
                 rules = self._expectations(rows, steps)
                 by_table = {n: replace(each, expectations=rules[n]) for n, each in by_table.items()}
-        return BatchChanges(by_table, self.run.seconds)
+        states = {name: step.after for name, step in steps.items()}
+        return near.with_changes(BatchChanges(by_table, self.run.seconds), self.before, states)
 
     def _expectations(
         self, rows: Sifted, steps: Mapping[str, Step]
@@ -306,9 +320,10 @@ class _Application:
             written(run, self.quarantine, rows.left_out, self.base.expected, self.batches) as left,
         ):
             run.progress("commit")
-            self.saved = self.saved or {
+            saved = self.saved or {
                 name: state.save(runs[name], self.before[name]) for name, state in compacted.items()
             }
+            self.saved = {n: replace(each, near=steps[n].after.near) for n, each in saved.items()}
             values = values and values.save(run, self.base.values)
             tables = {
                 name: replace(each, quarantined=left.get(name), version=version.version + 1)
@@ -320,7 +335,7 @@ class _Application:
                 batch=record,
                 changes=changes.stored,
                 expectations=expected.standings,
-                tuples=expected.record,
+                tuples=expected.counts.stored,
                 secret=version.secret,
             )
             commit(run, self.saved, values, said)

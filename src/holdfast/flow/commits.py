@@ -26,11 +26,20 @@ def commit(
 ) -> int:
     """Commit a version: the tables that changed, and the others as ``version`` has them, together
     with what else it says."""
+    return publish(run.store, run.lease, said(run, known, values, version))
+
+
+def said(
+    run: Run,
+    known: Mapping[str, TableState],
+    values: ValueState | None,
+    version: Commit | None = None,
+) -> Commit:
+    """What :func:`commit` commits."""
     version = version or Commit()
     tables = version.tables | {name: _record(run, each) for name, each in known.items()}
     record = None if values is None else values.record
-    version = replace(version, options=run.options, tables=tables, inclusion=record)
-    return publish(run.store, run.lease, version)
+    return replace(version, options=run.options, tables=tables, inclusion=record)
 
 
 def publish(store: Store, lease: Lease, version: Commit) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.flow.commits import publish
+from holdfast.flow.near import forms_of
 from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
 from holdfast.model.commits import Commit
@@ -77,7 +78,8 @@ def expect(
         tables = {name: Table.stored(name, each) for name, each in version.tables.items()}
         run = Run(runner, store, version.options, lease, progress)
         before = _expected(version, tables)
-        after = before.declare(run, every, registry.forms(every, tables, run.options), tables)
+        forms = registry.forms(every, tables, run.options)
+        after = before.declare(run, every, forms, tables, forms_of(version, tables))
         question = after.question(run, tables)
         rules = {expectation.rule for expectation in wanted}
         changes = [
@@ -100,7 +102,7 @@ def forget(store: Store, asked: str) -> Expectation:
         version = store.read(lease.version)
         gone = named(version.expectations, asked, _rule(version, asked))
         tables = {name: Table.stored(name, each) for name, each in version.tables.items()}
-        after = _expected(version, tables).without(gone.rule)
+        after = _expected(version, tables).without(gone.rule, forms_of(version, tables))
         _commit(store, lease, version, after, "1 rule forgotten")
     store.clean()
     return gone.expectation
@@ -131,7 +133,7 @@ def _commit(store: Store, lease: Lease, version: Commit, after: Expected, event:
             seconds={},
             values_seconds={},
             expectations=after.standings,
-            tuples=after.record,
+            tuples=after.counts.stored,
             event=event,
         ),
     )

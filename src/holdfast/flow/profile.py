@@ -8,15 +8,19 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from holdfast.evidence import pairs
-from holdfast.flow.commits import commit
+from holdfast.flow import near
+from holdfast.flow.commits import commit, publish, said
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState, bounded
 from holdfast.model import concealment, thresholds
 from holdfast.model.commits import Commit
+from holdfast.model.near import NearList
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
+from holdfast.report.snapshot import snapshot_of
+from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.together import Work, side_by_side
@@ -48,24 +52,24 @@ def profile(
     ):
         if record is not None:
             store.require(CONCEALED)
-        seconds: dict[str, dict[str, float]] = {}
+        runs: dict[str, Run] = {}
 
         def first(runner: Runner, name: str) -> TableState:
-            run = Run(runner, store, options, lease, about(progress, name), key=key)
+            run = runs[name] = Run(runner, store, options, lease, about(progress, name), key=key)
             with bounded(name):
                 of_table = _discovered(run, TableState(_read(run, name, row_inputs[name])))
-                of_table = of_table.save(run, None)
-            seconds[name] = run.seconds
-            return of_table
+                return of_table.save(run, None)
 
         known = by_table(runner, row_inputs, first, options)
         _expect(options, known)
         run = Run(runner, store, options, lease, progress)
-        held = _with_values(run, known)
-        said = Commit(seconds=seconds, values_seconds=run.seconds, secret=record)
-        version = commit(run, known, held, said)
+        version = said(run, known, _with_values(run, known), Commit(secret=record))
+        version = with_near(run, runs, known, version)
+        seconds = {name: each.seconds for name, each in runs.items()}
+        version = replace(version, seconds=seconds, values_seconds=run.seconds)
+        number = publish(store, lease, version)
     store.clean()
-    return version
+    return number
 
 
 def extend(
@@ -126,6 +130,28 @@ def by_table(
     return dict(zip(names, side_by_side(runner, works, at_once), strict=True))
 
 
+def with_near(
+    run: Run, runs: Mapping[str, Run], known: Mapping[str, TableState], version: Commit
+) -> Commit:
+    """A version with the near rules of its tables, which have the rest of each table's time."""
+    names = [name for name, state in known.items() if near.is_wanted(run.options, state.table)]
+    if not names:
+        return version
+    now = snapshot_of(run.store, version)
+
+    def look(runner: Runner, name: str) -> NearList:
+        of_table = runs[name].with_runner(runner)
+        with of_table.stage("near"):
+            return near.listed(of_table, known[name], version, now, 1)
+
+    lists = by_table(run.runner, names, look, run.options)
+    tables = {name: replace(version.tables[name], near=found) for name, found in lists.items()}
+    version = replace(version, tables=version.tables | tables)
+    with run.stage("near"):
+        counts = near.declared(run, version, TupleCounts())
+    return replace(version, tuples=counts.stored)
+
+
 def _expect(options: Options, known: Mapping[str, TableState]) -> None:
     """See that there is what the options name."""
     tables = {name: each.table.columns.names for name, each in known.items()}
@@ -175,7 +201,7 @@ def _discovered(run: Run, known: TableState) -> TableState:
         return known
     table = estimated(run, known.table)
     evidence, table = pairs.discover(run, table, missing)
-    return TableState(table, {**known.evidence, **evidence})
+    return replace(known, table=table, evidence={**known.evidence, **evidence})
 
 
 def _has(known: TableState, space: str, need: pairs.Need) -> bool:

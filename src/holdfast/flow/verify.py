@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from holdfast.evidence import pairs
 from holdfast.evidence.verify import evidence_differences
+from holdfast.flow.near import forms_of
 from holdfast.flow.profile import by_table
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState
-from holdfast.model.commits import Header
+from holdfast.model.commits import Commit, Header
+from holdfast.model.near import NearRule
 from holdfast.model.progress import Progress
 from holdfast.model.versions import Verification
 from holdfast.rules.expectations import Expected
+from holdfast.rules.near_kept import NearState
+from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.result import error_of
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
@@ -22,6 +26,7 @@ from holdfast.store import Store
 from holdfast.store.files import is_kept
 from holdfast.table import columns
 from holdfast.table.placement import shares
+from holdfast.table.state import Table
 from holdfast.tasks import check as check_tasks
 from holdfast.values.state import ValueState
 
@@ -54,8 +59,37 @@ def verify(runner: Runner, store: Store, progress: Progress) -> Verification:
             forms = registry.forms(expectations, tables, options)
             for name, sentence in Expected.stored(version, forms).compare(run, tables):
                 differences[name].append(sentence)
+        if version.tuples and not any(differences.values()):
+            run = Run(runner, store, options, lease, progress)
+            for name, sentence in _near_differences(run, version, tables):
+                differences[name].append(sentence)
     sentences = {name: tuple(lines) for name, lines in differences.items()}
     return Verification(version.version, sentences)
+
+
+def _near_differences(
+    run: Run, version: Commit, tables: Mapping[str, Table]
+) -> Iterator[tuple[str, str]]:
+    """Where rows break a listed near rule that are not counted, or the other way round: the table,
+    and a sentence about it. What could be listed besides is not looked for."""
+    counts = TupleCounts().declare(run, forms_of(version, tables), tables)
+    for name, record in version.tables.items():
+        if record.near is None:
+            continue
+        stored = NearState.of(record.near, tables[name], version.options)
+        fresh = stored.recounted(counts, tables[name])
+        for old, new in zip(stored.near.rules, fresh.near.rules, strict=True):
+            if old != new:
+                yield (
+                    name,
+                    f"the profile says that the rule {old.rule} nearly holds ({_near(old)}), "
+                    f"but by the rows it is {_near(new)}",
+                )
+
+
+def _near(rule: NearRule) -> str:
+    strength = "" if rule.strength is None else f", strength {rule.strength}"
+    return f"{rule.removal:,} of {rule.of_rows:,} rows would have to go{strength}"
 
 
 def _verify_files(runner: Runner, store: Store, version: Header) -> None:

@@ -182,6 +182,17 @@ def combine(codes: Any, present: Any, others: Any, others_present: Any) -> None:
 
 
 @kernel
+def combine_within(codes: Any, present: Any, others: Any, others_present: Any) -> None:
+    """The codes of tuples that keep the first word of those so far: so entries of the rows that
+    agree so far are next to each other, whatever follows."""
+    for i in range(codes.shape[0]):
+        present[i] = present[i] and others_present[i]
+        other = mix(others[i, 1] ^ np.uint64(0xE7037ED1A0B428DB))
+        other = mix(others[i, 0] ^ other ^ np.uint64(0xA0761D6478BD642F))
+        codes[i, 1] = mix(codes[i, 1] + other)
+
+
+@kernel
 def refuted(entries: Any, words: int, left: Any, right: Any, seen: Any) -> Any:
     """For each pair of attributes where the left one has a code that the right one has not, the
     most frequent such; or -1. ``seen`` is set where the left one has any."""
@@ -233,6 +244,28 @@ def tally(rows: Any, positions: Any, column: Any, one: np.uint64, out: Any) -> i
         cache[at, 2] = one
     for at in range(_SLOTS):
         size = _emit(cache, at, column.attribute, out, size)
+    return size
+
+
+@kernel
+def tally_codes(codes: Any, present: Any, attribute: int, one: np.uint64, out: Any) -> int:
+    """The same for tuples, whose codes are at hand."""
+    cache = np.zeros((_SLOTS, 3), np.uint64)
+    size = 0
+    for i in range(codes.shape[0]):
+        if not present[i]:
+            continue
+        high, low = codes[i, 0], codes[i, 1]
+        at = np.int64(low & np.uint64(_SLOTS - 1))
+        if cache[at, 0] == high and cache[at, 1] == low:
+            cache[at, 2] += one
+            continue
+        size = _emit(cache, at, attribute, out, size)
+        cache[at, 0] = high
+        cache[at, 1] = low
+        cache[at, 2] = one
+    for at in range(_SLOTS):
+        size = _emit(cache, at, attribute, out, size)
     return size
 
 

@@ -13,6 +13,7 @@ from holdfast.evidence.pairs import PairEvidence
 from holdfast.kernels.cover import MOST, TooMany
 from holdfast.model.commits import Commit, TableRecord
 from holdfast.model.errors import InputError
+from holdfast.model.near import NearList
 from holdfast.runtime.run import Run
 from holdfast.store import Store
 from holdfast.table import compaction
@@ -30,6 +31,7 @@ class TableState:
 
     table: Table
     evidence: dict[str, PairEvidence] = field(default_factory=dict)  # by space of comparisons
+    near: NearList | None = None  # the rules that nearly hold; None: they were not looked for
 
     @staticmethod
     def load(store: Store, commit: Commit, name: str) -> TableState:
@@ -38,19 +40,18 @@ class TableState:
         table = Table.stored(name, record)
         columns = len(table.columns.names)
         kept = record.evidence.items()
-        return TableState(
-            table, {space: storage.load(store, each, columns) for space, each in kept}
-        )
+        evidence = {space: storage.load(store, each, columns) for space, each in kept}
+        return TableState(table, evidence, record.near)
 
     def change(self, run: Run, change: RowChange) -> tuple[TableState, RowChange]:
         """After a batch; the change then has the indexes and duplicates that were found."""
         if not self.evidence:
             # Nobody looks for repeated rows then.
-            return TableState(replace(change.after, duplicates=0)), change
+            return replace(self, table=replace(change.after, duplicates=0)), change
         with bounded(self.table.name):
             change = replace(change, after=estimated(run, change.after))
             evidence, change = pairs.changed(run, change, self.evidence)
-        return TableState(change.after, evidence), change
+        return replace(self, table=change.after, evidence=evidence), change
 
     def compact(self, run: Run) -> TableState:
         """With small segments merged."""
@@ -61,7 +62,7 @@ class TableState:
             ids = [each.witness_ids for each in self.evidence.values()]
             table, moves = compaction.merge(run, table, np.unique(np.concatenate([_NOBODY, *ids])))
             moved = {name: each.renumbered(moves) for name, each in self.evidence.items()}
-            return TableState(table, moved)
+            return replace(self, table=table, evidence=moved)
 
     def save(self, run: Run, before: TableState | None) -> TableState:
         """With what changed written to files."""
@@ -76,7 +77,7 @@ class TableState:
     def record(self) -> TableRecord:
         """What a commit stores."""
         evidence = {name: storage.record(each) for name, each in self.evidence.items()}
-        return replace(self.table.record, evidence=evidence)
+        return replace(self.table.record, evidence=evidence, near=self.near)
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,16 @@ from typing import Any
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key, Row
 from holdfast.model.grammar import parse
 from holdfast.model.options import Options
-from holdfast.model.records import Serializable, form_of_field
+from holdfast.model.records import ADDED, Serializable, form_of_field
 from holdfast.model.results import Tabular
 
 SHOWN = 20
 """So many rules that nearly hold are shown of a table, and so many suspects, unless all are asked
 for."""
+
+
+LISTED = 20
+"""So many near rules of a table are listed and kept at most; the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +81,13 @@ class NearRule(Serializable):
     of_rows: int
     """The rows of the table."""
 
-    strength: float | None = None
+    strength: float | None = field(default=None, metadata=ADDED)
     """How much of the rhs a lhs explains beyond chance (μ⁺), to six digits; None for a key."""
 
-    values: int | None = None
+    values: int | None = field(default=None, metadata=ADDED)
     """Of a key, the values that are used more than once."""
 
-    rows: int | None = None
+    rows: int | None = field(default=None, metadata=ADDED)
     """Of a key, the rows that have such a value."""
 
     @property
@@ -135,6 +139,12 @@ class NearList(Serializable):
         """Those that rows break."""
         return tuple(each for each in self.rules if not each.holds)
 
+    def joined(self, others: Sequence[NearRule]) -> NearList:
+        """With others at the end, as far as there is room."""
+        known = {each.rule for each in self.rules}
+        rest = [each for each in others if each.rule not in known]
+        return replace(self, rules=(*self.rules, *rest)[:LISTED])
+
 
 @dataclass(frozen=True)
 class NearChange(Serializable):
@@ -150,6 +160,22 @@ class NearChange(Serializable):
         """How many more rows break it; negative: fewer."""
         before, after = (0 if each is None else each.removal for each in (self.before, self.after))
         return after - before
+
+
+def strength(rows: int, groups: int, explained: float, squares: int) -> float:
+    """How much of a rhs a lhs explains beyond chance (μ⁺), to six digits: of so many rows, in so
+    many groups that agree on the lhs, so many are explained by their group; ``squares`` is the sum
+    of the squares of how often each value of the rhs occurs. 0 where the lhs is a key, or the rhs
+    constant.
+
+    >>> strength(4, 2, 4.0, 8), strength(4, 2, 3.0, 8)
+    (1.0, 0.25)
+    """
+    repeated, chance = rows - groups, 1 - squares / rows**2 if rows else 0.0
+    if repeated <= 0 or chance <= 0:
+        return 0.0
+    unexplained = (rows - explained) / rows
+    return round(max(0.0, 1 - unexplained / chance * (rows - 1) / repeated), 6)
 
 
 def has_suspects(rule: Constraint) -> bool:

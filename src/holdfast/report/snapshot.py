@@ -11,7 +11,7 @@ from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
 from holdfast.kinds.stored import StoredProfile, StoredTable, columns_of
 from holdfast.model.columns import ColumnFacts
-from holdfast.model.commits import Choice, EvidenceRecord, TableRecord
+from holdfast.model.commits import Choice, Commit, EvidenceRecord, TableRecord
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import AgreeSet, Key, NonKey, Row, shortest_first
 from holdfast.model.errors import InputError
@@ -147,8 +147,11 @@ def snapshot(store: Store, version: int | None = None) -> Snapshot:
 
 
 def _snapshot(store: Store, version: int, last: bool) -> Snapshot:
-    commit = store.read(version)
-    current = last or version == store.head()
+    return snapshot_of(store, store.read(version), last or version == store.head())
+
+
+def snapshot_of(store: Store, commit: Commit, current: bool = True) -> Snapshot:
+    """What a commit says, which need not be published yet, though its files are written."""
     options = dict(sorted(commit.options.to_dict().items()))
     tables = {
         name: _table(StoredTable(store, name, record, options, current))

@@ -12,10 +12,13 @@ from holdfast.evidence.comparison import completion
 from holdfast.evidence.scope import Scope
 from holdfast.input.row_input import Columns
 from holdfast.kernels.arrays import I64, U64
+from holdfast.kernels.explained import FRACTION
 from holdfast.model.comparisons import EQUALITY, Comparison, Space, agreements
+from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
 from holdfast.model.expectations import Tally
 from holdfast.model.explanation import Removal, Violations
+from holdfast.model.near import NearRule, strength
 from holdfast.model.options import Options
 from holdfast.rules.form import Clashes, RuleForm, TupleSide, in_order
 from holdfast.rules.question import GROUP_ROWS, Question
@@ -67,10 +70,25 @@ class AgreeingTuples(RuleForm):
         both = TupleSide(table, in_order((*lhs, rhs), table, columns), nulls)
         return AgreeingTuples(table, side, both, ordered)
 
+    def grouped(self) -> AgreeingTuples:
+        """The same, with its tuples counted so that removal and strength follow (:meth:`near`)."""
+        lhs = replace(self.lhs, grouped=True)
+        if self._rhs is None or not lhs.columns:
+            return replace(self, lhs=lhs)
+        return replace(self, lhs=lhs, both=replace(lhs, rhs=self._rhs))
+
+    @property
+    def _rhs_alone(self) -> TupleSide | None:
+        """The right side as a side of its own, which strength compares with."""
+        if self.both is None or self.both.rhs is None:
+            return None
+        return TupleSide(self.table, (self.both.rhs,), self.lhs.nulls, grouped=True)
+
     @property
     def sides(self) -> tuple[TupleSide, ...]:
         """What is counted; all rows agree on no columns."""
-        return tuple(side for side in (self.lhs, self.both) if side is not None and side.columns)
+        sides = (self.lhs, self.both, self._rhs_alone)
+        return tuple(side for side in sides if side is not None and side.columns)
 
     @property
     def _orders(self) -> int:
@@ -82,8 +100,17 @@ class AgreeingTuples(RuleForm):
         """The right side of a dependency, which may be on the left, too."""
         if self.both is None:
             return None
+        if self.both.rhs is not None:
+            return self.both.rhs
         differing = (name for name in self.both.columns if name not in self.lhs.columns)
         return next(differing, self.both.columns[0])
+
+    @property
+    def _columns(self) -> tuple[str, ...]:
+        """The columns of a dependency, the left ones first."""
+        if self.both is None:
+            return self.lhs.columns
+        return (*self.lhs.columns, self.both.rhs) if self.both.rhs else self.both.columns
 
     def tally(
         self,
@@ -118,6 +145,27 @@ class AgreeingTuples(RuleForm):
                 f"{rule}: how many rows would have to go is not kept of a functional dependency; "
                 "give --max-error in place of --max-rows"
             )
+
+    def near(self, rule: Constraint, counts: TupleCounts, table: Table) -> NearRule:
+        """How far a grouped one is from holding: removal, and of a dependency its strength."""
+        lhs = counts.side(self.lhs)
+        # Each row without a tuple has one of its own.
+        alone = table.rows - lhs.rows
+        groups = lhs.distinct + alone
+        if self.both is None:
+            return NearRule(
+                rule, self.table, table.rows - groups, table.rows,
+                values=lhs.shared, rows=lhs.shared_rows,
+            )  # fmt: skip
+        assert self._rhs_alone is not None
+        both, rhs = counts.side(self.both), counts.side(self._rhs_alone)
+        squares = 2 * rhs.pairs + table.rows
+        explained = both.explained + alone + both.fraction / (1 << FRACTION)
+        removal = table.rows - both.majority - alone
+        return NearRule(
+            rule, self.table, removal, table.rows,
+            strength(table.rows, groups, explained, squares),
+        )  # fmt: skip
 
     def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows of a group with different values on the right; those without its most frequent
@@ -156,10 +204,8 @@ class AgreeingTuples(RuleForm):
         if table.rows < 2:
             return 0.0
         names = table.columns.names
-        sides = [side for side in (self.lhs, self.both) if side is not None]
-        agreeing = self._agreeing(
-            question, [tuple(map(names.index, side.columns)) for side in sides]
-        )
+        sides = [self.lhs.columns, *([] if self.both is None else [self._columns])]
+        agreeing = self._agreeing(question, [tuple(map(names.index, columns)) for columns in sides])
         return (agreeing[0] - sum(agreeing[1:])) / _pairs(table)
 
     def _agreeing(self, question: Question, sets: Sequence[tuple[int, ...]]) -> Sequence[int]:
@@ -171,7 +217,7 @@ class AgreeingTuples(RuleForm):
     def witnesses(self, question: Question, most: int | None) -> I64:
         """Pairs of rows."""
         table = question.tables[self.table]
-        columns = self.lhs.columns if self.both is None else self.both.columns
+        columns = self._columns
         if table.rows < 2 or (self.both is not None and self._rhs in self.lhs.columns):
             return np.empty((0, 2), np.int64)
         names = table.columns.names

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from holdfast.model.commits import Commit, TuplesRecord
+from holdfast.model.commits import Commit
 from holdfast.model.expectations import Expectation, Group, Standing
 from holdfast.rules.form import RuleForm
 from holdfast.rules.question import Question
@@ -30,13 +30,7 @@ class Expected:
     @staticmethod
     def stored(version: Commit, forms: tuple[RuleForm, ...]) -> Expected:
         """Those that a commit stored."""
-        counts = TupleCounts(version.tuples) if version.tuples else TupleCounts()
-        return Expected(version.expectations, forms, counts)
-
-    @property
-    def record(self) -> TuplesRecord | None:
-        """What a commit stores beside the standings."""
-        return self.counts.record if self.counts.record.sides else None
+        return Expected(version.expectations, forms, TupleCounts.of(version.tuples))
 
     @property
     def expectations(self) -> list[Expectation]:
@@ -49,10 +43,12 @@ class Expected:
         wanted: Sequence[Expectation],
         forms: tuple[RuleForm, ...],
         tables: Mapping[str, Table],
+        near: Sequence[RuleForm] = (),
     ) -> Expected:
-        """Exactly the wanted expectations: those that were expected before keep their counts."""
+        """Exactly the wanted expectations: those that were expected before keep their counts, and
+        so do the rules that nearly hold (``near``)."""
         known = {standing.rule: standing.tally for standing in self.standings}
-        counts = self.counts.declare(run, forms, tables)
+        counts = self.counts.declare(run, [*forms, *near], tables)
         numbers = {
             place: known[expectation.rule].violations
             for place, expectation in enumerate(wanted)
@@ -68,12 +64,12 @@ class Expected:
                 form.expect_countable(expectation.rule, numbers[place], tables[form.table])
         return _expected(wanted, forms, counts, numbers, tables)
 
-    def without(self, rule: str) -> Expected:
-        """The same without one rule."""
+    def without(self, rule: str, near: Sequence[RuleForm] = ()) -> Expected:
+        """The same without one rule; with the counts of the rules that nearly hold."""
         places = [place for place, old in enumerate(self.standings) if old.rule != rule]
         forms = tuple(self.forms[place] for place in places)
         standings = tuple(self.standings[place] for place in places)
-        return Expected(standings, forms, self.counts.only(forms))
+        return Expected(standings, forms, self.counts.only([*forms, *near]))
 
     def change(
         self, run: Run, changes: Sequence[RowChange], tables: Mapping[str, Table]

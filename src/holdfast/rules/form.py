@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 from holdfast.input.row_input import Columns
@@ -39,6 +39,13 @@ class TupleSide:
     columns: tuple[str, ...]
     nulls: bool  # whether a null is a value; else a tuple with one is left out
     of: str | None = None  # the rule whose left side it is, of an inclusion
+    grouped: bool = False  # whether removal and strength follow from its counts
+    rhs: str | None = None  # a column whose values are counted within groups that agree on the rest
+
+    @property
+    def lhs(self) -> TupleSide | None:
+        """The side that it is within; None: it stands alone."""
+        return None if self.rhs is None else replace(self, rhs=None)
 
 
 class Clashes(NamedTuple):

@@ -28,6 +28,12 @@ SHOWN = 8
 
 NO_CODES = np.empty((0, 2), np.uint64)
 
+_SUMS = (
+    *("distinct", "rows", "pairs"),
+    *("shared", "shared_rows", "explained", "fraction", "majority"),
+)
+"""The sums of a side, as the kernel has them in its columns (:mod:`holdfast.kernels.tuples`)."""
+
 Sides = tuple[SideRecord | None, SideRecord | None]
 """The two sides of a rule, as they are counted; None: no columns, or no such side."""
 
@@ -42,6 +48,18 @@ class TupleCounts:
     record: TuplesRecord = TuplesRecord()  # noqa: RUF009  # a frozen value
     shared: dict[int, U64] = field(default_factory=dict)  # by side: that several rows have
     lacking: dict[tuple[int, int], U64] = field(default_factory=dict)  # by reference
+    merged: bool = False
+    """Whether changed groups have one first word, so that what they explain is not known."""
+
+    @staticmethod
+    def of(record: TuplesRecord | None) -> TupleCounts:
+        """Those that a commit stored, if it stored any."""
+        return TupleCounts(record) if record else TupleCounts()
+
+    @property
+    def stored(self) -> TuplesRecord | None:
+        """What a commit stores; None: nothing is counted."""
+        return self.record if self.record.sides else None
 
     def side(self, side: TupleSide) -> SideRecord:
         """The counts of a side."""
@@ -63,10 +81,28 @@ class TupleCounts:
         if not asked:
             return TupleCounts()
         known = [old for old in self.record.sides if any(_is(old, side) for side in asked)]
+        pairs = dict.fromkeys(sides for form in forms for sides in form.references)
+        return self._with(known, asked, pairs)
+
+    def _with(
+        self,
+        known: Sequence[SideRecord],
+        asked: Iterable[TupleSide],
+        references: Iterable[tuple[TupleSide, TupleSide]],
+    ) -> TupleCounts:
+        """With these of its sides, further ones without counts, and references between them."""
         new = [side for side in asked if not any(_is(old, side) for old in known)]
         number = self.record.next_number
         fresh = [
-            SideRecord(number + k, side.table, side.columns, side.nulls, side.of)
+            SideRecord(
+                number + k,
+                side.table,
+                side.columns,
+                side.nulls,
+                side.of,
+                rhs=side.rhs,
+                grouped=side.grouped,
+            )
             for k, side in enumerate(new)
         ]
         record = replace(
@@ -76,13 +112,13 @@ class TupleCounts:
             runs=self.record.runs if known else (),
         )
         after = TupleCounts(record)
-        pairs = dict.fromkeys(after.numbers(sides) for form in forms for sides in form.references)
-        references = {(ref.left, ref.right): ref for ref in record.references}
+        pairs = dict.fromkeys(after.numbers(sides) for sides in references)
+        counted = {(ref.left, ref.right): ref for ref in record.references}
         return TupleCounts(
             replace(
                 record,
                 references=tuple(
-                    references.get((left, right), ReferenceRecord(left, right))
+                    counted.get((left, right), ReferenceRecord(left, right))
                     for left, right in pairs
                 ),
             )
@@ -93,10 +129,23 @@ class TupleCounts:
     ) -> TupleCounts:
         """With the sides of these rules, all that are expected: the new ones are counted in all
         rows."""
-        numbers = {side.number for side in self.record.sides}
-        after = self.only(forms)
-        fresh = [side for side in after.record.sides if side.number not in numbers]
-        return after._counted(run, fresh, [TableRows.living(table) for table in tables.values()])
+        return self.only(forms)._counted_but(run, self, tables)
+
+    def also(self, run: Run, forms: Sequence[RuleForm], tables: Mapping[str, Table]) -> TupleCounts:
+        """With the sides of further rules, which refer to no others."""
+        asked = list(dict.fromkeys(side for form in forms for side in form.sides))
+        record = self._with(self.record.sides, asked, ()).record
+        after = TupleCounts(replace(record, references=self.record.references))
+        return after._counted_but(run, self, tables)
+
+    def _counted_but(
+        self, run: Run, before: TupleCounts, tables: Mapping[str, Table]
+    ) -> TupleCounts:
+        """With the sides counted that were not before."""
+        numbers = {side.number for side in before.record.sides}
+        fresh = [side for side in self.record.sides if side.number not in numbers]
+        rows = [TableRows.living(table) for table in tables.values()]
+        return self._counted(run, fresh, rows, tuple(side.number for side in fresh))
 
     def change(self, run: Run, rows: Iterable[TableRows]) -> TupleCounts:
         """After rows came and went."""
@@ -108,9 +157,14 @@ class TupleCounts:
         return TupleCounts(replace(self.record, runs=runs))
 
     def _counted(
-        self, run: Run, sides: Sequence[SideRecord], rows: Iterable[TableRows]
+        self,
+        run: Run,
+        sides: Sequence[SideRecord],
+        rows: Iterable[TableRows],
+        fresh: tuple[int, ...] = (),
     ) -> TupleCounts:
-        """Count the tuples of some sides in rows, in one job, or two where there are many."""
+        """Count the tuples of some sides in rows, in one job, or two where there are many; of the
+        fresh ones nothing is counted yet."""
         record = self.record
         of_tables = [table_rows for table_rows in rows if table_rows.count]
         tuples = [
@@ -128,7 +182,7 @@ class TupleCounts:
                 tasks.recount,
                 tasks.Recount(
                     root, low, high, prefix, values.runs, values.rows, record.runs,
-                    record.next_number, references, SHOWN,
+                    *_nested(record), fresh, references, SHOWN,
                 ),
             )
             for low, high in values.ranges
@@ -140,8 +194,25 @@ class TupleCounts:
 
 
 def _is(record: SideRecord, side: TupleSide) -> bool:
-    known = record.table, record.columns, record.nulls, record.of
-    return known == (side.table, side.columns, side.nulls, side.of)
+    return _side(record) == side
+
+
+def _side(record: SideRecord) -> TupleSide:
+    return TupleSide(
+        record.table, record.columns, record.nulls, record.of, record.grouped, record.rhs
+    )
+
+
+def _nested(record: TuplesRecord) -> tuple[tuple[int, ...], tuple[bool, ...]]:
+    """By the numbers of sides the number of the side that each is within, or -1; and whether a null
+    is a value."""
+    numbers = {_side(side): side.number for side in record.sides}
+    lhs, nulls = [-1] * record.next_number, [True] * record.next_number
+    for side, number in numbers.items():
+        nulls[number] = side.nulls
+        if side.lhs is not None:
+            lhs[number] = numbers[side.lhs]
+    return tuple(lhs), tuple(nulls)
 
 
 def _added(
@@ -153,15 +224,9 @@ def _added(
     )
     sides = []
     for side in record.sides:
-        distinct, rows, pairs = map(int, sums[side.number])
-        sides.append(
-            replace(
-                side,
-                distinct=side.distinct + distinct,
-                rows=side.rows + rows,
-                pairs=side.pairs + pairs,
-            )
-        )
+        names = _SUMS if side.grouped else _SUMS[:3]
+        more = zip(names, sums[side.number].tolist(), strict=False)
+        sides.append(replace(side, **{name: getattr(side, name) + each for name, each in more}))
     after = tuple(
         replace(ref, distinct=ref.distinct + int(more[0]), rows=ref.rows + int(more[1]))
         for ref, more in zip(record.references, changes, strict=True)
@@ -179,6 +244,7 @@ def _added(
             pair: lacking[lacking[:, 2] == number][:SHOWN, :2]
             for number, pair in enumerate(references)
         },
+        any(result.facts["merged"] for result in results),
     )
 
 
@@ -194,9 +260,11 @@ def _tuples(run: Run, rows: TableRows, sides: Iterable[SideRecord]) -> list[RowV
 def tuples_of(run: Run, rows: TableRows, sides: Sequence[SideRecord]) -> RowValues:
     """Rows as tuples of sides that see nulls alike."""
     names = rows.table.columns.names
-    attributes = [
-        columns_of(side.number, rows, tuple(map(names.index, side.columns))) for side in sides
-    ]
+    attributes = []
+    for side in sides:
+        columns = side.columns if side.rhs is None else (*side.columns, side.rhs)
+        attribute = columns_of(side.number, rows, tuple(map(names.index, columns)))
+        attributes.append(replace(attribute, within=side.rhs is not None))
     return values_of(run, rows, attributes, sides[0].nulls)
 
 

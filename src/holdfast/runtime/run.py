@@ -76,10 +76,13 @@ class Run:
 
     def bounded(self) -> Run:
         """The same run, with tasks that end when its time does."""
-        runner = self.within(self.time)
-        bounded = copy(self)
-        bounded.runner = runner
-        return bounded
+        return self.with_runner(self.within(self.time))
+
+    def with_runner(self, runner: Runner) -> Run:
+        """The same run, with the same time, whose tasks another runner places."""
+        again = copy(self)
+        again.runner = runner
+        return again
 
     def within(self, time: Time) -> Runner:
         """What runs tasks that end when a time does."""

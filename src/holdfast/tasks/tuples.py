@@ -17,6 +17,7 @@ import numpy as np
 
 from holdfast.kernels import values
 from holdfast.kernels.arrays import I64, U64, Flags
+from holdfast.kernels.tuples import side_sums
 from holdfast.model.commits import Segment, ValueRun
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.segments import live_positions
@@ -26,6 +27,7 @@ from holdfast.tasks.values import (
     RowValues,
     found_at,
     same_codes,
+    same_first_words,
     written,
 )
 from holdfast.tasks.view import View
@@ -35,9 +37,20 @@ from holdfast.tasks.view import View
 class Recount(ChangedEntries):
     """Change the counts of tuples whose codes are in a range."""
 
-    sides: int  # their numbers are below
+    lhs: tuple[int, ...]  # by side: the side that it is within, or -1
+    nulls: tuple[bool, ...]  # by side: whether a null is a value
+    fresh: tuple[int, ...]  # the sides of which nothing is counted yet
     references: tuple[tuple[int, int], ...]
     shown: int  # codes of each side and reference that are shown, of tuples that violate something
+
+    def entries(self) -> tuple[U64, U64]:
+        """The changes of entries, and the existing ones of the same first words, so that groups of
+        rows are whole; all that there are where a side is counted for the first time."""
+        delta = self.delta()
+        if self.fresh:
+            return delta, values.merged(self.slices(self.before))
+        words = np.unique(delta[:, 0])
+        return delta, same_first_words(Path(self.root), self.before, self.low, self.high, words)
 
 
 @dataclass(frozen=True)
@@ -106,21 +119,22 @@ def recount(item: Recount) -> Iterator[TaskResult]:
     new = values.merged([old, delta])
     task_result = written(Path(item.root), item.prefix, delta)
     task_result.facts["wrong"] = bool((new[:, 3].view(np.int64) < 0).any())
-    before, after = (_sums(entries, item) for entries in (old, new))
+    (before, merged_before), (after, merged_after) = (_sums(each, item) for each in (old, new))
+    # What groups explain of a side of which nothing is counted yet is nothing.
+    before["sides"][list(item.fresh)] = 0
+    task_result.facts["merged"] = merged_before or merged_after
     arrays = {name: after[name] - before[name] for name in after}
     yield TaskResult(task_result.facts, {**arrays, **_violating(new, delta, item)})
 
 
-def _sums(entries: U64, item: Recount) -> dict[str, I64]:
-    """Sums over some tuples, by side and by reference."""
-    side, count = entries[:, 2].astype(np.int64), entries[:, 3].view(np.int64)
-    sums = np.zeros((item.sides, 3), np.int64)
-    for place, each in enumerate((np.ones_like(count), count, count * (count - 1) // 2)):
-        np.add.at(sums[:, place], side, each)
+def _sums(entries: U64, item: Recount) -> tuple[dict[str, I64], bool]:
+    """Sums over some tuples, by side and by reference; and whether groups were taken for one."""
+    sums, merged = side_sums(entries, np.array(item.lhs, np.int64), np.array(item.nulls))
+    count = entries[:, 3].view(np.int64)
     contained = np.zeros((len(item.references), 2), np.int64)
     for place, (of_left, is_contained) in enumerate(_references(entries, item.references)):
         contained[place] = is_contained.sum(), count[of_left][is_contained].sum()
-    return {"sides": sums, "references": contained}
+    return {"sides": sums, "references": contained}, merged
 
 
 def _references(entries: U64, references: Iterable[tuple[int, int]]) -> Iterator[tuple[I64, Flags]]:

@@ -53,6 +53,7 @@ class ValueColumns:
     number: int
     columns: tuple[int, ...]
     families: tuple[str, ...]
+    within: bool = False  # tuples that agree but for the last column have the same first word
 
 
 @dataclass(frozen=True)
@@ -105,16 +106,15 @@ class RowValues:
             positions = self.positions(segment)
             rows = map_words(self.view.path, segment).at(positions)
             room = np.empty((positions.size, 4), np.uint64)
-            for columns in self.columns:
+            for place, columns in enumerate(self.columns):
                 look()
-                if len(columns) > 1:
-                    codes = self._codes(rows, positions, columns)
-                    out = np.empty((len(codes), 4), np.uint64)
-                    out[:, :2], out[:, 2], out[:, 3] = codes, columns[0].attribute, weight
-                    yield out
-                    continue
                 with np.errstate(over="ignore"):
-                    size = values.tally(rows, positions, columns[0], weight, room)
+                    if len(columns) > 1:
+                        codes, present = self._codes(rows, positions, place)
+                        number = columns[0].attribute
+                        size = values.tally_codes(codes, present, number, weight, room)
+                    else:
+                        size = values.tally(rows, positions, columns[0], weight, room)
                 yield room[:size].copy()
 
     def codes(self, place: int) -> Iterator[tuple[Segment, I64, U64]]:
@@ -124,7 +124,7 @@ class RowValues:
             look()
             positions = self.positions(segment)
             rows = map_words(self.view.path, segment).at(positions)
-            codes, present = self._all_codes(rows, positions, self.columns[place])
+            codes, present = self._codes(rows, positions, place)
             yield segment, positions[present], codes[present]
 
     def aligned(self) -> Iterator[tuple[Segment, I64, U64, NDArray[np.bool_]]]:
@@ -133,25 +133,22 @@ class RowValues:
         for segment in self.view.segments:
             positions = self.positions(segment)
             rows = map_words(self.view.path, segment).at(positions)
-            yield segment, positions, *self._all_codes(rows, positions, self.columns[0])
+            yield segment, positions, *self._codes(rows, positions, 0)
 
-    def _codes(self, rows: U64, positions: I64, columns: list[values.CodedColumn]) -> U64:
-        codes, present = self._all_codes(rows, positions, columns)
-        return codes[present]
-
-    def _all_codes(
-        self, rows: U64, positions: I64, columns: list[values.CodedColumn]
-    ) -> tuple[U64, NDArray[np.bool_]]:
+    def _codes(self, rows: U64, positions: I64, place: int) -> tuple[U64, NDArray[np.bool_]]:
+        """The codes of one attribute for all positions, and which of them are values."""
         by_column = []
         with np.errstate(over="ignore"):
-            for column in columns:
+            for column in self.columns[place]:
                 codes = np.empty((positions.size, 2), np.uint64)
                 present = np.zeros(positions.size, np.bool_)
                 values.codes(rows, positions, column, codes, present)
                 by_column.append((codes, present))
             codes, present = by_column[0]
-            for others, also in by_column[1:]:
-                values.combine(codes, present, others, also)
+            last = len(by_column) - 1 if self.attributes[place].within else len(by_column)
+            for number, (others, also) in enumerate(by_column[1:], 1):
+                combine = values.combine if number < last else values.combine_within
+                combine(codes, present, others, also)
         return codes, present
 
 
@@ -237,9 +234,13 @@ class ChangedEntries(CodeRange):
         """Entries that changed in the range, about."""
         return self.size_of(self.changed)
 
+    def delta(self) -> U64:
+        """The changes of entries."""
+        return values.merged([*entries_of(self.cells), *self.slices(self.changed)])
+
     def entries(self) -> tuple[U64, U64]:
         """The changes of entries, and the existing entries of the same codes."""
-        delta = values.merged([*entries_of(self.cells), *self.slices(self.changed)])
+        delta = self.delta()
         codes = values.distinct_codes(delta)
         return delta, same_codes(Path(self.root), self.before, self.low, self.high, codes)
 
@@ -545,6 +546,22 @@ def same_codes(root: Path, runs: tuple[ValueRun, ...], low: int, high: int, code
             lo, hi = file.search("code", needles)
             rest = file.stretches("rest", lo, hi)
             positions = values.positions(codes, lo, hi, rest)
+            blocks.append(_entries(file.entries(positions)))
+    return values.merged(blocks)
+
+
+def same_first_words(
+    root: Path, runs: tuple[ValueRun, ...], low: int, high: int, words: U64
+) -> U64:
+    """The entries of runs whose codes begin with one of these words, which differ."""
+    blocks = []
+    for run in runs:
+        for part in _between(run, low, high) if len(words) else ():
+            file = open_arrays(root / part)
+            lo, hi = file.search("code", words)
+            counts = hi - lo
+            before = np.cumsum(counts) - counts
+            positions = np.repeat(lo - before, counts) + np.arange(counts.sum())
             blocks.append(_entries(file.entries(positions)))
     return values.merged(blocks)
 

@@ -12,6 +12,7 @@ from holdfast.cli.opening import Spark
 from holdfast.cli.options import At, Directory, OneTable
 from holdfast.cli.printing import Printing
 from holdfast.kinds import registry
+from holdfast.screen.text import plain
 
 if TYPE_CHECKING:
     from holdfast.model.constraints import AgreeSet
@@ -137,6 +138,27 @@ def suspects(
     with spark.profile(directory, printing) as opened:
         found = opened.suspects(rule, table, limit)
     printing.result(found.to_dict, lambda page: terminal.suspects(page, found))
+    return 0
+
+
+def dismiss(
+    directory: Directory,
+    rule: Annotated[
+        str, typer.Argument(metavar="RULE", help="The rule, as in 'orders: city -> country'.")
+    ],
+    *,
+    undo: Annotated[bool, flag("--undo", "Allow a rule again that was dismissed.")] = False,
+    printing: Printing,
+) -> int:
+    """Say that a rule is not meant: it is neither listed as nearly holding nor suspected again."""
+    from holdfast.api import Profile
+
+    Profile.open(directory).dismiss(rule, undo)
+    done = "allowed again" if undo else "dismissed"
+    printing.result(
+        lambda: {"rule": rule, "dismissed": not undo},
+        lambda page: page.line(f"{plain(rule)}: {done}"),
+    )
     return 0
 
 

@@ -14,6 +14,7 @@ from holdfast.cli.opening import Spark, committing
 from holdfast.cli.options import ComparedOptions, Directory, ProfileOptions, Reading, source_flag
 from holdfast.cli.printing import Printing, shown_path
 from holdfast.kinds import registry
+from holdfast.model.errors import InputError
 
 _SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TABLE=DDL'."
 
@@ -83,18 +84,34 @@ def profile(
 
 def add(
     directory: Directory,
-    kinds: Annotated[str, flag("--kinds", "The kinds to look for in addition.", "KINDS")],
+    kinds: Annotated[
+        str | None, flag("--kinds", "The kinds to look for in addition.", "KINDS")
+    ] = None,
     *,
+    near: Annotated[
+        bool, flag("--near", "Look for rules that nearly hold, again or first.")
+    ] = False,
+    table: Annotated[
+        str | None, flag("--table", "With --near, only in this table.", "NAME")
+    ] = None,
     compared: ComparedOptions,
     spark: Spark,
     printing: Printing,
 ) -> int:
-    """Look for more kinds of constraints in the rows of a profile, and keep them current, too."""
-    names = [name.strip() for name in kinds.split(",")]
+    """Look for more in the rows of a profile: kinds of constraints, or rules that nearly hold."""
+    if not kinds and not near:
+        raise InputError("say what to add: --kinds KINDS, --near, or both")
+    if table is not None and not near:
+        raise InputError("--table goes with --near: kinds are added for all tables")
+    names = [name.strip() for name in (kinds or "").split(",") if name.strip()]
     with committing(directory):
         with spark.profile(directory, printing) as opened:
-            opened.add_kinds(names, **compared.given())
-        printing.profile(opened, directory, opened.snapshot(), _brief_parts(names))
+            if names:
+                opened.add_kinds(names, **compared.given())
+            if near:
+                opened.look_for_near(table)
+        parts = None if near else _brief_parts(names)
+        printing.profile(opened, directory, opened.snapshot(), parts)
     return 0
 
 
