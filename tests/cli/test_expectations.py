@@ -175,23 +175,42 @@ def test_a_bound_in_rows(shop: Path, run: Run, tmp_path: Path, twice: Path) -> N
     assert (refused.code, "give --max-error in place of --max-rows" in refused.err) == (2, True)
 
 
-SUGGESTED = "orders: key(id)\norders: id not null\n"
+SUGGESTED = ["orders: key(id)", "orders: id not null"]
+
+
+AS_FILE = """\
+version: 1
+rules:
+  # its grain: one column, never null, called like an identifier
+  - rule: 'orders: key(id)'
+    severity: warn
+  # in the grain, and never null
+  - rule: 'orders: id not null'
+    severity: warn
+"""
 
 
 def versions_of(shop: Path, run: Run) -> int:
     return len(json.loads(run("history", shop, "--format", "json").out)["versions"])
 
 
-def test_suggestions_are_only_printed_without_a_terminal(shop: Path, run: Run) -> None:
-    told = run("expect", shop, "--suggest")
-    assert (told.code, told.out) == (0, SUGGESTED)
+def test_suggestions_are_only_printed_without_a_terminal(
+    shop: Path, run: Run, tmp_path: Path
+) -> None:
+    told = run("expect", shop, "--suggest", "--severity", "warn")
+    assert (told.code, told.out) == (0, AS_FILE)
     assert "nothing was declared" in told.err
     form = json.loads(run("expect", shop, "--suggest", "--format", "json").out)["suggestions"]
-    assert [each["rule"] for each in form] == SUGGESTED.splitlines()
+    assert [each["rule"] for each in form] == SUGGESTED
     assert form[0]["reason"].startswith("its grain: one column, never null")
+    assert form[0]["max_rows"] is None
     assert versions_of(shop, run) == 1
     # What is printed is what expect takes, and is not suggested again.
-    assert run("expect", shop, *told.out.splitlines()).code == 0
+    path = tmp_path / "rules.yml"
+    path.write_text(told.out)
+    assert run("expect", shop, "--from", path).code == 0
+    listed = json.loads(run("expectations", shop, "--format", "json").out)["expectations"]
+    assert [(each["rule"], each["severity"]) for each in listed] == [(e, "warn") for e in SUGGESTED]
     again = run("expect", shop, "--suggest")
     assert (again.code, again.out) == (0, "")
     assert "there are no suggestions" in again.err
@@ -216,10 +235,10 @@ def test_all_suggestions_are_taken_with_yes(shop: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("answers", "declared"),
     [
-        ("y\ny\n", SUGGESTED.splitlines()),
+        ("y\ny\n", SUGGESTED),
         ("n\nyes\n", ["orders: id not null"]),
         ("what\nn\nn\n", []),
-        ("all\n", SUGGESTED.splitlines()),
+        ("all\n", SUGGESTED),
         ("y\nquit\n", ["orders: key(id)"]),
         ("\n\n", []),  # no is what Enter says
         ("y\n", []),  # the terminal went away: nobody said that this is all

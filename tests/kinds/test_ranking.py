@@ -109,7 +109,7 @@ def test_a_few_of_the_first_are_suggested(shop: Profile) -> None:
     assert reasons["orders: key(order_id)"].startswith("its grain: one column, never null")
     assert reasons["orders: order_id not null"] == "in the grain, and never null"
     assert reasons["orders(customer_id) in customers(customer_id)"].startswith("a foreign key")
-    assert found.to_arrow().column_names == ["rule", "reason"]
+    assert found.to_arrow().column_names == ["rule", "reason", "max_rows"]
 
 
 def test_what_may_hold_by_chance_is_not_suggested(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from holdfast.model.errors import InputError
 from holdfast.screen.page import Page
@@ -31,19 +31,23 @@ def offered(directory: str, *, given: bool, suggest: bool) -> Sequence[Suggestio
     return Profile.open(directory).suggest()
 
 
-def printed(offers: Sequence[Suggestion], *, quiet: bool) -> None:
-    """One rule per line, as ``expect`` accepts it."""
-    page = Page(sys.stdout, everything=True)
-    for offer in offers:
-        page.line(plain(offer.rule))
-    if offers and not quiet:
-        them = "it" if len(offers) == 1 else "all of them"
-        rules = count(len(offers), "rule")
-        Page(sys.stderr).line(
-            f"{rules} suggested; nothing was declared. --yes declares {them}", "dim"
-        )
-    elif not offers:
+def printed(offers: Sequence[Suggestion], *, quiet: bool, **settings: Any) -> None:
+    """A file of rules with their reasons, as ``expect --from`` takes it."""
+    from holdfast.export.rules import rules_file
+    from holdfast.input.validation import rules_with_settings
+
+    if not offers:
         nothing(offers, quiet=quiet)
+        return
+    rules, _ = rules_with_settings(offers, name=None, file=None, **settings)
+    sys.stdout.write(rules_file(rules, [offer.reason for offer in offers]))
+    if not quiet:
+        them = "it" if len(offers) == 1 else "all of them"
+        Page(sys.stderr).line(
+            f"{count(len(offers), 'rule')} suggested; nothing was declared. --yes declares {them}, "
+            "and --from those of a file with this text",
+            "dim",
+        )
 
 
 def nothing(offers: Sequence[Suggestion], *, quiet: bool) -> None:

@@ -7,6 +7,7 @@ queries.py             queries that find the violations of a constraint
 sql.py                 constraints of databases
 dbt.py, great_expectations.py, soda.py, odcs.py, mermaid.py, markdown.py, document.py
                        the other forms, one module each; a new one is a line in the registry
+rules.py               expectations, as the file that they are declared with
 yaml_text.py           YAML that every reader understands in the same way
 
 An exported check never fails on the rows of the profile. It can be weaker than the constraint if a

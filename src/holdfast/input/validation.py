@@ -148,10 +148,10 @@ def rules_with_settings(
     file: str | os.PathLike[str] | None,
 ) -> tuple[list[Expectation], list[str]]:
     """The expectations that are declared, and the place of each if they are in a ``file``."""
+    bounded = bool(max_error) or max_rows is not None
     if file is not None:
         from holdfast.input import rules_file
 
-        bounded = max_error or max_rows is not None
         if rules or name is not None or severity != "error" or bounded:
             raise InputError("a file of rules has their settings in it; give it alone")
         entries = rules_file.read(file)
@@ -160,5 +160,8 @@ def rules_with_settings(
         raise InputError("give a rule, as in 'orders: key(id)', or a file of rules")
     if name is not None and len(rules) > 1:
         raise InputError("a name is that of one rule; give the others on their own")
-    texts = [rule.rule if isinstance(rule, Suggestion) else rule for rule in rules]
-    return [Expectation(text, severity, max_error, name, max_rows) for text in texts], []
+    suggestions = [rule if isinstance(rule, Suggestion) else Suggestion(rule, "") for rule in rules]
+    return [
+        Expectation(each.rule, severity, max_error, name, max_rows if bounded else each.max_rows)
+        for each in suggestions
+    ], []

@@ -206,9 +206,15 @@ class Kind(ABC):
         :func:`holdfast.kinds.ranking.ranked`."""
         return []
 
-    def score(self, constraint: Any, snapshot: Snapshot, table: str) -> float:  # noqa: ARG002
-        """How much one would matter that the version need not list, on the scale of the ranks."""
-        return 0.0
+    def judged(self, constraint: Any, snapshot: Snapshot, table: str) -> Ranked:  # noqa: ARG002
+        """How much one would matter that does not hold, on the scale of the ranks."""
+        from holdfast.model.ranking import Ranked
+
+        return Ranked(constraint, 0.0)
+
+    def score(self, constraint: Any, snapshot: Snapshot, table: str) -> float:
+        """The score of one that does not hold."""
+        return self.judged(constraint, snapshot, table).score
 
     def examiner(self) -> Examiner[Any]:
         """What can be asked of one that is written down."""

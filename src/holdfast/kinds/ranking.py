@@ -16,8 +16,10 @@ from holdfast.model.explanation import Past
 from holdfast.model.names import listed
 from holdfast.model.ranking import STABILITY, UNTRIED, Grain, Ranked
 from holdfast.model.records import JsonObject
+from holdfast.screen.text import count
 
 if TYPE_CHECKING:
+    from holdfast.model.near import NearRule
     from holdfast.report.snapshot import Snapshot
     from holdfast.store import Store
 
@@ -94,10 +96,24 @@ def _with(each: Ranked, past: Past | None) -> Ranked:
     return replace(each, score=round(score, 4), stability=stability)
 
 
+def keys_nearly_holding(snapshot: Snapshot, table: str) -> list[tuple[Ranked, NearRule]]:
+    """The keys of a table that nearly hold, by what their scores were if they held."""
+    scored = [
+        (_with(registry.of(each.rule).judged(each.rule, snapshot, table), None), each)
+        for each in snapshot.tables[table].near_rules
+        if registry.of(each.rule).role == "key"
+    ]
+    return sorted(scored, key=lambda pair: -pair[0].score)
+
+
 def grain(snapshot: Snapshot, table: str, kinds: dict[str, list[Ranked]]) -> Grain:
-    """What one row of a table stands for, and why."""
+    """What one row of a table stands for, and why: of the keys that hold or nearly do, the best."""
     now = snapshot.tables[table]
     keys = [ranked for kind in registry.with_role("key") for ranked in kinds.get(kind.field, ())]
+    for best, near in keys_nearly_holding(snapshot, table)[:1]:
+        if not keys or best.score > keys[0].score:
+            nearly: Any = near.rule
+            return Grain(table, nearly, ", ".join(best.reasons), near.removal)
     if keys:
         reasons, stability = [*keys[0].reasons], keys[0].stability
         if stability is not None and stability.batches:
@@ -117,4 +133,5 @@ def sentence(grain: Grain) -> str:
         return f"no grain: {grain.reason}"
     if not grain.key.columns:
         return "there is at most one row"
-    return f"one row per {listed(grain.key.columns)}: {grain.reason}"
+    too_many = f", but for {count(grain.removal, 'row')} too many" if grain.removal else ""
+    return f"one row per {listed(grain.key.columns)}{too_many}: {grain.reason}"

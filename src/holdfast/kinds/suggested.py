@@ -1,23 +1,27 @@
 """Which rules are worth expecting: of what matters first in each table, the little that is likely
-meant.
+meant, and what nearly holds.
 
 The scores are those of ``docs/ranking.md``. A suggestion that holds by chance costs a false alarm
-some day, so that the bars are higher here than for what is shown.
+some day, so that the bars are higher here than for what is shown. What nearly holds hardly does so
+by chance: its listing has bars of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
-from holdfast.kinds.ranking import TableRanking
+from holdfast.kinds.ranking import TableRanking, keys_nearly_holding
 from holdfast.model.commits import Commit
-from holdfast.model.constraints import NotNull
+from holdfast.model.constraints import Constraint, NotNull
 from holdfast.model.expectations import Suggestion
-from holdfast.model.ranking import UNTRIED, Ranked
+from holdfast.model.near import NearRule, has_suspects, sides_of
+from holdfast.model.ranking import UNTRIED, Grain, Ranked
+from holdfast.screen.text import count
 
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -34,35 +38,65 @@ def suggested(
     expected = {standing.rule for standing in version.expectations}
     suggestions: dict[str, Suggestion] = {}
     for name, ranking in rankings.items():
-        for text, reason in _of_table(snapshot.tables[name], ranking):
-            rule = registry.canonical(text, columns)
+        for each in _of_table(snapshot, snapshot.tables[name], ranking):
+            rule = registry.canonical(each.rule, columns)
             if rule not in expected:
-                suggestions.setdefault(rule, Suggestion(rule, reason))
+                suggestions.setdefault(rule, replace(each, rule=rule))
     return list(suggestions.values())
 
 
-def _of_table(table: TableSnapshot, ranking: TableRanking) -> Iterator[tuple[str, str]]:
+def _of_table(
+    snapshot: Snapshot, table: TableSnapshot, ranking: TableRanking
+) -> Iterator[Suggestion]:
     if not table.rows:
         return
+    kinds = [kind for kind in registry.named_in(ranking.kinds) if kind.suggestions is not None]
     likely = {
-        kind: [ranked for ranked in ranking.kinds[kind.field] if _is_likely(ranked, kind)]
-        for kind in registry.named_in(ranking.kinds)
-        if kind.suggestions is not None
+        kind: [each for each in ranking.kinds[kind.field] if _is_likely(each, kind)]
+        for kind in kinds
     }
-    grain = ranking.grain.key
+    likely_near = {
+        near.rule: near
+        for ranked, near in keys_nearly_holding(snapshot, table.name)
+        if _is_likely(ranked, registry.of(near.rule))
+    }
+    likely_near |= {
+        near.rule: near for near in table.near_rules if registry.of(near.rule).role != "key"
+    }
     first = [ranked.constraint for some in likely.values() for ranked in some]
-    if grain is not None and grain.columns and grain in first:
-        yield str(grain), f"its grain: {ranking.grain.reason}"
-        never_null = {facts.name for facts in table.facts if facts.nulls == 0}
-        for column in grain.columns:
-            if column in never_null:
-                yield str(NotNull(table.name, column)), "in the grain, and never null"
+    if ranking.grain.key in (*first, *likely_near):
+        yield from _grain(table, ranking.grain)
+    for near in likely_near.values():
+        yield _nearly(near)
     for by_chance in (False, True) if table.rows >= ENOUGH else (False,):
         for kind, ranks in likely.items():
             bounds = kind.suggestions
             if bounds is not None and kind.role != "key" and bounds.by_chance == by_chance:
-                for ranked in ranks[: bounds.most]:
-                    yield str(kind.rule_of(ranked.constraint)), _because(ranked, *bounds.words)
+                own = [each for each in ranks if not _follows(each.constraint, table.near_rules)]
+                for each in own[: bounds.most]:
+                    rule = str(kind.rule_of(each.constraint))
+                    yield Suggestion(rule, _because(each, *bounds.words))
+
+
+def _grain(table: TableSnapshot, grain: Grain) -> Iterator[Suggestion]:
+    """The key that rows stand for, and that its columns are never null."""
+    if grain.key is None or not grain.key.columns:
+        return
+    why = f"its grain: {grain.reason}"
+    if grain.removal:
+        why = f"its grain, but for {count(grain.removal, 'row')} too many: {grain.reason}"
+    yield Suggestion(str(grain.key), why, grain.removal or None)
+    never_null = {facts.name for facts in table.facts if facts.nulls == 0}
+    for column in grain.key.columns:
+        if column in never_null:
+            yield Suggestion(str(NotNull(table.name, column)), "in the grain, and never null")
+
+
+def _nearly(near: NearRule) -> Suggestion:
+    """A rule that nearly holds, bounded by what breaks it now."""
+    verb = "breaks" if near.removal == 1 else "break"
+    why = f"nearly holds: {near.removal:,} of {count(near.of_rows, 'row')} {verb} it"
+    return Suggestion(str(near.rule), why, near.removal)
 
 
 def _is_likely(ranked: Ranked, kind: Kind) -> bool:
@@ -75,6 +109,14 @@ def _is_likely(ranked: Ranked, kind: Kind) -> bool:
         and not ranked.implied_by
         and confidence >= UNTRIED
     )
+
+
+def _follows(constraint: Constraint, near: Sequence[NearRule]) -> bool:
+    """Whether it would follow from one that nearly holds, so that it says less than that."""
+    if not has_suspects(constraint):
+        return False
+    lhs, rhs = sides_of(constraint)
+    return any({*each.lhs} <= {*lhs} and each.rhs in (None, *rhs) for each in near)
 
 
 def _because(ranked: Ranked, *words: str) -> str:

@@ -72,10 +72,12 @@ class Expectation:
 
 @dataclass(frozen=True)
 class Suggestion(Serializable):
-    """A rule that holds and is not expected yet, with why it may be meant."""
+    """A rule that holds, or nearly does, and is not expected yet, with why it may be meant."""
 
     rule: str
     reason: str
+    max_rows: int | None = None
+    """So many rows break one that nearly holds, which is its bound then."""
 
     def __repr__(self) -> str:
         return f"<Suggestion {self.rule}>"

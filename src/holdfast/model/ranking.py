@@ -81,13 +81,16 @@ class Ranked(Serializable):
 
 @dataclass(frozen=True)
 class Grain(Serializable):
-    """What one row of a table stands for: the columns of its best key; None: it has no key."""
+    """What one row of a table stands for: the columns of its best key; None: it has no key. That
+    may be one that nearly holds."""
 
-    FORM = (("columns", "key.columns"), "reason")
+    FORM = (("columns", "key.columns"), "reason", "removal")
 
     table: str
     key: Key | None
     reason: str
+    removal: int = field(default=0, metadata=ADDED)
+    """So many rows are too many, where the key nearly holds."""
 
 
 def broke(ranked: Ranked) -> str:

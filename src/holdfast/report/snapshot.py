@@ -17,7 +17,7 @@ from holdfast.model.constraints import AgreeSet, Key, NonKey, Row, shortest_firs
 from holdfast.model.errors import InputError
 from holdfast.model.inclusion_dependencies import Attribute
 from holdfast.model.limits import Limits
-from holdfast.model.near import NearList
+from holdfast.model.near import NearList, NearRule
 from holdfast.model.options import Settings
 from holdfast.store import Store
 from holdfast.store.codecs import stored_file
@@ -56,6 +56,12 @@ class TableSnapshot:
     distinct: tuple[float, ...] = ()  # estimated distinct values per column
     facts: tuple[ColumnFacts, ...] = ()  # of each column
     near: NearList | None = None  # the rules that nearly hold; None: they were not looked for
+
+    @property
+    def near_rules(self) -> tuple[NearRule, ...]:
+        """The rules that rows break which nearly hold, the strongest first; none where they were
+        not looked for."""
+        return self.near.near if self.near else ()
 
     @property
     def keys(self) -> tuple[Key, ...]:

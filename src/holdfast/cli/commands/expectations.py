@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +12,9 @@ from holdfast.cli.command import flag
 from holdfast.cli.opening import Spark, committing
 from holdfast.cli.options import At, Directory
 from holdfast.cli.printing import Printing, print_json
+
+if TYPE_CHECKING:
+    from holdfast.model.expectations import Suggestion
 
 
 def expect(
@@ -45,6 +49,8 @@ def expect(
     from holdfast.cli import suggestions
     from holdfast.report import forms, terminal
 
+    settings: dict[str, Any] = {"severity": severity, "max_error": max_error, "max_rows": max_rows}
+    wanted: Sequence[str | Suggestion] = rules or ()
     if suggest or yes:
         given = bool(rules) or file is not None or name is not None
         asks = not printing.as_json and sys.stdin.isatty() and sys.stderr.isatty()
@@ -53,25 +59,17 @@ def expect(
             if printing.as_json:
                 print_json(forms.suggestions(offers))
             else:
-                suggestions.printed(offers, quiet=printing.quiet)
+                suggestions.printed(offers, quiet=printing.quiet, **settings)
             return 0
-        chosen = offers if yes else suggestions.chosen(offers)
-        rules = [offer.rule for offer in chosen]
-        if not rules:
+        wanted = offers if yes else suggestions.chosen(offers)
+        if not wanted:
             if printing.as_json:
                 print_json(forms.expected([]))
             else:
                 suggestions.nothing(offers, quiet=printing.quiet)
             return 0
     with committing(directory), spark.profile(directory, printing) as opened:
-        changes = opened.expect(
-            *(rules or ()),
-            severity=severity,
-            max_error=max_error,
-            max_rows=max_rows,
-            name=name,
-            file=file,
-        )
+        changes = opened.expect(*wanted, name=name, file=file, **settings)
     printing.result(lambda: forms.expected(changes), lambda page: terminal.expected(page, changes))
     return 0
 

@@ -122,11 +122,11 @@ class Keys(Kind):
 
         return ranked(snapshot, table)
 
-    def score(self, constraint: Key, snapshot: Snapshot, table: str) -> float:
+    def judged(self, constraint: Key, snapshot: Snapshot, table: str) -> Ranked:
         """How likely somebody would declare one that does not hold."""
-        from holdfast.kinds.keys.rank import score
+        from holdfast.kinds.keys.rank import judged
 
-        return score(constraint, snapshot, table)
+        return judged(constraint, snapshot, table)
 
     def diff(self, before: Snapshot, after: Snapshot, table: str) -> KindDiff:
         """Keys that hold in one version alone."""

@@ -61,9 +61,9 @@ def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
     return sorted(scored, key=lambda each: -each.score)
 
 
-def score(key: Key, snapshot: Snapshot, name: str) -> float:
-    """The score that a key would have if it held."""
-    return _ranked(key, snapshot.tables[name], _references(snapshot, name)).score
+def judged(key: Key, snapshot: Snapshot, name: str) -> Ranked:
+    """A key as it would be ranked if it held."""
+    return _ranked(key, snapshot.tables[name], _references(snapshot, name))
 
 
 def _references(snapshot: Snapshot, name: str) -> list[ForeignKey]:

@@ -684,7 +684,7 @@
     const facts = [[table.rows, ROWS], [table.columns.length, COLUMNS], ...table.lists.map((each) => [each.total, each.nouns])];
     const pairs = sets.map((each) => plainList(table, each, capital(each.nouns[1]), null));
     return [h("h1", {}, table.name),
-      h("p", {class: "grain"}, table.grain.columns ? [table.grain.columns.length ? ["One row per ", chips(table.grain.columns)] : "At most one row", table.grain.columns.length ? h("span", {class: "soft"}, ` (${table.grain.reason})`) : null]
+      h("p", {class: "grain"}, table.grain.columns ? [table.grain.columns.length ? ["One row per ", chips(table.grain.columns), table.grain.removal ? `, but for ${plural(table.grain.removal, ROWS)} too many` : null] : "At most one row", table.grain.columns.length ? h("span", {class: "soft"}, ` (${table.grain.reason})`) : null]
         : h("span", {class: "soft"}, `No grain: ${table.grain.reason}.`)),
       h("div", {class: "facts"}, facts.map(([count, nouns]) => h("div", {}, h("b", {}, number(count)), h("span", {}, count === 1 ? nouns[0] : nouns[1])))),
       table.duplicates ? h("div", {class: "note bad"}, h("p", {}, `${plural(table.duplicates, ROWS)} ${table.duplicates === 1 ? "repeats" : "repeat"} another one. The keys below would hold without them.`), table.duplicated.length ? rowsTable(table.duplicated, [], table) : null) : null,

@@ -71,7 +71,7 @@ def overview(
     _title(page, path, snapshot, nulls=registry.compare_pairs(snapshot.options["kinds"]))
     for name, table in snapshot.tables.items():
         _table_heading(page, table)
-        if not table.duplicates and ranking[name].grain.key is not None:
+        if ranking[name].grain.key is not None:
             page.line(plain(sentence(ranking[name].grain)), "", 2)
         for kind in kinds:
             if kind.name in table.found or not _left_out(page, kind, table):
