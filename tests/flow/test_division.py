@@ -113,7 +113,8 @@ def test_columns_that_all_have_few_values(tmp_path: Path) -> None:
     a, b, c = (dice.integers(0, 4, 4_000) for _ in range(3))
     columns = [np.arange(4_000), a, b, c, a * b % 5, (a + c) % 3, (a * b + c) % 7]
     rows: Rows = [tuple(row) for row in np.stack(columns, axis=1).tolist()]
-    options = Options(("keys", "fds"), evidence="witnessed")
+    # Of a table this short, near rules are counted by tasks that see all rows.
+    options = Options(("keys", "fds"), evidence="witnessed", near="off")
     found, runners = [], []
     for tasks in (2, 64):
         runner = Counting(tasks)

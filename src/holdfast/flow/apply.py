@@ -26,6 +26,7 @@ from holdfast.rules.expectations import Expected
 from holdfast.rules.quarantine import Sifted, expect_possible, sifted, written
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
+from holdfast.runtime.together import Work, side_by_side
 from holdfast.store import Store
 from holdfast.store.quarantine import finish
 from holdfast.table.batch import Batch, BatchIntake, change_rows, read_batch
@@ -91,8 +92,7 @@ def apply_together(
         record = BatchRecord(first, batch_id, _digest(intakes), tuple(others))
         if then := _applied_before(store, record):
             return then
-        rows = application.change_rows(intakes)
-        after, row_changes = application.change_evidence(rows)
+        rows, after, row_changes = application.change_tables(application.change_rows(intakes))
         while True:
             rows, states = application.change_near(rows, after, dry_run)
             steps = application.change_values(states, row_changes)
@@ -110,7 +110,7 @@ def apply_together(
                 # The others changed other tables: what was found of ours still holds, and what
                 # depends on all tables is found again.
                 application.base = _Base.load(store, store.read(lease.version))
-                rows = application.change_expectations(rows)
+                rows = application.change_expectations(rows, application.run.runner)
     store.clean()
     return changes
 
@@ -217,31 +217,42 @@ class _Application:
             }
 
     def change_rows(self, intakes: Mapping[str, BatchIntake]) -> Sifted:
-        """Change the rows and the expectations; with a quarantine without the rows that break
-        expectations."""
-        tables, expected = self.base.tables, self.base.expected
+        """Change the rows; with a quarantine without those that break expectations, which change
+        with them."""
+        tables = self.base.tables
         if self.quarantine is not None:
-            return sifted(self.run, expected, intakes, tables)
+            return sifted(self.run, self.base.expected, intakes, tables)
         changes = change_rows(self.run, [(tables[name], each) for name, each in intakes.items()])
-        return self.change_expectations(Sifted(changes, expected))
+        return Sifted(changes, self.base.expected)
 
-    def change_expectations(self, rows: Sifted) -> Sifted:
+    def change_tables(self, rows: Sifted) -> tuple[Sifted, dict[str, TableState], list[RowChange]]:
+        """Change the expectations and the evidence of each table, side by side; the changes of rows
+        come back with new indexes and counts of duplicates."""
+        works: list[Work[Any]] = [lambda runner: self.change_evidence(rows, runner)]
+        if self.quarantine is None and rows.expected.is_counted:
+            works.append(lambda runner: self.change_expectations(rows, runner))
+        (states, changes), *others = side_by_side(self.run.runner, works, len(works))
+        return (others[0] if others else rows), states, changes
+
+    def change_expectations(self, rows: Sifted, runner: Runner) -> Sifted:
         """The same changes of rows, with what they mean for the expectations."""
-        expected = self.base.expected
-        if expected or expected.counts.stored:
+        expected, run = self.base.expected, self.run.with_runner(runner)
+        if expected.is_counted:
             now = self.base.tables | {change.after.name: change.after for change in rows.changes}
-            with self.run.stage("expectations"):
-                expected = expected.change(self.run, rows.changes, now)
+            with run.stage("expectations"):
+                expected = expected.change(run, rows.changes, now)
         return replace(rows, expected=expected)
 
-    def change_evidence(self, rows: Sifted) -> tuple[dict[str, TableState], list[RowChange]]:
-        """Change the evidence of each table; the changes of rows come back with new indexes and
-        counts of duplicates."""
+    def change_evidence(
+        self, rows: Sifted, runner: Runner
+    ) -> tuple[dict[str, TableState], list[RowChange]]:
+        """Change the evidence of each table."""
         after: dict[str, TableState] = {}
         indexed = []
         for change in rows.changes:
             name = change.before.name
-            after[name], with_indexes = self.before[name].change(self.runs[name], change)
+            run = self.runs[name].with_runner(runner)
+            after[name], with_indexes = self.before[name].change(run, change)
             indexed.append(with_indexes)
         return after, indexed
 

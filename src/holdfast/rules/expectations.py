@@ -27,6 +27,11 @@ class Expected:
     def __bool__(self) -> bool:
         return bool(self.standings)
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether batches change anything of it: rules are expected, or nearly hold."""
+        return bool(self) or self.counts.stored is not None
+
     @staticmethod
     def stored(version: Commit, forms: tuple[RuleForm, ...]) -> Expected:
         """Those that a commit stored."""

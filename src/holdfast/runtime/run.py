@@ -79,7 +79,8 @@ class Run:
         return self.with_runner(self.within(self.time))
 
     def with_runner(self, runner: Runner) -> Run:
-        """The same run, with the same time, whose tasks another runner places."""
+        """The same run, whose tasks another runner places; its time begins now, if it has not."""
+        self.time  # noqa: B018  # so that the copy has the same
         again = copy(self)
         again.runner = runner
         return again
