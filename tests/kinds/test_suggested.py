@@ -12,16 +12,12 @@ import pytest
 from holdfast import Options, Profile, flow
 from holdfast.input.row_input import Columns, RowInput
 from holdfast.kinds.ranking import grain, ranked, sentence
-from holdfast.kinds.suggested import suggested
-from holdfast.model.expectations import Expectation, Suggestion
-from holdfast.model.near import NearBounds, NearList
+from holdfast.model.expectations import Expectation
 from holdfast.model.progress import no_progress
-from holdfast.report.snapshot import Snapshot
 from holdfast.runtime.runner import InProcess
 from holdfast.store import Store
 
 ROWS = 400
-OPTIONS = Options(kinds=("keys", "fds"))
 
 
 def orders(repeated: int, wrong: int) -> dict[str, list[Any]]:
@@ -40,32 +36,27 @@ def orders(repeated: int, wrong: int) -> dict[str, list[Any]]:
     }
 
 
-def profiled(folder: Path, columns: dict[str, list[Any]]) -> tuple[Profile, Snapshot]:
-    """A profile of one table, with its rules that nearly hold."""
+def profiled(folder: Path, columns: dict[str, list[Any]]) -> Profile:
+    """A profile of one table."""
     table = pa.table(columns)
     types = ["double", "bigint", "string", "string"]
     known = Columns.of(table.column_names, types, table.schema.types)
     rows = RowInput("orders", known, table.rename_columns(known.schema.names))
     store = Store.create(folder)
-    flow.profile(InProcess(), store, {"orders": rows}, OPTIONS, no_progress)
+    options = Options(kinds=("keys", "fds"))
+    flow.profile(InProcess(), store, {"orders": rows}, options, no_progress)
     profile = Profile(store)
-    near = flow.near(InProcess(), store, ["orders"], NearBounds.of(OPTIONS), no_progress)
-    now = profile.snapshot()
-    listed = replace(now.tables["orders"], near=NearList(tuple(near)))
-    return profile, replace(now, tables={"orders": listed})
-
-
-def offers(profile: Profile, now: Snapshot) -> list[Suggestion]:
-    return suggested(now, ranked(now, ["orders"]), profile._store.read())
+    profile._runner = InProcess()
+    return profile
 
 
 @pytest.fixture(scope="module")
-def dirty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Profile, Snapshot]:
+def dirty(tmp_path_factory: pytest.TempPathFactory) -> Profile:
     return profiled(tmp_path_factory.mktemp("dirty") / "p", orders(3, 5))
 
 
-def test_what_nearly_holds_is_suggested_with_its_bound(dirty: tuple[Profile, Snapshot]) -> None:
-    found = {each.rule: each for each in offers(*dirty)}
+def test_what_nearly_holds_is_suggested_with_its_bound(dirty: Profile) -> None:
+    found = {each.rule: each for each in dirty.suggest()}
     key, not_null, country = (
         found[f"orders: {rule}"]
         for rule in ("key(order_id)", "order_id not null", "city -> country")
@@ -80,31 +71,29 @@ def test_what_nearly_holds_is_suggested_with_its_bound(dirty: tuple[Profile, Sna
     assert not [rule for rule in found if "order_id," in rule]
 
 
-def test_a_near_key_can_be_the_grain(dirty: tuple[Profile, Snapshot], tmp_path: Path) -> None:
-    _, now = dirty
+def test_a_near_key_can_be_the_grain(dirty: Profile, tmp_path: Path) -> None:
+    now = dirty.snapshot()
     [ranking] = ranked(now, ["orders"]).values()
     assert ranking["keys"]  # others that hold, by chance
     assert sentence(ranking.grain).startswith("one row per order_id, but for 3 rows too many: one")
     assert ranking.grain.to_dict()["removal"] == 3
-    dismissed = replace(now.tables["orders"].near or NearList(), rules=())
-    without = replace(now.tables["orders"], near=dismissed)
+    without = replace(now.tables["orders"], near=None)
     other = grain(replace(now, tables={"orders": without}), "orders", ranking.kinds)
     assert (other.key, other.removal) == (ranking["keys"][0].constraint, 0)
     assert "removal" not in other.to_dict()
     # The same key, which holds in clean rows.
-    _, clean = profiled(tmp_path / "clean", orders(0, 0))
-    assert sentence(ranked(clean, ["orders"])["orders"].grain).startswith("one row per order_id: ")
+    clean = profiled(tmp_path / "clean", orders(0, 0))
+    assert sentence(clean.grain("orders")).startswith("one row per order_id: ")
 
 
 def test_what_is_suggested_is_declared_with_its_bound(tmp_path: Path) -> None:
-    profile, now = profiled(tmp_path / "p", orders(3, 0))
-    profile._runner = InProcess()
-    found = offers(profile, now)
+    profile = profiled(tmp_path / "p", orders(3, 5))
+    found = profile.suggest()
     declared = profile.expect(*found)
     assert all(each.after.holds for each in declared)
     bounds = {each.rule: each.expectation.max_rows for each in profile.expectations()}
-    assert bounds["orders: key(order_id)"] == 3
-    assert not {each.rule for each in offers(profile, now)} & {*bounds}
+    assert (bounds["orders: key(order_id)"], bounds["orders: city -> country"]) == (3, 5)
+    assert profile.suggest() == []
     # A bound that somebody gives is that of all.
     [key] = [each for each in found if each.max_rows == 3]
     [again] = profile.expect(key, max_rows=8)

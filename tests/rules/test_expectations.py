@@ -437,9 +437,25 @@ def test_a_bound_in_rows_is_about_those_that_would_have_to_go(tmp_path: Path) ->
     assert kept.apply("t", inserts=[(2, 1, 1)], quarantine=str(tmp_path / "q")).rows == 4
 
 
+def test_of_a_dependency_all_but_the_most_frequent_values_would_have_to_go(tmp_path: Path) -> None:
+    rows: Rows = [(1, 1, n) for n in range(5)] + [(1, 2, 5), (2, 3, 6), (2, 4, 7)]
+    kept = Tables(tmp_path / "p", {"t": rows})
+    (told,) = kept.expect("t: c0 -> c1", max_error=0.5)
+    assert (told.after.violations, told.after.removal) == (6, None)
+    (told,) = kept.expect("t: c0 -> c1", max_rows=2)
+    assert (told.after.violations, told.after.removal, told.after.holds) == (6, 2, True)
+    (told,) = kept.apply("t", inserts=[(2, 3, 8)]).expectations or ()  # one more of the majority
+    assert (told.after.violations, told.after.removal, told.breaks) == (7, 2, False)
+    (told,) = kept.apply("t", dry_run=True, inserts=[(1, 9, 9)]).expectations or ()
+    assert (told.after.removal, told.breaks, told.groups[0].number) == (3, True, 7)
+    (told,) = kept.expect("t: not (t.c0 = s.c0 and t.c1 != s.c1)", max_rows=2)
+    assert (told.after.violations, told.after.removal, told.after.holds) == (14, 2, True)
+
+
 def test_bounds_that_cannot_be(tmp_path: Path) -> None:
     kept = Tables(tmp_path / "p", {"t": [(1, 1, 1)], "u": []})
     refused: list[tuple[str, dict[str, Any], str]] = [
+        ("t: {} -> c0", {"max_rows": 3}, "where nothing is on the left; give --max-error"),
         ("t: key(c0)", {"max_rows": 3, "max_error": 0.1}, "give one of them"),
         ("t: key(c0)", {"max_rows": -1}, "a number of rows from 0, not -1"),
         ("t: key(c0)", {"max_rows": True}, "a number of rows from 0, not True"),

@@ -37,8 +37,8 @@ def canonicals(
         if rule in by_rule:
             raise InputError(f"{label}{rule}: this rule is declared twice")
         by_rule[rule] = replace(each, rule=rule)
-        if each.max_rows is not None:
-            registry.form(by_rule[rule], columns, version.options).expect_removal(rule)
+        if each.max_rows is not None:  # which some forms refuse
+            registry.form(by_rule[rule], columns, version.options)
     return list(by_rule.values())
 
 

@@ -97,7 +97,8 @@ def forms(
 def form(expectation: Expectation, tables: Tables, options: Options) -> RuleForm:
     """What rows are judged by under an expectation."""
     rule = expectation.constraint
-    return of(rule).form(rule, tables, options)
+    judged = of(rule).form(rule, tables, options)
+    return judged if expectation.max_rows is None else judged.with_removal(expectation.rule)
 
 
 def examiner(rule: Constraint) -> Examiner[Any]:

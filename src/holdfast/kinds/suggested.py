@@ -55,20 +55,19 @@ def _of_table(
         kind: [each for each in ranking.kinds[kind.field] if _is_likely(each, kind)]
         for kind in kinds
     }
-    likely_near = {
-        near.rule: near
+    of_keys = [
+        near
         for ranked, near in keys_nearly_holding(snapshot, table.name)
         if _is_likely(ranked, registry.of(near.rule))
-    }
-    likely_near |= {
-        near.rule: near for near in table.near_rules if registry.of(near.rule).role != "key"
-    }
+    ]
     first = [ranked.constraint for some in likely.values() for ranked in some]
-    if ranking.grain.key in (*first, *likely_near):
+    if ranking.grain.key in (*first, *(near.rule for near in of_keys)):
         yield from _grain(table, ranking.grain)
-    for near in likely_near.values():
-        yield _nearly(near)
+    yield from map(_nearly, of_keys)
     for by_chance in (False, True) if table.rows >= ENOUGH else (False,):
+        if by_chance:
+            others = (each for each in table.near_rules if registry.of(each.rule).role != "key")
+            yield from map(_nearly, others)
         for kind, ranks in likely.items():
             bounds = kind.suggestions
             if bounds is not None and kind.role != "key" and bounds.by_chance == by_chance:

@@ -128,23 +128,27 @@ class AgreeingTuples(RuleForm):
     def _removal(
         self, counts: TupleCounts, violations: int, tables: Mapping[str, Table]
     ) -> int | None:
-        """Of a key all but one row of each group; of a dependency it is not kept."""
+        """Of a key all but one row of each group; of a dependency all without the most frequent
+        value of theirs, which only a grouped one tells."""
         if not violations:
             return 0
-        if self.both is not None:
-            return None
         if not self.lhs.columns:
-            return tables[self.table].rows - 1
-        side = counts.side(self.lhs)
-        return side.rows - side.distinct
+            return tables[self.table].rows - 1 if self.both is None else None
+        lhs = counts.side(self.lhs)
+        if self.both is None:
+            return lhs.rows - lhs.distinct
+        return None if self.both.rhs is None else lhs.rows - counts.side(self.both).majority
 
-    def expect_removal(self, rule: str) -> None:
-        """Of a dependency it is not kept."""
-        if self.both is not None:
+    def with_removal(self, rule: str) -> RuleForm:
+        """Of a dependency, which groups rows, a grouped one has it."""
+        if self.both is None:
+            return self
+        if not self.lhs.columns:
             raise InputError(
-                f"{rule}: how many rows would have to go is not kept of a functional dependency; "
+                f"{rule}: how many rows would have to go is not kept where nothing is on the left; "
                 "give --max-error in place of --max-rows"
             )
+        return self.grouped()
 
     def near(self, rule: Constraint, counts: TupleCounts, table: Table) -> NearRule:
         """How far a grouped one is from holding: removal, and of a dependency its strength."""

@@ -94,8 +94,10 @@ class RuleForm(ABC):
     def expect_countable(self, rule: str, violations: int | None, table: Table) -> None:  # noqa: B027
         """Refuse a bound on its error where violations cannot be counted."""
 
-    def expect_removal(self, rule: str) -> None:  # noqa: B027
-        """Refuse a bound in rows where it is not kept how many would have to go."""
+    def with_removal(self, rule: str) -> RuleForm:  # noqa: ARG002
+        """The same, of which it is kept how many rows would have to go; where that cannot be, it is
+        an error, which names the ``rule``."""
+        return self
 
     # How far rows are from it, from scratch
 

@@ -89,8 +89,8 @@ class RowPairs(RuleForm):
                 "pairs that violate it, which --max-error needs; expect it without"
             )
 
-    def expect_removal(self, rule: str) -> None:
-        """Batches change the number of pairs."""
+    def with_removal(self, rule: str) -> RuleForm:
+        """Batches change the number of pairs alone."""
         raise InputError(
             f"{rule}: pairs of rows violate it, and how many rows would have to go is not kept; "
             "give --max-error in place of --max-rows"
