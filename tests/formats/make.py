@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from holdfast.model.options import Options
-from holdfast.store.directory import CONCEALED, FORMAT
+from holdfast.store.directory import CONCEALED, FORMAT, GROUPED
 from tests.flow.tables import KINDS, Shop
 from tests.strategies import Rows
 
@@ -28,6 +28,7 @@ ROWS: Rows = BEFORE[:3] + BEFORE[6:] + INSERTS
 OPTIONS = {
     FORMAT: Options(index_quota=2),
     CONCEALED: Options(index_quota=2, keep_values=False),
+    GROUPED: Options(index_quota=2, near_key_removal=0.5),  # c0 is nearly a key after the batch
 }
 """Those of a profile that has the format."""
 

@@ -10,7 +10,7 @@ import pytest
 
 from holdfast.model.errors import StoreError
 from holdfast.runtime.runner import InProcess
-from holdfast.store import CONCEALED, Store
+from holdfast.store import FORMAT, GROUPED, Store
 from tests import oracle
 from tests.flow.tables import SECRET, Shop
 from tests.formats.make import BEFORE, DELETES, HERE, INSERTS, KINDS_OF, OPTIONS, ROWS
@@ -57,14 +57,30 @@ def test_a_sample_is_read_and_built_upon(sample: Path, tmp_path: Path) -> None:
     assert told.version == 3
     left = [row for row in ROWS if row not in (BEFORE[7], INSERTS[0])]
     assert_exact(shop, [*left, (2, 0, 0, 0), BEFORE[0]])
+    assert shop.verify().equal
+
+
+def test_a_profile_has_the_lowest_format_that_it_needs(tmp_path: Path) -> None:
+    """That of near rules is needed once there is one."""
+    shop = Shop(tmp_path / "p", KINDS_OF, BEFORE, OPTIONS[GROUPED])
+    assert format_of(shop) == FORMAT
+    shop.apply(inserts=INSERTS, deletes=DELETES)
+    near = shop.store.read().table("t").near
+    assert near is not None
+    assert [str(each.rule) for each in near.near] == ["t: key(c0)"]
+    assert format_of(shop) == GROUPED
+
+
+def format_of(shop: Shop) -> int:
+    return int(json.loads((Path(shop.store.path) / "holdfast.json").read_text())["format"])
 
 
 @pytest.mark.parametrize(
     ("found", "message"),
     [
         (
-            CONCEALED + 1,
-            rf"written by a newer Holdfast \(format {CONCEALED + 1}, this one reads {CONCEALED}\): "
+            GROUPED + 1,
+            rf"written by a newer Holdfast \(format {GROUPED + 1}, this one reads {GROUPED}\): "
             "upgrade holdfast",
         ),
         (0, r"written by an older Holdfast .*rebuild it: holdfast profile SOURCE\.\.\. --into"),

@@ -12,7 +12,7 @@ from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState
 from holdfast.model.commits import Commit, TableRecord
 from holdfast.runtime.run import Run
-from holdfast.store import Lease, Store
+from holdfast.store import GROUPED, Lease, Store
 from holdfast.store.files import is_kept
 from holdfast.tasks.shown import rows_as_text
 from holdfast.values.state import ValueState
@@ -44,6 +44,8 @@ def said(
 
 def publish(store: Store, lease: Lease, version: Commit) -> int:
     """Commit a version with the files that it names; its tables name theirs."""
+    if version.tuples is not None and any(side.grouped for side in version.tuples.sides):
+        store.require(GROUPED)
     parts = [version.inclusion, version.tuples]
     files = [file for each in parts if each is not None for file in each.data_files]
     keep = tuple(file for file in files if is_kept(file))

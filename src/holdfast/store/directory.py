@@ -55,7 +55,11 @@ FORMAT = 4
 CONCEALED = 5
 """The format of a profile that keeps no values: who does not know it would add rows with theirs."""
 
-_OLDEST_FORMAT, _NEWEST_FORMAT = FORMAT, CONCEALED
+GROUPED = 6
+"""The format of a profile that counts tuples within groups of rows: who does not know it would add
+the counts of a batch to the wrong ones."""
+
+_OLDEST_FORMAT, _NEWEST_FORMAT = FORMAT, GROUPED
 _RETRIES = 20
 
 # A path object has made one slash of two. A letter alone is no scheme but a drive.
@@ -142,7 +146,8 @@ class Store:
             raise
 
     def require(self, number: int) -> None:
-        """Let nobody read this profile who does not know a format; before its first version."""
+        """Let nobody read this profile who does not know a format; before the first version that
+        needs it."""
         if _check_format(self.storage) < number:
             with disk_errors(self.path):
                 _write_marker(self.storage, number)
