@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from random import Random
 
@@ -9,10 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from holdfast.model import limits
+from holdfast.model.constraints import Key
 from holdfast.model.grammar import parse
 from holdfast.model.near import NearBounds, NearRule
 from holdfast.model.options import Options
-from holdfast.rules.near import measured, near_rules
+from holdfast.rules.near import Exact, measured, near_rules
 from holdfast.rules.suspects import suspects
 from tests import oracle
 from tests.flow.tables import Shop, folder
@@ -49,9 +54,16 @@ BOUNDS = st.builds(
 )
 
 
-def found(shop: Shop, bounds: NearBounds) -> list[NearRule]:
+def found(
+    shop: Shop,
+    bounds: NearBounds,
+    exact: Exact | None = None,
+    worth_counting: Callable[[Key], bool] | None = None,
+) -> list[NearRule]:
     with shop.opened() as (run, table):
-        return near_rules(run, table, bounds)
+        result = near_rules(run, table, bounds, exact, worth_counting)
+    assert result.complete_up_to == bounds.columns
+    return [*result.rules]
 
 
 def listed(rules: list[NearRule]) -> oracle.Listed:
@@ -114,6 +126,97 @@ def test_planted_rules_are_found_from_drawn_rows(
     assert {((0,), None), ((1,), 2), ((3,), 4)} <= {*near}
 
 
+def known(rows: Rows, nulls: str, most: int | None) -> Exact:
+    """What a profile knows exactly, up to so many columns."""
+    dependencies: dict[int, list[tuple[int, ...]]] = {}
+    for lhs, rhs in oracle.dependencies(rows, COLUMNS, nulls, most):
+        dependencies.setdefault(rhs, []).append(lhs)
+    return Exact(oracle.keys(rows, COLUMNS, nulls, most), dependencies)
+
+
+@given(
+    dirty_tables(),
+    st.sampled_from(["equal", "unequal"]),
+    BOUNDS,
+    st.sampled_from([None, 1, 2]),
+    st.sampled_from([None, 1, 7]),
+    st.sampled_from([0, 1 << 16]),
+)
+@settings(max_examples=examples(60))
+def test_what_holds_exactly_changes_nothing(
+    rows: Rows, nulls: str, bounds: NearBounds, most: int | None, repeated: int | None, long: int
+) -> None:
+    """Whether it is known, and up to how many columns, in tables with and without repeated rows;
+    and keys that are not worth counting are only left out."""
+    rows = [*rows, *rows[:repeated]] if repeated else [*dict.fromkeys(rows)]
+
+    def worth_counting(key: Key) -> bool:
+        return key.columns[0] != "c1"
+
+    with folder() as path, pytest.MonkeyPatch.context() as patch:
+        varied(patch, grouped_rows=long, segment_rows=40, undivided_rows=0)
+        shop = Shop(Path(path), COLUMNS, rows, Options(kinds=("keys",), nulls=nulls))
+        exact = known(rows, nulls, most)
+        counted = listed(found(shop, bounds, exact))
+        worth = listed(found(shop, bounds, exact, worth_counting))
+    expected = oracle.near_rules(rows, COLUMNS, nulls, bounds)
+    assert counted == expected
+    assert worth == {
+        (lhs, rhs): measures
+        for (lhs, rhs), measures in expected.items()
+        if rhs is not None or lhs[0] != 1
+    }
+
+
+def test_the_search_ends_with_the_columns_that_there_is_time_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [(k % 7, k % 7 + 5, k // 7 % 5, k % 3) for k in range(200)]
+    rows[7] = (1, 9, 0, 0)
+    shop = Shop(tmp_path, COLUMNS, rows, Options(kinds=("keys",)))
+    bounds = NearBounds(columns=3, key_removal=0.1)
+    expected = [
+        oracle.near_rules(rows, COLUMNS, "equal", replace(bounds, columns=columns))
+        for columns in range(4)
+    ]
+    ended = set()
+    for seconds in range(1, 60):
+        with shop.opened() as (run, table):
+            monkeypatch.setattr(limits, "clock", count().__next__)
+            timed = replace(run, options=replace(run.options, time_budget=float(seconds)))
+            result = near_rules(timed, table, bounds)
+            monkeypatch.undo()
+        assert listed([*result.rules]) == expected[result.complete_up_to]
+        ended.add(result.complete_up_to)
+    assert ended == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_estimates_rule_out_nothing_that_passes(seed: int) -> None:
+    """Tables with groups of many sizes, of which a quarter of the rows is drawn."""
+    random, nulls = Random(seed), ("equal", "unequal")[seed % 2]
+    sizes = [random.choice([1, 3, 50, 400, 3_000]) for _ in range(2)]
+    rows = []
+    for number in range(3_000):
+        left, right = (random.randrange(size) for size in sizes)
+        cells: list[int | None] = [
+            left,
+            right,
+            (left * 31 + right) % 11,
+            number - number % random.choice([1, 1, 2]),
+        ]
+        if random.random() < 0.01:
+            cells[random.randrange(4)] = random.choice([None, random.randrange(3_000)])
+        rows.append(tuple(cells))
+    bounds = NearBounds(removal=0.3)
+    with folder() as path, pytest.MonkeyPatch.context() as patch:
+        varied(patch, segment_rows=1_100)
+        shop = Shop(Path(path), COLUMNS, rows, Options(kinds=("keys",), nulls=nulls))
+        counted = listed(found(shop, bounds))
+        varied(patch, grouped_rows=100, drawn_rows=750)
+        assert listed(found(shop, bounds)) == counted
+
+
 @given(dirty_tables(), st.sampled_from(["equal", "unequal"]), BOUNDS, st.sampled_from([None, 3]))
 @settings(max_examples=examples(30))
 def test_suspects_are_those_of_the_definitions(
@@ -125,7 +228,7 @@ def test_suspects_are_those_of_the_definitions(
         varied(patch, segment_rows=40, undivided_rows=0)
         shop = Shop(Path(path), COLUMNS + 1, numbered, Options(kinds=("keys",), nulls=nulls))
         with shop.opened() as (run, table):
-            near = near_rules(run, table, bounds)
+            near = near_rules(run, table, bounds).rules
             found = suspects(run, table, near, most)
     rules = oracle.near_rules(numbered, COLUMNS + 1, nulls, bounds)
     wanted = oracle.suspects(numbered, rules, nulls)
@@ -163,6 +266,6 @@ def test_tables_without_rows_have_numbers_of_rows_as_suspects() -> None:
     with folder() as path:
         shop = Shop(Path(path), 2, rows, Options(kinds=("keys",), keep_rows=False))
         with shop.opened() as (run, table):
-            found = suspects(run, table, near_rules(run, table, NearBounds()), None)
+            found = suspects(run, table, near_rules(run, table, NearBounds()).rules, None)
     assert [[*cell.row] for cell in found.cells if cell.columns == ("c1",)] == [["row"]]
     assert {cell.suggested for cell in found.cells} == {None}

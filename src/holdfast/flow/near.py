@@ -62,7 +62,7 @@ def listed(run: Run, state: TableState, base: Commit, now: Snapshot, version: in
     looked = "fds" in run.options.kinds, "keys" in run.options.kinds
     found = [
         each
-        for each in rules.near_rules(run, table, bounds)
+        for each in rules.near_rules(run, table, bounds).rules
         if str(each.rule) not in dismissed and looked[each.strength is None]
     ]
     matter = _that_matter(found, now, table.name)

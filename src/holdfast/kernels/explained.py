@@ -15,62 +15,56 @@ import numpy as np
 
 from holdfast.kernels.arrays import I64, U64
 from holdfast.kernels.jit import kernel
+from holdfast.kernels.numbering import Grouped, Numbers
 
 FRACTION = 32
 """Fractions of rows are counted in units of two to the power of minus this."""
 
 
-def explained(starts: I64, right: U64, most: float) -> tuple[int, int, int] | None:
+def explained(
+    groups: Grouped, right: Numbers, weights: I64 | None, most: float
+) -> tuple[int, int, int] | None:
     """The explained rows, whole and in fractions, and the rows that have the most frequent value on
-    the right of their group; None: more than ``most`` rows are not explained.
+    the right of their group; None: more than ``most`` rows are not explained. Each row stands for
+    one, or for as many as its weight says.
 
-    ``starts`` are where groups start, and the number of rows at the end; ``right`` the codes on the
-    right ``(n, 2)``, group by group.
-
-    >>> explained(np.array([0, 3]), np.array([[7, 7], [7, 7], [9, 9]], np.uint64), 3.0)
+    >>> one_group = Grouped(np.array([0, 1, 2]), np.array([0, 3]), np.array([3]))
+    >>> explained(one_group, Numbers(np.array([0, 0, 1]), 2), None, 3.0)
     (1, 2863311530, 2)
     """
-    largest = int(np.diff(starts).max(initial=1))
-    slots = 4
-    while slots < 2 * largest:
-        slots *= 2
-    table = np.empty((slots, 2), np.uint64)
-    numbers = np.zeros((slots, 2), np.int64)  # the group that used a slot last, and its rows there
+    counts = np.zeros(right.count, np.int64)
     out = np.zeros(3, np.int64)
-    complete = _explained(starts, right, most, table, numbers, out)
+    none = np.empty(0, np.int64)
+    complete = _explained(
+        groups, right.of_rows, none if weights is None else weights, most, counts, out
+    )
     return (int(out[0]), int(out[1]), int(out[2])) if complete else None
 
 
 @kernel
-def _explained(starts: Any, right: Any, most: float, table: Any, numbers: Any, out: Any) -> bool:
-    last = table.shape[0] - 1
+def _explained(groups: Any, right: Any, weights: Any, most: float, counts: Any, out: Any) -> bool:
+    """``counts`` are zero, by number on the right, between groups."""
+    order, starts, sizes = groups
     unexplained = 0.0
-    for group in range(starts.size - 1):
-        low, high = starts[group], starts[group + 1]
-        size = high - low
-        first, second = right[low, 0], right[low, 1]
+    for group in range(sizes.size):
+        low, high, size = starts[group], starts[group + 1], sizes[group]
+        first = right[order[low]]
         alike = low + 1
-        while alike < high and right[alike, 0] == first and right[alike, 1] == second:
+        while alike < high and right[order[alike]] == first:
             alike += 1
         if alike == high:
             out[0] += size
             out[2] += size
             continue
+        for at in range(low, high):
+            counts[right[order[at]]] += weights[order[at]] if weights.size else np.int64(1)
         largest, squares = np.int64(0), np.int64(0)
-        for row in range(low, high):
-            first, second = right[row, 0], right[row, 1]
-            slot = np.int64((first ^ (first >> np.uint64(32))) & np.uint64(last))
-            while numbers[slot, 0] == group + 1 and (
-                table[slot, 0] != first or table[slot, 1] != second
-            ):
-                slot = (slot + 1) & last
-            if numbers[slot, 0] != group + 1:
-                numbers[slot, 0], numbers[slot, 1] = group + 1, 0
-                table[slot, 0], table[slot, 1] = first, second
-            # (k + 1)² - k² more for one more row of a value.
-            squares += 2 * numbers[slot, 1] + 1
-            numbers[slot, 1] += 1
-            largest = max(largest, numbers[slot, 1])
+        for at in range(low, high):
+            number = right[order[at]]
+            count = counts[number]
+            squares += count * count
+            largest = max(largest, count)
+            counts[number] = 0
         rest = squares % size
         out[0] += squares // size
         out[1] += (rest << np.int64(32)) // size

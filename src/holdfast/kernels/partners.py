@@ -1,7 +1,8 @@
-"""A random partner for each of some rows: another row of the table that agrees with it on a lhs.
+"""A random partner for each of some drawn rows: another row that agrees with it on a lhs.
 
-Of all rows that agree with a wanted one the partner is that whose id has the least hash, so tasks
-that see different rows can each offer one, and the least of these is drawn from all.
+Drawn rows that agree with each other are partners in a ring. Of all rows that agree with another
+drawn row its partner is that whose id has the least hash, so tasks that see different rows can each
+offer one, and the least of these is drawn from all.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from holdfast.kernels.arrays import I64, U64
+from holdfast.kernels.arrays import I32, I64, U8, U64
 from holdfast.kernels.hashing import mix
-from holdfast.kernels.jit import kernel
+from holdfast.kernels.jit import inlined, kernel
 
 _BITS = 20
 """A bit for each of so many last bits of a code says whether any wanted row may have it."""
@@ -21,44 +22,131 @@ NONE = np.uint64((1 << 64) - 1)
 """The hash of no partner."""
 
 
-class DrawnCodes(NamedTuple):
-    """Rows that a partner is wanted for, each with a code of its own."""
+class Rings(NamedTuple):
+    """Drawn rows in rings of those that agree."""
 
-    codes: U64
-    ids: I64
-    slots: Any  # where a code is in ``codes``, by its hash; -1: free
-    bits: Any
+    members: I32  # how many there are in the ring that a row is the first of; 0: it is not
+    following: I32
 
 
-class Partners(NamedTuple):
-    """The partners so far."""
+class Wanted(NamedTuple):
+    """Drawn rows that agree with no other drawn one, each with a code of its own; and their
+    partners so far."""
 
+    rows: I64  # among the drawn ones
+    slots: I32  # where a code is, by its hash; -1: free
+    bits: U8
+    found: U64  # (n, 4): the code, the id, the least hash of a partner, how many rows agree
+    agreeing: U64  # (n, words): the columns in which the partner agrees, as bits
+
+
+_CODE, _ID, _HASH, _COUNT = range(4)
+
+
+class Offers(NamedTuple):
+    """What one task has found for wanted rows."""
+
+    rows: I64  # among the wanted ones
     hashes: U64
-    rows: I64  # where they are in the last block that had one; -1: in none
-    counts: I64  # all rows that agree
+    counts: U64
+    agreeing: U64
 
 
-def wanted(codes: U64, ids: I64) -> DrawnCodes:
-    """Rows by their codes, which differ."""
-    size = 16
-    while size < 2 * len(codes):
-        size *= 2
-    slots = np.full(size, -1, np.int32)
-    bits = np.zeros(1 << (_BITS - 3), np.uint8)
-    _enter(codes, slots, bits)
-    return DrawnCodes(codes, ids, slots, bits)
+def paired_off(codes: U64, ids: I64, columns: int) -> tuple[Rings, Wanted]:
+    """Drawn rows of so many columns, with a code of each for a lhs."""
+    size = len(codes)
+    rings = Rings(np.zeros(size, np.int32), np.empty(size, np.int32))
+    _link(codes, np.full(_slots(size), -1, np.int32), rings)
+    alone = np.flatnonzero(rings.members == 1)
+    found = np.empty((len(alone), 4), np.uint64)
+    found[:, _CODE], found[:, _ID] = codes[alone], ids[alone]
+    found[:, _HASH], found[:, _COUNT] = NONE, 0
+    wanted = Wanted(
+        alone,
+        np.full(_slots(len(alone)), -1, np.int32),
+        np.zeros(1 << (_BITS - 3), np.uint8),
+        found,
+        np.zeros((len(alone), -(-columns // 64)), np.uint64),
+    )
+    _enter(wanted)
+    return rings, wanted
 
 
-def no_partners(count: int) -> Partners:
-    """Of so many rows."""
-    return Partners(np.full(count, NONE), np.full(count, -1), np.zeros(count, np.int64))
+def offers(wanted: Wanted) -> Offers:
+    """What was found for wanted rows."""
+    rows = np.flatnonzero(wanted.found[:, _COUNT])
+    found = wanted.found[rows]
+    return Offers(rows, found[:, _HASH], found[:, _COUNT], wanted.agreeing[rows])
 
 
 @kernel
-def _enter(codes: Any, slots: Any, bits: Any) -> None:
+def add_rings(rings: Any, cells: Any, differing: Any) -> Any:
+    """Of drawn rows in rings of two and more, with the hashes of their cells ``(n, columns)``: how
+    many there are, and the shares of their groups that other rows are, added up: at least so much.
+    Adds to ``differing``, by column, that share of each row whose partner differs. A partner is one
+    of the other rows, which differ more often than any two of the group."""
+    rows, least = 0, 0.0
+    for first in range(rings.members.size):
+        members = rings.members[first]
+        if members < 2:
+            continue
+        share = 1 - 1 / members
+        rows += members
+        least += share * members
+        row = first
+        for _ in range(members):
+            partner = rings.following[row]
+            for column in range(differing.size):
+                if cells[row, column] != cells[partner, column]:
+                    differing[column] += share
+            row = partner
+    return rows, least
+
+
+@kernel
+def add_partners(wanted: Any, differing: Any) -> float:
+    """The same of rows with a partner outside of rings, whose groups are known."""
+    total = 0.0
+    for at in range(wanted.rows.size):
+        if wanted.found[at, _COUNT] == 0:
+            continue
+        share = 1 - 1 / (wanted.found[at, _COUNT] + 1)
+        total += share
+        for column in range(differing.size):
+            if not wanted.agreeing[at, column >> 6] >> np.uint64(column & 63) & np.uint64(1):
+                differing[column] += share
+    return total
+
+
+def _slots(size: int) -> int:
+    return 1 << max(4, (2 * size - 1).bit_length())
+
+
+@kernel
+def _link(codes: Any, slots: Any, rings: Any) -> None:
+    members, following = rings
     last = np.uint64(slots.size - 1)
-    for k in range(codes.size):
-        code = codes[k]
+    latest = np.empty(codes.size, np.int32)
+    for row in range(codes.size):
+        slot = codes[row] >> np.uint64(40) & last
+        while slots[slot] >= 0 and codes[slots[slot]] != codes[row]:
+            slot = (slot + np.uint64(1)) & last
+        if slots[slot] < 0:
+            slots[slot] = row
+        first = slots[slot]
+        if members[first]:
+            following[latest[first]] = row
+        following[row] = first
+        latest[first] = row
+        members[first] += 1
+
+
+@kernel
+def _enter(wanted: Any) -> None:
+    slots, bits = wanted.slots, wanted.bits
+    last = np.uint64(slots.size - 1)
+    for k in range(wanted.rows.size):
+        code = wanted.found[k, _CODE]
         slot = code >> np.uint64(40) & last
         while slots[slot] >= 0:
             slot = (slot + np.uint64(1)) & last
@@ -68,23 +156,54 @@ def _enter(codes: Any, slots: Any, bits: Any) -> None:
 
 
 @kernel
-def offer(codes: Any, ids: Any, wanted_rows: Any, partners: Any) -> None:
-    """Offer the rows of a block, with their codes and ids, as partners."""
-    slots, bits = wanted_rows.slots, wanted_rows.bits
+def offer(hashes: Any, by_row: Any, ids: Any, lhs: Any, drawn: Any, wanted: Any) -> None:
+    """Offer the rows of a block, with the hashes of their cells ``(columns, rows)`` and the same
+    ``(rows, columns)``, as partners on a lhs; ``drawn`` are those of the drawn rows."""
+    slots, bits, found = wanted.slots, wanted.bits, wanted.found
     last = np.uint64(slots.size - 1)
-    for row in range(codes.size):
+    codes = np.zeros(ids.size, np.uint64)
+    for k in range(lhs.size):
+        for row in range(ids.size):
+            codes[row] += hashes[lhs[k], row]
+    # Without a branch for each row, most of which would be mispredicted.
+    hits = np.empty(ids.size, np.int32)
+    size = 0
+    for row in range(ids.size):
+        bit = codes[row] & np.uint64((1 << _BITS) - 1)
+        hits[size] = row
+        size += bits[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1
+    for row in hits[:size]:
         code = codes[row]
-        bit = code & np.uint64((1 << _BITS) - 1)
-        if not bits[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1:
-            continue
         slot = code >> np.uint64(40) & last
-        while slots[slot] >= 0 and wanted_rows.codes[slots[slot]] != code:
+        while slots[slot] >= 0 and found[slots[slot], _CODE] != code:
             slot = (slot + np.uint64(1)) & last
         at = slots[slot]
-        if at < 0 or wanted_rows.ids[at] == ids[row]:
+        own = np.uint64(ids[row])
+        if at < 0 or found[at, _ID] == own:
             continue
-        partners.counts[at] += 1
-        hashed = mix(np.uint64(ids[row]) ^ code)
-        if hashed < partners.hashes[at]:
-            partners.hashes[at] = hashed
-            partners.rows[at] = row
+        found[at, _COUNT] += np.uint64(1)
+        hashed = mix(own ^ code)
+        if hashed < found[at, _HASH]:
+            found[at, _HASH] = hashed
+            _compare(drawn[wanted.rows[at]], by_row[row], wanted.agreeing[at])
+
+
+@inlined
+def _compare(one: Any, other: Any, agreeing: Any) -> None:
+    for word in range(agreeing.size):
+        agreeing[word] = 0
+    for column in range(one.size):
+        same = np.uint64(one[column] == other[column])
+        agreeing[column >> 6] |= same << np.uint64(column & 63)
+
+
+@kernel
+def merge(offers: Any, wanted: Any) -> None:
+    """Add what one more task has found."""
+    for k in range(offers.rows.size):
+        at = offers.rows[k]
+        wanted.found[at, _COUNT] += offers.counts[k]
+        if offers.hashes[k] < wanted.found[at, _HASH]:
+            wanted.found[at, _HASH] = offers.hashes[k]
+            for word in range(wanted.agreeing.shape[1]):
+                wanted.agreeing[at, word] = offers.agreeing[k, word]

@@ -13,28 +13,49 @@ those that may pass are counted. What is listed is exact in any table.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import combinations, pairwise
 
 from holdfast.kernels.explained import FRACTION
 from holdfast.model import thresholds
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key
+from holdfast.model.limits import OutOfTime
 from holdfast.model.near import NearBounds, NearRule, sides_of
-from holdfast.rules.near_estimate import estimated
+from holdfast.rules.near_estimate import Drawing, drawn
 from holdfast.runtime.result import TaskResult
 from holdfast.runtime.run import Run
-from holdfast.runtime.runner import Call
+from holdfast.runtime.runner import Call, run_all
 from holdfast.table.exchange import exchanged
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
 from holdfast.tasks import near as tasks
 from holdfast.tasks.near import NearCandidate
+from holdfast.tasks.segments import most_rows
 
 Lhs = tuple[int, ...]
 
 _AT_ONCE = 8
-"""Left-hand sides of a long table whose codes are written at once."""
+"""Left-hand sides of a long table whose hashes are written at once."""
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Minimal keys and dependencies that hold in a table, by the positions of columns, as far as
+    they are known: of these nothing has to be counted. Keys are those of the distinct rows."""
+
+    keys: Sequence[Lhs] = ()
+    dependencies: Mapping[int, Sequence[Lhs]] = field(default_factory=dict)  # by rhs
+
+
+@dataclass(frozen=True)
+class NearSearchResult:
+    """The rules that nearly hold, those that explain most first: all with at most so many columns
+    on the left, or in the key."""
+
+    rules: Sequence[NearRule]
+    complete_up_to: int
 
 
 @dataclass(frozen=True)
@@ -47,18 +68,36 @@ class Grouping:
     squares: int
 
 
-def near_rules(run: Run, table: Table, bounds: NearBounds) -> list[NearRule]:
-    """The keys and dependencies that nearly hold, those that explain most first."""
-    search = _NearSearch(run, table, bounds)
-    if table.rows >= bounds.repeated_rows:
-        for size in range(1, bounds.columns + 1):
-            search.look_at([*search.candidates(size)])
-    return sorted(search.listed, key=_order)
+def near_rules(
+    run: Run,
+    table: Table,
+    bounds: NearBounds,
+    exact: Exact | None = None,
+    worth_counting: Callable[[Key], bool] | None = None,
+) -> NearSearchResult:
+    """The keys and dependencies that nearly hold; of the keys only those that are worth counting.
+    Ends with the last number of columns that there is time for."""
+    run = run.bounded()
+    search = _NearSearch(run, table, bounds, exact or Exact(), worth_counting)
+    if table.rows < bounds.repeated_rows:
+        return NearSearchResult((), bounds.columns)
+    listed: list[NearRule] = []
+    complete = 0
+    is_long = table.rows > thresholds.current.grouped_rows
+    try:
+        with drawn(run, table) if is_long else nullcontext() as drawing:
+            while complete < bounds.columns:
+                run.time.look()
+                search.look_at(complete + 1, drawing)
+                listed, complete = sorted(search.listed, key=_order), complete + 1
+    except OutOfTime:
+        run.progress("near", complete_up_to=complete)
+    return NearSearchResult(tuple(listed), complete)
 
 
 def measured(run: Run, table: Table, rule: Constraint) -> NearRule:
     """How far a rule of a table is from holding, whatever it is."""
-    search, position = _NearSearch(run, table, NearBounds()), table.columns.names.index
+    search, position = _NearSearch(run, table, NearBounds(), Exact()), table.columns.names.index
     lhs, rhs = sides_of(rule)
     return search.measure(tuple(map(position, lhs)), tuple(map(position, rhs)))
 
@@ -71,129 +110,182 @@ def _order(near: NearRule) -> tuple[float, int, str]:
 class _NearSearch:
     """What is known of a table while left-hand sides become longer."""
 
-    def __init__(self, run: Run, table: Table, bounds: NearBounds) -> None:
+    def __init__(
+        self,
+        run: Run,
+        table: Table,
+        bounds: NearBounds,
+        exact: Exact,
+        worth_counting: Callable[[Key], bool] | None = None,
+    ) -> None:
         self._run, self._table, self._bounds = run, table, bounds
+        self._worth_counting = worth_counting
         self._rows = table.rows
-        self._is_long = self._rows > thresholds.current.grouped_rows
+        self._view = table.view(run.store.path, run.options)
         self._groupings: dict[Lhs, Grouping] = {}
         self._open: set[Lhs] = {()}  # neither constant nor nearly a key, so extensions are tried
-        self._determining: dict[int, list[Lhs]] = {}  # by rhs: what determines it, or nearly does
+        self._closed: set[Lhs] = {
+            (column,) for column, lhs in exact.dependencies.items() if () in lhs
+        }
+        self._keys = [{*key} for key in exact.keys if len(key) <= bounds.columns]
+        # By rhs: what determines it, or nearly does.
+        self._determining = {
+            rhs: [{*each} for each in lhs if len(each) < bounds.columns + 1]
+            for rhs, lhs in exact.dependencies.items()
+        }
         self.listed: list[NearRule] = []
 
-    def candidates(self, size: int) -> Iterator[NearCandidate]:
-        """The left-hand sides of a size with what they may determine."""
-        columns = range(len(self._table.columns.names))
-        for lhs in combinations(columns, size):
-            if all(part in self._open for part in combinations(lhs, size - 1)):
-                rhs = tuple(column for column in columns if self._may_determine(lhs, column))
-                yield NearCandidate(lhs, rhs, tuple(map(self._most_unexplained, rhs)))
-
-    def look_at(self, candidates: Sequence[NearCandidate]) -> None:
-        """List those of some candidates that nearly hold."""
-        if not candidates:
-            return
+    def look_at(self, size: int, drawing: Drawing | None) -> None:
+        """List those rules with so many columns that nearly hold, estimated first if rows were
+        drawn."""
+        candidates = [*self._candidates(size)]
         self._run.progress("near", candidates=len(candidates))
-        promising = self._promising(candidates) if self._is_long else candidates
-        counted = self._counted(promising)
+        wanted = [*self._repeated_keys(size)]
+        wanted += self._promising(candidates, drawing) if drawing else candidates
+        self._open |= {each.lhs for each in candidates}
+        counted = self._counted(wanted, self._bounds)
+        self._learn(counted)
+        passing: set[Lhs] = {
+            (rhs,)
+            for candidate, result in counted
+            for rhs, counts in zip(candidate.rhs, result.arrays["explained"].tolist(), strict=True)
+            if counts[0] >= 0
+        }
+        self._count_groups(passing)
         for candidate, result in counted:
-            self._groupings[candidate.lhs] = Grouping(**result.facts)
             self._judge_key(candidate.lhs)
-        self._count_groups({(rhs,) for candidate, _ in counted for rhs in candidate.rhs})
-        for candidate, result in counted:
             for rhs, counts in zip(candidate.rhs, result.arrays["explained"].tolist(), strict=True):
                 if counts[0] >= 0:
                     self._judge_dependency(candidate.lhs, rhs, *counts)
-        self._open |= {each.lhs for each in candidates if not self._is_closed(each.lhs)}
+        self._open -= self._closed
+
+    def _candidates(self, size: int) -> Iterator[NearCandidate]:
+        """The left-hand sides of a size that may not be closed, with what they may determine."""
+        columns = range(len(self._table.columns.names))
+        for lhs in combinations(columns, size):
+            if self._is_open(lhs) and not any(key <= {*lhs} for key in self._keys):
+                rhs = tuple(column for column in columns if self._may_determine(lhs, column))
+                yield NearCandidate(lhs, rhs, tuple(map(self._most_unexplained, rhs)))
+
+    def _is_open(self, lhs: Lhs) -> bool:
+        """Whether no smaller lhs is closed, nor it itself, as far as that is known."""
+        parts_open = all(part in self._open for part in combinations(lhs, len(lhs) - 1))
+        return parts_open and lhs not in self._closed
+
+    def _repeated_keys(self, size: int) -> Iterator[NearCandidate]:
+        """The keys of the distinct rows that are near keys of all rows."""
+        repeated = self._table.duplicates
+        if 0 < repeated <= self._bounds.key_removal * self._rows:
+            for key in self._keys:
+                lhs = tuple(sorted(key))
+                if len(lhs) == size and self._is_open(lhs) and self._is_worth_counting(lhs):
+                    yield NearCandidate(lhs)
 
     def _may_determine(self, lhs: Lhs, column: int) -> bool:
         if column in lhs or self._disagreement(column) == 0:
             return False
-        return not any({*known} <= {*lhs} for known in self._determining.get(column, ()))
+        return not any(known <= {*lhs} for known in self._determining.get(column, ()))
 
     def _most_unexplained(self, column: int) -> float:
-        """More rows cannot stay unexplained where a dependency is strong enough."""
-        return (1 - self._bounds.strength) * self._disagreement(column) * self._rows + 1
+        """More rows cannot stay unexplained where a dependency is strong enough, and where few rows
+        would have to go: of c rows of a group, m of which agree, c - m² / c at most are."""
+        unexplained = (1 - self._bounds.strength) * self._disagreement(column)
+        return min(unexplained, 2 * self._bounds.removal) * self._rows + tasks.slack(self._rows)
 
     def _disagreement(self, column: int) -> float:
         """How likely two random rows differ in a column (1 - pdep); 1 where that is not known."""
         grouping = self._groupings.get((column,))
         return 1.0 if grouping is None else 1 - grouping.squares / self._rows**2
 
-    def _is_closed(self, lhs: Lhs) -> bool:
-        grouping = self._groupings.get(lhs)
-        return grouping is not None and (grouping.groups == 1 or self._is_near_key(grouping))
-
     def _is_near_key(self, grouping: Grouping) -> bool:
         return self._rows - grouping.groups <= self._bounds.key_removal * self._rows
 
-    # Counting
+    def _is_worth_counting(self, lhs: Lhs) -> bool:
+        return self._worth_counting is None or self._worth_counting(self._key_of(lhs))
 
-    def _promising(self, candidates: Sequence[NearCandidate]) -> list[NearCandidate]:
-        """The candidates that may pass. A lhs that may be closed has its groups counted first: most
-        are closed, so nothing has to be counted of their right-hand sides."""
-        estimate = estimated(self._run, self._table, [(), *(each.lhs for each in candidates)])
-        uncertain = {
-            candidate.lhs
-            for place, candidate in enumerate(candidates, 1)
-            if estimate.may_share(place, 2 * self._bounds.key_removal)
-            or (len(candidate.lhs) == 1 and not estimate.differs(candidate.lhs[0]))
-        }
-        self._count_groups(uncertain)
-        for lhs in sorted(uncertain):
-            self._judge_key(lhs)
-        promising = []
+    def _promising(
+        self, candidates: Sequence[NearCandidate], drawing: Drawing
+    ) -> Iterator[NearCandidate]:
+        """The candidates that may pass, or may be closed. Those that surely are, are closed: most
+        near keys are not worth counting."""
+        estimate = drawing.estimated([(), *(each.lhs for each in candidates)])
+        bounds = self._bounds
         for place, candidate in enumerate(candidates, 1):
-            rhs = [
+            lhs = candidate.lhs
+            is_near_key = estimate.is_near_key(place, bounds.key_removal)
+            if is_near_key:
+                self._closed.add(lhs)
+                if self._is_worth_counting(lhs):
+                    yield NearCandidate(lhs)
+                continue
+            chosen = [
                 (column, most)
                 for column, most in zip(candidate.rhs, candidate.unexplained, strict=True)
-                if estimate.may_explain(place, column, 1 - self._bounds.strength)
+                if estimate.may_explain(place, column, 1 - bounds.strength, bounds.removal)
             ]
-            if rhs and not self._is_closed(candidate.lhs):
-                chosen, unexplained = zip(*rhs, strict=True)
-                promising.append(replace(candidate, rhs=chosen, unexplained=unexplained))
-        return promising
+            rhs, unexplained = zip(*chosen, strict=True) if chosen else ((), ())
+            may_be_constant = len(lhs) == 1 and not estimate.differs(lhs[0])
+            if rhs or may_be_constant or (is_near_key is None and self._matters(lhs)):
+                yield NearCandidate(lhs, rhs, unexplained, is_near_key is None)
 
-    def _count_groups(self, missing: set[Lhs]) -> None:
+    def _matters(self, lhs: Lhs) -> bool:
+        """Whether it matters if a lhs that determines nothing else is nearly a key."""
+        return len(lhs) < self._bounds.columns or self._is_worth_counting(lhs)
+
+    # Counting
+
+    def _count_groups(self, lhs: set[Lhs]) -> None:
         """Count the groups of left-hand sides, unless that was done before."""
-        wanted = [NearCandidate(lhs, (), ()) for lhs in sorted(missing - {*self._groupings})]
-        for candidate, result in self._counted(wanted):
+        self._learn(
+            self._counted([NearCandidate(each) for each in sorted(lhs - {*self._groupings})])
+        )
+
+    def _learn(self, counted: Sequence[tuple[NearCandidate, TaskResult]]) -> None:
+        for candidate, result in counted:
             self._groupings[candidate.lhs] = Grouping(**result.facts)
 
     def _counted(
-        self, candidates: Sequence[NearCandidate]
+        self, candidates: Sequence[NearCandidate], bounds: NearBounds | None = None
     ) -> list[tuple[NearCandidate, TaskResult]]:
-        """Candidates with their counts."""
-        if not self._is_long:
-            return self._counted_whole(candidates)
-        counted = []
-        for start in range(0, len(candidates), _AT_ONCE):
-            counted += self._counted_in_parts(candidates[start : start + _AT_ONCE])
-        return counted
+        """Candidates with their counts; with bounds only as far as they pass."""
+        if self._rows <= most_rows(self._view.words):
+            return self._counted_whole(candidates, bounds)
+        doubtful = [NearCandidate(each.lhs) for each in candidates if each.in_doubt and each.rhs]
+        known = {
+            candidate.lhs: (candidate, result)
+            for candidate, result in self._counted_in_parts(doubtful)
+            if self._is_near_key(Grouping(**result.facts))
+        }
+        rest = self._counted_in_parts([each for each in candidates if each.lhs not in known])
+        return [*known.values(), *rest]
 
     def _counted_whole(
-        self, candidates: Sequence[NearCandidate]
+        self, candidates: Sequence[NearCandidate], bounds: NearBounds | None
     ) -> list[tuple[NearCandidate, TaskResult]]:
         """By tasks that see all rows, and some candidates each."""
-        view = self._table.view(self._run.store.path, self._run.options)
-        tasks_used = min(self._run.runner.tasks, len(candidates))
-        dealt = [tuple(candidates[share::tasks_used]) for share in range(tasks_used)]
+        used = min(self._run.runner.tasks, len(candidates))
+        cuts = [len(candidates) * task // used for task in range(used + 1)] if used else []
         calls: list[Call] = [
-            (tasks.count_groups, tasks.CountGroups(view, share)) for share in dealt
+            (
+                tasks.count_groups,
+                tasks.CountGroups(self._view, tuple(candidates[low:high]), bounds),
+            )
+            for low, high in pairwise(cuts)
         ]
-        answers = self._run.runner.run(calls) if calls else []
-        return [
-            pair
-            for share, results in zip(dealt, answers, strict=True)
-            for pair in zip(share, results, strict=True)
-        ]
+        results = run_all(self._run.runner, calls)
+        return [*zip(candidates, results, strict=True)]
 
     def _counted_in_parts(
         self, candidates: Sequence[NearCandidate]
     ) -> list[tuple[NearCandidate, TaskResult]]:
         """By tasks that see some rows of all segments each."""
-        run = self._run
-        runner, root, prefix = run.runner, run.store.path, run.destination.prefix
-        view = self._table.view(root, run.options)
+        if len(candidates) > _AT_ONCE:
+            return [
+                *self._counted_in_parts(candidates[:_AT_ONCE]),
+                *self._counted_in_parts(candidates[_AT_ONCE:]),
+            ]
+        runner, root = self._run.runner, self._run.store.path
+        prefix, view = self._run.destination.prefix, self._view
         writes: list[Call] = [
             (tasks.write_groups, tasks.WriteGroups(share, tuple(candidates), prefix))
             for share in shares(view, runner.tasks)
@@ -209,7 +301,7 @@ class _NearSearch:
                 for place, candidate in enumerate(candidates)
                 for part in range(number)
             ]
-            results = [result for answers in runner.run(calls) for result in answers]
+            results = run_all(runner, calls)
         return [
             (candidate, _sum(results[place * number : (place + 1) * number]))
             for place, candidate in enumerate(candidates)
@@ -219,17 +311,20 @@ class _NearSearch:
 
     def measure(self, lhs: Lhs, rhs: Lhs) -> NearRule:
         """How far a key, or a dependency, is from holding."""
-        [(_, result)] = self._counted([NearCandidate(lhs, rhs, (math.inf,) * len(rhs))])
-        self._groupings[lhs] = Grouping(**result.facts)
+        counted = self._counted([NearCandidate(lhs, rhs, (math.inf,) * len(rhs))])
+        self._learn(counted)
         if not rhs:
             return self._key(lhs)
         self._count_groups({rhs})
-        return self._dependency(lhs, rhs[0], *result.arrays["explained"][0].tolist())
+        return self._dependency(lhs, rhs[0], *counted[0][1].arrays["explained"][0].tolist())
 
     def _judge_key(self, lhs: Lhs) -> None:
-        key = self._key(lhs)
-        if key.removal and self._is_near_key(self._groupings[lhs]):
-            self.listed.append(key)
+        grouping = self._groupings[lhs]
+        is_near_key = self._is_near_key(grouping)
+        if grouping.groups == 1 or is_near_key:
+            self._closed.add(lhs)
+        if is_near_key and grouping.groups < self._rows and self._is_worth_counting(lhs):
+            self.listed.append(self._key(lhs))
 
     def _judge_dependency(
         self, lhs: Lhs, rhs: int, whole: int, fraction: int, majority: int
@@ -242,13 +337,13 @@ class _NearSearch:
         strength = dependency.strength or 0.0
         if dependency.removal and (grouping.shared_rows < least or strength < bounds.strength):
             return
-        self._determining.setdefault(rhs, []).append(lhs)
+        self._determining.setdefault(rhs, []).append({*lhs})
         if dependency.removal:
             self.listed.append(dependency)
 
     def _key(self, lhs: Lhs) -> NearRule:
         grouping = self._groupings[lhs]
-        rule = Key(self._table.name, self._names(lhs))
+        rule = self._key_of(lhs)
         return NearRule(
             rule, rule.table, self._rows - grouping.groups, self._rows,
             values=grouping.shared_values, rows=grouping.shared_rows,
@@ -267,6 +362,9 @@ class _NearSearch:
         return NearRule(
             rule, rule.table, self._rows - majority, self._rows, round(max(0.0, strength), 6)
         )
+
+    def _key_of(self, lhs: Lhs) -> Key:
+        return Key(self._table.name, self._names(lhs))
 
     def _names(self, columns: Lhs) -> tuple[str, ...]:
         return tuple(self._table.columns.names[column] for column in columns)

@@ -4,20 +4,23 @@ Of a drawn row and a random row that agrees with it on X, the probability that t
 1 - pdep(X, A), so μ⁺ is estimated for all A at once by comparing drawn rows with *partners*
 (:mod:`tasks.partners`). Drawn rows of one group are partners of each other in a ring, so what is
 observed of them is independent in threes: by Janson's form of Bernstein's inequality ("Large
-deviations for sums of partly dependent random variables", 2004) a third of them counts. A bound is
-missed by chance with a probability below 10⁻⁶: each test below may err with a third of that.
+deviations for sums of partly dependent random variables", 2004) a third of them counts. How large
+the group of a drawn row is depends on no other one, so of that all of them count: with c rows in a
+group, (n - K)/n is what 1 - 1/c is on average. A rule that passes is missed, by chance, with a
+probability below 10⁻⁶: that depends on at most ten tests, each of which may err with a tenth.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
-from holdfast.kernels.arrays import I64
+from holdfast.kernels.arrays import F64
 from holdfast.model import thresholds
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
@@ -25,9 +28,16 @@ from holdfast.table.exchange import exchanged
 from holdfast.table.placement import shares
 from holdfast.table.state import Table
 from holdfast.tasks import partners as tasks
+from holdfast.tasks.view import View
 
-_UNLIKELY = math.log(3e6)
+_UNLIKELY = math.log(1e7)
 """The logarithm of how unlikely it is that one test errs."""
+
+_SUMS = ("least", "most", "differing")
+"""What parts of an estimate add up."""
+
+_LHS_AT_ONCE = 64
+"""Left-hand sides that one task goes through rows for: each takes a megabyte."""
 
 
 @dataclass(frozen=True)
@@ -35,74 +45,99 @@ class Estimate:
     """What drawn rows show of some left-hand sides, the first of which is empty."""
 
     drawn: int
-    shared: I64  # by lhs: drawn rows that are not alone in their group
-    differing: NDArray[np.float64]  # by lhs and column: drawn rows whose partner differs
+    least: F64  # by lhs: the shares of their groups that other rows are, added up; at least
+    most: F64  # … at most
+    differing: F64  # by lhs and column: drawn rows whose partner differs
 
     def differs(self, column: int) -> bool:
         """Whether two rows were seen that differ in a column."""
         return bool(self.differing[0, column] > 0)
 
-    def may_share(self, place: int, share: float) -> bool:
-        """Whether at most such a share of the rows may lie in groups of two and more."""
-        return bool(self.shared[place] / self.drawn <= self._at_most(share))
+    def is_near_key(self, place: int, removal: float) -> bool | None:
+        """Whether a lhs would be a key without at most such a share of the rows; None: in doubt."""
+        deviation = _UNLIKELY / self.drawn
+        if self.least[place] / self.drawn > _at_most(removal, deviation):
+            return False
+        if self.most[place] / self.drawn < removal - math.sqrt(2 * removal * deviation):
+            return True
+        return None
 
-    def may_explain(self, place: int, column: int, unexplained: float) -> bool:
-        """Whether at most such a share of a column may be unexplained by a lhs, beyond chance."""
-        chance = self._true(self.differing[0, column]) * self._true(self.shared[place])
-        observed = self.differing[place, column] / self.drawn
-        return bool(observed <= self._at_most(min(1.0, unexplained * chance)))
-
-    @property
-    def _independent(self) -> float:
-        return self.drawn / 3
-
-    def _at_most(self, share: float) -> float:
-        """What is observed of a share that is at most so large."""
-        deviation = _UNLIKELY / self._independent
-        return share + math.sqrt(2 * share * deviation) + 2 / 3 * deviation
-
-    def _true(self, number: float) -> float:
-        """How large a share can be of which so many drawn rows are observed."""
-        observed, deviation = number / self.drawn, _UNLIKELY / self._independent
-        return min(1.0, observed + math.sqrt(2 * observed * deviation) + 2 * deviation)
+    def may_explain(self, place: int, column: int, unexplained: float, removal: float) -> bool:
+        """Whether at most such a share of a column may be unexplained by a lhs, beyond chance, and
+        would hold without at most such a share of the rows. Of c rows, m of which agree, at most
+        c - m² / c are unexplained, which is less than twice as many as would have to go."""
+        dependent = 3 * _UNLIKELY / self.drawn
+        chance = _truly(self.differing[0, column] / self.drawn, dependent)
+        repeated = _truly(self.most[place] / self.drawn, _UNLIKELY / self.drawn)
+        bound = min(unexplained * chance * repeated, 2 * removal, 1.0)
+        return bool(self.differing[place, column] / self.drawn <= _at_most(bound, dependent))
 
 
-def estimated(run: Run, table: Table, lhs: Sequence[tuple[int, ...]]) -> Estimate:
-    """What drawn rows of a table show of left-hand sides, the first of which is empty."""
-    runner, root, prefix = run.runner, run.store.path, run.destination.prefix
-    view = table.view(root, run.options)
-    dealt = shares(view, runner.tasks)
-    drawn = min(thresholds.current.drawn_rows, view.live)
-    rng = np.random.default_rng(drawn)
-    numbers = rng.multivariate_hypergeometric([s.live for s in view.segments], drawn)
-    counts = {s.number: int(n) for s, n in zip(view.segments, numbers, strict=True)}
-    draws: list[Call] = [
-        (
-            tasks.draw_rows,
-            tasks.DrawRows(share, tuple(counts[s.number] for s in share.segments), prefix),
-        )
-        for share in dealt
-    ]
-    columns = len(table.columns.names)
-    with exchanged(runner, root, draws) as drawn_files:
-        files = tuple(file for names in drawn_files for file in names)
+def _at_most(share: float, deviation: float) -> float:
+    """What is observed of a share that is at most so large."""
+    return share + math.sqrt(2 * share * deviation) + 2 / 3 * deviation
+
+
+def _truly(observed: float, deviation: float) -> float:
+    """How large a share can be of which so much is observed."""
+    return min(1.0, observed + math.sqrt(2 * observed * deviation) + 2 * deviation)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Rows that were drawn from a table."""
+
+    run: Run
+    view: View
+    rows: int
+    files: tuple[str, ...]
+
+    def estimated(self, lhs: Sequence[tuple[int, ...]]) -> Estimate:
+        """What they show of left-hand sides, the first of which is empty."""
+        runner, root, prefix = self.run.runner, self.run.store.path, self.run.destination.prefix
+        lots = max(1, -(-len(lhs) // _LHS_AT_ONCE))
+        cuts = [len(lhs) * lot // lots for lot in range(lots + 1)]
         offers: list[Call] = [
             (
                 tasks.offer_partners,
-                tasks.OfferPartners(share, files, tuple(lhs), prefix, place == 0),
+                tasks.OfferPartners(share, self.files, tuple(lhs[low:high]), low, len(lhs), prefix),
             )
-            for place, share in enumerate(dealt)
+            for share in shares(self.view, runner.tasks)
+            for low, high in pairwise(cuts)
         ]
+        everything = replace(self.view, segments=())
         with exchanged(runner, root, offers) as offered:
             files = tuple(file for names in offered for file in names)
             merges: list[Call] = [
                 (
                     tasks.merge_partners,
-                    tasks.MergePartners(root, files, columns, len(lhs), drawn, part, runner.tasks),
+                    tasks.MergePartners(
+                        everything, self.files, files, tuple(lhs), part, runner.tasks
+                    ),
                 )
                 for part in range(runner.tasks)
             ]
             results = [result for answers in runner.run(merges) for result in answers]
-    shared = np.sum([each.arrays["shared"] for each in results], axis=0)
-    differing = np.sum([each.arrays["differing"] for each in results], axis=0)
-    return Estimate(drawn, shared, differing)
+        sums = [np.sum([each.arrays[name] for each in results], axis=0) for name in _SUMS]
+        return Estimate(self.rows, *sums)
+
+
+@contextmanager
+def drawn(run: Run, table: Table) -> Iterator[Drawing]:
+    """Draw rows of a table."""
+    view = table.view(run.store.path, run.options)
+    rows = min(thresholds.current.drawn_rows, view.live)
+    rng = np.random.default_rng(rows)
+    numbers = rng.multivariate_hypergeometric([s.live for s in view.segments], rows)
+    counts = {s.number: int(n) for s, n in zip(view.segments, numbers, strict=True)}
+    draws: list[Call] = [
+        (
+            tasks.draw_rows,
+            tasks.DrawRows(
+                share, tuple(counts[s.number] for s in share.segments), run.destination.prefix
+            ),
+        )
+        for share in shares(view, run.runner.tasks)
+    ]
+    with exchanged(run.runner, run.store.path, draws) as files:
+        yield Drawing(run, view, rows, tuple(file for names in files for file in names))

@@ -1,26 +1,43 @@
 """How nearly columns determine others: rows in groups that agree on a lhs, counted exactly.
 
-A small table is counted by tasks that see all its rows and some left-hand sides each. Of a long one
-tasks write the codes of their rows, and others count ranges of these (:mod:`tasks.exchange`). That
-is done for candidates that may pass. Which do is estimated from drawn rows, each of which is
-compared with a *partner*: a random one of all rows that agree with it on the lhs.
+A table that fits into a task is counted by tasks that see all its rows and some left-hand sides
+each. Of a longer one tasks write the hashes of their rows, equal ones once with their number, and
+others count ranges of these (:mod:`tasks.exchange`). In a long table that is done for candidates
+that may pass: which do is estimated from drawn rows (:mod:`tasks.partners`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
 
-from holdfast.kernels.arrays import I64, U64, Flags
+from holdfast.kernels.arrays import I32, I64, U64
 from holdfast.kernels.explained import explained
+from holdfast.kernels.numbering import (
+    Grouped,
+    Numbers,
+    cell_hashes,
+    numbered,
+    numbered_pairs,
+    tallied,
+)
+from holdfast.kernels.numbering import grouped as grouped_numbers
+from holdfast.model.near import NearBounds
 from holdfast.runtime.result import TaskResult
+from holdfast.runtime.timed import look
 from holdfast.tasks import exchange
-from holdfast.tasks.columns import null_flags
-from holdfast.tasks.segments import combined, live_positions, map_words
+from holdfast.tasks.segments import live_positions, map_words
 from holdfast.tasks.view import View
+
+BLOCK = 1 << 16
+"""Rows whose hashes are held at a time, where that is enough."""
+
+_COLUMNS = 4
+"""Columns whose hashes are held at a time in all rows."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +45,9 @@ class NearCandidate:
     """A lhs, the columns that it may determine, and how many rows of each may stay unexplained."""
 
     lhs: tuple[int, ...]
-    rhs: tuple[int, ...]
-    unexplained: tuple[float, ...]
+    rhs: tuple[int, ...] = ()
+    unexplained: tuple[float, ...] = ()
+    in_doubt: bool = False  # whether the lhs may nearly be a key, which determines everything
 
 
 @dataclass(frozen=True)
@@ -38,6 +56,7 @@ class CountGroups:
 
     view: View
     candidates: tuple[NearCandidate, ...]
+    bounds: NearBounds | None = None  # what does not pass is not counted further
 
     @property
     def work(self) -> int:
@@ -47,23 +66,23 @@ class CountGroups:
 
 @dataclass(frozen=True)
 class WriteGroups:
-    """Write the codes of candidates in the rows of a view, a file each, for
+    """Write the hashes of candidates in the rows of a view, a file each, for
     :class:`CountWritten`."""
 
     view: View
     candidates: tuple[NearCandidate, ...]
     prefix: str
-    with_ids: bool = False  # the ids of the rows, too, as the last word
+    with_ids: bool = False  # every row with its id, and none of them counted together
 
     @property
     def work(self) -> int:
         """Rows that it goes through."""
-        return self.view.live
+        return self.view.live * len(self.candidates)
 
 
 @dataclass(frozen=True)
 class CountWritten:
-    """Count the groups of a candidate in one range of the codes that tasks have written."""
+    """Count the groups of a candidate in one range of the hashes that tasks have written."""
 
     root: str
     files: tuple[str, ...]
@@ -74,124 +93,162 @@ class CountWritten:
 
 def count_groups(item: CountGroups) -> Iterator[TaskResult]:
     """The counts of each candidate."""
-    codes = Codes.of(item.view, _columns(item.candidates))
+    rows, live = NumberedRows(item.view), item.view.live
+    rows.number(column for candidate in item.candidates for column in candidate.lhs)
     for candidate in item.candidates:
-        rights = [codes.right(column) for column in candidate.rhs]
-        yield _counted(codes.left(candidate.lhs), rights, candidate)
+        look()
+        groups = grouped_numbers(rows.agreeing(candidate.lhs))
+        repeated, most = live - len(groups.sizes), candidate.unexplained
+        if item.bounds is not None and repeated <= item.bounds.key_removal * live:
+            yield _counted(groups, [None] * len(candidate.rhs), None, most)
+            continue
+        rows.number(candidate.rhs)
+        if item.bounds is not None:
+            share = (1 - item.bounds.strength) * repeated
+            most = tuple(
+                min(bound, share * rows.disagreement(rhs) + slack(live))
+                for rhs, bound in zip(candidate.rhs, most, strict=True)
+            )
+        rights = [rows.agreeing((column,)) for column in candidate.rhs]
+        yield _counted(groups, rights, None, most)
+
+
+def slack(rows: int) -> float:
+    """Rows by which what is unexplained may exceed a bound, as what is reported is rounded."""
+    return 1 + rows * 1e-6
 
 
 def write_groups(item: WriteGroups) -> Iterator[TaskResult]:
-    """The files with two words for the lhs and two for every rhs of each row."""
-    codes = Codes.of(item.view, _columns(item.candidates))
-    ids = [codes.ids[:, None].view(np.uint64)] if item.with_ids else []
-    for candidate in item.candidates:
-        words = [codes.left(candidate.lhs), *map(codes.right, candidate.rhs), *ids]
-        file = exchange.write(item.view.path, item.prefix, np.concatenate(words, axis=1))
+    """The files with two hashes for the lhs and two for every rhs of each row, and then how many
+    rows have these, or the id of the row."""
+    columns = _columns(item.candidates)
+    written: list[list[U64]] = [[] for _ in item.candidates]
+    for block in blocks(item.view, columns, BLOCK, 2):
+        look()
+        for candidate, found in zip(item.candidates, written, strict=True):
+            words = np.stack(
+                [
+                    *block.codes(candidate.lhs),
+                    *(w for c in candidate.rhs for w in block.codes((c,))),
+                ],
+                axis=1,
+            )
+            ids = block.ids[:, None].view(np.uint64)
+            found.append(np.append(words, ids, axis=1) if item.with_ids else tallied(words))
+    for candidate, found in zip(item.candidates, written, strict=True):
+        empty = np.empty((0, 3 + 2 * len(candidate.rhs)), np.uint64)
+        file = exchange.write(item.view.path, item.prefix, np.concatenate([empty, *found]))
         yield TaskResult({"files": [file]})
+
+
+def count_written(item: CountWritten) -> Iterator[TaskResult]:
+    """The counts in one range."""
+    look()
+    width = 3 + 2 * len(item.candidate.rhs)
+    words = exchange.between(Path(item.root), item.files, item.part, item.parts, width)
+    weights = words[:, -1].astype(np.int64)
+    groups = grouped_numbers(_numbered(words[:, :2]), weights)
+    rights = [_numbered(words[:, start : start + 2]) for start in range(2, width - 1, 2)]
+    yield _counted(groups, rights, weights, item.candidate.unexplained)
 
 
 def _columns(candidates: Sequence[NearCandidate]) -> list[int]:
     return sorted({column for each in candidates for column in (*each.lhs, *each.rhs)})
 
 
-def count_written(item: CountWritten) -> Iterator[TaskResult]:
-    """The counts in one range."""
-    width = 2 + 2 * len(item.candidate.rhs)
-    words = exchange.between(Path(item.root), item.files, item.part, item.parts, width)
-    rights = [words[:, start : start + 2] for start in range(2, width, 2)]
-    yield _counted(words[:, :2], rights, item.candidate)
-
-
 @dataclass(frozen=True)
-class Codes:
-    """Hashes of the cells of some columns in some rows; of each two, where one is not enough."""
+class HashedRows:
+    """Hashes of the cells of some rows, by column; of each as many as there are seeds."""
 
-    words: dict[int, U64]  # by column: (rows, hashes)
-    nulls: dict[int, Flags]  # where a null differs from every other
+    columns: tuple[int, ...]
+    hashes: U64  # (seeds, columns, rows)
     ids: I64
 
-    @staticmethod
-    def of(view: View, columns: Sequence[int]) -> Codes:
-        """Those of all living rows of a view."""
-        blocks = []
-        for segment in view.segments:
-            positions = live_positions(view.path, segment)
-            rows = map_words(view.path, segment).whole()[positions]
-            blocks.append(Codes.of_rows(view, rows, positions + segment.base, columns, 2))
-        return Codes(
-            {c: np.concatenate([each.words[c] for each in blocks]) for c in columns},
-            {c: np.concatenate([each.nulls[c] for each in blocks]) for c in columns},
-            np.concatenate([each.ids for each in blocks]),
-        )
-
-    @staticmethod
-    def of_rows(view: View, rows: U64, ids: I64, columns: Sequence[int], hashes: int) -> Codes:
-        """Those of some rows, with so many hashes of a cell."""
-        masks = rows[:, view.shape.owner.size :]
-        differ = not view.nulls_equal
-        return Codes(
-            {
-                c: np.stack([combined(rows, (c,), view.shape, k) for k in range(hashes)], axis=1)
-                for c in columns
-            },
-            {c: null_flags(masks[:, c // 64], c) & differ for c in columns},
-            ids,
-        )
-
-    def left(self, lhs: Sequence[int]) -> U64:
-        """Hashes of each row that are equal where rows agree on a lhs."""
-        hashes = next(iter(self.words.values())).shape[1]
-        words = np.zeros((len(self.ids), hashes), np.uint64)
-        for column in lhs:
-            words = _mixed(words ^ self.words[column])
-        return self._apart(words, lhs)
-
-    def right(self, column: int) -> U64:
-        """Hashes of each row that are equal where rows agree on a column."""
-        return self._apart(self.words[column].copy(), (column,))
-
-    def _apart(self, words: U64, columns: Sequence[int]) -> U64:
-        """With hashes of their own for rows whose nulls differ from all others."""
-        for column in columns:
-            nulls = self.nulls[column]
-            if nulls.any():
-                words[nulls] = 0
-                words[nulls, 0] = _mixed(self.ids[nulls].view(np.uint64))
-        return words
+    def codes(self, columns: Sequence[int]) -> list[U64]:
+        """Hashes of each row that are equal where rows agree on some columns, by seed."""
+        places = [self.columns.index(column) for column in columns]
+        return [*self.hashes[:, places].sum(axis=1, dtype=np.uint64)]
 
 
-def _mixed(words: U64) -> U64:
-    """Words whose every bit depends on every bit of others."""
-    words = words + np.uint64(0x9E3779B97F4A7C15)
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+def hashed(
+    words: U64, positions: I64, ids: I64, view: View, columns: Sequence[int], seeds: int
+) -> HashedRows:
+    """The rows at some positions of a matrix."""
+    hashes = np.empty((seeds, len(columns), len(positions)), np.uint64)
+    cell_hashes(words, positions, ids, np.array(columns, np.int64), view.shape, hashes)
+    return HashedRows(tuple(columns), hashes, ids)
 
 
-def grouped(left: U64) -> tuple[I64, I64]:
-    """The order in which rows that agree on a lhs are together, and where groups start, with the
-    number of rows at the end."""
-    order = np.argsort(left[:, 0], kind="stable")
-    codes = left[order]
-    fresh = np.ones(len(codes), np.bool_)
-    fresh[1:] = codes[1:, 0] != codes[:-1, 0]
-    if (codes[1:, 1] != codes[:-1, 1])[~fresh[1:]].any():
-        order = np.lexsort((left[:, 1], left[:, 0]))
-        codes = left[order]
-        fresh[1:] = (codes[1:] != codes[:-1]).any(axis=1)
-    return order, np.append(np.flatnonzero(fresh), len(codes))
+def blocks(view: View, columns: Sequence[int], size: int, seeds: int) -> Iterator[HashedRows]:
+    """All living rows of a view, so many at a time."""
+    for segment in view.segments:
+        positions = live_positions(view.path, segment)
+        words = map_words(view.path, segment).whole()
+        for start in range(0, len(positions), size):
+            some = positions[start : start + size]
+            yield hashed(words, some, some + segment.base, view, columns, seeds)
 
 
-def _counted(left: U64, rights: Sequence[U64], candidate: NearCandidate) -> TaskResult:
+class NumberedRows:
+    """All living rows of a view, with numbers that are equal where they agree on columns."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self._columns: dict[int, Numbers] = {}
+        self._disagreements: dict[int, float] = {}
+
+    def number(self, columns: Iterable[int]) -> None:
+        """Number the rows by each of some columns, unless that was done before."""
+        missing = sorted({*columns} - {*self._columns})
+        for start in range(0, len(missing), _COLUMNS):
+            look()
+            some = missing[start : start + _COLUMNS]
+            parts = [block.hashes for block in blocks(self._view, some, self._view.live, 2)]
+            for place, column in enumerate(some):
+                codes = [part[:, place] for part in parts]
+                self._columns[column] = numbered(*np.concatenate(codes, axis=1))
+
+    def agreeing(self, columns: Sequence[int]) -> Numbers:
+        """The numbers of rows that agree on some numbered columns."""
+        first, *others = (self._columns[column] for column in columns)
+        return reduce(numbered_pairs, others, first)
+
+    def disagreement(self, column: int) -> float:
+        """How likely two random rows differ in a column (1 - pdep)."""
+        if column not in self._disagreements:
+            sizes = np.bincount(self._columns[column].of_rows).astype(np.float64)
+            self._disagreements[column] = 1 - float((sizes**2).sum()) / self._view.live**2
+        return self._disagreements[column]
+
+
+def grouped(codes: U64) -> tuple[I32, I64]:
+    """The order in which rows that agree on two hashes are together, and where groups start, with
+    the number of rows at the end."""
+    groups = grouped_numbers(_numbered(codes))
+    return groups.order, groups.starts
+
+
+def _numbered(codes: U64) -> Numbers:
+    return numbered(*(np.ascontiguousarray(code) for code in codes.T))
+
+
+def _counted(
+    groups: Grouped,
+    rights: Sequence[Numbers | None],
+    weights: I64 | None,
+    most: Sequence[float],
+) -> TaskResult:
     """How many groups there are, how many rows lie in groups of two and more, the sum of the
-    squares of their sizes, and of every rhs what is explained of it; -1: too little."""
-    order, starts = grouped(left)
-    sizes = np.diff(starts)
+    squares of their sizes, and of every rhs what is explained of it; -1: too little, or not
+    counted."""
     counts = np.full((len(rights), 3), -1, np.int64)
-    for place, (right, most) in enumerate(zip(rights, candidate.unexplained, strict=True)):
-        counted = explained(starts, right[order], most)
+    for place, (right, bound) in enumerate(zip(rights, most, strict=True)):
+        if right is None:
+            continue
+        counted = explained(groups, right, weights, bound)
         if counted is not None:
             counts[place] = counted
+    sizes = groups.sizes
     facts = {
         "groups": len(sizes),
         "shared_values": int((sizes > 1).sum()),
