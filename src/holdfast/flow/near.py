@@ -8,15 +8,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from holdfast.cover.dependencies import KEY
 from holdfast.flow.commits import publish
 from holdfast.input.row_input import Columns
+from holdfast.kernels import bitsets
 from holdfast.kinds import registry
 from holdfast.kinds.ranking import ranked
 from holdfast.kinds.suggested import suggested
 from holdfast.kinds.table_state import TableState
 from holdfast.model.changes import BatchChanges
 from holdfast.model.commits import Commit
-from holdfast.model.constraints import Constraint
+from holdfast.model.comparisons import AGREEMENTS
+from holdfast.model.constraints import Constraint, Key
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
 from holdfast.model.lazily import Lazily
@@ -26,6 +29,7 @@ from holdfast.model.progress import Progress
 from holdfast.report.snapshot import Snapshot, snapshot
 from holdfast.rules import near as rules
 from holdfast.rules.form import RuleForm
+from holdfast.rules.near import Exact
 from holdfast.rules.near_kept import NearState, affordable, changes_of, counted, holds
 from holdfast.rules.suspects import suspects as cells_of
 from holdfast.rules.tuples import TupleCounts
@@ -59,38 +63,48 @@ def listed(run: Run, state: TableState, base: Commit, now: Snapshot, version: in
     says, which tells which rules matter."""
     table, bounds = state.table, NearBounds.of(run.options)
     dismissed = state.near.dismissed if state.near else ()
-    looked = "fds" in run.options.kinds, "keys" in run.options.kinds
+    looked_for = "fds" in run.options.kinds, "keys" in run.options.kinds
+    best = _best_key(now, table.name)
+
+    def matters(key: Key) -> bool:
+        """Many columns are nearly unique by chance."""
+        return registry.of(key).score(key, now, table.name) >= best
+
+    result = rules.near_rules(run, table, bounds, _exact(state, bounds.columns), matters)
     found = [
         each
-        for each in rules.near_rules(run, table, bounds).rules
-        if str(each.rule) not in dismissed and looked[each.strength is None]
+        for each in result.rules
+        if str(each.rule) not in dismissed and looked_for[each.strength is None]
     ]
-    matter = _that_matter(found, now, table.name)
-    kept = affordable(matter[:LISTED], table)
+    found.sort(key=lambda each: -registry.of(each.rule).score(each.rule, now, table.name))
+    kept = affordable(found[:LISTED], table)
     return NearList(
         tuple(kept),
         version,
         table.rows,
-        bounds.columns,
-        len(matter) - len(kept),
+        result.complete_up_to,
+        len(found) - len(kept),
         dismissed,
         _watched(base, now, table.name),
     )
 
 
-def _that_matter(near: Sequence[NearRule], now: Snapshot, name: str) -> list[NearRule]:
-    """Of the keys those that matter as much as the best one that holds, because many columns are
-    nearly unique by chance; the best ones first."""
-    scores = [registry.of(each.rule).score(each.rule, now, name) for each in near]
-    best: dict[str, float] = {}
-    for kind in registry.named(now.options["kinds"]):
-        best[kind.name] = max((e.score for e in kind.rank(now, name)[:1]), default=0.0)
-    order = sorted(zip(scores, near, strict=True), key=lambda pair: -pair[0])
-    return [
-        each
-        for score, each in order
-        if each.strength is not None or score >= best.get(registry.of(each.rule).name, 0.0)
-    ]
+def _best_key(now: Snapshot, name: str) -> float:
+    """The score of the key of a table that holds and matters most."""
+    keys = [kind.rank(now, name)[:1] for kind in registry.with_role("key")]
+    return max((each.score for first in keys for each in first), default=0.0)
+
+
+def _exact(state: TableState, columns: int) -> Exact:
+    """What the evidence of a table says of keys and left sides of at most so many columns."""
+    known = state.evidence.get(AGREEMENTS)
+    if known is None:
+        return Exact()
+    short = {
+        rhs: bitsets.to_columns(cover.minimal[bitsets.popcount(cover.minimal) <= columns])
+        for rhs, cover in known.covers.by_rhs.items()
+    }
+    return Exact(short.pop(KEY, ()), short)
 
 
 def _watched(base: Commit, now: Snapshot, name: str) -> tuple[str, ...]:
