@@ -237,3 +237,15 @@ def test_two_groups_with_one_first_word_are_noticed() -> None:
     assert merged
     assert sums[0, 0] == 3
     assert not side_sums(np.array(entries[3:], np.uint64), lhs, nulls)[1]
+
+
+def test_kinds_that_are_added_bring_near_rules(tmp_path: Path) -> None:
+    rows = [*orders(), (1, 4, 7)]
+    kept = Tables(tmp_path / "p", {"t": rows}, Options(kinds=("inds",)))
+    assert kept.store.read().table("t").near is None
+    kept.expect("t: c2 not null", "t: key(c2)")
+    flow.extend(kept.runner, kept.store, ["keys", "fds"], {}, no_progress)
+    assert near_list(kept).since == 3
+    assert {str(each.rule) for each in near_list(kept).near} >= {"t: key(c2)", "t: c0 -> c1"}
+    assert_kept_after(kept, rows)
+    assert kept.held["t: key(c2)"] == kept.true["t: key(c2)"]

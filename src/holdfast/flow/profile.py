@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from holdfast.evidence import pairs
 from holdfast.flow import near
-from holdfast.flow.commits import commit, publish, said
+from holdfast.flow.commits import publish, said
 from holdfast.input.reading import read
 from holdfast.input.row_input import RowInput
 from holdfast.kinds import registry
@@ -64,7 +64,7 @@ def profile(
         _expect(options, known)
         run = Run(runner, store, options, lease, progress)
         version = said(run, known, _with_values(run, known), Commit(secret=record))
-        version = with_near(run, runs, known, version)
+        version = _with_near(run, runs, known, version)
         seconds = {name: each.seconds for name, each in runs.items()}
         version = replace(version, seconds=seconds, values_seconds=run.seconds)
         number = publish(store, lease, version)
@@ -90,11 +90,12 @@ def extend(
             return before.version
         names = [kind.name for kind in registry.named({*before.options.kinds, *kinds})]
         options = replace(before.options, kinds=names, **asked)
+        runs: dict[str, Run] = {}
         loaded = {name: TableState.load(store, before, name) for name in before.tables}
         _expect(options, loaded)
 
         def further(runner: Runner, name: str) -> TableState:
-            run = Run(runner, store, options, lease, about(progress, name))
+            run = runs[name] = Run(runner, store, options, lease, about(progress, name))
             with bounded(name):
                 return _discovered(run, loaded[name]).save(run, loaded[name])
 
@@ -110,9 +111,12 @@ def extend(
             tuples=before.tuples,
             secret=before.secret,
         )
-        version = commit(run, known, held, kept)
+        version = said(run, known, held, kept)
+        if registry.compare_pairs({*kinds} - {*before.options.kinds}):
+            version = _with_near(run, runs, known, version)
+        number = publish(store, lease, version)
     store.clean()
-    return version
+    return number
 
 
 def by_table(
@@ -130,7 +134,7 @@ def by_table(
     return dict(zip(names, side_by_side(runner, works, at_once), strict=True))
 
 
-def with_near(
+def _with_near(
     run: Run, runs: Mapping[str, Run], known: Mapping[str, TableState], version: Commit
 ) -> Commit:
     """A version with the near rules of its tables, which have the rest of each table's time."""
@@ -142,13 +146,13 @@ def with_near(
     def look(runner: Runner, name: str) -> NearList:
         of_table = runs[name].with_runner(runner)
         with of_table.stage("near"):
-            return near.listed(of_table, known[name], version, now, 1)
+            return near.listed(of_table, known[name], version, now, run.lease.version + 1)
 
     lists = by_table(run.runner, names, look, run.options)
     tables = {name: replace(version.tables[name], near=found) for name, found in lists.items()}
     version = replace(version, tables=version.tables | tables)
     with run.stage("near"):
-        counts = near.declared(run, version, TupleCounts())
+        counts = near.declared(run, version, TupleCounts.of(version.tuples))
     return replace(version, tuples=counts.stored)
 
 
