@@ -215,6 +215,7 @@ def test_errors_say_where_and_what(text: str, place: int, expected: str) -> None
         ("orders(a) references customers(b)", 11, "did you mean in?"),
         ("orders(a) <= customers(b)", 11, "did you mean in?"),
         ("key(id)", 1, "a rule begins with its table, as in orders: key(id)"),
+        ("kye(id)", 8, "a rule begins with its table, as in orders: key(id)"),
         ("a -> b", 3, "a rule begins with its table, as in orders: key(id)"),
     ],
 )

@@ -39,7 +39,7 @@ def as_arrow(rows: Any, label: str) -> pa.Table:
         name = f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
         raise InputError(
             f"{label}: this {name} cannot be read as a table ({wrong}); give each column one type "
-            "and each a name of its own"
+            "that Arrow has, and each a name of its own"
         ) from wrong
     return known(table, label)
 

@@ -117,7 +117,7 @@ def _cell(reader: _Reader) -> Cell:
 
 def _inclusion_dependency(reader: _Reader, table: str) -> InclusionDependency:
     dependent = _side(reader, table)
-    reader.next("in")
+    reader.next("in", instead=_BEGINS if reader.at_end else "")
     other = reader.name("a table")
     reader.next("(")
     referenced = _side(reader, other)
@@ -160,6 +160,10 @@ class _Reader:
             self.fail(_either(kinds) + (instead or self._meant(self._ahead, kinds)))
         self._take()
         return kind
+
+    @property
+    def at_end(self) -> bool:
+        return self._ahead.kind == _END
 
     def skip(self, kind: str) -> bool:
         """Take the token if it is of this kind."""
