@@ -70,8 +70,8 @@ def identity() -> dict[str, str]:
 
     edited = max(path.stat().st_mtime_ns for path in root.rglob("*.py"))
     return {
-        "holdfast": __version__,
-        "python": sys.version,
+        "Holdfast": __version__,
+        "Python": sys.version,
         "installation": f"{sys.prefix} {root} {edited}",
         "umask": f"{_umask():03o}",  # workers write files, too
     }

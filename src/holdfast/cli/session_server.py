@@ -235,7 +235,7 @@ class Server:
         for name, here in self._identity.items():
             if identity.get(name) != here:
                 return (
-                    f"the session runs another {name.capitalize()} than this command "
+                    f"the session runs another {name} than this command "
                     "(`holdfast session stop` ends it)"
                 )
         if self._stopping.is_set() or not self._busy.acquire(blocking=False):
