@@ -173,6 +173,19 @@ def test_only_files_that_are_needed_stay(tmp_path: Path) -> None:
         assert kinds == {"table", "sets", "non_keys", "recount", "distinct"}
 
 
+def test_rows_that_show_many_non_keys_are_read_once(tmp_path: Path) -> None:
+    rng = random.Random(2)
+    rows: Rows = [tuple(rng.randrange(3) for _ in range(12)) for _ in range(22)]
+    with small_limits():
+        shop = Shop(tmp_path / "p", 12, rows[:20], WAYS["witnessed"])
+        for row in rows[20:]:
+            shop.apply(inserts=[row])
+    non_keys = shop.now.non_keys
+    seen = [row for each in non_keys for row in each.witness or ()]
+    assert len(seen) == 2 * len(non_keys) > 5 * len(rows)
+    assert len({id(row) for row in seen}) <= 2 * len(rows)
+
+
 @pytest.mark.slow
 def test_looking_at_differences_imports_nothing_that_takes_long(tmp_path: Path) -> None:
     with small_limits():

@@ -44,10 +44,20 @@ def _non_keys(table: StoredTable) -> tuple[NonKey, ...]:
     witnesses: dict[tuple[str, ...], tuple[Any, Any]] = {}
     if table.current:
         seen = table.file("evidence")
-        pairs = zip(seen.column("one").to_pylist(), seen.column("two").to_pylist(), strict=True)
         sets = columns_of(seen.column("mask"), table.columns)
-        for columns, pair in zip(sets, pairs, strict=True):
-            if pair[0] is not None and pair[1] is not None:
-                witnesses[columns] = (json.loads(pair[0]), json.loads(pair[1]))
+        pairs = zip(*(_rows(seen.column(name)) for name in ("one", "two")), strict=True)
+        for columns, (one, two) in zip(sets, pairs, strict=True):
+            if one is not None and two is not None:
+                witnesses[columns] = (one, two)
     maximal = columns_of(table.file("non_keys").column("mask"), table.columns)
     return tuple(NonKey(table.name, columns, witnesses.get(columns)) for columns in maximal)
+
+
+def _rows(column: pa.ChunkedArray) -> list[dict[str, Any] | None]:
+    """Rows from their text. A few rows may show very many non-keys, so each is read once."""
+    found: list[dict[str, Any] | None] = []
+    for chunk in column.chunks:
+        rows = [json.loads(text) for text in chunk.dictionary.to_pylist()]
+        places = chunk.indices.to_pylist()
+        found += [None if place is None else rows[place] for place in places]
+    return found
