@@ -458,10 +458,10 @@ class Profile:
 
     def rank(self, table: str) -> dict[str, Results[Ranked]]:
         """The constraints about a table by their kind, those that matter most first, each with its
-        score."""
+        score; among them rules that nearly hold, which have a ``near``."""
         self._store.read().table(table)
         ranking = self._ranking(table)
-        return {kind: Results(Ranked, some) for kind, some in ranking.kinds.items()}
+        return {kind: Results(Ranked, ranking.together(kind)) for kind in ranking.kinds}
 
     def grain(self, table: str) -> Grain:
         """What one row of a table stands for, and why."""

@@ -84,7 +84,7 @@ def test_show_json(run: Run, shop: Path) -> None:
     assert orders["columns"] == HEADER.strip().split(",")
     assert orders["keys"][:2] == [{"columns": ["id"]}, {"columns": ["customer", "day"]}]
     assert orders["duplicates"] == 0
-    lists = {"keys", "non_keys", "functional_dependencies", "column_facts"}
+    lists = {"keys", "non_keys", "functional_dependencies", "column_facts", "near"}
     assert set(orders) == {"rows", "columns", "duplicates", "grain", "first", *lists}
     assert orders["grain"]["columns"] == ["id"]
     assert orders["first"]["keys"][0]["columns"] == ["id"]

@@ -45,7 +45,7 @@ from holdfast.model.explanation import (
 )
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
 from holdfast.model.limits import Limits
-from holdfast.model.near import NearChange, NearRule, Suspect, Suspects
+from holdfast.model.near import NearChange, NearList, NearRule, Suspect, Suspects
 from holdfast.model.ranking import Grain, Ranked, Stability
 from holdfast.model.versions import Entry, KindDiff, TableDiff, Verification
 from holdfast.report import forms
@@ -206,11 +206,14 @@ def test_the_json_page_shows_what_is_printed() -> None:
     )
     reasons = ("one column", "called like an identifier")
     country = FunctionalDependency("orders", ("city",), "country")
+    nearly = (
+        NearRule(Key("orders", ("id",)), "orders", 1, 1000, values=1, rows=2),
+        NearRule(country, "orders", 12, 1000, 0.984512),
+    )
+    list_of_near = NearList(nearly, 1, 1000, 2, 0, ("orders: country -> city",))
+    dirty = Snapshot(3, created, options, {"orders": replace(orders, near=list_of_near)})
     suspected = Suspects(
-        (
-            NearRule(Key("orders", ("id",)), "orders", 1, 1000, values=1, rows=2),
-            NearRule(country, "orders", 12, 1000, 0.984512),
-        ),
+        nearly,
         (
             Suspect(
                 "orders", ("country",), {"id": 7, "city": "Rome", "country": "FR"},
@@ -227,6 +230,7 @@ def test_the_json_page_shows_what_is_printed() -> None:
                 Grain("orders", key, ", ".join(reasons)),
                 {"keys": [Ranked(key, 0.778, reasons, stability=Stability(2, 12, 2))]},
             ).to_dict(),
+            forms.show(dirty, ["near"]),
             forms.show(Snapshot(3, created, options, {"orders": depending})),
             forms.show(ruled),
             forms.columns(Snapshot(3, created, options, {"orders": replace(orders, facts=facts)})),

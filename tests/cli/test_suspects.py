@@ -27,9 +27,9 @@ def test_rules_that_nearly_hold_and_their_cells(dirty: Path, run: Run) -> None:
     assert done.code == 0, done.err
     assert done.out.splitlines() == [
         "orders: 3 rules nearly hold",
-        "  key(id)          1 value is used more than once (2 rows)",
-        "  city -> country  1 of 300 rows differs from the rest of their city",
-        "  country -> city  1 of 300 rows differs from the rest of their country",
+        "  key(id)          1 value is used twice (2 rows)",
+        "  city -> country  1 row of 300 differs from the rest of their city",
+        "  country -> city  1 row of 300 differs from the rest of their country",
         "4 cells are suspected",
         "  score  row      column   value  suggested               by",
         "   1.00  6, Graz  id       4      used by 2 rows          orders: key(id)",

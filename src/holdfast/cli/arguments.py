@@ -13,6 +13,7 @@ from pathlib import Path
 from holdfast.input.sources import Source
 from holdfast.kinds import registry
 from holdfast.model.errors import InputError
+from holdfast.model.near import NEAR
 
 _MAGIC = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2"}
 """The first bytes of compressed data."""
@@ -160,8 +161,8 @@ def part_names() -> list[str]:
     """The parts of ``show``.
 
     >>> part_names()
-    ['columns', 'keys', 'non-keys', 'fds', 'dcs', 'agree-sets', 'inds', 'foreign-keys']
+    ['columns', 'near', 'keys', 'non-keys', 'fds', 'dcs', 'agree-sets', 'inds', 'foreign-keys']
     """
     of_tables = [part.name for parts in registry.table_parts().values() for part in parts]
     of_profile = [part.name for parts in registry.profile_parts().values() for part in parts]
-    return [COLUMNS, *of_tables, AGREE_SETS, *of_profile]
+    return [COLUMNS, NEAR, *of_tables, AGREE_SETS, *of_profile]

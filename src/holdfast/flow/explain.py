@@ -9,8 +9,9 @@ from holdfast.kinds import registry
 from holdfast.model.explanation import EXAMPLE_ROWS, Explanation, masked
 from holdfast.model.grammar import Rule
 from holdfast.model.lazily import Lazily
+from holdfast.model.near import NearRule
 from holdfast.model.progress import Progress
-from holdfast.rules.history import pasts
+from holdfast.rules.history import LOOKED_BACK, pasts
 from holdfast.rules.question import Question
 from holdfast.rules.version import Version
 from holdfast.runtime.run import Run
@@ -50,8 +51,20 @@ def explain(
         violations = replace(violations, examples=examples, tested=tested)
         [past] = pasts(store, lease.version, [(examiner, rule)])
         same, apart = examiner.cells(rule)
-        rows = commit.table(form.table).rows
+        record = commit.table(form.table)
+        near = None if record.near is None else record.near.named(rule)
+        since = None if near is None else _listed_since(store, commit.version, near)
         return Explanation(
-            rule, examiner.kind, form.table, commit.version, holds, rows, violations, past, nearby,
-            same, apart, examiner.unit, examiner.names_rows(rule),
+            rule, examiner.kind, form.table, commit.version, holds, record.rows, violations, past,
+            nearby, same, apart, examiner.unit, examiner.names_rows(rule), near, since,
         )  # fmt: skip
+
+
+def _listed_since(store: Store, version: int, near: NearRule) -> int:
+    """From which version on a rule is listed among those that nearly hold."""
+    for before in range(version - 1, max(0, version - LOOKED_BACK), -1):
+        tables = store.read(before).tables
+        kept = tables[near.table].near if near.table in tables else None
+        if kept is None or kept.named(near.rule) is None:
+            return before + 1
+    return max(1, version - LOOKED_BACK)

@@ -23,14 +23,22 @@ from holdfast.model.constraints import Constraint, Key
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
 from holdfast.model.lazily import Lazily
-from holdfast.model.near import LISTED, NearBounds, NearList, NearRule, Suspects, has_suspects
+from holdfast.model.near import (
+    LISTED,
+    NearBounds,
+    NearList,
+    NearRule,
+    Suspects,
+    has_suspects,
+    near_changes,
+)
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.report.snapshot import Snapshot, snapshot
 from holdfast.rules import near as rules
 from holdfast.rules.form import RuleForm
 from holdfast.rules.near import Exact
-from holdfast.rules.near_kept import NearState, affordable, changes_of, counted, holds
+from holdfast.rules.near_kept import NearState, affordable, counted, holds
 from holdfast.rules.suspects import suspects as cells_of
 from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run, about, watched
@@ -70,13 +78,18 @@ def listed(run: Run, state: TableState, base: Commit, now: Snapshot, version: in
         """Many columns are nearly unique by chance."""
         return registry.of(key).score(key, now, table.name) >= best
 
+    def order(near: NearRule) -> float:
+        """Keys by their scores, then dependencies, the strongest first, as they were found."""
+        is_key = near.strength is None
+        return -registry.of(near.rule).score(near.rule, now, table.name) if is_key else 0.0
+
     result = rules.near_rules(run, table, bounds, _exact(state, bounds.columns), matters)
     found = [
         each
         for each in result.rules
         if str(each.rule) not in dismissed and looked_for[each.strength is None]
     ]
-    found.sort(key=lambda each: -registry.of(each.rule).score(each.rule, now, table.name))
+    found.sort(key=order)
     kept = affordable(found[:LISTED], table)
     return NearList(
         tuple(kept),
@@ -225,7 +238,7 @@ def with_changes(
 ) -> BatchChanges:
     """What a batch did to each table, with what it did to the near rules."""
     told = {
-        name: changes_of(before[name].near or NearList(), state.near or NearList())
+        name: near_changes(before[name].near or NearList(), state.near or NearList())
         for name, state in after.items()
     }
     tables = {name: replace(each, near=told[name]) for name, each in changes.tables.items()}

@@ -6,21 +6,20 @@ table; a score of a key says nothing beside that of a dependency.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds import registry
 from holdfast.model.constraints import Constraint
 from holdfast.model.explanation import Past
 from holdfast.model.names import listed
-from holdfast.model.ranking import STABILITY, UNTRIED, Grain, Ranked
+from holdfast.model.ranking import STABILITY, UNTRIED, Grain, Ranked, in_order
 from holdfast.model.records import JsonObject
 from holdfast.screen.text import count
 
 if TYPE_CHECKING:
-    from holdfast.model.near import NearRule
-    from holdfast.report.snapshot import Snapshot
+    from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.store import Store
 
 ASKED = 20
@@ -39,20 +38,27 @@ Pasts = Callable[[Sequence[Constraint]], list[Past]]
 @dataclass(frozen=True)
 class TableRanking:
     """What matters first in a table: its grain, and its constraints by the JSON name of their
-    kind."""
+    kind; those that nearly hold are apart."""
 
     grain: Grain
     kinds: dict[str, list[Ranked]]
+    near: dict[str, list[Ranked]] = field(default_factory=dict)
 
     def __getitem__(self, kind: str) -> list[Ranked]:
         return self.kinds[kind]
 
+    def together(self, kind: str) -> list[Ranked]:
+        """Those of a kind that hold, and that nearly do, in one order."""
+        return _together(kind, self.kinds, self.near)
+
     def to_dict(self, most: int | None = None) -> JsonObject:
         """The JSON form, with the first so many of each kind."""
-        kinds = {
-            kind: [each.to_dict() for each in some[:most]] for kind, some in self.kinds.items()
-        }
+        kinds = {kind: [e.to_dict() for e in self.together(kind)[:most]] for kind in self.kinds}
         return {"grain": self.grain.to_dict(), "first": kinds}
+
+
+def _together(kind: str, *some: Mapping[str, Sequence[Ranked]]) -> list[Ranked]:
+    return in_order(each for by_kind in reversed(some) for each in by_kind.get(kind, ()))
 
 
 def ranked(
@@ -64,13 +70,27 @@ def ranked(
     first = [each.constraint for some in by_kind.values() for each in some[:ASKED]]
     known: Iterator[Past | None] = iter(past(first) if past is not None else [None] * len(first))
     out: dict[str, dict[str, list[Ranked]]] = {}
-    for (name, field), some in by_kind.items():
+    for (name, kind_name), some in by_kind.items():
         tried = [_with(each, next(known)) for each in some[:ASKED]]
         tried += [_with(each, None) for each in some[ASKED:]]
-        # What others imply stays behind them.
-        tried.sort(key=lambda each: (bool(each.implied_by), -each.score))
-        out.setdefault(name, {})[field] = tried
-    return {name: TableRanking(grain(snapshot, name, each), each) for name, each in out.items()}
+        out.setdefault(name, {})[kind_name] = in_order(tried)
+    rankings = {}
+    for name, of_table in out.items():
+        near = _near(snapshot, name)
+        best = grain(snapshot.tables[name], of_table, near)
+        rankings[name] = TableRanking(best, of_table, near)
+    return rankings
+
+
+def _near(snapshot: Snapshot, table: str) -> dict[str, list[Ranked]]:
+    """The rules of a table that nearly hold, by their kind, as they would be ranked if they
+    held."""
+    by_kind: dict[str, list[Ranked]] = {}
+    for near in snapshot.tables[table].near_rules:
+        kind = registry.of(near.rule)
+        each = replace(_with(kind.judged(near.rule, snapshot, table), None), near=near)
+        by_kind.setdefault(kind.field, []).append(each)
+    return {kind: in_order(some) for kind, some in by_kind.items()}
 
 
 def pasts_in(store: Store, version: int) -> Pasts:
@@ -96,35 +116,22 @@ def _with(each: Ranked, past: Past | None) -> Ranked:
     return replace(each, score=round(score, 4), stability=stability)
 
 
-def keys_nearly_holding(snapshot: Snapshot, table: str) -> list[tuple[Ranked, NearRule]]:
-    """The keys of a table that nearly hold, by what their scores were if they held."""
-    scored = [
-        (_with(registry.of(each.rule).judged(each.rule, snapshot, table), None), each)
-        for each in snapshot.tables[table].near_rules
-        if registry.of(each.rule).role == "key"
-    ]
-    return sorted(scored, key=lambda pair: -pair[0].score)
-
-
-def grain(snapshot: Snapshot, table: str, kinds: dict[str, list[Ranked]]) -> Grain:
+def grain(
+    table: TableSnapshot, kinds: Mapping[str, list[Ranked]], near: Mapping[str, list[Ranked]]
+) -> Grain:
     """What one row of a table stands for, and why: of the keys that hold or nearly do, the best."""
-    now = snapshot.tables[table]
-    keys = [ranked for kind in registry.with_role("key") for ranked in kinds.get(kind.field, ())]
-    for best, near in keys_nearly_holding(snapshot, table)[:1]:
-        if not keys or best.score > keys[0].score:
-            nearly: Any = near.rule
-            return Grain(table, nearly, ", ".join(best.reasons), near.removal)
+    fields = [kind.field for kind in registry.with_role("key")]
+    keys = [each for field in fields for each in _together(field, kinds, near)]
     if keys:
-        reasons, stability = [*keys[0].reasons], keys[0].stability
+        reasons, stability, broken = [*keys[0].reasons], keys[0].stability, keys[0].near
         if stability is not None and stability.batches:
             reasons.append(stability.sentence)
         key: Any = keys[0].constraint
-        return Grain(table, key, ", ".join(reasons))
-    if now.duplicates:
-        number = now.duplicates
+        return Grain(table.name, key, ", ".join(reasons), broken.removal if broken else 0)
+    if number := table.duplicates:
         why = f"{number:,} row{' repeats' if number == 1 else 's repeat'} another one"
-        return Grain(table, None, why)
-    return Grain(table, None, "no key is known")
+        return Grain(table.name, None, why)
+    return Grain(table.name, None, "no key is known")
 
 
 def sentence(grain: Grain) -> str:

@@ -8,18 +8,18 @@ by chance: its listing has bars of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
-from holdfast.kinds.ranking import TableRanking, keys_nearly_holding
+from holdfast.kinds.ranking import TableRanking
 from holdfast.model.commits import Commit
-from holdfast.model.constraints import Constraint, NotNull
+from holdfast.model.constraints import NotNull
 from holdfast.model.expectations import Suggestion
-from holdfast.model.near import NearRule, has_suspects, sides_of
+from holdfast.model.near import NearRule
 from holdfast.model.ranking import UNTRIED, Grain, Ranked
 from holdfast.screen.text import count
 
@@ -38,16 +38,14 @@ def suggested(
     expected = {standing.rule for standing in version.expectations}
     suggestions: dict[str, Suggestion] = {}
     for name, ranking in rankings.items():
-        for each in _of_table(snapshot, snapshot.tables[name], ranking):
+        for each in _of_table(snapshot.tables[name], ranking):
             rule = registry.canonical(each.rule, columns)
             if rule not in expected:
                 suggestions.setdefault(rule, replace(each, rule=rule))
     return list(suggestions.values())
 
 
-def _of_table(
-    snapshot: Snapshot, table: TableSnapshot, ranking: TableRanking
-) -> Iterator[Suggestion]:
+def _of_table(table: TableSnapshot, ranking: TableRanking) -> Iterator[Suggestion]:
     if not table.rows:
         return
     kinds = [kind for kind in registry.named_in(ranking.kinds) if kind.suggestions is not None]
@@ -56,9 +54,10 @@ def _of_table(
         for kind in kinds
     }
     of_keys = [
-        near
-        for ranked, near in keys_nearly_holding(snapshot, table.name)
-        if _is_likely(ranked, registry.of(near.rule))
+        each.near
+        for kind in kinds
+        for each in ranking.near.get(kind.field, ())
+        if each.near and kind.role == "key" and _is_likely(each, kind)
     ]
     first = [ranked.constraint for some in likely.values() for ranked in some]
     if ranking.grain.key in (*first, *(near.rule for near in of_keys)):
@@ -71,8 +70,7 @@ def _of_table(
         for kind, ranks in likely.items():
             bounds = kind.suggestions
             if bounds is not None and kind.role != "key" and bounds.by_chance == by_chance:
-                own = [each for each in ranks if not _follows(each.constraint, table.near_rules)]
-                for each in own[: bounds.most]:
+                for each in ranks[: bounds.most]:
                     rule = str(kind.rule_of(each.constraint))
                     yield Suggestion(rule, _because(each, *bounds.words))
 
@@ -108,14 +106,6 @@ def _is_likely(ranked: Ranked, kind: Kind) -> bool:
         and not ranked.implied_by
         and confidence >= UNTRIED
     )
-
-
-def _follows(constraint: Constraint, near: Sequence[NearRule]) -> bool:
-    """Whether it would follow from one that nearly holds, so that it says less than that."""
-    if not has_suspects(constraint):
-        return False
-    lhs, rhs = sides_of(constraint)
-    return any({*each.lhs} <= {*lhs} and each.rhs in (None, *rhs) for each in near)
 
 
 def _because(ranked: Ranked, *words: str) -> str:

@@ -9,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from holdfast.model.constraints import Constraint, Row
+from holdfast.model.near import NearRule
 from holdfast.model.ranking import Stability
 from holdfast.model.records import ADDED, INLINE, Serializable
 
@@ -201,7 +202,7 @@ class Explanation(Serializable):
     FORM = (
         *(("rule", "text"), "kind", "table", ("constraint", "rule"), "version", "holds", "rows"),
         *("violations", "same", "apart", ("history", "past")),
-        *((INLINE, "nearby"), ("notes", "nearby.notes")),
+        *("near", "listed_since", (INLINE, "nearby"), ("notes", "nearby.notes")),
     )
 
     rule: Constraint
@@ -217,6 +218,8 @@ class Explanation(Serializable):
     apart: tuple[str, ...] = ()  # the columns that decide beside them
     unit: str = "group"  # what rows that violate it together are: a group, or a value
     named_rows: bool = False  # whether the rows of an example are t and s
+    near: NearRule | None = None  # what the profile keeps of it as a rule that nearly holds
+    listed_since: int | None = None  # the version from which on it does
 
     def __str__(self) -> str:
         return f"{self.rule} {'holds' if self.holds else 'does not hold'}"

@@ -8,6 +8,7 @@ from typing import Any
 
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key, Row
 from holdfast.model.grammar import parse
+from holdfast.model.names import listed
 from holdfast.model.options import Options
 from holdfast.model.records import ADDED, Serializable, form_of_field
 from holdfast.model.results import Tabular
@@ -16,6 +17,9 @@ SHOWN = 20
 """So many rules that nearly hold are shown of a table, and so many suspects, unless all are asked
 for."""
 
+
+NEAR = "near"
+"""Their part of ``holdfast show DIR PART``, which is no list of a kind."""
 
 LISTED = 20
 """So many near rules of a table are listed and kept at most; the others are counted."""
@@ -105,6 +109,39 @@ class NearRule(Serializable):
         """Whether no row breaks it any more."""
         return self.removal == 0
 
+    @property
+    def sentence(self) -> str:
+        """How far it is from holding.
+
+        >>> NearRule(Key("orders", ("id",)), "orders", 9, 60000, values=9, rows=18).sentence
+        '9 values are used twice (18 rows)'
+        >>> country = FunctionalDependency("orders", ("city",), "country")
+        >>> NearRule(country, "orders", 12, 60000, 0.99).sentence
+        '12 rows of 60,000 differ from the rest of their city'
+        """
+        if self.holds:
+            return "holds again"
+        if self.values is not None:
+            verb = "value is" if self.values == 1 else "values are"
+            often = "twice" if self.rows == 2 * self.values else "more than once"
+            return f"{self.values:,} {verb} used {often} ({self.rows or 0:,} rows)"
+        verb = "row of {:,} differs" if self.removal == 1 else "rows of {:,} differ"
+        group = listed(self.lhs) if self.lhs else "table"
+        return f"{self.removal:,} {verb.format(self.of_rows)} from the rest of their {group}"
+
+    def implies(self, rule: Constraint) -> bool:
+        """Whether a key or a dependency that holds says no more than this one, wherever this one
+        holds.
+
+        >>> near = NearRule(FunctionalDependency("t", ("city",), "country"), "t", 12, 60000)
+        >>> near.implies(FunctionalDependency("t", ("id", "city"), "country"))
+        True
+        """
+        if rule == self.rule or not has_suspects(rule):
+            return False
+        lhs, rhs = sides_of(rule)
+        return {*self.lhs} <= {*lhs} and self.rhs in (None, *rhs)
+
     def __repr__(self) -> str:
         return f"<NearRule {self.rule}, {self.removal:,} of {self.of_rows:,} rows>"
 
@@ -134,10 +171,16 @@ class NearList(Serializable):
     watched: tuple[str, ...] = ()
     """Rules that held and matter: where a few rows break one, it is listed from then on."""
 
+    FORM = (("rules", "near"), "since", "columns", "more", "dismissed")
+
     @property
     def near(self) -> tuple[NearRule, ...]:
         """Those that rows break."""
         return tuple(each for each in self.rules if not each.holds)
+
+    def named(self, rule: Constraint) -> NearRule | None:
+        """What it has of a rule; None: it is not listed."""
+        return next((each for each in self.rules if each.rule == rule), None)
 
     def joined(self, others: Sequence[NearRule]) -> NearList:
         """With others at the end, as far as there is room."""
@@ -160,6 +203,59 @@ class NearChange(Serializable):
         """How many more rows break it; negative: fewer."""
         before, after = (0 if each is None else each.removal for each in (self.before, self.after))
         return after - before
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was not listed before, and some rows break it now."""
+        return self.before is None and self.after is not None
+
+    @property
+    def body(self) -> str:
+        """The rule under its table's heading."""
+        [*_, near] = filter(None, (self.before, self.after))
+        return near.rule.body
+
+    @property
+    def sentence(self) -> str:
+        """What happened.
+
+        >>> country = FunctionalDependency("orders", ("city",), "country")
+        >>> one, two = (NearRule(country, "orders", rows, 60300, 0.99) for rows in (12, 15))
+        >>> NearChange("orders: city -> country", one, two).sentence
+        'city -> country: 3 more rows break it (15 of 60,300)'
+        >>> NearChange("orders: city -> country", None, one).sentence
+        'city -> country: nearly holds now: 12 rows break it'
+        """
+        return f"{self.body}: {self._event}"
+
+    @property
+    def _event(self) -> str:
+        before, after = self.before, self.after
+        if after is None:
+            return "is not listed any more"
+        if after.holds:
+            return "holds again"
+        if before is None:
+            return f"nearly holds now: {_breaking(after.removal)}"
+        what = "more " if self.more > 0 else "fewer " if self.more < 0 else ""
+        number = abs(self.more) or after.removal
+        return f"{_breaking(number, what)} ({after.removal:,} of {after.of_rows:,})"
+
+
+def near_changes(before: NearList, after: NearList) -> tuple[NearChange, ...]:
+    """What happened to the rules of a table: those that rows began or ceased to break, or that
+    another number of rows breaks, and those that are not listed any more."""
+    old, new = ({str(each.rule): each for each in one.rules} for one in (before, after))
+    changes = (NearChange(rule, old.get(rule), new.get(rule)) for rule in {**old, **new})
+    return tuple(
+        each
+        for each in changes
+        if each.before is None or each.after is None or each.before.removal != each.after.removal
+    )
+
+
+def _breaking(rows: int, what: str = "") -> str:
+    return f"{rows:,} {what}{'row breaks' if rows == 1 else 'rows break'} it"
 
 
 def strength(rows: int, groups: int, explained: float, squares: int) -> float:

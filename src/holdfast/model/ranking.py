@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from holdfast.model.constraints import Constraint, Key
+from holdfast.model.near import NearRule
 from holdfast.model.records import ADDED, INLINE, Serializable
 
 STABILITY = 0.15
@@ -63,14 +65,15 @@ class Stability(Serializable):
 class Ranked(Serializable):
     """A constraint with how much it matters: 0 to 1, to be compared within its kind alone."""
 
-    FORM = ((INLINE, "constraint"), "score", "reasons", "implied_by", "stability")
+    FORM = ((INLINE, "constraint"), "score", "reasons", "implied_by", "stability", "near")
 
     constraint: Constraint
     score: float
     reasons: tuple[str, ...] = ()
     implied_by: tuple[Constraint, ...] = field(default=(), metadata=ADDED)
-    """Others of the list, from which it follows."""
+    """Others of the list, or rules that nearly hold, from which it follows."""
     stability: Stability | None = field(default=None, metadata=ADDED)  # None: nobody looked
+    near: NearRule | None = field(default=None, metadata=ADDED)  # None: it holds
 
     def __str__(self) -> str:
         return str(self.constraint)
@@ -91,6 +94,22 @@ class Grain(Serializable):
     reason: str
     removal: int = field(default=0, metadata=ADDED)
     """So many rows are too many, where the key nearly holds."""
+
+
+def in_order(some: Iterable[Ranked]) -> list[Ranked]:
+    """Those with the highest scores first; what others imply stays behind them."""
+    return sorted(some, key=lambda each: (bool(each.implied_by), -each.score))
+
+
+def behind(near: Sequence[NearRule], some: Iterable[Ranked]) -> list[Ranked]:
+    """Some that hold, in order; behind the others, those that follow from a rule that nearly
+    does: they say no more than it, but for the rows that break it."""
+    return in_order(
+        replace(each, implied_by=by)
+        if (by := tuple(rule.rule for rule in near if rule.implies(each.constraint)))
+        else each
+        for each in some
+    )
 
 
 def broke(ranked: Ranked) -> str:

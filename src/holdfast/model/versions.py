@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import Constraint
+from holdfast.model.near import NearChange
 from holdfast.model.records import Serializable
 
 
@@ -72,11 +73,12 @@ class TableDiff(Serializable):
     keys are those of the distinct rows.
     """
 
-    FORM = ("rows", "duplicates", ("changes", "kinds"))
+    FORM = ("rows", "duplicates", ("changes", "kinds"), "near")
 
     rows: tuple[int, int]
     duplicates: tuple[int, int] = (0, 0)  # rows that repeat another one
     kinds: dict[str, KindDiff] = field(default_factory=dict)
+    near: tuple[NearChange, ...] = ()  # rules that nearly hold in one of them or in both
 
     def __getitem__(self, kind: str) -> KindDiff:
         return self.kinds[kind]

@@ -18,6 +18,7 @@ from holdfast.kinds.ranking import TableRanking
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.expectations import Expectation, ExpectationChange, Standing, Suggestion
+from holdfast.model.near import NEAR, NearList
 from holdfast.model.options import Settings
 from holdfast.model.records import JsonObject, to_form
 from holdfast.model.versions import Entry, TableDiff
@@ -144,6 +145,8 @@ def _table(
     form: JsonObject = {"rows": table.rows, "columns": list(table.columns)}
     if parts is None and table.facts:
         form["column_facts"] = Forms(table.facts)
+    if table.near is not None and (parts is None or NEAR in parts):
+        form[NEAR] = _near(table.near, limit)
     asked = registry.table_parts(parts)
     known = [part for kind in asked if kind.name in table.found for part in asked[kind]]
     lists: JsonObject = {}
@@ -195,6 +198,11 @@ def columns(snapshot: Snapshot, limit: int | None = None) -> JsonObject:
         for name, table in snapshot.tables.items()
     }
     return {"version": snapshot.version, "tables": tables}
+
+
+def _near(listed: NearList, limit: int | None) -> JsonObject:
+    form = listed.to_dict()
+    return {**form, **_cut({"rules": form.pop("rules")}, limit)}
 
 
 def agree_sets(

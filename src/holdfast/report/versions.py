@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from holdfast.kinds import registry
 from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.commits import Form
+from holdfast.model.near import NearChange, NearList, near_changes
 from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.snapshot import Snapshot
 from holdfast.store import Store
@@ -40,8 +41,14 @@ def differences(before: Snapshot, after: Snapshot) -> dict[str, TableDiff]:
                 (old[name].rows, new[name].rows),
                 (old[name].duplicates, new[name].duplicates),
                 {field: each for field, each in diffs.items() if each is not None},
+                _near(old[name].near, new[name].near),
             )
     return by_table
+
+
+def _near(before: NearList | None, after: NearList | None) -> tuple[NearChange, ...]:
+    """What happened to the rules that nearly hold; nothing where they were not looked for."""
+    return () if before is None or after is None else near_changes(before, after)
 
 
 def _stored_changes(form: Form) -> Changes | BatchChanges:

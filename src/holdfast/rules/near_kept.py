@@ -18,7 +18,7 @@ from holdfast.kernels import bitsets
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Constraint
 from holdfast.model.grammar import parse
-from holdfast.model.near import NearBounds, NearChange, NearList, NearRule, has_suspects, sides_of
+from holdfast.model.near import NearBounds, NearList, NearRule, has_suspects, sides_of
 from holdfast.model.options import Options
 from holdfast.rules.agreeing import AgreeingTuples
 from holdfast.rules.tuples import TupleCounts
@@ -128,18 +128,3 @@ def affordable(near: Sequence[NearRule], table: Table) -> list[NearRule]:
             break
         kept.append(each)
     return kept
-
-
-def changes_of(before: NearList, after: NearList) -> tuple[NearChange, ...]:
-    """What happened to the rules of a table: those that rows began or ceased to break, or that
-    other numbers of rows break, and those that are not listed any more."""
-    old = {str(each.rule): each for each in before.rules}
-    new = {str(each.rule): each for each in after.rules}
-    changes = [
-        NearChange(rule, old.get(rule), new.get(rule)) for rule in dict.fromkeys((*old, *new))
-    ]
-    return tuple(
-        each
-        for each in changes
-        if each.before is None or each.after is None or each.before.removal != each.after.removal
-    )

@@ -10,7 +10,7 @@ from holdfast.cli import arguments
 from holdfast.cli.command import flag
 from holdfast.cli.opening import Spark
 from holdfast.cli.options import At, Directory, OneTable
-from holdfast.cli.printing import Printing
+from holdfast.cli.printing import Printing, shown_path
 from holdfast.kinds import registry
 from holdfast.screen.text import plain
 
@@ -112,7 +112,10 @@ def explain(
     arguments.expect_limit(limit, printing.everything)
     with spark.profile(directory, printing) as opened:
         explanation = opened.explain(rule, EXAMPLES if limit is None else limit, mask)
-    printing.result(explanation.to_dict, lambda page: terminal.explanation(page, explanation))
+    printing.result(
+        explanation.to_dict,
+        lambda page: terminal.explanation(page, shown_path(directory), explanation),
+    )
     return 0
 
 

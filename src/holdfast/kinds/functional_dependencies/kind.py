@@ -133,6 +133,12 @@ class FunctionalDependencies(Kind):
 
         return ranked(snapshot.tables[table])
 
+    def judged(self, constraint: FunctionalDependency, snapshot: Snapshot, table: str) -> Ranked:
+        """How much redundancy one would explain that does not hold."""
+        from holdfast.kinds.functional_dependencies.rank import judged
+
+        return judged(constraint, snapshot.tables[table])
+
     def overview(
         self, page: Page, snapshot: Snapshot, table: TableSnapshot, ranking: Sequence[Ranked]
     ) -> None:

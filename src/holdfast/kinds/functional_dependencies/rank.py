@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.model.constraints import Constraint, FunctionalDependency, Key
-from holdfast.model.ranking import Ranked
+from holdfast.model.ranking import Ranked, behind
 from holdfast.screen.text import share
 
 if TYPE_CHECKING:
@@ -34,7 +34,13 @@ def ranked(table: TableSnapshot) -> list[Ranked]:
         return []
     scored = [_scored(each, table) for each in dependencies[:MOST] if not each.error]
     scored.sort(key=lambda each: -each.score)
-    return covered(scored, () if table.duplicates else table.keys, table.columns)
+    keys = () if table.duplicates else table.keys
+    return behind(table.near_rules, covered(scored, keys, table.columns))
+
+
+def judged(dependency: FunctionalDependency, table: TableSnapshot) -> Ranked:
+    """A dependency as it would be ranked if it held."""
+    return _scored(dependency, table)
 
 
 def _scored(dependency: FunctionalDependency, table: TableSnapshot) -> Ranked:

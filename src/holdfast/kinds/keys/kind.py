@@ -142,11 +142,12 @@ class Keys(Kind):
             return
         part = KeyList()
         page.line(part.heading(len(table.keys)) + part.limited(table, snapshot.options), indent=2)
-        for each in ranking[:FEW]:
+        first = [each for each in ranking if not each.implied_by][:FEW]
+        for each in first:
             assert isinstance(each.constraint, Key)
             nulls = nulls_of(each.constraint, table)
             page.line(self.body(each.constraint) + nulls + broke(each), "green", 4)
-        page.rest(len(table.keys) - FEW)
+        page.rest(len(table.keys) - len(first))
 
     def body(self, constraint: Key) -> str:
         """Its columns alone: the heading says that it is a key."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from holdfast.model.constraints import Key, shortest_first
 from holdfast.model.inclusion_dependencies import ForeignKey
 from holdfast.model.names import words_of
-from holdfast.model.ranking import Ranked
+from holdfast.model.ranking import Ranked, behind
 from holdfast.screen.text import count
 
 if TYPE_CHECKING:
@@ -56,9 +56,8 @@ def ranked(snapshot: Snapshot, name: str) -> list[Ranked]:
         return []
     into = _references(snapshot, name)
     keys = shortest_first(table.keys, table.columns)[:MOST]
-    scored = [_ranked(key, table, into) for key in keys]
     # Sorting keeps the order of those alike: the shorter, then in table order.
-    return sorted(scored, key=lambda each: -each.score)
+    return behind(table.near_rules, [_ranked(key, table, into) for key in keys])
 
 
 def judged(key: Key, snapshot: Snapshot, name: str) -> Ranked:

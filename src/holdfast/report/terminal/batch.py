@@ -9,6 +9,7 @@ from holdfast.model.changes import BatchChanges, Changes
 from holdfast.model.expectations import Quarantine
 from holdfast.report.terminal.expectation import expectation_changes
 from holdfast.report.terminal.kinds import kind_changes
+from holdfast.report.terminal.near import happened, near_changes
 from holdfast.report.terminal.repeated import hold_again, none_repeats, repeating, show_repeated
 from holdfast.screen.page import Page
 from holdfast.screen.text import count, plain
@@ -53,7 +54,9 @@ def _table_changes(page: Page, outcome: Changes, *, check: bool, verbose: bool) 
     _duplicates_changed(page, outcome, check)
     for kind in registry.named_in(outcome.kinds):
         kind_changes(page, kind, outcome.kinds[kind.field], check=check, verbose=verbose)
-    if not outcome.duplicates and not any(each.any for each in outcome.kinds.values()):
+    near_changes(page, outcome.near)
+    something = outcome.duplicates or outcome.near
+    if not something and not any(each.any for each in outcome.kinds.values()):
         page.line("Nothing would change." if check else "Nothing gained, nothing broken.", "", 2)
 
 
@@ -78,6 +81,7 @@ def _briefly(page: Page, outcome: Changes, *, check: bool) -> None:
             said.append(f"{kind.nouns[1]}: {', '.join(numbers)}")
     if outcome.duplicates and outcome.duplicates != outcome.duplicates_before:
         said.insert(0, repeating(outcome.duplicates, would=check))
+    said += map(happened, outcome.near)
     if said:
         page.line("besides, not expected (--verbose tells more):", "dim", 2)
     for line in said:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from shlex import quote
 
 from holdfast.kinds import registry
 from holdfast.model.explanation import ChangedRows, Example, Explanation, Past
 from holdfast.report.terminal.batch import rows_changed
+from holdfast.report.terminal.near import suspects_command
 from holdfast.screen.page import Page
 from holdfast.screen.text import count, moment, plain, share
 
 
-def explanation(page: Page, explained: Explanation) -> None:
-    """What is said of one rule."""
+def explanation(page: Page, path: str, explained: Explanation) -> None:
+    """What is said of one rule of a profile."""
     wrap_after = registry.of(explained.rule).wrap_after
     page.line(plain(str(explained.rule)), "bold", wrap_after=wrap_after)
     page.line(_standing(explained), "green" if explained.holds else "red", 2)
@@ -20,6 +22,10 @@ def explanation(page: Page, explained: Explanation) -> None:
         page.line(line, "", 2)
     for line in _numbers(explained):
         page.line(line, "", 2)
+    for line in _nearly(explained):
+        page.line(line, "", 2)
+    if explained.near is not None and not explained.near.holds:
+        page.line(suspects_command(path, quote(str(explained.rule))), "dim", 2)
     for each in explained.violations.examples:
         page.line(_rows_of(each, explained.named_rows), "dim", 4)
         page.rows(each.shown, explained.same, 6, explained.apart)
@@ -81,6 +87,18 @@ def _course(past: Past) -> Iterator[str]:
         yield f"before that it {', '.join(stretches)}"
     if past.stability is not None:
         yield f"{past.stability.sentence} (confidence {past.stability.confidence:.2f})"
+
+
+def _nearly(explained: Explanation) -> Iterator[str]:
+    """How it is listed among the rules that nearly hold."""
+    near, since = explained.near, f"since version {explained.listed_since}"
+    if near is None:
+        return
+    if near.holds:
+        yield f"listed among the rules that nearly hold, {since}"
+        return
+    strength = "" if near.strength is None else f", strength {near.strength:g}"
+    yield f"nearly holds: {plain(near.sentence)}{strength}; listed {since}"
 
 
 def _numbers(explained: Explanation) -> Iterator[str]:

@@ -7,7 +7,8 @@ from itertools import groupby
 
 from rich.table import Table
 
-from holdfast.model.near import SHOWN, NearRule, Suspect, Suspects
+from holdfast.model.near import NearRule, Suspect, Suspects
+from holdfast.report.terminal.near import heading, rules_with_numbers
 from holdfast.screen.page import GAP, WIDEST_CELL, Page
 from holdfast.screen.text import count, plain, value_text
 
@@ -31,41 +32,16 @@ def suspects(page: Page, found: Suspects) -> None:
 
 
 def _rules(page: Page, table: str, rules: Sequence[NearRule]) -> None:
-    verb = "holds" if len(rules) == 1 else "hold"
-    page.line(f"{plain(table)}: {count(len(rules), 'rule')} nearly {verb}", "bold")
-    shown = rules if page.limit is None else rules[:SHOWN]
-    grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=False)
-    grid.add_column(style="green", overflow="fold")
-    grid.add_column(overflow="fold")
-    for near in shown:
-        grid.add_row(plain(near.rule.body), sentence(near))
-    page.table(grid, 2)
-    page.rest(len(rules) - len(shown), 2)
-
-
-def sentence(near: NearRule) -> str:
-    """How far a rule is from holding.
-
-    >>> from holdfast.model.constraints import FunctionalDependency, Key
-    >>> sentence(NearRule(Key("orders", ("id",)), "orders", 9, 60000, values=9, rows=18))
-    '9 values are used more than once (18 rows)'
-    >>> sentence(NearRule(FunctionalDependency("orders", ("city",), "vat"), "orders", 12, 60000, 1))
-    '12 of 60,000 rows differ from the rest of their city'
-    """
-    if near.values is not None:
-        verb = "value is" if near.values == 1 else "values are"
-        return f"{near.values:,} {verb} used more than once ({count(near.rows or 0, 'row')})"
-    verb = "differs" if near.removal == 1 else "differ"
-    of = ", ".join(map(plain, near.lhs)) or "table"
-    return f"{near.removal:,} of {count(near.of_rows, 'row')} {verb} from the rest of their {of}"
+    page.line(f"{plain(table)}: {heading(len(rules))}", "bold")
+    rules_with_numbers(page, rules, 2)
 
 
 def _cells(page: Page, cells: Sequence[Suspect]) -> None:
     """The cells, with what most of their groups have."""
     grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
     grid.add_column("score", justify="right", min_width=5)
-    for heading in ("row", "column", "value", "suggested", "by"):
-        grid.add_column(heading, overflow="ellipsis", no_wrap=True, max_width=WIDEST_CELL)
+    for name in ("row", "column", "value", "suggested", "by"):
+        grid.add_column(name, overflow="ellipsis", no_wrap=True, max_width=WIDEST_CELL)
     for suspect in cells:
         value = ", ".join(value_text(suspect.row.get(name)) for name in suspect.columns)
         most = f"{suspect.agreeing:,} of {suspect.group:,}"

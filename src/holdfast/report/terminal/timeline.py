@@ -9,6 +9,7 @@ from rich.table import Table
 from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
 from holdfast.model.changes import Changes
+from holdfast.model.near import NearChange
 from holdfast.model.versions import Entry, TableDiff
 from holdfast.report.terminal.batch import batch_text
 from holdfast.report.terminal.kinds import kind_diff
@@ -31,6 +32,24 @@ def history(page: Page, entries: Sequence[Entry]) -> None:
             if kind.needs_distinct_rows:
                 has = f"the distinct rows have n {kind.nouns[1]}"
                 page.line(f"0 (n): a row repeats another one; {has}", "dim")
+    _near(page, latest)
+
+
+def _near(page: Page, entries: Sequence[Entry]) -> None:
+    """What batches did to rules that nearly hold, the latest of it."""
+    happened = [
+        f"version {entry.version}, {plain(table)}: {plain(change.sentence)}"
+        for entry in entries
+        for table, changes in entry.by_table.items()
+        for change in changes.near
+    ]
+    if happened:
+        page.line("rules that nearly hold", "bold")
+    if page.limit is not None and len(happened) > page.limit:
+        page.line(f"… {len(happened) - page.limit:,} earlier (--all shows them)", "dim", 2)
+        happened = happened[-page.limit :]
+    for line in happened:
+        page.line(line, "", 2)
 
 
 def _one_table(page: Page, entries: Sequence[Entry], kinds: Sequence[Kind]) -> None:
@@ -136,3 +155,18 @@ def diff(page: Page, one: int, two: int, tables: dict[str, TableDiff]) -> None:
             page.line(f"{none_repeats(before)}: {hold_again()}", indent=2)
         for kind in registry.named_in(table.kinds):
             kind_diff(page, kind, table.kinds[kind.field])
+        _near_diff(page, table.near)
+
+
+def _near_diff(page: Page, changes: Sequence[NearChange]) -> None:
+    """How the rules that nearly hold differ, which both versions looked for."""
+    for change in changes[: page.limit]:
+        rows = [each.removal for each in (change.before, change.after) if each is not None]
+        if change.before is not None and change.after is not None:
+            verb = "rows break it" if max(rows) != 1 else "row breaks it"
+            numbers = f"{rows[0]:,} → {rows[1]:,} {verb}"
+            line = f"{change.body}: {numbers}{' (holds again)' if change.after.holds else ''}"
+        else:
+            line = change.sentence
+        page.line(plain(line), "yellow", 2)
+    page.more(len(changes), 2)

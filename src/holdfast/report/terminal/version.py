@@ -10,13 +10,15 @@ from rich.table import Table
 
 from holdfast.kinds import registry
 from holdfast.kinds.base import Kind
-from holdfast.kinds.ranking import TableRanking, sentence
+from holdfast.kinds.ranking import TableRanking, ranked, sentence
 from holdfast.model.columns import ColumnFacts
 from holdfast.model.constraints import AgreeSet
 from holdfast.model.names import listed
+from holdfast.model.near import NEAR
 from holdfast.model.options import Settings
 from holdfast.model.versions import Verification
 from holdfast.report.snapshot import Snapshot, TableSnapshot
+from holdfast.report.terminal.near import near_rules
 from holdfast.report.terminal.repeated import show_repeated
 from holdfast.screen.page import GAP, WIDEST_CELL, Page, figures
 from holdfast.screen.text import count, moment, plain, size, value_text
@@ -46,8 +48,13 @@ def show(
     options = snapshot.options
     of_tables = registry.table_parts(parts)
     _title(page, path, snapshot, nulls=bool(of_tables))
-    for table in snapshot.tables.values() if of_tables or verbose else ():
+    nearly = parts is None or NEAR in parts
+    for table in snapshot.tables.values() if of_tables or nearly or verbose else ():
         _table_heading(page, table)
+        if nearly:
+            if any(registry.of(near.rule).role == "key" for near in table.near_rules):
+                _grain(page, ranked(snapshot, [table.name])[table.name])
+            near_rules(page, path, table, asked=parts is not None and len(parts) == 1)
         for kind, asked in of_tables.items():
             if kind.name in table.found:
                 for part in asked:
@@ -71,13 +78,19 @@ def overview(
     _title(page, path, snapshot, nulls=registry.compare_pairs(snapshot.options["kinds"]))
     for name, table in snapshot.tables.items():
         _table_heading(page, table)
-        if ranking[name].grain.key is not None:
-            page.line(plain(sentence(ranking[name].grain)), "", 2)
+        _grain(page, ranking[name])
+        near_rules(page, path, table)
         for kind in kinds:
             if kind.name in table.found or not _left_out(page, kind, table):
                 kind.overview(page, snapshot, table, ranking[name][kind.field])
     for kind in kinds:
         kind.overview_of_profile(page, snapshot)
+
+
+def _grain(page: Page, ranking: TableRanking) -> None:
+    """What one row stands for, where that is known."""
+    if ranking.grain.key is not None:
+        page.line(plain(sentence(ranking.grain)), "", 2)
 
 
 def _title(page: Page, path: str, snapshot: Snapshot, *, nulls: bool) -> None:
