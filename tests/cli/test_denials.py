@@ -97,7 +97,9 @@ def test_a_table_without_two_rows(
         into = tmp_path / f"{name}-profile"
         path = write(tmp_path, name, f"day,note\n{rows}")
         printed = run("profile", path, "--into", into, "--kinds", kinds)
-        assert f"  {heading}\n" in printed.out
+        assert "  1 denial constraint" in printed.out
+        assert run("show", into).code == 0
+        assert f"  {heading}\n" in run("show", into, "dcs").out
         everything = run("show", into, "dcs", "--all").out
         assert "    there are no two rows\n      not ()\n" in everything
         form = json.loads(run("show", into, "dcs", "--format", "json").out)["tables"][name]

@@ -15,7 +15,6 @@ from holdfast.cli.options import ComparedOptions, Directory, ProfileOptions, Rea
 from holdfast.cli.printing import Printing, shown_path
 from holdfast.kinds import registry
 from holdfast.model.errors import InputError
-from holdfast.model.near import NEAR
 
 _SCHEMA = "Types, as in 'id bigint, name string'; for one table of several, 'TABLE=DDL'."
 
@@ -78,8 +77,7 @@ def profile(
                 progress=progress,
                 parallelism=spark.parallelism,
             )
-        brief = [*_brief_parts(list(registry.REGISTRY)), NEAR]
-        printing.profile(new_profile, into, new_profile.snapshot(), brief)
+        printing.profile(new_profile, into, new_profile.snapshot(), None)
     return 0
 
 

@@ -242,7 +242,8 @@ def _without_one(
     says a thing twice."""
     return [
         atoms_of(DenialConstraint(rule.table, fewer), space, names)
-        for fewer in combinations(rule.predicates, len(rule.predicates) - 1)
+        for left_out in range(len(rule.predicates))
+        for fewer in [rule.predicates[:left_out] + rule.predicates[left_out + 1 :]]
     ]
 
 
