@@ -46,9 +46,11 @@ def _non_keys(table: StoredTable) -> tuple[NonKey, ...]:
         seen = table.file("evidence")
         sets = columns_of(seen.column("mask"), table.columns)
         pairs = zip(*(_rows(seen.column(name)) for name in ("one", "two")), strict=True)
-        for columns, (one, two) in zip(sets, pairs, strict=True):
-            if one is not None and two is not None:
-                witnesses[columns] = (one, two)
+        witnesses = {
+            columns: (one, two)
+            for columns, (one, two) in zip(sets, pairs, strict=True)
+            if one is not None and two is not None
+        }
     maximal = columns_of(table.file("non_keys").column("mask"), table.columns)
     return tuple(NonKey(table.name, columns, witnesses.get(columns)) for columns in maximal)
 
