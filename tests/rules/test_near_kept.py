@@ -20,6 +20,7 @@ from holdfast.model.grammar import parse
 from holdfast.model.near import NearList, NearRule
 from holdfast.model.options import Options
 from holdfast.model.progress import no_progress
+from holdfast.rules import near_kept
 from holdfast.tasks import tuples as tasks
 from tests import oracle
 from tests.flow.tables import folder, small_limits
@@ -249,3 +250,23 @@ def test_kinds_that_are_added_bring_near_rules(tmp_path: Path) -> None:
     assert {str(each.rule) for each in near_list(kept).near} >= {"t: key(c2)", "t: c0 -> c1"}
     assert_kept_after(kept, rows)
     assert kept.held["t: key(c2)"] == kept.true["t: key(c2)"]
+
+
+def test_counted_tuples_take_a_quarter_of_the_rows_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules that would take more are only counted."""
+    monkeypatch.setattr(near_kept, "_SMALL", 0)
+    rows = [*orders(3_000), (1, 4, 7), (2, 3, 8)]
+    kept = Tables(tmp_path / "p", {"t": rows}, Options(kinds=("keys", "fds")))
+    near, record = near_list(kept), kept.store.read().table("t")
+    assert near.more == 1, "the key has as many tuples as there are rows"
+    assert {str(each.rule) for each in near.rules} == {"t: c0 -> c1", "t: c1 -> c0"}
+    tuples = kept.store.read().tuples
+    assert tuples is not None
+    files = [file for segment in record.segments for file in segment.files]
+    assert 4 * size(kept, tuples.data_files) <= size(kept, files)
+
+
+def size(kept: Tables, files: list[str]) -> int:
+    return sum((Path(kept.store.path) / file).stat().st_size for file in files)

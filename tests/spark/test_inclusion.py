@@ -81,12 +81,15 @@ def test_what_an_insert_costs(
     evidence: str,
     most: int,
 ) -> None:
-    rows = [(i, i % 4, i % 3, i % 2) for i in range(40)]
+    # One row breaks a dependency, which is kept, too.
+    rows = [(i, i % 4, i % 3, i % 2) for i in range(40)] + [(40, 1, 2, 0)]
     options = Options(kinds=kinds, evidence=evidence)
     source = {"t": frame(ORDERS, *rows)}
     kept = Profile.create(tmp_path / "p", source, session=spark, options=options)
+    assert [each.removal for each in kept.near("t")] == ([1] if "fds" in kinds else [])
     with counted(spark) as jobs:
-        kept.apply("t", inserts=frame(ORDERS, (100, 1, 2, 3)))
+        changes = kept.apply("t", inserts=frame(ORDERS, (100, 1, 2, 0)))
+    assert [each.more for each in changes.near] == ([1] if "fds" in kinds else [])
     assert jobs.number <= most
 
 

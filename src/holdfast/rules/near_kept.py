@@ -112,8 +112,8 @@ def counted(
 
 
 def affordable(near: Sequence[NearRule], table: Table) -> list[NearRule]:
-    """The first of some rules, so many that their counted tuples take no more than a quarter of
-    what the rows take."""
+    """Some rules without those whose counted tuples would take more than a quarter of what the rows
+    take, together with those of the rules before them."""
     files = [file for segment in table.segments for file in segment.files]
     room = max(_SMALL, sum(seal.size for file in files if (seal := seal_of(file))) // 4)
     kept = []
@@ -123,8 +123,7 @@ def affordable(near: Sequence[NearRule], table: Table) -> list[NearRule]:
         tuples = each.of_rows if each.rhs is None else int(min(math.prod(sizes), each.of_rows))
         if each.rhs is not None:
             tuples = 2 * tuples + each.removal + int(distinct.get(each.rhs, each.of_rows))
-        room -= tuples * _ENTRY_BYTES
-        if room < 0:
-            break
-        kept.append(each)
+        if tuples * _ENTRY_BYTES <= room:
+            room -= tuples * _ENTRY_BYTES
+            kept.append(each)
     return kept
