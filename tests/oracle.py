@@ -490,12 +490,9 @@ def removal(
 ) -> int | None:
     """The least number of rows that would have to go before a rule holds; None: pairs of rows
     violate it, in no groups."""
-    number, _, _ = tally(rule, tables, nulls, inclusion_nulls)
-    if isinstance(rule, DenialConstraint):
-        if len({row for each in rule.predicates for row, _ in (each.left, each.right)}) == 1:
-            return number
+    if isinstance(rule, DenialConstraint) and not rule.is_within_a_row:
         if rule.plain is None:
-            return None if number else 0
+            return None if tally(rule, tables, nulls)[0] else 0
         rule = rule.plain
     if isinstance(rule, Key):
         rows = tables[rule.table]
@@ -505,7 +502,7 @@ def removal(
             len(group) - max(map(len, _agreeing(group, (rule.rhs,), nulls)))
             for group in _agreeing(tables[rule.table], rule.lhs, nulls)
         )
-    return number
+    return tally(rule, tables, nulls, inclusion_nulls)[0]
 
 
 def _agreeing(

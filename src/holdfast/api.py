@@ -380,11 +380,13 @@ class Profile:
     def suggest(self) -> Results[Suggestion]:
         """Rules that are worth expecting, of those that hold and that nobody has declared yet: a
         few of each table, by their scores. No Spark is started."""
+        return Results(Suggestion, self._suggestions(self.snapshot()))
+
+    def _suggestions(self, snapshot: Snapshot) -> list[Suggestion]:
         from holdfast.kinds.suggested import suggested
 
-        now = self.snapshot()
-        version = self._store.read(now.version)
-        return Results(Suggestion, suggested(now, self.ranking_of(now), version))
+        version = self._store.read(snapshot.version)
+        return suggested(snapshot, self.ranking_of(snapshot), version)
 
     def expectations(self, version: int | None = None) -> Results[Standing]:
         """The rules that are expected, with how they stand now or in another version."""
@@ -771,18 +773,25 @@ class Profile:
         """
         from holdfast.export import contract_of, exported
 
-        name = Path(self.path).name
+        name, now = Path(self.path).name, self.snapshot(version)
+        wanted = [
+            each.expectation
+            for each in self.expectations(now.version)
+            if each.violations == 0 or (each.holds and each.expectation.max_rows)
+        ]
+        wanted += [
+            Expectation(each.rule, max_rows=each.max_rows)
+            for each in self._suggestions(now)
+            if each.max_rows
+        ]
         chosen = contract_of(
-            self.snapshot(version),
+            now,
             name,
             everything=everything,
             tables=tables,
             namespace=namespace,
-            expected=[
-                each.expectation.constraint
-                for each in self.expectations(version)
-                if each.violations == 0
-            ],
+            expected=[each.constraint for each in wanted],
+            bounds={each.constraint: each.max_rows for each in wanted if each.max_rows},
         )
         return exported(chosen, to, dialect, create=create)
 

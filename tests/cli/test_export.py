@@ -53,6 +53,27 @@ def test_expected_rules_that_hold_are_exported_first(shop: Path, run: Run) -> No
     assert before["tables"]["orders"]["keys"][0]["rule"] == "orders: key(id)"
 
 
+def test_expected_rules_that_some_rows_may_break_are_exported_with_their_bound(
+    shop: Path, run: Run
+) -> None:
+    rules = ["orders: key(customer)", "orders: customer -> day", "orders: note not null"]
+    assert run("expect", shop, *rules, "--max-rows", "2").code == 0
+    assert run("expect", shop, "orders: key(`first name`)", "--max-rows", "1").code == 0  # broken
+    form = json.loads(run("export", shop, "--to", "json").out)["tables"]["orders"]
+    bounds = {
+        each["rule"]: each["max_rows"]
+        for part in ("keys", "functional_dependencies", "not_null")
+        for each in form.get(part, [])
+        if "max_rows" in each
+    }
+    assert {rule: bounds.get(rule) for rule in rules[:2]} == dict.fromkeys(rules[:2], 2)
+    assert "orders: key(`first name`)" not in bounds
+    sql = run("export", shop, "--to", "sql").out
+    assert "--   orders: key(customer) (at most 2 rows may break it)\n" in sql
+    assert "--   orders: note not null (at most 2 rows may break it)\n" in sql
+    assert "`note` SET NOT NULL" not in sql
+
+
 def test_what_can_be_asked_for(shop: Path, run: Run) -> None:
     few = run("export", shop, "--to", "json").out
     every = run("export", shop, "--to", "json", "--all").out

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import holdfast.sample
 from holdfast.export.contract import Column, Contract, TableContract
-from holdfast.model.constraints import FunctionalDependency, Key, NotNull
+from holdfast.model.constraints import Constraint, FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint, Predicate
-from holdfast.model.grammar import parse
+from holdfast.model.grammar import Rule, parse
 from holdfast.model.inclusion_dependencies import Attribute, ForeignKey
+from tests import oracle
 
 ODD = ("first name", 'a"b', "c`d", "order", "größe 🙂", "new\nline", "x; DROP TABLE t --", "{e}'f")
 """Names with spaces, quotes, words that SQL reserves, other scripts, line breaks and braces."""
@@ -19,6 +22,9 @@ ODD = ("first name", 'a"b', "c`d", "order", "größe 🙂", "new\nline", "x; DRO
 ODD_TABLE, ODD_PARENT = 'my "odd"\ntable', "the `parent`"
 
 SHOP = Path(holdfast.sample.__file__).parent / "shop"
+
+Rows = dict[str, list[tuple[Any, ...]]]
+"""The rows of some tables."""
 
 
 def odd(
@@ -127,8 +133,76 @@ def shop() -> Contract:
     return Contract("shop", 1, "equal", "ignored", tuple(tables), references)
 
 
+@cache
+def nearly() -> Contract:
+    """The shop, whose rules as many rows may break as do in the dirty shop; without the rules about
+    pairs, of which that is not said."""
+    whole, dirty = shop(), dirty_shop(1)
+    known = {
+        table.name: [dict(zip(table.names, row, strict=True)) for row in dirty[table.name]]
+        for table in whole.tables
+    }
+    inclusions = tuple(key.inclusion for key in whole.foreign_keys)
+    bounds: dict[Constraint, int] = {}
+    tables = []
+    for table in whole.tables:
+        found = {rule: oracle.removal(cast(Rule, rule), known) for rule in table.rules}
+        mine = {rule: number for rule, number in found.items() if number is not None}
+        bounds |= mine
+        size = len(dirty[table.name])
+        tables.append(replace(table, rows=size, rules=tuple(mine), bounds=mine))
+    bounds |= {rule: oracle.removal(rule, known) or 0 for rule in inclusions}
+    return replace(whole, tables=tuple(tables), foreign_keys=(), across=inclusions, bounds=bounds)
+
+
 def shop_rows(table: str) -> list[list[str | None]]:
     """The header and the rows of a table of the sample shop."""
     with (SHOP / f"{table}.csv").open(encoding="utf-8", newline="") as file:
         header, *rows = csv.reader(file)
     return [[*header], *([cell or None for cell in row] for row in rows)]
+
+
+def shop_cells() -> Rows:
+    """The rows of the sample shop, with their types."""
+    found: Rows = {}
+    for table in shop().tables:
+        cast = {"bigint": int, "double": float}
+        kinds = [cast.get(column.type, str) for column in table.columns]
+        found[table.name] = [
+            tuple(
+                None if cell is None else kind(cell) for kind, cell in zip(kinds, row, strict=True)
+            )
+            for row in shop_rows(table.name)[1:]
+        ]
+    return found
+
+
+def broken_shop() -> Rows:
+    """The same, with rows that break all that was planted."""
+    found = shop_cells()
+    first = {name: rows[0] for name, rows in found.items()}
+    found["customers"] += [
+        first["customers"],
+        (*first["customers"][:4], "XX", *first["customers"][5:]),
+    ]
+    found["products"].append(first["products"])
+    order, customer, ordered, _, *rest = first["orders"]
+    found["orders"] += [
+        (order, customer, ordered, "2020-01-01", *rest),
+        (99_999, 99_999, "2020-01-01", "2020-01-02", *rest),
+    ]
+    order_id, line, product, *_ = first["order_items"]
+    found["order_items"] += [
+        (order_id, line, product, 1, 0.5, 0.9, 1.0),
+        (88_888, 1, 88_888, 900, 1.0, 0.0, 1.0),
+    ]
+    return found
+
+
+def dirty_shop(times: int) -> Rows:
+    """The shop, in which every rule is broken, each time by more rows."""
+    clean, broken = shop_cells(), broken_shop()
+    return {
+        name: rows + [*broken[name][len(rows) :], (None,) * len(rows[0])] * times
+        for name, rows in clean.items()
+    }

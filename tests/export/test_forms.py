@@ -18,14 +18,14 @@ from holdfast.model.constraints import Key, NotNull
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.inclusion_dependencies import Attribute, ForeignKey
 from holdfast.model.names import identifier
-from tests.export.contracts import ODD, ODD_PARENT, ODD_TABLE, odd, shop
+from tests.export.contracts import ODD, ODD_PARENT, ODD_TABLE, nearly, odd, shop
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_can_be_written(form: str, dialect: str) -> None:
     names = ("odd one", "the parent") if form == "dbt" else (ODD_TABLE, ODD_PARENT)
-    contracts = odd(names=names), odd("unequal", required=False, names=names), shop()
+    contracts = odd(names=names), odd("unequal", False, names), shop(), nearly()
     for contract in contracts:
         for name, text in exported(contract, form, dialect).items():
             assert text.endswith("\n"), name
@@ -175,6 +175,61 @@ def test_the_json_page_shows_what_is_printed() -> None:
     reference = ForeignKey((Attribute("orders", "city"),), (Attribute("places", "city"),), 0.8)
     contract = Contract("shop", 3, "equal", "ignored", (orders,), (reference,))
     assert json.loads(block) == json.loads(str(exported(contract, "json")))
+
+
+def test_rules_that_some_rows_may_break_are_bounded_everywhere() -> None:
+    contract = nearly()
+    text = "customers: city -> country"
+    bounds = {str(rule): bound for rule, bound in contract.bounds.items()}
+    assert (bounds[text], bounds["customers: key(customer_id)"]) == (1, 2)
+    sql = str(exported(contract, "sql", create=True))
+    assert "CONSTRAINT" not in sql
+    assert "NOT NULL" not in sql
+    assert f"--   {text} (at most 1 row may break it)\n" in sql
+    reference = "orders(customer_id) in customers(customer_id)"
+    assert f"--   {reference} (at most 1 row may break it)\n" in sql
+    asked = str(exported(contract, "queries"))
+    assert f"-- {text}: at most 1 row may break it. How many do:\nSELECT coalesce(" in asked
+    models = {
+        each["name"]: each
+        for each in yaml.safe_load(exported(contract, "dbt")["models/holdfast.yml"])["models"]
+    }
+    assert "constraints" not in models["customers"]
+    (column, *_) = models["customers"]["columns"]
+    assert column["data_tests"][1]["unique"]["config"] == {
+        "fail_calc": "coalesce(sum(n_records) - count(*), 0)",
+        "error_if": ">2",
+        "warn_if": ">0",
+    }
+    [test] = models["customers"]["data_tests"]
+    assert test["holdfast_violations"]["config"] == {
+        "fail_calc": "coalesce(sum(`removal`), 0)", "error_if": ">1", "warn_if": ">0",
+    }  # fmt: skip
+    suite = json.loads(exported(contract, "gx")["customers.json"])["expectations"]
+    kwargs = {each["meta"]["rule"]: each["kwargs"] for each in suite}
+    rows = next(table.rows for table in contract.tables if table.name == "customers")
+    share = kwargs["customers: customer_id not null"]["mostly"]
+    assert (rows - 1) / rows - 1e-6 <= share <= (rows - 1) / rows
+    assert kwargs[text]["unexpected_rows_query"].endswith("WHERE `removal` > 1")
+    soda = yaml.safe_load(exported(contract, "soda")["customers.yml"])
+    metrics = {
+        each["metric"]["name"]: each["metric"] for each in soda["checks"] if "metric" in each
+    }
+    metric = metrics[f"{text} (at most 1 row may break it)"]
+    assert metric["threshold"] == {"must_be_less_than_or_equal": 1}
+    assert "customers: key(customer_id) (at most 2 rows may break it)" in metrics
+    odcs = yaml.safe_load(str(exported(contract, "odcs")))["schema"][0]
+    assert [each["mustBeLessOrEqualTo"] for each in odcs["quality"]] == [
+        bounds[str(rule)] for rule in contract.rules_of(contract.tables[0])
+    ]
+    assert not any({"unique", "required", "primaryKey"} & {*each} for each in odcs["properties"])
+    page = str(exported(contract, "markdown"))
+    assert "- `city -> country` (at most 1 row may break it)" in page
+    assert "key |" not in page
+    form = json.loads(str(exported(contract, "json")))["tables"]["customers"]
+    [dependency] = form["functional_dependencies"]
+    assert (dependency["rule"], dependency["max_rows"]) == (text, 1)
+    assert " PK" not in str(exported(contract, "mermaid"))
 
 
 def test_names_that_differ_stay_different() -> None:

@@ -81,6 +81,31 @@ def test_a_query_finds_what_violates_a_rule(
         assert set(answer) == expected
 
 
+@settings(max_examples=examples(150))
+@given(st.data(), st.sampled_from(["equal", "unequal"]), st.sampled_from(["ignored", "values"]))
+def test_a_query_counts_the_rows_that_would_have_to_go(
+    data: st.DataObject, nulls: str, inclusion_nulls: str
+) -> None:
+    columns, rows = data.draw(tables(max_rows=8))
+    rule = data.draw(rules(columns))
+    asked = contract(columns, nulls, inclusion_nulls)
+    cells = {"t": [dict(zip(NAMES, row, strict=False)) for row in rows]}
+    if isinstance(rule, InclusionDependency) and len(rule.dependent) > 1:
+        inclusion_nulls = "ignored"  # of several columns the queries always do
+    removal = oracle.removal(rule, cells, nulls, inclusion_nulls)
+    if isinstance(rule, DenialConstraint) and not rule.is_within_a_row and rule.plain is None:
+        return  # of which nothing is bounded
+    assert removal is not None
+    queries = Queries(SQLITE, asked)
+    database = sqlite_of(asked, SQLITE, {"t": rows})
+    [(number,)] = database.execute(queries.total(rule)).fetchall()
+    told = database.execute(queries.too_many(rule, max(removal - 1, 0))).fetchall()
+    none = database.execute(queries.too_many(rule, removal)).fetchall()
+    database.close()
+    assert number == removal
+    assert (told, none) == ([(removal,)] if removal else [], [])
+
+
 def test_an_inclusion_between_tables_finds_the_missing_values() -> None:
     asked = odd()
     database = sqlite_of(asked, SQLITE, ODD_BROKEN)

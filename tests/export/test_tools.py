@@ -23,7 +23,18 @@ from holdfast.export.contract import Contract, TableContract
 from holdfast.export.dialects import DIALECTS, DUCKDB, SQLITE, Dialect
 from holdfast.model.constraints import NotNull
 from holdfast.screen.text import plain
-from tests.export.contracts import ODD, ODD_BROKEN, ODD_ROWS, odd, shop, shop_rows
+from tests.export.contracts import (
+    ODD,
+    ODD_BROKEN,
+    ODD_ROWS,
+    Rows,
+    broken_shop,
+    dirty_shop,
+    nearly,
+    odd,
+    shop,
+    shop_cells,
+)
 
 pytestmark = [pytest.mark.tools, pytest.mark.slow]
 
@@ -37,8 +48,6 @@ SILENT = {
     "PYTHONIOENCODING": "utf-8",
 }
 """Tests tell nobody that they run."""
-
-Rows = dict[str, list[tuple[Any, ...]]]
 
 
 @pytest.fixture(scope="module")
@@ -63,43 +72,6 @@ def run(python: str, program: str, folder: Path, *arguments: str) -> str:
     )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
     return done.stdout
-
-
-def shop_cells() -> Rows:
-    """The rows of the sample shop, with their types."""
-    found: Rows = {}
-    for table in shop().tables:
-        cast = {"bigint": int, "double": float}
-        kinds = [cast.get(column.type, str) for column in table.columns]
-        found[table.name] = [
-            tuple(
-                None if cell is None else kind(cell) for kind, cell in zip(kinds, row, strict=True)
-            )
-            for row in shop_rows(table.name)[1:]
-        ]
-    return found
-
-
-def broken_shop() -> Rows:
-    """The same, with rows that break all that was planted."""
-    found = shop_cells()
-    first = {name: rows[0] for name, rows in found.items()}
-    found["customers"] += [
-        first["customers"],
-        (*first["customers"][:4], "XX", *first["customers"][5:]),
-    ]
-    found["products"].append(first["products"])
-    order, customer, ordered, _, *rest = first["orders"]
-    found["orders"] += [
-        (order, customer, ordered, "2020-01-01", *rest),
-        (99_999, 99_999, "2020-01-01", "2020-01-02", *rest),
-    ]
-    order_id, line, product, *_ = first["order_items"]
-    found["order_items"] += [
-        (order_id, line, product, 1, 0.5, 0.9, 1.0),
-        (88_888, 1, 88_888, 900, 1.0, 0.0, 1.0),
-    ]
-    return found
 
 
 CASES = ("shop", "equal", "unequal")
@@ -277,6 +249,33 @@ def test_dbt_builds_and_tests(python: str, tmp_path: Path, case: str) -> None:
         assert len(tests) == len([*contract.rules])
 
 
+def test_dbt_fails_where_more_rows_break_a_rule_than_may(python: str, tmp_path: Path) -> None:
+    contract = nearly()
+    for times, status in ((1, "warn"), (2, "fail")):
+        assert {*statuses(python, tmp_path / str(times), contract, dirty_shop(times)).values()} == {
+            status
+        }
+    passed = statuses(python, tmp_path / "clean", contract, shop_cells())
+    assert {*passed.values()} == {"pass"}
+    assert len(passed) == len([*contract.rules])
+
+
+def statuses(python: str, project: Path, contract: Contract, rows: Rows) -> dict[str, str]:
+    """The status of each test of dbt, by its name."""
+    exported(contract, "dbt", "duckdb").write(f"{project}/")
+    (project / "dbt_project.yml").write_text(PROJECT % "false")
+    (project / "profiles.yml").write_text(PROFILE)
+    for table in contract.tables:
+        name = f"from {DUCKDB.name_of('given')}.{DUCKDB.name_of(table.name)}"
+        (project / "models" / f"{table.name}.sql").write_text(f"select * {name}\n")
+    given = "CREATE SCHEMA given; USE given;\n" + script(contract, rows, DUCKDB)
+    assert not isinstance(duckdb(python, project, [given], "shop.duckdb")[0], str)
+    run(python, DBT, project, "run", "--no-use-colors")
+    run(python, DBT, project, "test", "--no-use-colors")
+    results = json.loads((project / "target" / "run_results.json").read_text())["results"]
+    return {each["unique_id"].split(".")[2]: each["status"] for each in results}
+
+
 def _model(project: Path, table: str) -> str:
     """What the model of a table is called."""
     import yaml
@@ -331,6 +330,19 @@ def test_great_expectations_validates(python: str, tmp_path: Path, case: str) ->
         )
 
 
+def test_great_expectations_takes_so_many_violations(python: str, tmp_path: Path) -> None:
+    import sqlite3
+
+    contract = nearly()
+    paths = exported(contract, "gx", "sqlite").write(f"{tmp_path}/")
+    for times, holds in ((0, True), (1, True), (2, False)):
+        database = sqlite3.connect(tmp_path / f"{times}.db")
+        database.executescript(script(contract, dirty_shop(times), SQLITE))
+        database.close()
+        told = json.loads(run(python, SUITE, tmp_path, f"{times}.db", *paths).splitlines()[-1])
+        assert told == {str(rule): holds for rule in contract.rules}
+
+
 # Soda
 
 
@@ -371,6 +383,19 @@ def test_soda_verifies(python: str, tmp_path: Path, case: str) -> None:
         for name, outcome in outcomes.items():
             passed = holds or name.endswith("not null")
             assert outcome == ("PASSED" if passed else "FAILED"), name
+
+
+def test_soda_takes_so_many_violations(python: str, tmp_path: Path) -> None:
+    contract = replace(nearly(), namespace=("duck", "main"))
+    for times, outcome in ((0, "PASSED"), (1, "PASSED"), (2, "FAILED")):
+        folder = tmp_path / str(times)
+        paths = exported(contract, "soda", "duckdb").write(f"{folder}/")
+        source = "type: duckdb\nname: duck\nconnection: {database: main.duckdb, schema: main}\n"
+        (folder / "source.yml").write_text(source)
+        duckdb(python, folder, [script(contract, dirty_shop(times), DUCKDB)], "main.duckdb")
+        told = json.loads(run(python, VERIFY, folder, *paths).splitlines()[-1])
+        outcomes = [told[name] for name in told if "may break it" in name]
+        assert outcomes == [outcome] * len([*contract.rules])
 
 
 # Mermaid
@@ -448,7 +473,8 @@ OpenDataContractStandard.from_file(sys.argv[1])
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_the_data_contract_is_one(python: str, tmp_path: Path, dialect: str) -> None:
-    for case, contract in (*((case, chosen(case)[0]) for case in CASES), ("hard", odd())):
+    contracts = {case: chosen(case)[0] for case in CASES}
+    for case, contract in {**contracts, "near": nearly(), "hard": odd()}.items():
         path = tmp_path / f"{case}.yaml"
         exported(contract, "odcs", dialect).write(path)
         assert json.loads(run(python, VALIDATE, tmp_path, str(path))) == []

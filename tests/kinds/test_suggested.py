@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,19 @@ def test_a_near_key_can_be_the_grain(dirty: Profile, tmp_path: Path) -> None:
     # The same key, which holds in clean rows.
     clean = profiled(tmp_path / "clean", orders(0, 0))
     assert sentence(clean.grain("orders")).startswith("one row per order_id: ")
+
+
+def test_what_nearly_holds_is_exported_with_its_bound(dirty: Profile) -> None:
+    rules = json.loads(str(dirty.export("json")))["tables"]["orders"]
+    bounds = {
+        each["rule"]: each["max_rows"]
+        for part in ("keys", "functional_dependencies")
+        for each in rules[part]
+        if "max_rows" in each
+    }
+    assert bounds["orders: key(order_id)"] == 3
+    assert bounds["orders: city -> country"] == 5
+    assert "-- orders: key(order_id): at most 3 rows may break it" in str(dirty.export("queries"))
 
 
 def test_what_is_suggested_is_declared_with_its_bound(tmp_path: Path) -> None:

@@ -2,14 +2,14 @@
 
 What is expected comes first, then by default the few that matter most by their scores
 (``kinds/ranking.py``): keys, likely foreign keys, functional dependencies that do not follow
-from others, and rules. What only nearly holds is never exported. Each kind chooses its own
-(``kinds/exporter.py``).
+from others, and rules. Each kind chooses its own (``kinds/exporter.py``). What nearly holds has a
+bound, the number of rows that may break it, and is nothing that a database can be told.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from holdfast.kinds.base import Kind, Role
 from holdfast.model.commits import unknown_table
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
+from holdfast.screen.text import count
 
 if TYPE_CHECKING:
     from holdfast.model.constraints import Key
@@ -41,6 +42,7 @@ class TableContract:
     columns: tuple[Column, ...]
     rows: int = 0
     rules: tuple[Constraint, ...] = ()  # those of one kind side by side
+    bounds: Mapping[Constraint, int] = field(default_factory=dict)  # so many rows may break them
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -49,7 +51,7 @@ class TableContract:
 
     @cached_property
     def keys(self) -> tuple[Key, ...]:
-        """The keys."""
+        """The keys that hold."""
         return tuple(self._with_role("key"))
 
     @cached_property
@@ -66,7 +68,12 @@ class TableContract:
         return None
 
     def _with_role(self, role: Role) -> Iterator[Any]:
-        return (rule for rule in self.rules if registry.of(rule).role == role)
+        return (rule for rule in self.strict if registry.of(rule).role == role)
+
+    @property
+    def strict(self) -> Iterator[Constraint]:
+        """The rules that no row may break."""
+        return (rule for rule in self.rules if rule not in self.bounds)
 
     def type_of(self, column: str) -> str:
         """The type of a column."""
@@ -85,6 +92,8 @@ class Contract:
     foreign_keys: tuple[ForeignKey, ...] = ()
     across: tuple[Constraint, ...] = ()  # other rules about several tables
     namespace: tuple[str, ...] = ()  # the catalog and schema of the tables, as far as given
+    bounds: Mapping[Constraint, int] = field(default_factory=dict)
+    """How many rows may break the rules that nearly hold, of all tables."""
 
     def table(self, name: str) -> TableContract | None:
         """One of the tables; None: it is not exported."""
@@ -118,6 +127,7 @@ class Choice:
     tables: Mapping[str, TableSnapshot]
     everything: bool  # whether all that holds is asked for
     expected: Sequence[Any]  # rules that are expected and hold
+    bounds: Mapping[Any, int] = field(default_factory=dict)  # of those that some rows may break
 
     def expected_of(self, kind: Kind, table: str | None = None) -> list[Any]:
         """The rules of a kind that are expected, in a table or in any."""
@@ -133,7 +143,9 @@ class Choice:
         expected = [
             rule
             for rule in self.expected
-            if registry.of(rule).role == "key" and rule.tables[0] == table
+            if registry.of(rule).role == "key"
+            and rule.tables[0] == table
+            and rule not in self.bounds
         ]
         return {frozenset(key.columns) for key in (*found, *expected)}
 
@@ -162,17 +174,18 @@ def contract_of(
     tables: Sequence[str] | None = None,
     namespace: Sequence[str] = (),
     expected: Sequence[Constraint] = (),
+    bounds: Mapping[Constraint, int] | None = None,
 ) -> Contract:
     """What is exported of a version of a profile that is called so: of some tables or all, rules
-    that are expected and hold, and besides the few constraints that matter or every one that holds.
-    ``namespace`` is where the tables are."""
+    that are expected and hold, some of which so many rows may break (``bounds``), and besides the
+    few constraints that matter or every one that holds. ``namespace`` is where the tables are."""
     for table in tables or ():
         if table not in snapshot.tables:
             raise unknown_table(table, snapshot.tables)
     by_name = {table: snapshot.tables[table] for table in (tables or snapshot.tables)}
     if not by_name:
         raise InputError(f"the profile {name} has no table to export")
-    choice = Choice(snapshot, by_name, everything, expected)
+    choice = Choice(snapshot, by_name, everything, expected, bounds or {})
     foreign_keys, others = choice.across
     return Contract(
         name,
@@ -183,6 +196,7 @@ def contract_of(
         tuple(foreign_keys),
         tuple(others),
         tuple(namespace),
+        choice.bounds,
     )
 
 
@@ -197,5 +211,18 @@ def _table(choice: Choice, table: TableSnapshot) -> TableContract:
     ]
     columns = zip(table.columns, table.types, strict=True)
     return TableContract(
-        table.name, tuple(Column(name, type_) for name, type_ in columns), table.rows, tuple(rules)
+        table.name,
+        tuple(Column(name, type_) for name, type_ in columns),
+        table.rows,
+        tuple(rules),
+        {rule: choice.bounds[rule] for rule in rules if rule in choice.bounds},
     )
+
+
+def allowed(bound: int) -> str:
+    """That some rows may break a rule, in words.
+
+    >>> allowed(1), allowed(1200)
+    ('at most 1 row may break it', 'at most 1,200 rows may break it')
+    """
+    return f"at most {count(bound, 'row')} may break it"

@@ -88,10 +88,14 @@ def _model(contract: Contract, dialect: Dialect, table: TableContract) -> JsonOb
     tests_of: dict[str, list[Json]] = {}
     tests: list[Json] = []
     for rule in contract.rules_of(table):
-        test = registry.of(rule).exporter().dbt_test(rule, dbt)
+        exporter, bound = registry.of(rule).exporter(), contract.bounds.get(rule)
+        test = exporter.dbt_test(rule, dbt)
         # A name with a quote in it dbt does not quote well.
         if test is not None and dialect.quote not in test[0] and "'" not in test[0]:
-            tests_of.setdefault(test[0], []).append(test[1])
+            own = test[1]
+            if bound is not None:
+                own = _with_settings(own, _bounded(bound, exporter.dbt_failures))
+            tests_of.setdefault(test[0], []).append(own)
         else:
             tests.append(_query_test(contract, dialect, rule, dbt))
     for column, own_tests in tests_of.items():
@@ -103,7 +107,7 @@ def _model(contract: Contract, dialect: Dialect, table: TableContract) -> JsonOb
         model["config"] = {"alias": table.name}
     constraints = [
         registry.of(rule).exporter().dbt_constraint(rule, dbt, table)
-        for rule in (*table.rules, *contract.references(table.name))
+        for rule in (*table.strict, *contract.references(table.name))
     ]
     if any(constraints):
         model["constraints"] = [constraint for constraint in constraints if constraint]
@@ -129,8 +133,30 @@ def _query_test(contract: Contract, dialect: Dialect, rule: Constraint, dbt: Dbt
     """A test that runs a query."""
     first, *others = rule.tables
     places = {**dict.fromkeys(others, _OTHERS), first: _ROWS}
-    arguments: JsonObject = {"rule": about(rule)}
+    bound = contract.bounds.get(rule)
+    arguments: JsonObject = {"rule": about(rule, bound)}
     if len(places) > 1:
         arguments["to"] = dbt.ref(others[0])
-    arguments["query"] = Queries(dialect, contract, places).of(rule) + "\n"
-    return {"holdfast_violations": {"name": name_of(rule), "arguments": arguments}}
+    queries = Queries(dialect, contract, places)
+    test: JsonObject = {"name": name_of(rule), "arguments": arguments}
+    if bound is None:
+        arguments["query"] = queries.of(rule) + "\n"
+    else:
+        query, number = queries.removal(rule)
+        arguments["query"] = query + "\n"
+        test["config"] = _bounded(bound, number)
+    return {"holdfast_violations": test}
+
+
+def _bounded(bound: int, number: str) -> JsonObject:
+    """The settings of a test that so many rows may fail; ``number`` counts them."""
+    settings: JsonObject = {} if number == "count(*)" else {"fail_calc": number}
+    return {**settings, "error_if": f">{bound}", "warn_if": ">0"}
+
+
+def _with_settings(test: Json, config: JsonObject) -> JsonObject:
+    """A test of dbt's own with settings."""
+    if isinstance(test, str):
+        return {test: {"config": config}}
+    assert isinstance(test, dict)
+    return {name: {**arguments, "config": config} for name, arguments in test.items()}

@@ -18,16 +18,16 @@ def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str
         "version": contract.version,
         "nulls": contract.nulls,
         "inclusion_nulls": contract.inclusion_nulls,
-        "tables": {table.name: _table(table) for table in contract.tables},
-        "foreign_keys": [_form(key) for key in contract.foreign_keys],
-        "inclusion_dependencies": [_form(rule) for rule in contract.across],
+        "tables": {table.name: _table(contract, table) for table in contract.tables},
+        "foreign_keys": [_form(contract, key) for key in contract.foreign_keys],
+        "inclusion_dependencies": [_form(contract, rule) for rule in contract.across],
     }
     return {"constraints.json": json.dumps(form, indent=2, ensure_ascii=False) + "\n"}
 
 
-def _table(table: TableContract) -> JsonObject:
+def _table(contract: Contract, table: TableContract) -> JsonObject:
     rules = {
-        kind.field: [_form(rule) for rule in table.rules if registry.of(rule) is kind]
+        kind.field: [_form(contract, rule) for rule in table.rules if registry.of(rule) is kind]
         for kind in registry.table_parts()
     }
     columns: list[JsonObject] = [
@@ -37,5 +37,10 @@ def _table(table: TableContract) -> JsonObject:
     return {"rows": table.rows, "columns": columns, **rules}
 
 
-def _form(rule: Constraint) -> JsonObject:
-    return {"rule": str(rule), **rule.to_dict()}
+def _form(contract: Contract, rule: Constraint) -> JsonObject:
+    bound = contract.bounds.get(rule)
+    return {
+        "rule": str(rule),
+        **rule.to_dict(),
+        **({} if bound is None else {"max_rows": bound}),
+    }

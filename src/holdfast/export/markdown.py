@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from holdfast.export.contract import Contract, TableContract
+from holdfast.export.contract import Contract, TableContract, allowed
 from holdfast.export.dialects import Dialect, nulls_sentence
 from holdfast.kinds import registry
 from holdfast.model.constraints import Constraint
@@ -47,10 +47,13 @@ def _table(contract: Contract, table: TableContract) -> list[str]:
 def _lists(contract: Contract, table: TableContract) -> dict[str, list[str]]:
     """Its constraints by their headings: keys, what relates it to others, and the rest. What is
     said of single columns stands beside these."""
-    rules = [rule for rule in table.rules if registry.of(rule).role is None]
+    nearly = [rule for rule in table.rules if rule in table.bounds]
+    rules = [rule for rule in table.strict if registry.of(rule).role is None]
     lists: dict[str, list[str]] = {}
-    for rule in (*table.keys, *contract.across_of(table.name), *rules):
-        lists.setdefault(registry.of(rule).exporter().heading, []).append(_entry(rule))
+    for rule in (*table.keys, *contract.across_of(table.name), *rules, *nearly):
+        entry, bound = _entry(rule), contract.bounds.get(rule)
+        entry += "" if bound is None else f" ({allowed(bound)})"
+        lists.setdefault(registry.of(rule).exporter().heading, []).append(entry)
     return lists
 
 

@@ -71,7 +71,7 @@ def _object(contract: Contract, dialect: Dialect, table: TableContract) -> JsonO
     if quality := [
         _quality(contract, dialect, rule)
         for rule in contract.rules_of(table)
-        if rule not in said and registry.of(rule).role != "not null"
+        if rule not in said and (rule in contract.bounds or registry.of(rule).role != "not null")
     ]:
         form["quality"] = quality
     return form
@@ -118,13 +118,18 @@ def _reference(side: Sequence[Attribute]) -> str | list[str]:
 
 def _quality(contract: Contract, dialect: Dialect, rule: Constraint) -> JsonObject:
     """A query that counts what violates a rule."""
-    inner = Queries(dialect, contract).of(rule)
-    query = f"SELECT count(*) FROM (\n{inner}\n) AS {dialect.name_of('violations')}\n"
+    queries, bound = Queries(dialect, contract), contract.bounds.get(rule)
+    if bound is None:
+        inner = queries.of(rule)
+        query = f"SELECT count(*) FROM (\n{inner}\n) AS {dialect.name_of('violations')}\n"
+        wanted: JsonObject = {"mustBe": 0}
+    else:
+        query, wanted = queries.total(rule) + "\n", {"mustBeLessOrEqualTo": bound}
     return {
         "name": name_of(rule),
-        "description": about(rule),
+        "description": about(rule, bound),
         "dimension": registry.of(rule).exporter().dimension,
         "type": "sql",
         "query": query,
-        "mustBe": 0,
+        **wanted,
     }

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from holdfast.export.contract import Contract, TableContract
+from holdfast.export.contract import Contract, TableContract, allowed
 from holdfast.export.dialects import Dialect, comment, nulls_sentence
 from holdfast.kinds import registry
 from holdfast.model.constraints import Constraint
@@ -33,6 +33,25 @@ class Queries:
     def of(self, rule: Constraint) -> str:
         """The query that finds what violates a rule."""
         return registry.of(rule).exporter().query(rule, self)
+
+    def removal(self, rule: Constraint) -> tuple[str, str]:
+        """A query that finds what violates a rule, and how many rows would have to go, as an
+        expression over its rows."""
+        grouped = registry.of(rule).exporter().removal(rule, self)
+        if grouped is None:
+            return self.of(rule), "count(*)"
+        query, column = grouped
+        return query, f"coalesce(sum({column}), 0)"
+
+    def total(self, rule: Constraint) -> str:
+        """The query for how many rows would have to go before a rule holds."""
+        query, number = self.removal(rule)
+        return f"SELECT {number} AS {self.dialect.name_of('removal')}\nFROM {self.nested(query)}"
+
+    def too_many(self, rule: Constraint, bound: int) -> str:
+        """The query for that number where it is larger than it may be; else it has no rows."""
+        removal = self.dialect.name_of("removal")
+        return f"SELECT *\nFROM {self.nested(self.total(rule))}\nWHERE {removal} > {bound}"
 
     # Parts of queries
 
@@ -60,19 +79,43 @@ class Queries:
         joined = f"\n{indent}  AND ".join(conditions)
         return [f"{indent}WHERE {joined}"] if conditions else []
 
-    def groups(self, table: str, columns: tuple[str, ...], counts: str, violated: str) -> str:
+    def nested(self, query: str) -> str:
+        """A query in the place of a table."""
+        return f"(\n{query}\n) AS {self.dialect.name_of('groups')}"
+
+    def grouped(
+        self,
+        table: str,
+        columns: tuple[str, ...],
+        counts: str,
+        agreeing: tuple[str, ...],
+        source: str | None = None,
+        indent: str = "  ",
+    ) -> str:
+        """The query for groups of rows, of a table or a ``source`` in its place, with some counts.
+        Rows with a null on ``agreeing`` columns agree with no others if nulls differ."""
+        names = self.dialect.names(columns)
+        can_agree = self.present(agreeing) if self.contract.nulls == "unequal" else []
+        lines = [
+            f"{indent}SELECT {names + ', ' if names else ''}{counts}",
+            f"{indent}FROM {source or self.rows(table)}",
+            *self.where(can_agree, indent),
+            *([f"{indent}GROUP BY {names}"] if names else []),
+        ]
+        return "\n".join(lines)
+
+    def groups(
+        self,
+        table: str,
+        columns: tuple[str, ...],
+        counts: str,
+        violated: str,
+        source: str | None = None,
+    ) -> str:
         """The query for groups of rows that agree on columns: those whose ``counts`` satisfy a
         condition."""
-        names = self.dialect.names(columns)
-        can_agree = self.present(columns) if self.contract.nulls == "unequal" else []
-        inner = [
-            f"  SELECT {names + ', ' if names else ''}{counts}",
-            f"  FROM {self.rows(table)}",
-            *self.where(can_agree, "  "),
-            *([f"  GROUP BY {names}"] if names else []),
-        ]
-        body, alias = "\n".join(inner), self.dialect.name_of("groups")
-        return f"SELECT *\nFROM (\n{body}\n) AS {alias}\nWHERE {violated}"
+        body = self.nested(self.grouped(table, columns, counts, columns, source))
+        return f"SELECT *\nFROM {body}\nWHERE {violated}"
 
 
 def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]:
@@ -85,7 +128,12 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
     for table in contract.tables:
         dialect.expect_columns(table)
     for rule in contract.rules:
-        lines += ["", comment(str(rule)), queries.of(rule) + ";"]
+        bound = contract.bounds.get(rule)
+        if bound is None:
+            lines += ["", comment(str(rule)), queries.of(rule) + ";"]
+        else:
+            words = f"{rule}: {allowed(bound)}. How many do:"
+            lines += ["", comment(words), queries.total(rule) + ";"]
     return {"violations.sql": "\n".join(lines) + "\n"}
 
 
@@ -94,10 +142,11 @@ def name_of(rule: Constraint) -> str:
     return identifier(*registry.of(rule).exporter().words(rule))
 
 
-def about(rule: Constraint) -> str:
-    """A rule in words where it has some, else as it is written."""
+def about(rule: Constraint, bound: int | None = None) -> str:
+    """A rule in words where it has some, else as it is written; and how many rows may break it."""
     sentence = registry.of(rule).exporter().sentence(rule)
-    return plain(f"{sentence}: {rule}" if sentence else str(rule))
+    words = plain(f"{sentence}: {rule}" if sentence else str(rule))
+    return words if bound is None else f"{words} ({allowed(bound)})"
 
 
 def free(taken: Iterable[str], *wanted: str) -> list[str]:

@@ -27,8 +27,12 @@ class Soda:
         return "/".join((*(self.contract.namespace or (self.contract.name,)), table))
 
     def named(self, rule: Constraint) -> JsonObject:
-        """What a check of a rule is called."""
-        return {"name": about(rule), "qualifier": name_of(rule)}
+        """What a check of a rule is called, and how many rows may fail it."""
+        bound = self.contract.bounds.get(rule)
+        named: JsonObject = {"name": about(rule, bound), "qualifier": name_of(rule)}
+        if bound is not None:
+            named["threshold"] = {"must_be_less_than_or_equal": bound}
+        return named
 
 
 def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]:
@@ -56,8 +60,9 @@ def _contract(contract: Contract, dialect: Dialect, table: TableContract) -> Jso
     checks_of: dict[str, list[Json]] = {name: [] for name in table.names}
     checks: list[Json] = [{"schema": {"allow_other_column_order": True}}]
     for rule in contract.rules_of(table):
-        own = registry.of(rule).exporter().soda_check(rule, soda)
-        if own is None:
+        exporter = registry.of(rule).exporter()
+        own = exporter.soda_check(rule, soda)
+        if own is None or (rule in contract.bounds and not exporter.counts_rows):
             checks.append(_query(soda, dialect, rule))
         else:
             checks_of[own[0]].append(own[1])
@@ -71,5 +76,7 @@ def _contract(contract: Contract, dialect: Dialect, table: TableContract) -> Jso
 def _query(soda: Soda, dialect: Dialect, rule: Constraint) -> JsonObject:
     """A check that runs a query. The data source, the first name, is no part of a table's."""
     there = replace(soda.contract, namespace=soda.contract.namespace[1:])
-    query = Queries(dialect, there).of(rule) + "\n"
-    return {"failed_rows": {**soda.named(rule), "query": query}}
+    queries = Queries(dialect, there)
+    if rule in soda.contract.bounds:
+        return {"metric": {**soda.named(rule), "query": queries.total(rule) + "\n"}}
+    return {"failed_rows": {**soda.named(rule), "query": queries.of(rule) + "\n"}}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from holdfast.export.contract import Contract, TableContract
+from holdfast.export.contract import Contract, TableContract, allowed
 from holdfast.export.dialects import Dialect, comment, nulls_sentence
 from holdfast.export.queries import Queries
 from holdfast.kinds import registry
@@ -90,7 +90,7 @@ def _altered(contract: Contract, dialect: Dialect, table: TableContract) -> list
         names = [dialect.name_of(name) for name in table.names if name in table.required]
         lines += [f"ALTER TABLE {place} ALTER COLUMN {name} SET NOT NULL;" for name in names]
     else:
-        required = [rule for rule in table.rules if registry.of(rule).role == "not null"]
+        required = [rule for rule in table.strict if registry.of(rule).role == "not null"]
         clauses += [Clause(str(rule)) for rule in required]
     for clause in clauses:
         if clause.text:
@@ -131,8 +131,14 @@ def _left_out(clauses: Iterable[Clause]) -> list[str]:
 def _clauses(contract: Contract, dialect: Dialect, table: TableContract) -> Iterator[Clause]:
     """The constraints of a table but for those that are said of its columns."""
     for rule in table.rules:
-        if registry.of(rule).role != "not null":
+        if rule in table.bounds:
+            yield Clause(str(rule), why=allowed(table.bounds[rule]))
+        elif registry.of(rule).role != "not null":
             yield _clause(contract, dialect, table, rule)
+    for rule in contract.across:
+        if rule.tables[0] == table.name:
+            bound = contract.bounds.get(rule)
+            yield Clause(str(rule), why="" if bound is None else allowed(bound))
 
 
 def _references(

@@ -56,6 +56,12 @@ class Exporter(Generic[R]):
     renames_rows: ClassVar[bool] = False
     """Whether the query gives the rows of the table another name."""
 
+    counts_rows: ClassVar[bool] = False
+    """Whether the checks that tools have of their own count the rows that would have to go."""
+
+    dbt_failures: ClassVar[str] = "count(*)"
+    """What dbt makes of the rows of its own test, to count the rows that would have to go."""
+
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
 
@@ -102,6 +108,12 @@ class Exporter(Generic[R]):
     def query(self, rule: R, sql: Queries) -> str:
         """The query that finds what violates it."""
         raise NotImplementedError(f"there is no query for {self.kind.nouns[1]}")
+
+    def removal(self, rule: R, sql: Queries) -> tuple[str, str] | None:  # noqa: ARG002
+        """The query that finds groups of rows which violate it, and the column that has how many
+        of each would have to go. None: what :meth:`query` finds are single rows, all of which would
+        have to go."""
+        return None
 
     def clause(self, rule: R, sql: Queries, table: TableContract) -> Clause:  # noqa: ARG002
         """The constraint of a database."""

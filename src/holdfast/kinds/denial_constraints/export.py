@@ -71,6 +71,14 @@ class DenialExporter(Exporter[DenialConstraint]):
         ]
         return "\n".join(lines)
 
+    def removal(self, rule: DenialConstraint, sql: Queries) -> tuple[str, str] | None:
+        """That of the key or the dependency that says the same; of others about two rows it is not
+        kept, so nothing bounds them."""
+        from holdfast.kinds import registry
+
+        plain = rule.plain
+        return None if plain is None else registry.of(plain).exporter().removal(plain, sql)
+
     def clause(self, rule: DenialConstraint, sql: Queries, table: TableContract) -> Clause:  # noqa: ARG002
         """A rule about single rows is a check; for others no database has a constraint."""
         if not rule.is_within_a_row:

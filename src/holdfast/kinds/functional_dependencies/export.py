@@ -35,3 +35,16 @@ class DependencyExporter(Exporter[FunctionalDependency]):
         else:
             violated = f"{rows} > 1 AND ({different} > 1 OR {present} < {rows})"
         return sql.groups(rule.table, rule.lhs, counts, violated)
+
+    def removal(self, rule: FunctionalDependency, sql: Queries) -> tuple[str, str]:
+        """Of a group all rows but those with its most frequent value."""
+        columns = tuple(dict.fromkeys((*rule.lhs, rule.rhs)))
+        rows, same, removal = sql.free_names(columns, "rows", "same", "removal")
+        largest = same
+        if sql.contract.nulls == "unequal":
+            # Each null is one more value.
+            largest = f"CASE WHEN {sql.dialect.name_of(rule.rhs)} IS NULL THEN 1 ELSE {same} END"
+        values = sql.grouped(rule.table, columns, f"count(*) AS {same}", rule.lhs, indent="    ")
+        counts = f"sum({same}) AS {rows}, sum({same}) - max({largest}) AS {removal}"
+        found = sql.groups(rule.table, rule.lhs, counts, f"{removal} > 0", sql.nested(values))
+        return found, removal

@@ -28,6 +28,7 @@ class InclusionExporter(Exporter[Reference]):
     heading = "Contained elsewhere"
     dimension = "conformity"
     renames_rows = True
+    counts_rows = True
 
     def chosen(
         self,
@@ -84,6 +85,15 @@ class InclusionExporter(Exporter[Reference]):
 
     def query(self, rule: Reference, sql: Queries) -> str:
         """A row for each missing value."""
+        return self._missing(rule, sql, None)
+
+    def removal(self, rule: Reference, sql: Queries) -> tuple[str, str]:
+        """All rows that have one."""
+        (removal,) = sql.free_names(_columns(rule)[0], "removal")
+        return self._missing(rule, sql, removal), removal
+
+    def _missing(self, rule: Reference, sql: Queries, number: str | None) -> str:
+        """Each missing value, perhaps with the number of rows that have it."""
         dialect, (dependent, referenced) = sql.dialect, _columns(rule)
         d, r = dialect.name_of("d"), dialect.name_of("r")
         values = sql.contract.inclusion_nulls == "values" and len(dependent) == 1
@@ -96,10 +106,12 @@ class InclusionExporter(Exporter[Reference]):
         present = [] if values else sql.present(dependent, f"{d}.")
         table, other = sql.rows(rule.tables[0]), sql.rows(rule.tables[-1])
         exists = f"SELECT 1 FROM {other} AS {r} WHERE {same}"
+        mine = ", ".join(mine for _, mine in pairs)
         lines = [
-            f"SELECT DISTINCT {', '.join(mine for _, mine in pairs)}",
+            f"SELECT DISTINCT {mine}" if number is None else f"SELECT {mine}, count(*) AS {number}",
             f"FROM {table} AS {d}",
             *sql.where([*present, f"NOT EXISTS ({exists})"]),
+            *([] if number is None else [f"GROUP BY {mine}"]),
         ]
         return "\n".join(lines)
 
@@ -161,6 +173,8 @@ def _columns(rule: Reference) -> tuple[list[str], list[str]]:
 
 
 def _is_key(inclusion: InclusionDependency, choice: Choice) -> bool:
-    """Whether an inclusion lies in a key, so that it is a foreign key."""
+    """Whether an inclusion holds and lies in a key, so that it is a foreign key."""
+    if inclusion in choice.bounds:
+        return False
     columns = frozenset(each.column for each in inclusion.referenced)
     return columns in choice.keys(inclusion.tables[-1])

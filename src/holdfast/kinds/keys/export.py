@@ -28,6 +28,7 @@ class KeyExporter(Exporter[Key]):
 
     heading = "Keys"
     dimension = "uniqueness"
+    dbt_failures = "coalesce(sum(n_records) - count(*), 0)"
 
     def found(
         self, choice: Choice, table: TableSnapshot, ranking: Sequence[Ranked]
@@ -48,6 +49,12 @@ class KeyExporter(Exporter[Key]):
         """A row for each group of rows that agree on it."""
         (rows,) = sql.free_names(rule.columns, "rows")
         return sql.groups(rule.table, rule.columns, f"count(*) AS {rows}", f"{rows} > 1")
+
+    def removal(self, rule: Key, sql: Queries) -> tuple[str, str]:
+        """All rows of a group but one."""
+        rows, removal = sql.free_names(rule.columns, "rows", "removal")
+        counts = f"count(*) AS {rows}, count(*) - 1 AS {removal}"
+        return sql.groups(rule.table, rule.columns, counts, f"{rows} > 1"), removal
 
     def clause(self, rule: Key, sql: Queries, table: TableContract) -> Clause:
         """PRIMARY KEY, for the first whose columns are never null, or UNIQUE."""

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 class NotNullExporter(Exporter[NotNull]):
     """Tests that columns have a value in every row."""
 
+    counts_rows = True
+
     def chosen(
         self, choice: Choice, table: TableSnapshot, ranking: Sequence[Ranked]
     ) -> Iterable[NotNull]:
