@@ -766,10 +766,10 @@ class Profile:
         """The constraints of a version in the form of another tool: ``sql``, ``queries`` (that
         find violations), ``dbt``, ``gx``, ``soda``, ``odcs``, ``mermaid``, ``markdown``, ``json``.
 
-        What is expected and holds, and besides those that matter most, or ``everything`` that
-        holds, of all ``tables`` or some. SQL is in
-        a ``dialect``, with tables in a ``namespace`` such as ``["main", "sales"]``; with
-        ``create`` it makes them, too. ``str`` of the result is its text, ``write`` stores it.
+        What is expected and holds, and what is suggested, or ``everything`` that holds, of all
+        ``tables`` or some; without either the grain of each table, and foreign keys. SQL is in a
+        ``dialect``, with tables in a ``namespace`` such as ``["main", "sales"]``; with ``create``
+        it makes them, too. ``str`` of the result is its text, ``write`` stores it.
         """
         from holdfast.export import contract_of, exported
 
@@ -780,9 +780,7 @@ class Profile:
             if each.violations == 0 or (each.holds and each.expectation.max_rows)
         ]
         wanted += [
-            Expectation(each.rule, max_rows=each.max_rows)
-            for each in self._suggestions(now)
-            if each.max_rows
+            Expectation(each.rule, max_rows=each.max_rows) for each in self._suggestions(now)
         ]
         chosen = contract_of(
             now,
@@ -790,7 +788,7 @@ class Profile:
             everything=everything,
             tables=tables,
             namespace=namespace,
-            expected=[each.constraint for each in wanted],
+            chosen=[each.constraint for each in wanted],
             bounds={each.constraint: each.max_rows for each in wanted if each.max_rows},
         )
         return exported(chosen, to, dialect, create=create)

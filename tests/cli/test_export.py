@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from holdfast import Profile
-from tests.cli.conftest import Run
+from tests.cli.conftest import Run, write
 
 
 def test_export_prints_or_writes(shop: Path, run: Run, tmp_path: Path) -> None:
@@ -72,6 +72,33 @@ def test_expected_rules_that_some_rows_may_break_are_exported_with_their_bound(
     assert "--   orders: key(customer) (at most 2 rows may break it)\n" in sql
     assert "--   orders: note not null (at most 2 rows may break it)\n" in sql
     assert "`note` SET NOT NULL" not in sql
+
+
+def test_what_is_expected_or_suggested_is_exported(shop: Path, run: Run) -> None:
+    """And nothing that merely holds, unless all is asked for."""
+    suggested = json.loads(run("expect", shop, "--suggest", "--format", "json").out)["suggestions"]
+    rules = {each["rule"] for each in suggested}
+
+    def checked(*arguments: str) -> set[str]:
+        text = run("export", shop, "--to", "queries", *arguments).out
+        return {line.removeprefix("-- ") for line in text.splitlines()[2:] if line[:2] == "--"}
+
+    assert checked() == rules
+    assert run("expect", shop, "orders: customer -> `first name`").code == 0
+    assert checked() == rules | {"orders: customer -> `first name`"}
+    assert checked("--all") > checked()
+
+
+def test_where_nothing_was_chosen_an_export_says_so(
+    in_process: None, run: Run, tmp_path: Path
+) -> None:
+    rows = write(tmp_path, "notes", "comment,text\na,x\na,y\nb,x\n")
+    assert run("profile", rows, "--into", tmp_path / "p", "--kinds", "keys").code == 0
+    told = run("export", tmp_path / "p", "--to", "queries")
+    assert "-- notes: key(comment, text)\n" in told.out
+    assert "no rule is expected or suggested" in told.err
+    assert run("export", tmp_path / "p", "--to", "queries", "--quiet").err == ""
+    assert run("export", tmp_path / "p", "--to", "queries", "--all").err == ""
 
 
 def test_what_can_be_asked_for(shop: Path, run: Run) -> None:

@@ -1,4 +1,4 @@
-"""What is exported of a profile: the constraints that matter, or every one that holds."""
+"""What is exported of a profile: the rules that were chosen, or every constraint that holds."""
 
 from __future__ import annotations
 
@@ -91,22 +91,42 @@ def snapshot() -> Snapshot:
     return Snapshot(3, "", dict(OPTIONS), tables, {"inds": found})
 
 
-def test_the_constraints_that_matter() -> None:
-    chosen = contract_of(snapshot(), "shop")
-    orders = chosen.table("orders")
-    assert orders is not None
-    # The best first, and no more than three.
-    assert orders.keys[0].columns == ("id",)
-    assert len(orders.keys) == 3
-    # Not what a key implies, nor what nearly holds.
-    assert {each.body for each in of(orders, FunctionalDependency)} == {
-        "zip -> city",
-        "{} -> planet",
-    }
-    assert of(orders, DenialConstraint) == [ORDER]
-    assert [str(each) for each in chosen.foreign_keys] == [
-        "orders(customer_id) in customers(customer_id)"
+def test_where_nothing_was_chosen_it_is_the_grain_and_foreign_keys() -> None:
+    known = replace(ORDERS, facts=facts())
+    found = replace(snapshot(), tables={"customers": CUSTOMERS, "orders": known})
+    exported = contract_of(found, "shop")
+    assert exported.unchosen
+    assert [str(rule) for rule in exported.rules] == [
+        "customers: key(customer_id)",
+        "orders: id not null",
+        "orders: key(id)",
+        "orders(customer_id) in customers(customer_id)",
     ]
+    # A rule about another table is none about these.
+    other = [parse("orders: zip -> city")]
+    assert contract_of(found, "shop", tables=["customers"], chosen=other).unchosen
+
+
+def test_only_what_was_chosen() -> None:
+    texts = ("orders: zip -> city", "orders(customer_id) in customers(customer_id)")
+    exported = contract_of(snapshot(), "shop", chosen=[parse(text) for text in texts])
+    assert not exported.unchosen
+    # A foreign key needs the key that it refers to.
+    assert [str(rule) for rule in exported.rules] == ["customers: key(customer_id)", *texts]
+
+
+def test_what_was_chosen_may_have_a_bound() -> None:
+    """Then a database cannot be told: not as a key, and not as a foreign key or one's parent."""
+    texts = ("orders: key(paid)", "orders(customer_id) in customers(customer_id)",
+        "orders(paid) in orders(zip)", "orders: key(zip)")  # fmt: skip
+    rules: list[Any] = [parse(text) for text in texts]
+    bounds = dict(zip(rules[:2], (3, 4), strict=True)) | {rules[3]: 5}
+    exported = contract_of(snapshot(), "shop", chosen=rules, bounds=bounds)
+    orders = exported.table("orders")
+    assert orders is not None
+    assert (orders.keys, orders.bounds) == ((), {rules[0]: 3, rules[3]: 5})
+    assert (exported.foreign_keys, exported.across) == ((), (rules[1], rules[2]))
+    assert exported.bounds == bounds
 
 
 def test_every_constraint_that_holds() -> None:
@@ -120,14 +140,6 @@ def test_every_constraint_that_holds() -> None:
     assert len(texts) == len(set(texts))
 
 
-def test_a_key_that_is_referred_to_is_exported(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever its place, because a foreign key needs it."""
-    monkeypatch.setattr("holdfast.kinds.keys.export.KEYS", 0)
-    customers, orders = contract_of(snapshot(), "shop").tables
-    assert [key.columns for key in customers.keys] == [("customer_id",)]
-    assert orders.keys == ()
-
-
 def test_repeated_rows_have_no_key() -> None:
     found = snapshot()
     twice = replace(found, tables={"orders": replace(ORDERS, duplicates=1)})
@@ -137,18 +149,23 @@ def test_repeated_rows_have_no_key() -> None:
 
 def test_columns_that_are_never_null() -> None:
     """A primary key needs them; a profile that has no rows, or does not know, has none."""
-    facts = tuple(
-        ColumnFacts("orders", name, "bigint", nulls=int(name == "zip")) for name in COLUMNS
-    )
-    known = replace(ORDERS, facts=facts)
+    known = replace(ORDERS, facts=facts())
     for table, primary in ((known, ("id",)), (replace(known, rows=0), None), (ORDERS, None)):
         (orders,) = contract_of(replace(snapshot(), tables={"orders": table}), "shop").tables
         assert (orders.primary and orders.primary.columns) == primary
-    (orders,) = contract_of(replace(snapshot(), tables={"orders": known}), "shop").tables
+    found = replace(snapshot(), tables={"orders": known})
+    (orders,) = contract_of(found, "shop", everything=True).tables
     assert orders.required == {*COLUMNS} - {"zip"}
 
 
-def test_what_is_expected_comes_first() -> None:
+def facts() -> tuple[ColumnFacts, ...]:
+    """Only zip codes are sometimes null."""
+    return tuple(
+        ColumnFacts("orders", name, "bigint", nulls=int(name == "zip")) for name in COLUMNS
+    )
+
+
+def test_what_was_chosen_comes_first() -> None:
     """Also what would not be found, or not be among the best; once."""
     texts = (
         "orders: key(city, paid)",
@@ -160,19 +177,19 @@ def test_what_is_expected_comes_first() -> None:
         "orders(paid) in customers(age)",
     )
     for everything in (False, True):
-        chosen = contract_of(
-            snapshot(), "shop", everything=everything, expected=[parse(text) for text in texts]
+        exported = contract_of(
+            snapshot(), "shop", everything=everything, chosen=[parse(text) for text in texts]
         )
-        rules = [str(rule) for rule in chosen.rules]
+        rules = [str(rule) for rule in exported.rules]
         assert {*texts} <= {*rules}
         assert len(rules) == len({*rules})
-        orders = chosen.table("orders")
+        orders = exported.table("orders")
         assert orders is not None
         assert str(orders.keys[0]) == texts[0]
         assert str(of(orders, FunctionalDependency)[0]) == texts[1]
         assert str(of(orders, DenialConstraint)[0]) == texts[2]
-        assert [str(each) for each in chosen.foreign_keys][:2] == [*texts[4:6]]
-        assert str(chosen.across[0]) == texts[6], "no key on its right side"
+        assert [str(each) for each in exported.foreign_keys][:2] == [*texts[4:6]]
+        assert str(exported.across[0]) == texts[6], "no key on its right side"
 
 
 def test_some_tables() -> None:

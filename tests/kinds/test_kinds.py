@@ -97,7 +97,10 @@ def test_it_is_explained(shop: Path, run: Run, tmp_path: Path) -> None:
 
 
 def test_it_is_exported(shop: Path, run: Run) -> None:
-    forms = {form: run("export", shop, "--to", form, "--dialect", "sqlite").out for form in FORMS}
+    forms = {
+        form: run("export", shop, "--to", form, "--dialect", "sqlite", "--all").out
+        for form in FORMS
+    }
     for form in {*FORMS} - {"mermaid"}:  # a diagram has columns, keys and references alone
         assert "land constant" in forms[form], form
     assert 'HAVING count(DISTINCT "land") > 1' in forms["queries"]

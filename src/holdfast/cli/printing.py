@@ -93,6 +93,13 @@ class Printing:
             sys.stdout.write(f"{text}\n")
         sys.stdout.flush()
 
+    def note(self, text: str) -> None:
+        """Tell something about a result, if there is something to tell."""
+        if text and not self.quiet:
+            from holdfast.screen.page import Page
+
+            Page(sys.stderr).line(text, "dim")
+
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
         """Show progress on standard error; None if nothing is shown."""

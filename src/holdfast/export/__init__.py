@@ -47,6 +47,11 @@ class Form:
     comment: str  # what a line of comment begins with, between files that are printed together
 
 
+_UNCHOSEN = (
+    "no rule is expected or suggested, so this is the grain of each table and the foreign keys; "
+    "holdfast expect chooses rules, and --all exports every constraint that holds"
+)
+
 FORMS = {
     "sql": Form("SQL constraints", sql.files, "-- "),
     "queries": Form("SQL queries that find violations", queries.files, "-- "),
@@ -71,4 +76,4 @@ def exported(
     if create and to != "sql":
         raise InputError(f"only sql creates tables, and {to} does not; leave out --create-tables")
     form = FORMS[to]
-    return Exported(form.files(what, chosen, create), form.comment)
+    return Exported(form.files(what, chosen, create), form.comment, _UNCHOSEN * what.unchosen)

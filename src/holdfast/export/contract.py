@@ -1,9 +1,9 @@
-"""What is exported of a version: for each table its columns and the constraints that hold.
+"""What is exported of a version: for each table its columns, and the rules that were chosen.
 
-What is expected comes first, then by default the few that matter most by their scores
-(``kinds/ranking.py``): keys, likely foreign keys, functional dependencies that do not follow
-from others, and rules. Each kind chooses its own (``kinds/exporter.py``). What nearly holds has a
-bound, the number of rows that may break it, and is nothing that a database can be told.
+These are the rules that are expected and those that are suggested; or else every constraint that
+holds, the chosen ones first. Where nothing was chosen it is what rows stand for, and foreign keys.
+Each kind has its own part in that (``kinds/exporter.py``). What nearly holds has a bound, the
+number of rows that may break it, and is nothing that a database can be told.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from holdfast.model.errors import InputError
 from holdfast.screen.text import count
 
 if TYPE_CHECKING:
+    from holdfast.kinds.ranking import TableRanking
     from holdfast.model.constraints import Key
     from holdfast.model.inclusion_dependencies import ForeignKey
     from holdfast.report.snapshot import Snapshot, TableSnapshot
@@ -28,10 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Column:
-    """A column, with its type in Spark's words."""
+    """A column, with its type in Spark's words, and whether it is known to have a value in every
+    row, which says nothing of other rows."""
 
     name: str
     type: str
+    never_null: bool = False
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,13 @@ class TableContract:
 
     @cached_property
     def required(self) -> frozenset[str]:
-        """The columns that are known to have a value in every row."""
+        """The columns that have to have a value in every row."""
         return frozenset(rule.column for rule in self._with_role("not null"))
+
+    @cached_property
+    def never_null(self) -> frozenset[str]:
+        """These, and the columns that have a value in every row today."""
+        return self.required | {column.name for column in self.columns if column.never_null}
 
     @property
     def primary(self) -> Key | None:
@@ -95,6 +103,9 @@ class Contract:
     bounds: Mapping[Constraint, int] = field(default_factory=dict)
     """How many rows may break the rules that nearly hold, of all tables."""
 
+    unchosen: bool = False
+    """Whether nothing was chosen, so that it is the grain of tables and foreign keys alone."""
+
     def table(self, name: str) -> TableContract | None:
         """One of the tables; None: it is not exported."""
         return next((table for table in self.tables if table.name == name), None)
@@ -126,28 +137,45 @@ class Choice:
     snapshot: Snapshot
     tables: Mapping[str, TableSnapshot]
     everything: bool  # whether all that holds is asked for
-    expected: Sequence[Any]  # rules that are expected and hold
+    chosen: Sequence[Any]  # rules that hold, within their bounds
     bounds: Mapping[Any, int] = field(default_factory=dict)  # of those that some rows may break
 
-    def expected_of(self, kind: Kind, table: str | None = None) -> list[Any]:
-        """The rules of a kind that are expected, in a table or in any."""
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was chosen that is about these tables."""
+        return not any({*rule.tables} <= {*self.tables} for rule in self.chosen)
+
+    def grain(self, table: str) -> frozenset[str]:
+        """The columns of what the rows of a table stand for, where nothing was chosen."""
+        key = self.rankings[table].grain.key if self.is_empty else None
+        return frozenset(() if key is None else key.columns)
+
+    @cached_property
+    def rankings(self) -> Mapping[str, TableRanking]:
+        """What matters first in each table."""
+        from holdfast.kinds.ranking import ranked
+
+        return ranked(self.snapshot, self.tables)
+
+    def chosen_of(self, kind: Kind, table: str | None = None) -> list[Any]:
+        """The rules of a kind that were chosen, in a table or in any."""
         return [
             rule
-            for rule in self.expected
+            for rule in self.chosen
             if registry.of(rule) is kind and table in (None, rule.tables[0])
         ]
 
     def keys(self, table: str) -> set[frozenset[str]]:
-        """The columns of the keys of a table: of those that hold, and those that are expected."""
+        """The columns of the keys of a table: of those that hold, and those that were chosen."""
         found = () if self.tables[table].duplicates else self.tables[table].keys
-        expected = [
+        chosen = [
             rule
-            for rule in self.expected
+            for rule in self.chosen
             if registry.of(rule).role == "key"
             and rule.tables[0] == table
             and rule not in self.bounds
         ]
-        return {frozenset(key.columns) for key in (*found, *expected)}
+        return {frozenset(key.columns) for key in (*found, *chosen)}
 
     @cached_property
     def across(self) -> tuple[list[ForeignKey], list[Constraint]]:
@@ -173,19 +201,19 @@ def contract_of(
     everything: bool = False,
     tables: Sequence[str] | None = None,
     namespace: Sequence[str] = (),
-    expected: Sequence[Constraint] = (),
+    chosen: Sequence[Constraint] = (),
     bounds: Mapping[Constraint, int] | None = None,
 ) -> Contract:
-    """What is exported of a version of a profile that is called so: of some tables or all, rules
-    that are expected and hold, some of which so many rows may break (``bounds``), and besides the
-    few constraints that matter or every one that holds. ``namespace`` is where the tables are."""
+    """What is exported of a version of a profile that is called so: of some tables or all, the
+    chosen rules, some of which so many rows may break (``bounds``), or every constraint that holds.
+    ``namespace`` is where the tables are."""
     for table in tables or ():
         if table not in snapshot.tables:
             raise unknown_table(table, snapshot.tables)
     by_name = {table: snapshot.tables[table] for table in (tables or snapshot.tables)}
     if not by_name:
         raise InputError(f"the profile {name} has no table to export")
-    choice = Choice(snapshot, by_name, everything, expected, bounds or {})
+    choice = Choice(snapshot, by_name, everything, chosen, bounds or {})
     foreign_keys, others = choice.across
     return Contract(
         name,
@@ -197,22 +225,22 @@ def contract_of(
         tuple(others),
         tuple(namespace),
         choice.bounds,
+        choice.is_empty and not everything,
     )
 
 
 def _table(choice: Choice, table: TableSnapshot) -> TableContract:
-    from holdfast.kinds.ranking import ranked
-
-    ranking = ranked(choice.snapshot, [table.name])[table.name].kinds
+    ranking = choice.rankings[table.name].kinds
     rules = [
         rule
         for kind in registry.every()
         for rule in kind.exporter().chosen(choice, table, ranking.get(kind.field, ()))
     ]
+    complete = {facts.name for facts in table.facts if table.rows and facts.nulls == 0}
     columns = zip(table.columns, table.types, strict=True)
     return TableContract(
         table.name,
-        tuple(Column(name, type_) for name, type_ in columns),
+        tuple(Column(name, type_, name in complete) for name, type_ in columns),
         table.rows,
         tuple(rules),
         {rule: choice.bounds[rule] for rule in rules if rule in choice.bounds},

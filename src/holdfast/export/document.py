@@ -31,7 +31,7 @@ def _table(contract: Contract, table: TableContract) -> JsonObject:
         for kind in registry.table_parts()
     }
     columns: list[JsonObject] = [
-        {"name": each.name, "type": each.type, "never_null": each.name in table.required}
+        {"name": each.name, "type": each.type, "never_null": each.name in table.never_null}
         for each in table.columns
     ]
     return {"rows": table.rows, "columns": columns, **rules}

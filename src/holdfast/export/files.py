@@ -18,8 +18,10 @@ class Exported(Mapping[str, str]):
     (['a.sql'], 'SELECT 1;\\n')
     """
 
-    def __init__(self, files: Mapping[str, str], comment: str) -> None:
+    def __init__(self, files: Mapping[str, str], comment: str, note: str = "") -> None:
         self._files, self._comment = dict(files), comment
+        self.note = note
+        """What is to be said about it; empty: nothing."""
 
     def __getitem__(self, name: str) -> str:
         return self._files[name]

@@ -34,7 +34,7 @@ def _table(contract: Contract, table: TableContract) -> list[str]:
     }
     for column in table.columns:
         facts = ["key"] if column.name in alone else []
-        facts += ["never null"] if column.name in table.required else []
+        facts += ["never null"] if column.name in table.never_null else []
         if column.name in parents:
             parent = parents[column.name]
             facts.append(f"refers to {_code(parent.table)}, {_code(parent.column)}")

@@ -26,7 +26,7 @@ def files(contract: Contract, _dialect: Dialect, _create: bool) -> dict[str, str
         columns = [a.column for a in each.dependent]
         # At most one child row for each parent where the columns contain a key of the child.
         single = any({*key.columns} <= {*columns} for key in child.keys)
-        optional = not child.required.issuperset(columns)
+        optional = not child.never_null.issuperset(columns)
         ends = f"{'|o' if optional else '||'}--{'o|' if single else 'o{'}"
         label = _text(", ".join(columns))
         lines.append(f"    {_name(parent.name)} {ends} {_name(child.name)} : {label}")

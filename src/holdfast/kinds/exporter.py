@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
-FEW = 10
-"""So many constraints of a kind and table are exported unless all are asked for."""
-
 Test = tuple[str, Json]
 """A column, and the test that a tool has for it."""
 
@@ -70,23 +67,25 @@ class Exporter(Generic[R]):
     def chosen(
         self, choice: Choice, table: TableSnapshot, ranking: Sequence[Ranked]
     ) -> Iterable[Any]:
-        """What is exported of a table: what is expected, and what was found."""
+        """What is exported of a table: what was chosen, and what was found besides."""
         found = self.found(choice, table, ranking)
-        return dict.fromkeys([*choice.expected_of(self.kind, table.name), *found])
+        return dict.fromkeys([*choice.chosen_of(self.kind, table.name), *found])
 
     def found(
-        self, choice: Choice, table: TableSnapshot, ranking: Sequence[Ranked]
+        self,
+        choice: Choice,
+        table: TableSnapshot,
+        ranking: Sequence[Ranked],  # noqa: ARG002
     ) -> Iterable[Any]:
-        """What is exported of that which was found in a table: what matters, or everything that
-        holds. One that follows from others says nothing beside them."""
-        if choice.everything:
-            lists = self.kind.lists(table)
-            return (
-                [each for each in lists[0].listed(table) if not getattr(each, "error", None)]
-                if lists
-                else []
-            )
-        return [each.constraint for each in ranking if not each.implied_by][:FEW]
+        """What is exported of a table that nobody chose: nothing, unless everything that holds is
+        asked for."""
+        lists = self.kind.lists(table) if choice.everything else []
+        return [
+            each
+            for part in lists[:1]
+            for each in part.listed(table)
+            if not getattr(each, "error", None)
+        ]
 
     def chosen_across(self, choice: Choice) -> tuple[list[ForeignKey], list[Any]]:  # noqa: ARG002
         """What is exported between tables: foreign keys, and the others."""

@@ -81,6 +81,7 @@ def export(
         create=create_tables,
         version=at,
     )
+    printing.note(files.note)
     if path is None:
         printing.lines({"files": dict(files)}, str(files).removesuffix("\n"))
     else:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from holdfast.report.snapshot import TableSnapshot
 
 LIKELY = 0.5
-"""Foreign keys with at least this score are exported unless all are asked for."""
+"""Foreign keys with at least this score are exported where nothing was chosen."""
 
 
 class InclusionExporter(Exporter[Reference]):
@@ -40,42 +40,44 @@ class InclusionExporter(Exporter[Reference]):
         return ()
 
     def chosen_across(self, choice: Choice) -> tuple[list[ForeignKey], list[InclusionDependency]]:
-        """The foreign keys between the tables, those that are expected and the likeliest first; and
+        """The foreign keys between the tables, those that were chosen and the likeliest first; and
         the other inclusions."""
 
         def inside(each: Reference) -> bool:
             return {*each.tables} <= {*choice.tables}
 
-        wanted = [each for each in choice.expected_of(self.kind) if inside(each)]
+        wanted = [each for each in choice.chosen_of(self.kind) if inside(each)]
         meant = {each.sides for each in wanted}
+        inclusions = choice.snapshot.inclusions
+        found = [] if inclusions is None else inclusions.foreign_keys(1.0)
+        known = {each.sides: each for each in found}
         certain = [
-            ForeignKey(each.dependent, each.referenced, 1.0)
+            known.get(each.sides, ForeignKey(each.dependent, each.referenced, 1.0))
             for each in wanted
             if _is_key(each, choice)
         ]
         others = [each for each in wanted if not _is_key(each, choice)]
-        inclusions = choice.snapshot.inclusions
         if inclusions is None:
             return certain, others
         holding = [
             each
-            for each in inclusions.foreign_keys(1.0)
+            for each in known.values()
             if each.coverage == 1 and inside(each) and each.sides not in meant
         ]
         if choice.everything:
-            known = meant | {each.sides for each in holding}
+            listed = meant | {each.sides for each in holding}
             rest = [
                 each
                 for each in inclusions.dependencies(1.0)
-                if inside(each) and each.sides not in known
+                if inside(each) and each.sides not in listed
             ]
             return [*certain, *holding], [*others, *rest]
         # Of several keys that contain a column at most one is meant.
-        likeliest: dict[object, ForeignKey] = {each.dependent: each for each in certain}
-        for each in holding:
+        likeliest: dict[object, ForeignKey] = {}
+        for each in holding if choice.is_empty else ():
             if each.score >= LIKELY:
                 likeliest.setdefault(each.dependent, each)
-        return [*likeliest.values()], others
+        return [*certain, *likeliest.values()], others
 
     def words(self, rule: Reference) -> tuple[Sequence[str], str]:
         """Both sides."""

@@ -18,10 +18,6 @@ if TYPE_CHECKING:
     from holdfast.model.ranking import Ranked
     from holdfast.report.snapshot import TableSnapshot
 
-KEYS = 3
-"""So many keys of a table are exported unless all are asked for, besides those that foreign keys
-refer to."""
-
 
 class KeyExporter(Exporter[Key]):
     """Primary keys, unique constraints and tests of uniqueness."""
@@ -33,13 +29,13 @@ class KeyExporter(Exporter[Key]):
     def found(
         self, choice: Choice, table: TableSnapshot, ranking: Sequence[Ranked]
     ) -> Iterable[Key]:
-        """The likeliest, and those that foreign keys refer to."""
+        """Those that foreign keys refer to, and where nothing was chosen the likeliest."""
         keys: list[Any] = [each.constraint for each in ranking]
         if choice.everything:
             return [*keys, *(key for key in table.keys if key not in keys and not table.duplicates)]
+        first = keys[:1] if choice.is_empty else []
         referenced = choice.referenced(table.name)
-        few = keys[:KEYS]
-        return [key for key in keys if key in few or frozenset(key.columns) in referenced]
+        return [key for key in keys if key in first or frozenset(key.columns) in referenced]
 
     def words(self, rule: Key) -> tuple[Sequence[str], str]:
         """Its columns."""

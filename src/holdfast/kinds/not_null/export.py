@@ -26,18 +26,22 @@ class NotNullExporter(Exporter[NotNull]):
     def chosen(
         self, choice: Choice, table: TableSnapshot, ranking: Sequence[Ranked]
     ) -> Iterable[NotNull]:
-        """Those that are expected and those that hold, in the order of the columns."""
+        """In the order of the columns."""
         rules = super().chosen(choice, table, ranking)
         return sorted(rules, key=lambda rule: table.columns.index(rule.column))
 
     def found(
         self,
-        choice: Choice,  # noqa: ARG002
+        choice: Choice,
         table: TableSnapshot,
         ranking: Sequence[Ranked],  # noqa: ARG002
     ) -> Iterable[NotNull]:
-        """The columns that have no null; in a table without a row that says nothing."""
+        """The columns that have no null: of the grain where nothing was chosen. In a table without
+        a row that says nothing."""
         facts = table.facts if table.rows else ()
+        if not choice.everything:
+            grain = choice.grain(table.name)
+            facts = tuple(each for each in facts if each.name in grain)
         return [NotNull(table.name, each.name) for each in facts if each.nulls == 0]
 
     def words(self, rule: NotNull) -> tuple[Sequence[str], str]:
