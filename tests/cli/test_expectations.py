@@ -310,6 +310,29 @@ def test_rules_in_a_file(shop: Path, run: Run, tmp_path: Path) -> None:
     assert f"{there}; did you mean 'note'?" in wrong.err
 
 
+def test_expectations_are_written_as_expect_takes_them(
+    shop: Path, run: Run, tmp_path: Path
+) -> None:
+    """Whatever is in their names; another profile that expects them writes the same file."""
+    path, again = tmp_path / "rules.yml", tmp_path / "again.yml"
+    run("expect", shop, "orders: `first name` -> note", "--max-rows", "3", "--name", "a: 'b' # c")
+    run("expect", shop, "orders: note not null", "--severity", "warn", "--max-error", "0.75")
+    run("expect", shop, "orders: key(id)", "--name", "no\nwarning")
+    told = run("expectations", shop, "--output", path)
+    assert (told.code, told.out) == (0, f"{path}\n")
+    before = json.loads(run("expectations", shop, "--format", "json").out)["expectations"]
+    for each in before:
+        assert run("forget", shop, each["rule"]).code == 0
+    assert run("expect", shop, "--from", path).code == 0
+    after = json.loads(run("expectations", shop, "--format", "json").out)["expectations"]
+    assert after == before
+    assert run("expectations", shop, "-o", again).code == 0
+    assert again.read_text() == path.read_text()
+    assert run("expectations", shop, "--at", "1", "-o", again, "--format", "json").code == 0
+    assert again.read_text() == "version: 1\nrules: []\n"
+    assert rules_file.read(again) == []
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given
+from hypothesis import strategies as st
 
 from holdfast.export import FORMS, exported
 from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import DIALECTS
 from holdfast.export.files import Exported
+from holdfast.export.rules import rules_file
+from holdfast.input.rules_file import read
 from holdfast.model.constraints import Key, NotNull
 from holdfast.model.errors import InputError, SchemaError
+from holdfast.model.expectations import Expectation
 from holdfast.model.inclusion_dependencies import Attribute, ForeignKey
 from holdfast.model.names import identifier
 from tests.export.contracts import ODD, ODD_PARENT, ODD_TABLE, nearly, odd, shop
@@ -287,3 +293,28 @@ def test_tables_are_in_their_namespace() -> None:
     soda = yaml.safe_load(exported(placed, "soda")["orders.yml"])
     assert soda["dataset"] == "main/my sales/orders"
     assert "FROM `my sales`.`orders`" in soda["checks"][1]["failed_rows"]["query"]
+
+
+@given(st.data())
+def test_a_file_of_rules_is_read_as_it_was_written(data: st.DataObject) -> None:
+    texts = st.text(min_size=1).filter(lambda text: bool(text.strip()))
+    rules = data.draw(
+        st.lists(
+            st.builds(
+                Expectation,
+                texts.map(lambda name: str(Key("t", (name,)))),
+                st.sampled_from(["error", "warn"]),
+                st.sampled_from([0.0, 0.25, 1e-9]),
+                st.none() | texts,
+            ),
+            unique_by=lambda each: each.name or object(),
+        )
+    )
+    bounds = data.draw(st.lists(st.integers(0, 99), min_size=len(rules), max_size=len(rules)))
+    rules += [Expectation("t: a -> b", max_rows=bound) for bound in bounds]
+    reasons = data.draw(st.lists(texts, min_size=len(rules), max_size=len(rules)))
+    for text in (rules_file(rules), rules_file(rules, reasons)):
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "rules.yml")
+            path.write_text(text, encoding="utf-8")
+            assert [rule for _, rule in read(path)] == rules

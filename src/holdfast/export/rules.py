@@ -9,6 +9,9 @@ from holdfast.model.expectations import ERROR, Expectation
 from holdfast.model.records import JsonObject
 from holdfast.screen.text import plain
 
+RULES = "rules.yml"
+"""What the file is called in a folder."""
+
 
 def rules_file(rules: Sequence[Expectation], reasons: Sequence[str] = ()) -> str:
     """The text of the file, with the settings that are not the usual ones; and above each rule,

@@ -12,6 +12,7 @@ from holdfast.cli.command import flag
 from holdfast.cli.opening import Spark, committing
 from holdfast.cli.options import At, Directory
 from holdfast.cli.printing import Printing, print_json
+from holdfast.screen.text import plain
 
 if TYPE_CHECKING:
     from holdfast.model.expectations import Suggestion
@@ -77,6 +78,10 @@ def expect(
 def expectations(
     directory: Directory,
     *,
+    path: Annotated[
+        str | None,
+        flag("--output -o", "Write them to a YAML file, which expect --from takes.", "FILE"),
+    ] = None,
     at: At = None,
     printing: Printing,
 ) -> int:
@@ -85,6 +90,14 @@ def expectations(
     from holdfast.report import forms, terminal
 
     standings = Profile.open(directory).expectations(at)
+    if path is not None:
+        from holdfast.export.files import Exported
+        from holdfast.export.rules import RULES, rules_file
+
+        files = Exported({RULES: rules_file([each.expectation for each in standings])}, "# ")
+        written = files.write(path)
+        printing.lines({"written": written}, "\n".join(map(plain, written)))
+        return 0
     printing.result(
         lambda: forms.expectations(standings),
         lambda page: terminal.expectations(page, standings),
