@@ -31,6 +31,9 @@ def changes(
         if place:
             page.line()
         _table_changes(page, each, check=check, verbose=verbose)
+    if (check or outcome.refused) and registry.breaks(outcome) and outcome.expectations is None:
+        page.line("What holds by chance can stop a good batch: choose the rules that count, with")
+        page.line("  holdfast expect DIR --suggest")
     if verbose and outcome.seconds:
         times = ", ".join(f"{stage} {spent:.2f} s" for stage, spent in outcome.seconds.items())
         page.line(f"times: {times}", "dim", 2)
