@@ -212,8 +212,11 @@ def test_the_json_page_shows_what_is_printed() -> None:
     )
     list_of_near = NearList(nearly, 1, 1000, 2, 0, ("orders: country -> city",))
     dirty = Snapshot(3, created, options, {"orders": replace(orders, near=list_of_near)})
+    customers = InclusionDependency(
+        (Attribute("orders", "customer"),), (Attribute("customers", "id"),)
+    )
     suspected = Suspects(
-        nearly,
+        (*nearly, NearRule(customers, "orders", 3, 1000, values=2, of_values=150)),
         (
             Suspect(
                 "orders", ("country",), {"id": 7, "city": "Rome", "country": "FR"},

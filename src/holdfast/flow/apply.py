@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from holdfast.flow import near
 from holdfast.flow.commits import commit
+from holdfast.flow.near import with_near
+from holdfast.flow.near_kept import NearKept, kept
 from holdfast.input.row_input import Columns, expect_batch
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import Step, TableState
@@ -94,22 +95,22 @@ def apply_together(
             return then
         rows, after, row_changes = application.change_tables(application.change_rows(intakes))
         while True:
-            rows, states = application.change_near(rows, after, dry_run)
-            steps = application.change_values(states, row_changes)
-            changes = application.changes(steps, rows, batch_id, dry_run)
+            steps = application.change_values(after, row_changes)
+            rows, near = application.change_near(rows, steps, dry_run)
+            changes = near.told_in(application.changes(near.steps, rows, batch_id, dry_run))
             if strict and registry.breaks(changes):
                 changes = _with_outcome(changes, applied=False, refused=True)
             if dry_run or changes.refused:
                 return changes
             try:
-                changes = application.commit(record, steps, rows, changes)
+                changes = application.commit(record, near, rows, changes)
                 break
             except OvertakenError:
                 if quarantine is not None or not _are_apart(store.overtaken(lease), record):
                     raise
                 # The others changed other tables: what was found of ours still holds, and what
                 # depends on all tables is found again.
-                application.base = _Base.load(store, store.read(lease.version))
+                application.rebase(store.read(lease.version))
                 rows = application.change_expectations(rows, application.run.runner)
     store.clean()
     return changes
@@ -256,16 +257,26 @@ class _Application:
             indexed.append(with_indexes)
         return after, indexed
 
+    def rebase(self, version: Commit) -> None:
+        """Build on a version in which others changed other tables, and with them, perhaps, the near
+        rules of these."""
+        self.base = _Base.load(self.run.store, version)
+        self.before = {
+            name: replace(state, near=version.table(name).near)
+            for name, state in self.before.items()
+        }
+
     def change_near(
-        self, rows: Sifted, after: Mapping[str, TableState], dry_run: bool
-    ) -> tuple[Sifted, dict[str, TableState]]:
-        """Change the rules of each table that nearly hold, by the counts of their tuples."""
-        counts, states, base = rows.expected.counts, dict[str, TableState](), self.base.version
+        self, rows: Sifted, steps: Mapping[str, Step], dry_run: bool
+    ) -> tuple[Sifted, NearKept]:
+        """Change the rules that nearly hold, by the counts of their tuples."""
+        expected, version = rows.expected, self.base.version
+        tables = self.base.tables | {name: step.after.table for name, step in steps.items()}
         with self.run.stage("near"):
-            for name, state in after.items():
-                run, before = self.runs[name], self.before[name]
-                states[name], counts = near.changed(run, base, before, state, counts, dry_run)
-        return replace(rows, expected=replace(rows.expected, counts=counts)), states
+            near = kept(
+                self.runs, self.run, version, steps, rows.changes, tables, expected.counts, dry_run
+            )
+        return replace(rows, expected=replace(expected, counts=near.counts)), near
 
     def change_values(
         self, after: Mapping[str, TableState], changes: Sequence[RowChange]
@@ -295,8 +306,7 @@ class _Application:
             if self.base.expected:
                 rules = self._expectations(rows, steps)
                 by_table = {n: replace(each, expectations=rules[n]) for n, each in by_table.items()}
-        states = {name: step.after for name, step in steps.items()}
-        return near.with_changes(BatchChanges(by_table, self.run.seconds), self.before, states)
+        return BatchChanges(by_table, self.run.seconds)
 
     def _expectations(
         self, rows: Sifted, steps: Mapping[str, Step]
@@ -318,10 +328,10 @@ class _Application:
         return {name: tuple(changes) for name, changes in by_table.items()}
 
     def commit(
-        self, record: BatchRecord, steps: Mapping[str, Step], rows: Sifted, changes: BatchChanges
+        self, record: BatchRecord, near: NearKept, rows: Sifted, changes: BatchChanges
     ) -> BatchChanges:
         """Compact and save what changed, and commit it; the changes with their version."""
-        run, runs, version = self.run, self.runs, self.base.version
+        run, runs, version, steps = self.run, self.runs, self.base.version, near.steps
         compacted = self.saved or {n: step.after.compact(runs[n]) for n, step in steps.items()}
         values = steps[record.table].values_after
         values = values and values.compact(run)
@@ -342,7 +352,7 @@ class _Application:
             }
             changes = replace(changes, tables=tables)
             said = Commit(
-                tables=version.tables,
+                tables=with_near(version.tables, near.elsewhere),
                 batch=record,
                 changes=changes.stored,
                 expectations=expected.standings,

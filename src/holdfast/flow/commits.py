@@ -44,7 +44,9 @@ def said(
 
 def publish(store: Store, lease: Lease, version: Commit) -> int:
     """Commit a version with the files that it names; its tables name theirs."""
-    if version.tuples is not None and any(side.grouped for side in version.tuples.sides):
+    expected = {standing.rule for standing in version.expectations}
+    sides = version.tuples.sides if version.tuples else ()
+    if any(side.grouped or (side.of is not None and side.of not in expected) for side in sides):
         store.require(GROUPED)
     parts = [version.inclusion, version.tuples]
     files = [file for each in parts if each is not None for file in each.data_files]

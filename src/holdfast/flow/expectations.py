@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.flow.commits import publish
-from holdfast.flow.near import forms_of
+from holdfast.flow.near import forms_listed
 from holdfast.input.row_input import Columns
 from holdfast.kinds import registry
 from holdfast.model.commits import Commit
@@ -79,7 +79,7 @@ def expect(
         run = Run(runner, store, version.options, lease, progress)
         before = _expected(version, tables)
         forms = registry.forms(every, tables, run.options)
-        after = before.declare(run, every, forms, tables, forms_of(version, tables))
+        after = before.declare(run, every, forms, tables, forms_listed(version, tables))
         question = after.question(run, tables)
         rules = {expectation.rule for expectation in wanted}
         changes = [
@@ -102,7 +102,7 @@ def forget(store: Store, asked: str) -> Expectation:
         version = store.read(lease.version)
         gone = named(version.expectations, asked, _rule(version, asked))
         tables = {name: Table.stored(name, each) for name, each in version.tables.items()}
-        after = _expected(version, tables).without(gone.rule, forms_of(version, tables))
+        after = _expected(version, tables).without(gone.rule, forms_listed(version, tables))
         _commit(store, lease, version, after, "1 rule forgotten")
     store.clean()
     return gone.expectation

@@ -1,9 +1,8 @@
-"""Rules that nearly hold: looked for in a version's rows, kept under batches, and the cells that
-break them."""
+"""Rules that nearly hold: looked for in a version's rows, and the cells that break them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -16,41 +15,30 @@ from holdfast.kinds import registry
 from holdfast.kinds.ranking import ranked
 from holdfast.kinds.suggested import suggested
 from holdfast.kinds.table_state import TableState
-from holdfast.model.changes import BatchChanges
-from holdfast.model.commits import Commit
+from holdfast.model.commits import Commit, Tables
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Constraint, Key
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
 from holdfast.model.lazily import Lazily
-from holdfast.model.near import (
-    LISTED,
-    NearBounds,
-    NearList,
-    NearRule,
-    Suspects,
-    has_suspects,
-    near_changes,
-)
+from holdfast.model.near import LISTED, NearBounds, NearList, NearRule, Suspects, is_of_groups
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.report.snapshot import Snapshot, snapshot
 from holdfast.rules import near as rules
 from holdfast.rules.form import RuleForm
-from holdfast.rules.near import Exact
-from holdfast.rules.near_kept import NearState, affordable, counted, holds
+from holdfast.rules.near import Exact, NearSearchResult
+from holdfast.rules.near_kept import NearState, affordable
 from holdfast.rules.suspects import suspects as cells_of
 from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
 from holdfast.store import Store
 from holdfast.table.state import Table
+from holdfast.values.state import ValueState
 
 WATCHED = 20
 """So many rules that hold are watched in a table: where a few rows break one, it nearly holds."""
-
-WORTHWHILE = 0.15
-"""The score from which on a dependency that holds is watched, if no others imply it."""
 
 WIDE = 40
 """In tables with more columns, rules that nearly hold are looked for only with dependencies."""
@@ -66,11 +54,10 @@ def is_wanted(options: Options, table: Table) -> bool:
     return options.near == "on" and is_narrow and registry.compare_pairs(options.kinds)
 
 
-def listed(run: Run, state: TableState, base: Commit, now: Snapshot, version: int) -> NearList:
-    """The near rules of a table, looked for in all rows for this version. ``now`` is what ``base``
-    says, which tells which rules matter."""
+def found(run: Run, state: TableState, now: Snapshot) -> NearSearchResult:
+    """The near rules of a table that its rows tell; of the keys those that matter, by what ``now``
+    says."""
     table, bounds = state.table, NearBounds.of(run.options)
-    dismissed = state.near.dismissed if state.near else ()
     looked_for = "fds" in run.options.kinds, "keys" in run.options.kinds
     best = _best_key(now, table.name)
 
@@ -78,28 +65,9 @@ def listed(run: Run, state: TableState, base: Commit, now: Snapshot, version: in
         """Many columns are nearly unique by chance."""
         return registry.of(key).score(key, now, table.name) >= best
 
-    def order(near: NearRule) -> float:
-        """Keys by their scores, then dependencies, the strongest first, as they were found."""
-        is_key = near.strength is None
-        return -registry.of(near.rule).score(near.rule, now, table.name) if is_key else 0.0
-
     result = rules.near_rules(run, table, bounds, _exact(state, bounds.columns), matters)
-    found = [
-        each
-        for each in result.rules
-        if str(each.rule) not in dismissed and looked_for[each.strength is None]
-    ]
-    found.sort(key=order)
-    kept = affordable(found[:LISTED], table)
-    return NearList(
-        tuple(kept),
-        version,
-        table.rows,
-        result.complete_up_to,
-        len(found) - len(kept),
-        dismissed,
-        _watched(base, now, table.name),
-    )
+    wanted = [each for each in result.rules if looked_for[each.strength is None]]
+    return replace(result, rules=wanted)
 
 
 def _best_key(now: Snapshot, name: str) -> float:
@@ -120,21 +88,66 @@ def _exact(state: TableState, columns: int) -> Exact:
     return Exact(short.pop(KEY, ()), short)
 
 
+def listed(
+    run: Run,
+    of_rows: Mapping[str, NearSearchResult],
+    tables: Mapping[str, Table],
+    base: Commit,
+    now: Snapshot,
+    version: int,
+    values: ValueState | None = None,
+) -> dict[str, NearList]:
+    """The near rules of some tables for a version: those that rows tell, and those that values do.
+    ``now`` is what ``base`` says, which tells which rules matter; ``values`` may be newer."""
+    bounds = NearBounds.of(run.options)
+    keys = {name: _keys(each.near_rules) for name, each in now.tables.items()}
+    keys |= {name: _keys(result.rules) for name, result in of_rows.items()}
+    lists = {}
+    for name, result in of_rows.items():
+        dismissed = near.dismissed if (near := now.tables[name].near) else ()
+        # Keys by their scores, then dependencies, the strongest first, as they were found.
+        scored = [
+            (0.0 if near.strength else registry.of(near.rule).score(near.rule, now, name), near)
+            for near in result.rules
+        ]
+        for kind in registry.named(run.options.kinds):
+            scored += kind.nearly(now, name, bounds, keys, values)
+        scored.sort(key=lambda pair: -pair[0])
+        best = [each for _, each in scored if str(each.rule) not in dismissed]
+        forms = forms_of(best[:LISTED], tables, run.options)
+        kept = affordable(best[:LISTED], forms, tables[name], tables)
+        lists[name] = NearList(
+            tuple(kept),
+            version,
+            tables[name].rows,
+            result.complete_up_to,
+            len(best) - len(kept),
+            dismissed,
+            _watched(base, now, name),
+        )
+    return lists
+
+
+def _keys(near: Iterable[NearRule]) -> tuple[Any, ...]:
+    return tuple(each.rule for each in near if registry.of(each.rule).role == "key")
+
+
 def _watched(base: Commit, now: Snapshot, name: str) -> tuple[str, ...]:
-    """The rules of a table that hold and matter: its grain, what is suggested, and the dependencies
-    that are shown first."""
+    """The rules of a table that hold and matter: its grain, what is suggested, and what is shown
+    first."""
     ranking = ranked(now, [name])
     grain = ranking[name].grain.key
-    first = [str(grain)] if grain is not None and grain.columns else []
+    first = [str(grain)] if grain is not None else []
     first += [each.rule for each in suggested(now, ranking, base)]
     first += [
         str(each.constraint)
         for kind in registry.named_in(ranking[name].kinds)
         for each in ranking[name].kinds[kind.field]
-        if kind.role != "key" and each.score >= WORTHWHILE and not each.implied_by
+        if kind.worthwhile is not None and each.score >= kind.worthwhile and not each.implied_by
     ]
-    watched = [rule for rule in dict.fromkeys(first) if has_suspects(parse(rule))]
-    return tuple(watched[:WATCHED])
+    columns = Lazily(base.tables, lambda name: Columns.stored(base.tables[name].columns))
+    forms = [(rule, form_of(parse(rule), columns, base.options)) for rule in dict.fromkeys(first)]
+    return tuple([rule for rule, form in forms if form is not None][:WATCHED])
 
 
 def look_for_near(
@@ -149,26 +162,19 @@ def look_for_near(
         version = store.read(lease.version)
         options = replace(version.options, near="on", **asked)
         now = snapshot(store, lease.version)
-        states = {name: TableState.load(store, version, name) for name in names}
+        tables = stored_tables(version)
         run = Run(runner, store, options, lease, progress)
-        lists = {
-            name: listed(
+        of_rows = {
+            name: found(
                 Run(runner, store, options, lease, about(progress, name)),
-                state,
-                version,
+                TableState.load(store, version, name),
                 now,
-                version.version + 1,
             )
-            for name, state in states.items()
+            for name in names
         }
-        tables = {name: replace(version.tables[name], near=near) for name, near in lists.items()}
-        after = replace(version, tables=version.tables | tables, options=options)
-        counts = declared(run, after, TupleCounts.of(version.tuples))
-        return publish(
-            store,
-            lease,
-            replace(_alone(after, "near rules looked for"), tuples=counts.stored),
-        )
+        lists = listed(run, of_rows, tables, version, now, version.version + 1)
+        after = with_lists(run, replace(version, options=options), lists)
+        return publish(store, lease, _alone(after, "near rules looked for"))
 
 
 def _alone(version: Commit, event: str) -> Commit:
@@ -176,86 +182,62 @@ def _alone(version: Commit, event: str) -> Commit:
     return replace(version, batch=None, changes=None, seconds={}, values_seconds={}, event=event)
 
 
-def declared(run: Run, version: Commit, counts: TupleCounts) -> TupleCounts:
-    """The counted tuples of exactly the rules that a version expects or lists as nearly holding:
-    new ones are counted in all rows."""
-    tables = {name: Table.stored(name, each) for name, each in version.tables.items()}
+def with_lists(run: Run, version: Commit, lists: Mapping[str, NearList]) -> Commit:
+    """A version with the near rules of some tables, and with the counted tuples of exactly the
+    rules that it expects or lists: new ones are counted in all rows."""
+    version = replace(version, tables=with_near(version.tables, lists))
+    tables = stored_tables(version)
     expected = [standing.expectation for standing in version.expectations]
-    forms = registry.forms(expected, tables, run.options)
-    return counts.declare(run, [*forms, *forms_of(version, tables)], tables)
-
-
-def forms_of(version: Commit, tables: Mapping[str, Table]) -> list[RuleForm]:
-    """What the near rules of all tables are judged by."""
-    return [
-        form
-        for name, record in version.tables.items()
-        if record.near is not None
-        for form in NearState.of(record.near, tables[name], version.options).forms
-    ]
-
-
-# Keeping them
-
-
-def changed(
-    run: Run,
-    base: Commit,
-    before: TableState,
-    after: TableState,
-    counts: TupleCounts,
-    dry_run: bool,
-) -> tuple[TableState, TupleCounts]:
-    """A table with its near rules after a batch, whose tuples are counted already; and the counted
-    tuples with those of rules that nearly hold from now on. ``base`` is what the batch builds on.
-    Rules that are expected are watched like those that matter."""
-    if before.near is None:
-        return after, counts
-    table, name = after.table, after.table.name
-    near = NearState.of(before.near, table, run.options).recounted(counts, table)
-    near = near.still_near(run.options, counts)
-    expected = [standing.rule for standing in base.expectations]
-    watched = [rule for rule in near.watched(expected) if rule.tables == (name,)]
-    watched = [rule for rule in watched if holds(rule, before.table, before.evidence)]
-    broken = [rule for rule in watched if not holds(rule, table, after.evidence)]
-    if broken:
-        run.progress("near", rules=len(broken))
-        counts, began = counted(run, broken, counts, table)
-        near = near.joined(began)
-    after = replace(after, near=near.near)
-    if not dry_run and is_wanted(run.options, table) and _is_outgrown(after):
-        now = snapshot(run.store, base.version)
-        found = listed(run, after, base, now, base.version + 1)
-        found = found.joined(near.near.near)
-        forms = NearState.of(found, table, run.options).forms
-        counts = counts.also(run, forms, {name: table})
-        after = replace(after, near=found)
-    return after, counts
-
-
-def with_changes(
-    changes: BatchChanges, before: Mapping[str, TableState], after: Mapping[str, TableState]
-) -> BatchChanges:
-    """What a batch did to each table, with what it did to the near rules."""
-    told = {
-        name: near_changes(before[name].near or NearList(), state.near or NearList())
-        for name, state in after.items()
+    forms = [*registry.forms(expected, tables, run.options), *forms_listed(version, tables)]
+    counts = TupleCounts.of(version.tuples).declare(run, forms, tables)
+    recounted = {
+        name: NearState.of(near, forms_of(near.rules, tables, run.options))
+        .recounted(run, counts, tables)
+        .near
+        for name, near in lists.items()
     }
-    tables = {name: replace(each, near=told[name]) for name, each in changes.tables.items()}
-    return replace(changes, tables=tables)
+    return replace(version, tables=with_near(version.tables, recounted), tuples=counts.stored)
 
 
-def _is_outgrown(state: TableState) -> bool:
-    """Whether a table has doubled or halved since its near rules were looked for."""
-    near, rows = state.near, state.table.rows
-    return near is not None and not near.rows / 2 < max(rows, 1) < max(near.rows, 1) * 2
+def with_near(tables: Tables, lists: Mapping[str, NearList]) -> Tables:
+    """Tables, some of them with these near rules."""
+    return tables | {name: replace(tables[name], near=near) for name, near in lists.items()}
+
+
+def stored_tables(version: Commit) -> Lazily[Table]:
+    """The tables of a version, each read when it is asked for."""
+    return Lazily(version.tables, lambda name: Table.stored(name, version.tables[name]))
+
+
+# What they are judged by
+
+
+def form_of(rule: Constraint, columns: Mapping[str, Columns], options: Options) -> RuleForm | None:
+    """What a rule that nearly holds is judged by; None: it is not kept how far it is from that."""
+    return registry.of(rule).near_form(rule, columns, options)
+
+
+def forms_of(
+    near: Iterable[NearRule], tables: Mapping[str, Table], options: Options
+) -> dict[Constraint, RuleForm]:
+    """What rules that nearly hold are judged by."""
+    columns = Lazily(tables, lambda name: tables[name].columns)
+    forms = {each.rule: form_of(each.rule, columns, options) for each in near}
+    return {rule: form for rule, form in forms.items() if form is not None}
+
+
+def forms_listed(version: Commit, tables: Mapping[str, Table]) -> list[RuleForm]:
+    """What the near rules of all tables are judged by."""
+    lists = [record.near for record in version.tables.values() if record.near is not None]
+    near = [each for of_table in lists for each in of_table.rules]
+    return [*forms_of(near, tables, version.options).values()]
 
 
 def dismiss(store: Store, rule: Rule, undo: bool = False) -> None:
     """Neither list a rule nor suspect cells because of it any more; or allow it again."""
     with store.writing() as lease:
         version = store.read(lease.version)
-        text, name = str(_judged(version, rule)), rule.tables[0]
+        text, name = str(_canonical(version, rule)), rule.tables[0]
         near = version.table(name).near or NearList()
         if undo and text not in near.dismissed:
             raise InputError(f"{text} is not dismissed")
@@ -292,7 +274,7 @@ def suspects(
     found = []
     with _tables(runner, store, progress, tables) as opened:
         for run, table, near in opened:
-            suspecting: Sequence[NearRule] = near.near
+            suspecting = [each for each in near.near if is_of_groups(each.rule)]
             if rule is not None:
                 version = store.read(run.lease.version)
                 suspecting = [rules.measured(run, table, _judged(version, rule))]
@@ -302,16 +284,24 @@ def suspects(
     return Suspects(broken, tuple(cells[:limit]), sum(each.total for each in found))
 
 
+def _canonical(version: Commit, rule: Rule) -> Constraint:
+    """The rule as Holdfast writes it, if it can nearly hold."""
+    columns = Lazily(version.tables, lambda name: Columns.stored(version.tables[name].columns))
+    written: Constraint = registry.of(rule).canonical(rule, columns)
+    if form_of(written, columns, version.options) is None:
+        raise InputError(f"{written} is not among the rules that are looked for as nearly holding")
+    return written
+
+
 def _judged(version: Commit, rule: Rule) -> Constraint:
     """The rule as Holdfast writes it, if it has suspects."""
-    columns = Lazily(version.tables, lambda name: Columns.stored(version.tables[name].columns))
-    rule = registry.of(rule).canonical(rule, columns)
-    if not has_suspects(rule):
+    written = _canonical(version, rule)
+    if not is_of_groups(written):
         raise InputError(
-            f"{rule} has no suspects: they are cells that break a key or a functional dependency; "
-            "holdfast explain shows what breaks other rules"
+            f"{written} has no suspects: they are cells that break a key or a functional "
+            "dependency; holdfast explain shows what breaks other rules"
         )
-    return rule
+    return written
 
 
 @contextmanager

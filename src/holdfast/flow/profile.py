@@ -16,11 +16,10 @@ from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState, bounded
 from holdfast.model import concealment, thresholds
 from holdfast.model.commits import Commit
-from holdfast.model.near import NearList
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.report.snapshot import snapshot_of
-from holdfast.rules.tuples import TupleCounts
+from holdfast.rules.near import NearSearchResult
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
 from holdfast.runtime.together import Work, side_by_side
@@ -112,8 +111,7 @@ def extend(
             secret=before.secret,
         )
         version = said(run, known, held, kept)
-        if registry.compare_pairs({*kinds} - {*before.options.kinds}):
-            version = _with_near(run, runs, known, version)
+        version = _with_near(run, runs, known, version)
         number = publish(store, lease, version)
     store.clean()
     return number
@@ -143,17 +141,16 @@ def _with_near(
         return version
     now = snapshot_of(run.store, version)
 
-    def look(runner: Runner, name: str) -> NearList:
+    def look(runner: Runner, name: str) -> NearSearchResult:
         of_table = runs[name].with_runner(runner)
         with of_table.stage("near"):
-            return near.listed(of_table, known[name], version, now, run.lease.version + 1)
+            return near.found(of_table, known[name], now)
 
-    lists = by_table(run.runner, names, look, run.options)
-    tables = {name: replace(version.tables[name], near=found) for name, found in lists.items()}
-    version = replace(version, tables=version.tables | tables)
+    of_rows = by_table(run.runner, names, look, run.options)
+    tables = {name: state.table for name, state in known.items()}
     with run.stage("near"):
-        counts = near.declared(run, version, TupleCounts.of(version.tuples))
-    return replace(version, tuples=counts.stored)
+        lists = near.listed(run, of_rows, tables, version, now, run.lease.version + 1)
+        return near.with_lists(run, version, lists)
 
 
 def _expect(options: Options, known: Mapping[str, TableState]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from holdfast.evidence import pairs
 from holdfast.evidence.verify import evidence_differences
-from holdfast.flow.near import forms_of
+from holdfast.flow.near import forms_listed, forms_of
 from holdfast.flow.profile import by_table
 from holdfast.kinds import registry
 from holdfast.kinds.table_state import TableState
@@ -72,12 +72,13 @@ def _near_differences(
 ) -> Iterator[tuple[str, str]]:
     """Where rows break a listed near rule that are not counted, or the other way round: the table,
     and a sentence about it. What could be listed besides is not looked for."""
-    counts = TupleCounts().declare(run, forms_of(version, tables), tables)
+    counts = TupleCounts().declare(run, forms_listed(version, tables), tables)
     for name, record in version.tables.items():
         if record.near is None:
             continue
-        stored = NearState.of(record.near, tables[name], version.options)
-        fresh = stored.recounted(counts, tables[name])
+        forms = forms_of(record.near.rules, tables, version.options)
+        stored = NearState.of(record.near, forms)
+        fresh = stored.recounted(run, counts, tables)
         for old, new in zip(stored.near.rules, fresh.near.rules, strict=True):
             if old != new:
                 yield (

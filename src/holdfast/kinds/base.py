@@ -35,14 +35,17 @@ if TYPE_CHECKING:
     from holdfast.kinds.exporter import Exporter
     from holdfast.kinds.stored import StoredProfile, StoredTable
     from holdfast.kinds.table_state import Step, TableState
+    from holdfast.model.constraints import Key
     from holdfast.model.expectations import Tally
     from holdfast.model.inclusion_dependencies import Attribute
+    from holdfast.model.near import NearBounds, NearRule
     from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
     from holdfast.rules.form import RuleForm, Tables
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.table.state import Table
+    from holdfast.values.state import ValueState
 
 
 Role = Literal["key", "not null"]
@@ -120,6 +123,10 @@ class Kind(ABC):
     role: ClassVar[Role | None] = None
     """What databases take one for: a key, or a column that is never null."""
 
+    worthwhile: ClassVar[float | None] = None
+    """The score from which on one that holds is watched, if no others imply it: where a few rows
+    break it, it nearly holds. None: none is."""
+
     # How it is found
 
     def needs(self, run: Run, table: Table) -> Need | None:  # noqa: ARG002  values are no pairs
@@ -173,6 +180,34 @@ class Kind(ABC):
         """What it found in one version that is not in the other; in the same order."""
         known = set(other)
         return tuple(constraint for constraint in one if constraint not in known)
+
+    # What nearly holds
+
+    def near_form(self, rule: Any, tables: Tables, options: Options) -> RuleForm | None:  # noqa: ARG002
+        """What rows are judged by under a rule that nearly holds, so that removal follows from what
+        is kept; None: it does not."""
+        return None
+
+    def nearly(
+        self,
+        snapshot: Snapshot,  # noqa: ARG002
+        table: str,  # noqa: ARG002
+        bounds: NearBounds,  # noqa: ARG002
+        keys: Mapping[str, Sequence[Key]],  # noqa: ARG002
+        values: ValueState | None,  # noqa: ARG002
+    ) -> list[tuple[float, NearRule]]:
+        """Its constraints about a table that nearly hold, with their scores, as far as values tell;
+        how many rows break them is not known yet. ``keys`` are the keys of all tables that nearly
+        hold; ``values`` are newer than those of the snapshot, None: they are not."""
+        return []
+
+    def broke(self, rule: Any, step: Step) -> bool:  # noqa: ARG002
+        """Whether a batch broke a rule, as far as what is kept tells."""
+        return False
+
+    def broken_elsewhere(self, step: Step) -> set[str]:  # noqa: ARG002
+        """The tables with constraints that a batch broke, though it did not change the tables."""
+        return set()
 
     # What is asked for
 

@@ -2,22 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from holdfast.cover.dependencies import KEY
+from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import U64
 from holdfast.kinds.stored import KEY_RHS
 from holdfast.model.comparisons import AGREEMENTS
 from holdfast.model.constraints import Constraint
 from holdfast.model.errors import InputError
 from holdfast.model.explanation import NEAREST, Nearby
+from holdfast.model.near import sides_of
 from holdfast.rules.version import Version
 
 if TYPE_CHECKING:
-    from holdfast.kinds.table_state import TableState
+    from holdfast.evidence.pairs import PairEvidence
+    from holdfast.kinds.table_state import Step, TableState
+    from holdfast.table.state import Table
+
+
+def was_broken(rule: Constraint, step: Step) -> bool:
+    """Whether a batch broke a key or a dependency of its table."""
+    before, after = (
+        _holds(rule, state.table, state.evidence) for state in (step.before, step.after)
+    )
+    return before and not after
+
+
+def _holds(rule: Constraint, table: Table, evidence: Mapping[str, PairEvidence]) -> bool:
+    """Whether one holds, as far as evidence tells."""
+    lhs, rhs = sides_of(rule)
+    names, known = table.columns.names, evidence.get(AGREEMENTS)
+    number = names.index(rhs[0]) if rhs else KEY
+    if known is None or number not in known.covers.by_rhs or (not rhs and table.duplicates):
+        return False
+    cover = known.covers.by_rhs[number]
+    mask = bitsets.from_columns([[names.index(name) for name in lhs]], cover.atoms)
+    return bool(bitsets.any_subset(mask, cover.minimal)[0])
 
 
 class MinimalSets:

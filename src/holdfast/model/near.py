@@ -38,6 +38,9 @@ class NearBounds:
     key_removal: float = 0.01
     """The same of a key."""
 
+    missing: float = 0.05
+    """The largest share of the distinct values of a foreign key that are missing."""
+
     repeated_rows: int = 30
     """So many rows at least lie in groups of two and more that agree on a lhs."""
 
@@ -54,6 +57,7 @@ class NearBounds:
             options.near_strength,
             options.near_removal,
             options.near_key_removal,
+            options.near_missing,
             columns=options.near_columns,
         )
 
@@ -64,10 +68,13 @@ class NearBounds:
             strength=1 - 2 * (1 - self.strength),
             removal=2 * self.removal,
             key_removal=2 * self.key_removal,
+            missing=2 * self.missing,
         )
 
     def admit(self, near: NearRule) -> bool:
         """Whether a rule nearly holds, as far as its removal and its strength tell."""
+        if near.of_values is not None:
+            return (near.values or 0) <= self.missing * near.of_values
         share = self.key_removal if near.strength is None else self.removal
         strong = near.strength is None or near.strength >= self.strength
         return strong and near.removal <= share * near.of_rows
@@ -75,7 +82,7 @@ class NearBounds:
 
 @dataclass(frozen=True)
 class NearRule(Serializable):
-    """A key or a dependency that would hold without a few rows."""
+    """A rule that would hold without a few rows: a key, a dependency, or a foreign key."""
 
     rule: Constraint = field(metadata=form_of_field(str, parse))
     table: str
@@ -86,22 +93,27 @@ class NearRule(Serializable):
     """The rows of the table."""
 
     strength: float | None = field(default=None, metadata=ADDED)
-    """How much of the rhs a lhs explains beyond chance (μ⁺), to six digits; None for a key."""
+    """How much of the rhs a lhs explains beyond chance (μ⁺), to six digits; None for what is no
+    dependency."""
 
     values: int | None = field(default=None, metadata=ADDED)
-    """Of a key, the values that are used more than once."""
+    """Of a key, the values that are used more than once; of a foreign key, those that are
+    missing."""
 
     rows: int | None = field(default=None, metadata=ADDED)
     """Of a key, the rows that have such a value."""
 
+    of_values: int | None = field(default=None, metadata=ADDED)
+    """Of a foreign key, all distinct values of its columns."""
+
     @property
     def lhs(self) -> tuple[str, ...]:
-        """The columns of a key, or on the left of a dependency."""
+        """The columns of a key, on the left of a dependency, or that refer to others."""
         return sides_of(self.rule)[0]
 
     @property
     def rhs(self) -> str | None:
-        """The column on the right; None for a key."""
+        """The column on the right of a dependency; None for others."""
         return next(iter(sides_of(self.rule)[1]), None)
 
     @property
@@ -121,6 +133,10 @@ class NearRule(Serializable):
         """
         if self.holds:
             return "holds again"
+        if self.of_values is not None:
+            verb = "value is" if self.values == 1 else "values are"
+            in_rows = "1 row" if self.removal == 1 else f"{self.removal:,} rows"
+            return f"{self.values:,} {verb} missing ({in_rows})"
         if self.values is not None:
             verb = "value is" if self.values == 1 else "values are"
             often = "twice" if self.rows == 2 * self.values else "more than once"
@@ -137,7 +153,7 @@ class NearRule(Serializable):
         >>> near.implies(FunctionalDependency("t", ("id", "city"), "country"))
         True
         """
-        if rule == self.rule or not has_suspects(rule):
+        if rule == self.rule or not (is_of_groups(rule) and is_of_groups(self.rule)):
             return False
         lhs, rhs = sides_of(rule)
         return {*self.lhs} <= {*lhs} and self.rhs in (None, *rhs)
@@ -274,15 +290,16 @@ def strength(rows: int, groups: int, explained: float, squares: int) -> float:
     return round(max(0.0, 1 - unexplained / chance * (rows - 1) / repeated), 6)
 
 
-def has_suspects(rule: Constraint) -> bool:
-    """Whether cells can be suspected of breaking a rule."""
+def is_of_groups(rule: Constraint) -> bool:
+    """Whether rows that agree on some columns break a rule together: a key, or a dependency."""
     return isinstance(rule, Key | FunctionalDependency)
 
 
 def sides_of(rule: Constraint) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The columns on the left and on the right of one that has; a key has none there."""
-    assert isinstance(rule, Key | FunctionalDependency)
-    return (rule.columns, ()) if isinstance(rule, Key) else (rule.lhs, (rule.rhs,))
+    """The columns of a rule, those on the right of a dependency apart."""
+    if isinstance(rule, FunctionalDependency):
+        return rule.lhs, (rule.rhs,)
+    return rule.involved, ()
 
 
 @dataclass(frozen=True)

@@ -69,6 +69,9 @@ class Options:
     near_key_removal: float = _option(
         0.01, "The most rows that break a near key.", "SHARE", share=True
     )
+    near_missing: float = _option(
+        0.05, "The most values that a near foreign key misses.", "SHARE", share=True
+    )
     near_columns: int = _option(
         2, "Left sides of rules that nearly hold have at most N columns.", "N", least=1
     )

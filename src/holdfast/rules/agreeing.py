@@ -150,9 +150,15 @@ class AgreeingTuples(RuleForm):
             )
         return self.grouped()
 
-    def near(self, rule: Constraint, counts: TupleCounts, table: Table) -> NearRule:
+    def near(
+        self,
+        rule: Constraint,
+        counts: TupleCounts,
+        violations: int | None,  # noqa: ARG002
+        tables: Mapping[str, Table],
+    ) -> NearRule:
         """How far a grouped one is from holding: removal, and of a dependency its strength."""
-        lhs = counts.side(self.lhs)
+        lhs, table = counts.side(self.lhs), tables[self.table]
         # Each row without a tuple has one of its own.
         alone = table.rows - lhs.rows
         groups = lhs.distinct + alone

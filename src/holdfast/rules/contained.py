@@ -9,9 +9,11 @@ import numpy as np
 
 from holdfast.kernels.arrays import I64, U64
 from holdfast.model.commits import ValueRun
+from holdfast.model.constraints import Constraint
 from holdfast.model.expectations import Tally
 from holdfast.model.explanation import Removal, Violations
 from holdfast.model.inclusion_dependencies import Attribute
+from holdfast.model.near import NearRule
 from holdfast.rules.form import Clashes, RuleForm, TupleSide
 from holdfast.rules.question import GROUP_ROWS, Question
 from holdfast.rules.tuples import NO_CODES, SHOWN, TupleCounts, involved, rows_with, tuples_of
@@ -61,6 +63,20 @@ class ContainedTuples(RuleForm):
         left, contained = counts.side(self.left), counts.reference(self.sides)
         missing = left.rows - contained.rows
         return Tally(missing, left.distinct - contained.distinct, left.distinct, missing)
+
+    def near(
+        self,
+        rule: Constraint,
+        counts: TupleCounts,
+        violations: int | None,  # noqa: ARG002
+        tables: Mapping[str, Table],
+    ) -> NearRule:
+        """How far it is from holding: in values, and in the rows that have them."""
+        left, contained = counts.side(self.left), counts.reference(self.sides)
+        return NearRule(
+            rule, self.table, left.rows - contained.rows, tables[self.table].rows,
+            values=left.distinct - contained.distinct, of_values=left.distinct,
+        )  # fmt: skip
 
     def measure(self, question: Question, limits: ExampleLimits) -> Violations:
         """All rows whose values are not on the right would have to go."""

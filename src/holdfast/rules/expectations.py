@@ -62,7 +62,7 @@ class Expected:
         fresh: dict[int, int | None] = {p: 0 for p in range(len(wanted)) if p not in numbers}
         # A table is a batch that brought all its rows.
         changes = [RowChange(table, table, table.segments) for table in tables.values()]
-        numbers |= _changed(run, forms, changes, fresh)
+        numbers |= changed_numbers(run, forms, changes, fresh)
         for place, expectation in enumerate(wanted):
             if expectation.max_error:
                 form = forms[place]
@@ -83,7 +83,7 @@ class Expected:
         rows = [rows for change in changes for rows in (change.arrived, change.departed)]
         counts = self.counts.change(run, rows)
         before = {place: old.violations for place, old in enumerate(self.standings)}
-        numbers = _changed(run, self.forms, changes, before)
+        numbers = changed_numbers(run, self.forms, changes, before)
         return _expected(self.expectations, self.forms, counts, numbers, tables)
 
     def compact(self, run: Run) -> Expected:
@@ -128,7 +128,7 @@ def _number(standing: Standing) -> str:
     return counted if removal is None else f"{counted} ({removal:,} rows would have to go)"
 
 
-def _changed(
+def changed_numbers(
     run: Run,
     forms: Sequence[RuleForm],
     changes: Sequence[RowChange],

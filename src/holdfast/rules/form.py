@@ -18,8 +18,10 @@ from holdfast.model.commits import unknown_table
 
 if TYPE_CHECKING:
     from holdfast.kernels.arrays import I64
+    from holdfast.model.constraints import Constraint
     from holdfast.model.expectations import Tally
     from holdfast.model.explanation import Violations
+    from holdfast.model.near import NearRule
     from holdfast.rules.question import Question
     from holdfast.rules.tuples import TupleCounts
     from holdfast.runtime.run import Run
@@ -90,6 +92,16 @@ class RuleForm(ABC):
         self, counts: TupleCounts, violations: int | None, tables: Mapping[str, Table]
     ) -> Tally:
         """How far the rows are from it, by the counted tuples or the number of violations."""
+
+    def near(
+        self,
+        rule: Constraint,
+        counts: TupleCounts,
+        violations: int | None,
+        tables: Mapping[str, Table],
+    ) -> NearRule:
+        """How far the rows are from a rule that nearly holds, by the same."""
+        raise NotImplementedError(f"{rule} is not among the rules that nearly hold")
 
     def expect_countable(self, rule: str, violations: int | None, table: Table) -> None:  # noqa: B027
         """Refuse a bound on its error where violations cannot be counted."""

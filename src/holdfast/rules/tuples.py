@@ -132,10 +132,14 @@ class TupleCounts:
         return self.only(forms)._counted_but(run, self, tables)
 
     def also(self, run: Run, forms: Sequence[RuleForm], tables: Mapping[str, Table]) -> TupleCounts:
-        """With the sides of further rules, which refer to no others."""
+        """With the sides of further rules, counted in these tables, which are all that they are
+        about."""
         asked = list(dict.fromkeys(side for form in forms for side in form.sides))
-        record = self._with(self.record.sides, asked, ()).record
-        after = TupleCounts(replace(record, references=self.record.references))
+        pairs = dict.fromkeys(sides for form in forms for sides in form.references)
+        record = self._with(self.record.sides, asked, pairs).record
+        known = self.record.references
+        references = (*known, *(ref for ref in record.references if ref not in known))
+        after = TupleCounts(replace(record, references=references))
         return after._counted_but(run, self, tables)
 
     def _counted_but(

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from holdfast.kinds.functional_dependencies.reading import Dependencies
     from holdfast.kinds.stored import StoredTable
     from holdfast.kinds.table_state import Step, TableState
+    from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.rules.agreeing import AgreeingTuples
+    from holdfast.rules.form import Tables
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.table.state import Table
@@ -44,6 +47,7 @@ class FunctionalDependencies(Kind):
     options = ("evidence", "max_error")
     parts = (DependencyList(),)
     suggestions = Suggestions(0.5, by_chance=True, most=3)
+    worthwhile = 0.15
     classes = (FunctionalDependency,)
     compares_rows = True
     sharing = "agree on the left"
@@ -126,6 +130,18 @@ class FunctionalDependencies(Kind):
         from holdfast.kinds.functional_dependencies.examine import DependencyExaminer
 
         return DependencyExaminer()
+
+    def near_form(
+        self, rule: FunctionalDependency, tables: Tables, options: Options
+    ) -> AgreeingTuples | None:
+        """Groups of rows that agree."""
+        return self.examiner().form(rule, tables, options).grouped() if rule.lhs else None
+
+    def broke(self, rule: FunctionalDependency, step: Step) -> bool:
+        """By the minimal sets before and after."""
+        from holdfast.kinds.sides import was_broken
+
+        return was_broken(rule, step)
 
     def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
         """A cover of them first, by the redundancy that it explains."""

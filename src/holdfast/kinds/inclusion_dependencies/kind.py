@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from holdfast.kinds.base import Kind, Suggestions
 from holdfast.kinds.inclusion_dependencies.show import ForeignKeyList, InclusionList, covered
 from holdfast.model.changes import SHOWN, Broken, KindChanges
+from holdfast.model.constraints import Key
 from holdfast.model.inclusion_dependencies import (
     Attribute,
     Cluster,
@@ -29,10 +30,15 @@ if TYPE_CHECKING:
     from holdfast.kinds.stored import StoredProfile
     from holdfast.kinds.table_state import Step
     from holdfast.model.expectations import Tally
+    from holdfast.model.near import NearBounds, NearRule
+    from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.rules.contained import ContainedTuples
+    from holdfast.rules.form import Tables
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.store import Store
+    from holdfast.values.state import ValueState
 
 
 LIKELY = 0.6
@@ -57,6 +63,7 @@ class InclusionDependencies(Kind):
     parts = (InclusionList(), ForeignKeyList())
     suggestions = Suggestions(0.6, words=("a foreign key",))
     classes = (InclusionDependency, ForeignKey)
+    worthwhile = LIKELY
 
     def of_profile(self, stored: StoredProfile) -> Inclusions | None:
         """Which columns of all tables are contained in which."""
@@ -169,6 +176,51 @@ class InclusionDependencies(Kind):
         from holdfast.kinds.inclusion_dependencies.examine import InclusionExaminer
 
         return InclusionExaminer()
+
+    def judged(self, constraint: InclusionDependency, snapshot: Snapshot, table: str) -> Ranked:  # noqa: ARG002
+        """By its score as a foreign key."""
+        from holdfast.kinds.inclusion_dependencies.near import judged
+
+        if snapshot.inclusions is None:
+            return Ranked(constraint, 0.0)
+        keys = {
+            name: [key for each in of_table.near_rules if isinstance(key := each.rule, Key)]
+            for name, of_table in snapshot.tables.items()
+        }
+        return judged(constraint, snapshot.inclusions, keys)
+
+    def near_form(
+        self, rule: InclusionDependency, tables: Tables, options: Options
+    ) -> ContainedTuples:
+        """Tuples that are missing."""
+        return self.examiner().form(rule, tables, options)
+
+    def nearly(
+        self,
+        snapshot: Snapshot,
+        table: str,
+        bounds: NearBounds,
+        keys: Mapping[str, Sequence[Key]],
+        values: ValueState | None,
+    ) -> list[tuple[float, NearRule]]:
+        """Foreign keys."""
+        from holdfast.kinds.inclusion_dependencies.near import nearly
+
+        if snapshot.inclusions is None:
+            return []
+        return nearly(snapshot.inclusions, table, bounds, keys, values, LIKELY)
+
+    def broke(self, rule: InclusionDependency, step: Step) -> bool:
+        """By the values before and after."""
+        from holdfast.kinds.inclusion_dependencies.near import was_broken
+
+        return was_broken(rule, step)
+
+    def broken_elsewhere(self, step: Step) -> set[str]:
+        """The tables that refer to a changed one."""
+        from holdfast.kinds.inclusion_dependencies.near import broken_elsewhere
+
+        return broken_elsewhere(step)
 
     def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
         """The foreign keys of a table as they are scored: what its rows belong to."""

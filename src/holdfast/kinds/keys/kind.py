@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from holdfast.kinds.keys.reading import FoundKeys
     from holdfast.kinds.stored import StoredTable
     from holdfast.kinds.table_state import Step, TableState
+    from holdfast.model.options import Options
     from holdfast.report.snapshot import Snapshot, TableSnapshot
+    from holdfast.rules.agreeing import AgreeingTuples
+    from holdfast.rules.form import Tables
     from holdfast.runtime.run import Run
     from holdfast.screen.page import Page
     from holdfast.table.state import Table
@@ -115,6 +118,16 @@ class Keys(Kind):
         from holdfast.kinds.keys.examine import KeyExaminer
 
         return KeyExaminer()
+
+    def near_form(self, rule: Key, tables: Tables, options: Options) -> AgreeingTuples | None:
+        """Groups of rows that agree."""
+        return self.examiner().form(rule, tables, options).grouped() if rule.columns else None
+
+    def broke(self, rule: Key, step: Step) -> bool:
+        """By the minimal sets before and after."""
+        from holdfast.kinds.sides import was_broken
+
+        return was_broken(rule, step)
 
     def rank(self, snapshot: Snapshot, table: str) -> list[Ranked]:
         """Those that somebody would declare first."""
