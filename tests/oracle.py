@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
 from itertools import chain, combinations, permutations, product
 from typing import Any
 
+from holdfast.model.column_values import Bounds, Domain
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import DenialConstraint
 from holdfast.model.grammar import Rule
@@ -468,6 +470,9 @@ def tally(
     if isinstance(rule, NotNull):
         number = sum(row[rule.column] is None for row in rows_)
         return number, number, len(rows_)
+    if isinstance(rule, Domain | Bounds):
+        number = sum(not passes(rule, row[rule.column]) for row in rows_)
+        return number, number, len(rows_)
     if isinstance(rule, DenialConstraint):
         if len({row for each in rule.predicates for row, _ in (each.left, each.right)}) == 1:
             number = sum(_denied(rule, row, row, nulls) for row in rows_)
@@ -480,6 +485,36 @@ def tally(
         if all(_agree(one[c], two[c], nulls) for c in lhs):
             number += isinstance(rule, Key) or not _agree(one[rule.rhs], two[rule.rhs], nulls)
     return number, number, len(rows_) * (len(rows_) - 1) // 2
+
+
+def passes(rule: Domain | Bounds, cell: Any) -> bool:
+    """Whether a cell has a value that a rule of its column lets pass; a null is none. NaN is the
+    largest number."""
+    if cell is None:
+        return True
+
+    def value(text: str) -> Any:
+        if isinstance(cell, bool | str):
+            return text == "true" if isinstance(cell, bool) else text
+        if isinstance(cell, float):
+            return float(text)
+        if isinstance(cell, int | Decimal):
+            return Fraction(text)
+        moment = type(cell).fromisoformat(text)
+        if isinstance(cell, datetime) and cell.tzinfo and not moment.tzinfo:
+            moment = moment.replace(tzinfo=UTC)
+        return moment
+
+    if isinstance(rule, Domain):
+        return any(cell == value(text) for text in rule.values)
+    if cell != cell:
+        return rule.at_most is None and rule.below is None
+    return (
+        (rule.at_least is None or cell >= value(rule.at_least))
+        and (rule.above is None or cell > value(rule.above))
+        and (rule.at_most is None or cell <= value(rule.at_most))
+        and (rule.below is None or cell < value(rule.below))
+    )
 
 
 def removal(
@@ -554,6 +589,8 @@ def takes_part(
         return cells not in there
     if isinstance(rule, NotNull):
         return row[rule.column] is None
+    if isinstance(rule, Domain | Bounds):
+        return not passes(rule, row[rule.column])
     if isinstance(rule, DenialConstraint):
         if rule.is_within_a_row:
             return _denied(rule, row, row, nulls)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         KindChanges,
         Superseded,
     )
+    from holdfast.model.column_values import Bounds, Domain
     from holdfast.model.columns import ColumnFacts
     from holdfast.model.commits import Choice, EvidenceRecord
     from holdfast.model.comparisons import Comparison, Space
@@ -108,7 +109,9 @@ _PLACES = {
     "AgreeSet": "model.constraints",
     "Attribute": "model.inclusion_dependencies",
     "Cluster": "model.inclusion_dependencies",
+    "Bounds": "model.column_values",
     "Constraint": "model.constraints",
+    "Domain": "model.column_values",
     "DenialConstraint": "model.denial_constraints",
     "ForeignKey": "model.inclusion_dependencies",
     "FunctionalDependency": "model.constraints",
@@ -180,6 +183,7 @@ __all__ = [
     "Attribute",
     "BatchChanges",
     "BatchError",
+    "Bounds",
     "Broken",
     "ChangedRows",
     "Changes",
@@ -193,6 +197,7 @@ __all__ = [
     "DenialConstraint",
     "Denials",
     "Dependencies",
+    "Domain",
     "Entry",
     "ErrorChange",
     "Event",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from itertools import combinations, permutations
 from typing import Any
 
+from holdfast.model.column_values import Bounds, Domain
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.grammar import Rule
 from holdfast.model.inclusion_dependencies import InclusionDependency
@@ -45,6 +46,8 @@ def violations(
         }
     if isinstance(rule, NotNull):
         return {row for row in rows if at(row, [rule.column]) == (None,)}
+    if isinstance(rule, Domain | Bounds):
+        return {row for row in rows if not oracle.passes(rule, *at(row, [rule.column]))}
     if isinstance(rule, InclusionDependency):
         mine, theirs = ([a.column for a in side] for side in rule.sides)
         there = {at(row, theirs) for row in rows}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from holdfast.export.dialects import DIALECTS
 from holdfast.export.files import Exported
 from holdfast.export.rules import rules_file
 from holdfast.input.rules_file import read
+from holdfast.model.column_values import Bounds, Domain
 from holdfast.model.constraints import Key, NotNull
 from holdfast.model.errors import InputError, SchemaError
 from holdfast.model.expectations import Expectation
@@ -135,6 +137,88 @@ def test_a_data_contract_refers_to_odd_names_by_ids() -> None:
     assert parent["name"] == ODD_PARENT
     (plain,) = yaml.safe_load(str(exported(shop(), "odcs")))["schema"][2]["relationships"]
     assert plain["from"] == "orders.customer_id"
+
+
+VALUES = (
+    Domain("orders", "status", "text", ("F", "O")),
+    Domain("orders", "size", "number", ("1", "2")),
+    Domain("orders", "price", "number", ("0.1", "9007199254740993")),
+    Domain("orders", "name", "text", ("O'Neill", "a\\b")),
+    Bounds("orders", "size", "number", at_least="1", at_most="50"),
+    Bounds("orders", "price", "number", above="0"),
+    Bounds("orders", "day", "text", at_least="2026-01-01", at_most="2026-12-31"),
+    Bounds("orders", "seen", "text", below="2026-11-15 08:30:00Z"),
+)
+
+
+def values(rules: Sequence[Domain | Bounds] = VALUES) -> Contract:
+    """A table with rules about the values of its columns."""
+    types = {"status": "string", "size": "int", "price": "double", "name": "varchar(9)",
+             "day": "date", "seen": "timestamp"}  # fmt: skip
+    columns = tuple(Column(name, type_) for name, type_ in types.items())
+    table = TableContract("orders", columns, 5, tuple(rules))
+    return Contract("shop", 1, "equal", "ignored", (table,))
+
+
+def test_a_database_checks_values() -> None:
+    text = str(exported(values(), "sql", "postgresql"))
+    for check in (
+        """CHECK ("status" IN ('F', 'O'))""",
+        """CHECK ("size" IN (1, 2))""",
+        """CHECK ("name" IN ('O''Neill', 'a\\b'))""",
+        """CHECK ("size" BETWEEN 1 AND 50)""",
+        """CHECK ("price" > 0.0)""",
+        """CHECK ("day" BETWEEN CAST('2026-01-01' AS date) AND CAST('2026-12-31' AS date))""",
+        """CHECK ("seen" < CAST('2026-11-15 08:30:00+00:00' AS timestamptz))""",
+    ):
+        assert check in text
+    escaped = str(exported(values(), "sql", "spark"))
+    assert "CHECK (`name` IN ('O\\'Neill', 'a\\\\b'))" in escaped
+    assert "< CAST('2026-11-15 08:30:00' AS datetime(6))" in str(exported(values(), "sql", "mysql"))
+
+
+def test_tools_check_values_where_they_say_the_same() -> None:
+    """And run queries elsewhere."""
+    files = exported(values(), "dbt", "duckdb")
+    [model] = yaml.safe_load(files["models/holdfast.yml"])["models"]
+    tests = {each["name"]: each.get("data_tests") for each in model["columns"]}
+    assert tests["status"] == [{"accepted_values": {"arguments": {"values": ["F", "O"]}}}]
+    whole = {"values": [1, 2], "quote": False}
+    assert tests["size"] == [{"accepted_values": {"arguments": whole}}]
+    assert len(model["data_tests"]) == len(VALUES) - 2
+    assert len(model["constraints"]) == len(VALUES)
+    suite = json.loads(str(exported(values(), "gx", "duckdb")))["expectations"]
+    assert [(each["type"], each["kwargs"]) for each in suite if "query" not in str(each)] == [
+        ("expect_column_values_to_be_in_set", {"column": "status", "value_set": ["F", "O"]}),
+        ("expect_column_values_to_be_in_set", {"column": "size", "value_set": [1, 2]}),
+        *(
+            ("expect_column_values_to_be_between",
+             {"column": column, "min_value": least, "max_value": most, "strict_min": above,
+              "strict_max": False})
+            for column, least, most, above in (("size", 1, 50, False), ("price", 0, None, True))
+        ),
+    ]  # fmt: skip
+    columns = yaml.safe_load(str(exported(values(), "soda", "duckdb")))["columns"]
+    valid = [
+        {name: value for name, value in check["invalid"].items() if name.startswith("valid")}
+        for column in columns
+        for check in column.get("checks", ())
+    ]
+    ends = {"valid_min": 1, "valid_max": 50}
+    assert valid == [{"valid_values": ["F", "O"]}, {"valid_values": [1, 2]}, ends]
+    quality = yaml.safe_load(str(exported(values(), "odcs", "duckdb")))["schema"][0]["quality"]
+    assert len(quality) == len({each["name"] for each in quality}) == len(VALUES)
+
+
+@pytest.mark.parametrize(("form", "value"), [("dbt", "{{ x }}"), ("soda", "${x}")])
+def test_a_value_that_is_a_template_is_refused(form: str, value: str) -> None:
+    with pytest.raises(SchemaError, match="takes a part of the rule orders: status in"):
+        exported(values([Domain("orders", "status", "text", (value,))]), form)
+
+
+def test_a_value_that_no_database_can_write_is_refused() -> None:
+    with pytest.raises(SchemaError, match="has a NUL in it"):
+        exported(values([Domain("orders", "status", "text", ("a\0",))]), "sql")
 
 
 def test_the_diagram() -> None:

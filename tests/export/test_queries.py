@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from holdfast.export.contract import Column, Contract, TableContract
 from holdfast.export.dialects import DIALECTS, SQLITE
 from holdfast.export.queries import Queries
+from holdfast.model.column_values import SYMBOLS, Bounds, Domain
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import OPERATORS, DenialConstraint, Predicate
 from holdfast.model.grammar import Rule
@@ -23,12 +24,15 @@ NAMES = ("rows", 'a"b', "new\nline", "select", "T")
 """Of the generated columns: also what the queries call their own."""
 
 
+NUMBERS = st.integers(-1, 4).map(str)
+
+
 @st.composite
 def rules(draw: st.DrawFn, columns: int) -> Rule:
     """Any constraint of a table ``t`` with so many columns."""
     names = st.sampled_from(NAMES[:columns])
     sets = st.lists(names, unique=True, max_size=3).map(tuple)
-    kind = draw(st.sampled_from(["key", "fd", "ind", "dc", "dc", "null"]))
+    kind = draw(st.sampled_from(["key", "fd", "ind", "dc", "dc", "null", "in", "bound"]))
     if kind == "key":
         return Key("t", draw(sets))
     if kind == "fd":
@@ -36,6 +40,13 @@ def rules(draw: st.DrawFn, columns: int) -> Rule:
         return FunctionalDependency("t", tuple(c for c in draw(sets) if c != right), right)
     if kind == "null":
         return NotNull("t", draw(names))
+    if kind == "in":
+        values = draw(st.lists(NUMBERS, min_size=1, max_size=3).map(tuple))
+        return Domain("t", draw(names), "number", values)
+    if kind == "bound":
+        bounds = st.fixed_dictionaries({"at_least": NUMBERS, "at_most": NUMBERS})
+        one = st.sampled_from([*SYMBOLS]).flatmap(lambda n: NUMBERS.map(lambda v: {n: v}))
+        return Bounds("t", draw(names), "number", **draw(bounds | one))
     if kind == "ind":
         pairs = draw(st.lists(st.tuples(names, names), min_size=1, max_size=2, unique=True))
         dependent, referenced = zip(*pairs, strict=True)

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from holdfast.model.column_values import SYMBOLS, Bounds, Domain
 from holdfast.model.constraints import (
     AgreeSet,
     Constraint,
@@ -28,6 +29,7 @@ from holdfast.model.inclusion_dependencies import (
     ForeignKey,
     InclusionDependency,
 )
+from holdfast.model.literals import plain_number
 from holdfast.model.names import KEYWORDS, listed, quoted
 from holdfast.model.records import from_form
 from tests.strategies import examples
@@ -38,7 +40,8 @@ HOSTILE = st.sampled_from(
     ["", " ", "`", "``", "a`", "`a", "a b", "a.b", "1", "1a", "_", "t", "s", "key", "KEY", "In",
      "not null", "and", "null", "a, b", "a: key(b)", "a -> b", "(", ")", "{}", "->", "→", "\n",
      "a\nb", "\t", "\x00", "\x1b[2J", "é", "名前", "ﬁ", "K", "Key", "ı", "a·b", "²", "🦀", "\ud800",
-     "\u2028", "\u200b", "--", "'", '"', "\\"]
+     "\u2028", "\u200b", "--", "'", '"', "\\", "between", "Rows", "newest", "within",
+     "matches", "true"]
 )  # fmt: skip
 NAMES = st.one_of(st.sampled_from(["a", "b", "orders"]), HOSTILE, st.text(max_size=6))
 COLUMNS = st.lists(NAMES, max_size=4).map(tuple)
@@ -56,12 +59,35 @@ def inclusions(draw: st.DrawFn) -> InclusionDependency:
     )
 
 
+NUMBERS = st.decimals(allow_nan=False, allow_infinity=False).filter(
+    lambda number: abs(number.adjusted()) < 400
+)
+LITERALS = st.one_of(
+    st.lists(NAMES, min_size=2, max_size=4).map(lambda values: ("text", *values)),
+    st.lists(NUMBERS.map(str).map(plain_number), min_size=2, max_size=4).map(
+        lambda values: ("number", *values)
+    ),
+    st.just(("boolean", "true", "false")),
+)
+
+
+@st.composite
+def column_values(draw: st.DrawFn) -> Domain | Bounds:
+    table, column, (type_, *values) = draw(st.tuples(NAMES, NAMES, LITERALS))
+    if draw(st.booleans()):
+        return Domain(table, column, type_, tuple(values))
+    if draw(st.booleans()):
+        return Bounds(table, column, type_, at_least=values[0], at_most=values[1])
+    return Bounds(table, column, type_, **{draw(st.sampled_from([*SYMBOLS])): values[0]})
+
+
 CONSTRAINTS: st.SearchStrategy[Constraint] = st.one_of(
     st.builds(Key, NAMES, COLUMNS),
     st.builds(FunctionalDependency, NAMES, COLUMNS, NAMES),
     st.builds(NotNull, NAMES, NAMES),
     st.builds(DenialConstraint, NAMES, st.lists(PREDICATES, max_size=4).map(tuple)),
     inclusions(),
+    column_values(),
 )
 
 
@@ -75,7 +101,8 @@ def test_what_is_printed_parses_back(constraint: Constraint) -> None:
 
 TOKENS = st.sampled_from(
     ["orders", "a", "t.", "s.", "t", "`", "``", "`a`", *sorted(KEYWORDS), *OPERATORS, "≠", "≤", "⊆",
-     "→", "->", "<>", "==", "(", ")", "()", "{", "}", "{}", ",", ":", ".", " ", "\n", "-", "1", "é"]
+     "→", "->", "<>", "==", "(", ")", "()", "{", "}", "{}", ",", ":", ".", " ", "\n", "-", "1", "é",
+     "'", "'x'", "''", "-1.50", "1e3", "between", "true", "rows"]
 )  # fmt: skip
 
 
@@ -109,6 +136,7 @@ def test_any_other_text_is_refused_with_its_place(text: str) -> None:
 
 
 T, S = ("t", "a"), ("s", "a")
+AFTER_COLUMN = "'->', ',', 'not null', 'in', 'between', '>=', '>', '<=' or '<'"
 
 
 @pytest.mark.parametrize(
@@ -133,6 +161,21 @@ T, S = ("t", "a"), ("s", "a")
             "orders(a)⊆``(`in`)",
             InclusionDependency((Attribute("orders", "a"),), (Attribute("", "in"),)),
         ),
+        ("orders: status in ('O', 'F')", Domain("orders", "status", "text", ("O", "F"))),
+        ("orders:a IN('O''Neill','')", Domain("orders", "a", "text", ("O'Neill", ""))),
+        ("orders: a ⊆ (1.50, -0, +12e2)", Domain("orders", "a", "number", ("1.5", "0", "1200"))),
+        ("orders: a in (TRUE)", Domain("orders", "a", "boolean", ("true",))),
+        ("orders: `in` in (1)", Domain("orders", "in", "number", ("1",))),
+        (
+            "orders: between BETWEEN 1 and 2",
+            Bounds("orders", "between", "number", at_least="1", at_most="2"),
+        ),
+        ("orders: a ≥ '2026-11-15'", Bounds("orders", "a", "text", at_least="2026-11-15")),
+        ("orders: a >-5", Bounds("orders", "a", "number", above="-5")),
+        ("orders: `rows` < 5", Bounds("orders", "rows", "number", below="5")),
+        ("orders: between -> rows", FunctionalDependency("orders", ("between",), "rows")),
+        ("orders: matches, true -> a", FunctionalDependency("orders", ("matches", "true"), "a")),
+        ("orders: newest not null", NotNull("orders", "newest")),
         ("orders: not ()", DenialConstraint("orders", ())),
         (
             "orders: not (t.a <= t.b)",
@@ -166,7 +209,7 @@ def test_operators(operators: str, meant: str) -> None:
         ("", 1, "a table"),
         ("orders", 7, "':' or '('"),
         ("orders: ", 9, "a column, 'key', 'not' or '{}'"),
-        ("orders: a", 10, "'->', ',' or 'not null'"),
+        ("orders: a", 10, AFTER_COLUMN),
         ("orders: a, b", 13, "'->' or ','"),
         ("orders: a, b not null", 14, "'->' or ','"),
         ("orders: a ~ b", 11, "a name or a symbol"),
@@ -176,9 +219,22 @@ def test_operators(operators: str, meant: str) -> None:
         ("orders: key(a", 14, "',' or ')'"),
         ("orders: key(a,)", 15, "a column"),
         ("orders: {a} -> b", 10, "'}'"),
-        ("orders: first name -> b", 15, "'->', ',' or 'not null'"),
+        ("orders: first name -> b", 15, AFTER_COLUMN),
         ("orders: `a -> b", 9, "a second backtick"),
-        ("orders: not (t.a = 5)", 20, "a name or a symbol"),
+        ("orders: not (t.a = 5)", 20, "a row, t or s"),
+        ("orders: 1 -> b", 9, "a column, 'key', 'not' or '{}'; a name goes in backticks: `1`"),
+        ("orders: 1st -> b", 9, "a name or a symbol; a name that is no plain word goes"),
+        ("orders: a in 5", 14, "'('"),
+        ("orders: a in ()", 15, "a number, a text in quotes, true or false"),
+        (
+            "orders: a in (x)",
+            15,
+            "a number, a text in quotes, true or false; text goes in quotes: 'x'",
+        ),
+        ("orders: a in (1, 'x')", 18, "a number, as the values before"),
+        ("orders: a between 1, 2", 20, "'and'"),
+        ("orders: a > 'x", 13, "a second quote, which ends the text"),
+        ("orders: a > 1e999999999", 13, "a number of fewer digits"),
         ("orders: not (t.a = r.a)", 20, "a row, t or s"),
         ("orders: not (t.a -> s.a)", 18, "'=', '!=', '<', '<=', '>' or '>='"),
         ("orders: not (t.a = s.a or t.b = s.b)", 24, "'and' or ')'"),
@@ -201,6 +257,8 @@ def test_errors_say_where_and_what(text: str, place: int, expected: str) -> None
         ("orders: Keys(id)", 9, "did you mean key(?"),
         ("orders: unique(id)", 9, "did you mean key(?"),
         ("orders: nto (t.a = s.a)", 9, "did you mean not (?"),
+        ("orders: a = 5", 11, "did you mean in?"),
+        ("orders: a betwen 1 and 3", 11, "did you mean between?"),
         ("orders: a nto null", 11, "did you mean not null?"),
         ("orders: a is not null", 11, "did you mean not null?"),
         ("orders: a not nul", 15, "did you mean null?"),
@@ -238,7 +296,7 @@ def test_what_is_no_slip_has_no_hint(text: str) -> None:
 def test_the_page_about_the_grammar_shows_it() -> None:
     section = PAGE.read_text("utf-8").split("## How constraints are written")[1]
     forms = re.findall(r"^\| `(.+?)` \|", section, flags=re.MULTILINE)
-    assert len(forms) == 9
+    assert len(forms) == 12
     assert [str(parse(form)) for form in forms] == forms
     (shown,) = re.findall(r"```\n(.*?)\n```", section, flags=re.DOTALL)
     with pytest.raises(InputError) as caught:
@@ -270,6 +328,14 @@ def test_names_are_in_backticks_where_they_are_unclear(name: str, shown: str) ->
     assert listed([name, "b"]) == f"{shown}, b"
 
 
+@pytest.mark.parametrize(
+    "given", [{}, {"above": "1", "below": "2"}, {"above": "1", "at_least": "2"}]
+)
+def test_bounds_are_such_as_can_be_written(given: dict[str, str]) -> None:
+    with pytest.raises(InputError, match="at_least and at_most together, or one of"):
+        Bounds("orders", "a", "number", **given)
+
+
 def test_a_predicate_is_one() -> None:
     with pytest.raises(InputError, match="no comparison"):
         Predicate(T, "≤", S)
@@ -286,11 +352,14 @@ def test_a_predicate_is_one() -> None:
         NonKey("orders", ("a",), ({"a": 1, "b": 2}, {"a": 1, "b": 3})),
         FunctionalDependency("orders", ("a",), "b", 0.5),
         NotNull("orders", "a.b"),
+        Domain("orders", "a.b", "text", ("O'Neill", "")),
+        Bounds("orders", "a", "number", at_least="0", at_most="0.5"),
+        Bounds("orders", "a", "number", below="1"),
         DenialConstraint("orders", (Predicate(T, "<", S),), 0.125),
     ],
 )
 def test_json_forms_of_one_table_are_read_back(
-    each: Key | NonKey | FunctionalDependency | NotNull | DenialConstraint,
+    each: Key | NonKey | FunctionalDependency | NotNull | Domain | Bounds | DenialConstraint,
 ) -> None:
     assert from_form(type(each), json.loads(json.dumps(each.to_dict())), table="orders") == each
 

@@ -158,13 +158,20 @@ def rules(draw: st.DrawFn, numbers: bool = True) -> str:
     column is compared with itself, by equality."""
     table, other = draw(st.sampled_from("tu")), draw(st.sampled_from("tu"))
     some = draw(st.lists(st.sampled_from(NAMES), max_size=3))
-    what = draw(st.sampled_from(["key", "fd", "null", "in", *(["dc", "dc"] if numbers else [])]))
+    what = draw(
+        st.sampled_from(["key", "fd", "null", "in", *(["dc", "dc", "value"] if numbers else [])])
+    )
     if what == "key":
         return f"{table}: key({', '.join(some)})"
     if what == "fd":
         return f"{table}: {', '.join(some) or '{}'} -> {draw(st.sampled_from(NAMES))}"
     if what == "null":
         return f"{table}: {draw(st.sampled_from(NAMES))} not null"
+    if what == "value":
+        low, high = sorted(draw(st.tuples(st.integers(-1, 4), st.integers(-1, 4))))
+        bounds = [f"between {low} and {high}", f"> {low}", f">= {low}", f"< {high}", f"<= {high}"]
+        value = draw(st.sampled_from([f"in ({high}, {low})", *bounds]))
+        return f"{table}: {draw(st.sampled_from(NAMES))} {value}"
     if what == "in":
         left = some or ["c0"]
         right = draw(st.permutations(NAMES))[: len(left)] if numbers else left

@@ -66,11 +66,16 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
                 f"{dialect.name}; rename the table, or leave it out with --table"
             )
         for name in (table.name, *table.names):
-            if any(mark in name for mark in ("{{", "{%", "{#", "}}", "%}", "#}")):
+            if _is_template(name):
                 raise SchemaError(
                     f"dbt takes a part of the name {plain(name)!r} for a template; rename the "
                     "column or table, or leave the table out with --table"
                 )
+        for rule in filter(_is_template, map(str, table.rules)):
+            raise SchemaError(
+                f"dbt takes a part of the rule {plain(rule)} for a template; forget the rule, or "
+                "leave the table out with --table"
+            )
     models = [_model(contract, dialect, table) for table in contract.tables]
     text = dumps(
         {"version": 2, "models": models},
@@ -80,6 +85,10 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
         "Constraints count for models whose contract is enforced.",
     )
     return {"models/holdfast.yml": text, "tests/generic/holdfast_violations.sql": _TEST}
+
+
+def _is_template(text: str) -> bool:
+    return any(mark in text for mark in ("{{", "{%", "{#", "}}", "%}", "#}"))
 
 
 def _model(contract: Contract, dialect: Dialect, table: TableContract) -> JsonObject:

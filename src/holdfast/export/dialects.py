@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -33,6 +34,8 @@ class Dialect:
     key_text: str | None = None  # the type of text in keys, where another one is needed
     other: str = "text"  # the type of everything else: nested values, intervals and so on
     table_options: str = ""
+    escapes: bool = False  # whether a backslash in a text escapes what follows
+    zoned: bool = True  # whether it has instants; else times are written as in UTC
 
     def name_of(self, name: str) -> str:
         """The name of a table or column in quotes.
@@ -101,6 +104,42 @@ class Dialect:
             return f"({left} {op} {right} OR ({left} IS NULL AND {right} IS NULL))"
         return f"{left} {op} {right}"
 
+    def text_of(self, text: str) -> str:
+        """A text in quotes.
+
+        >>> POSTGRESQL.text_of("O'Neill"), SPARK.text_of("O'Neill")
+        ("'O''Neill'", "'O\\\\'Neill'")
+        """
+        if "\0" in text:
+            raise SchemaError(
+                f"{self.name} has no way to write {plain(text)!r}, which has a NUL in it"
+            )
+        if self.escapes:
+            return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+        return "'" + text.replace("'", "''") + "'"
+
+    def value_of(self, type_: str, value: str, spark: str) -> str:
+        """A literal of a rule, for a column of one of Spark's types.
+
+        >>> POSTGRESQL.value_of("text", "2026-11-15", "date")
+        "CAST('2026-11-15' AS date)"
+        >>> POSTGRESQL.value_of("number", "0.1", "float"), POSTGRESQL.value_of("number", "7", "int")
+        ('0.10000000149011612', '7')
+        """
+        base = spark.partition("(")[0]
+        if base in ("float", "double"):
+            number = float(value)
+            # A column of single precision is compared as one of doubles.
+            return repr(
+                struct.unpack("f", struct.pack("f", number))[0] if base == "float" else number
+            )
+        if type_ != "text":
+            return value.upper()
+        if base in ("string", "char", "varchar"):
+            return self.text_of(value)
+        moment = value.removesuffix("Z") + ("+00:00" if self.zoned and value.endswith("Z") else "")
+        return f"CAST({self.text_of(moment)} AS {self.type_of(spark)})"
+
     def expect_columns(self, table: TableContract) -> None:
         """See that the columns of a table are not the same to the database."""
         seen: dict[str, str] = {}
@@ -136,6 +175,7 @@ SQLITE = Dialect(
     types={**_TYPES, "float": "real", "double": "real", "boolean": "integer", "decimal": "numeric",
         "binary": "blob", "timestamp": "text", "timestamp_ntz": "text", "date": "text",
         "time": "text", "interval": "text"},
+    zoned=False,
 )  # fmt: skip
 MYSQL = Dialect(
     "mysql", "MySQL 8.0.19", quote="`", same="{} <=> {}", different="NOT ({} <=> {})", longest=64,
@@ -144,15 +184,15 @@ MYSQL = Dialect(
         "binary": "longblob", "timestamp": "datetime(6)", "timestamp_ntz": "datetime(6)",
         "time": "time(6)", "string": "longtext", "interval": "longtext"},
     key_text="varchar(255)", other="json",
-    table_options=" CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin",
+    table_options=" CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin", escapes=True, zoned=False,
 )  # fmt: skip
 SPARK = Dialect(
     "spark", "Spark 4.1", quote="`", same="{} <=> {}", different="NOT ({} <=> {})",
-    informational=" NOT ENFORCED",
+    informational=" NOT ENFORCED", escapes=True,
 )  # fmt: skip
 DATABRICKS = Dialect(
     "databricks", "Databricks Runtime 15.4", quote="`", same="{} <=> {}",
-    different="NOT ({} <=> {})", unique=None,
+    different="NOT ({} <=> {})", unique=None, escapes=True,
 )  # fmt: skip
 
 DIALECTS = {each.name: each for each in (POSTGRESQL, SPARK, DATABRICKS, DUCKDB, MYSQL, SQLITE)}

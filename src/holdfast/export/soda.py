@@ -46,6 +46,11 @@ def files(contract: Contract, dialect: Dialect, _create: bool) -> dict[str, str]
                     f"Soda takes a part of the name {plain(name)!r} for a variable; rename the "
                     "column or table, or leave the table out with --table"
                 )
+        for rule in (text for text in map(str, table.rules) if "${" in text):
+            raise SchemaError(
+                f"Soda takes a part of the rule {plain(rule)} for a variable; forget the rule, or "
+                "leave the table out with --table"
+            )
         contracts[f"{identifier([table.name])}.yml"] = dumps(
             _contract(contract, dialect, table),
             f"A contract of {plain(table.name)}, for Soda 4; "

@@ -14,5 +14,6 @@ exporter.py      how constraints are written in the forms of other tools
 ranking.py       which constraints matter
 suggested.py     which rules are worth expecting
 
-keys/, functional_dependencies/, inclusion_dependencies/, denial_constraints/, not_null/
+keys/, functional_dependencies/, inclusion_dependencies/, denial_constraints/, not_null/,
+columns/
 """

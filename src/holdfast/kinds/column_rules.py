@@ -16,6 +16,7 @@ from holdfast.model.options import Options
 from holdfast.rules.form import Tables, columns_of
 
 if TYPE_CHECKING:
+    from holdfast.input.row_input import Columns
     from holdfast.rules.single_rows import SingleRows
     from holdfast.tasks.single_rows import RowRule
 
@@ -39,8 +40,8 @@ class ColumnExaminer(Examiner[C]):
     """What can be asked of a rule about one column."""
 
     @abstractmethod
-    def row_rule(self, rule: C, place: int) -> RowRule:
-        """What a row must not be; the column is at ``place``."""
+    def row_rule(self, rule: C, columns: Columns) -> RowRule:
+        """What a row must not be."""
 
     def checked(self, rule: C, tables: Tables) -> C:
         """There is such a column."""
@@ -51,8 +52,7 @@ class ColumnExaminer(Examiner[C]):
         """Rows, one by one."""
         from holdfast.rules.single_rows import SingleRows
 
-        place = tables[rule.table].position(rule.column, rule.table)
-        return SingleRows(rule.table, self.row_rule(rule, place))
+        return SingleRows(rule.table, self.row_rule(rule, tables[rule.table]))
 
     def cells(self, rule: C) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Its own."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from holdfast.kinds.base import Kind, Role
+from holdfast.kinds.columns.kind import ColumnRules
 from holdfast.kinds.denial_constraints.kind import DenialConstraints
 from holdfast.kinds.functional_dependencies.kind import FunctionalDependencies
 from holdfast.kinds.inclusion_dependencies.kind import InclusionDependencies
@@ -34,7 +35,7 @@ REGISTRY: dict[str, Kind] = {kind.name: kind for kind in (KEYS, FDS, INDS, DCS)}
 """Every kind that profiles look for by the name that ``--kinds`` gives it, in the order in which
 they are shown."""
 
-ONLY_EXPECTED: tuple[Kind, ...] = (NotNullColumns(),)
+ONLY_EXPECTED: tuple[Kind, ...] = (NotNullColumns(), ColumnRules())
 """Kinds whose rules are expected and explained, but that no profile searches for."""
 
 Shown = TypeVar("Shown", bound=Part)

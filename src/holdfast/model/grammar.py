@@ -5,11 +5,13 @@
     orders: key(a, b)            orders: key()
     orders: a, b -> c            orders: {} -> c
     orders: a not null
+    orders: a in ('x', 'y')      orders: a between 0 and 10      orders: a > 0
     orders: not (t.a = s.a and t.b < s.b)
     orders(a, b) in customers(c, d)
 
 ``docs/semantics.md`` has it in full. A name that is not made of letters, digits and underscores, or
-is a word of the grammar, is in backticks, and a backtick inside is doubled. Whitespace is free.
+is a word of the grammar, is in backticks, and a backtick inside is doubled. Text is in single
+quotes, and a quote inside it is doubled. Whitespace is free.
 """
 
 from __future__ import annotations
@@ -19,31 +21,43 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NoReturn
 
+from holdfast.model.column_values import SYMBOLS, Bounds, Domain
 from holdfast.model.constraints import FunctionalDependency, Key, NotNull
 from holdfast.model.denial_constraints import OPERATORS, ROWS, Cell, DenialConstraint, Predicate
 from holdfast.model.errors import RuleError
 from holdfast.model.inclusion_dependencies import Attribute, InclusionDependency
+from holdfast.model.literals import BOOLEAN, NUMBER, TEXT, is_long, plain_number
 from holdfast.model.names import is_keyword, quoted
 
 __all__ = ["Rule", "parse", "quoted"]
 
-Rule = Key | FunctionalDependency | InclusionDependency | NotNull | DenialConstraint
+Rule = (
+    Key | FunctionalDependency | InclusionDependency | NotNull | Domain | Bounds | DenialConstraint
+)
 """What the grammar can say."""
 
 COLUMN_RULES: dict[str, Callable[[str, str], Rule]] = {"not null": NotNull}
 """Rules about single columns, by the words behind the column, which are ``names.KEYWORDS``."""
 
-_NAME, _END = "a name", "the end"
+_BOUNDS = {symbol: name for name, symbol in SYMBOLS.items()}
+
+_VALUE_RULES = ("in", "between", *_BOUNDS)
+"""What stands between a column and values. ``between`` is a word there alone."""
+
+_NAME, _TEXT, _NUMBER, _END = "a name", "a text", "a number", "the end"
 
 _ALSO = {"→": "->", "⊆": "in", "==": "=", "<>": "!=", "≠": "!=", "≤": "<=", "≥": ">="}
 """Other ways to write a symbol."""
 
 _SLIPS = {"-->": ("->",), "=>": ("->", ">="), "=<": ("<=",), "&&": ("and",), ",": ("and",),
-          "<=": ("in",), "references": ("in",), "is": ("not",), "unique": ("key",)}  # fmt: skip
+          "<=": ("in",), "references": ("in",), "=": ("in",), "is": ("not",),
+          "unique": ("key",)}  # fmt: skip
 """What is written by mistake, and what may be meant, as far as that is expected there."""
 
 _SYMBOL = re.compile(r"-->|->|==|!=|<>|<=|>=|=>|=<|&&|[(){},:.=<>≠≤≥→⊆]")
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`(?!`)")
+_LITERAL = re.compile(r"'((?:[^']|'')*)'(?!')")
+_DIGITS = re.compile(r"[+-]?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])")
 
 _SHOWN = 76
 """So many places of a terminal's line show the text around an error in it."""
@@ -84,14 +98,36 @@ def _of_one_table(reader: _Reader, table: str) -> Rule:
     reader.expect_no_call("key(", "not (")
     while reader.skip(","):
         columns.append(reader.name("a column"))
-    for words, rule in COLUMN_RULES.items() if len(columns) == 1 else ():
+    if len(columns) == 1 and (rule := _of_one_column(reader, table, columns[0])) is not None:
+        return rule
+    reader.next("->", ",", *((*COLUMN_RULES, *_VALUE_RULES) if len(columns) == 1 else ()))
+    return FunctionalDependency(table, tuple(columns), reader.name("a column"))
+
+
+def _of_one_column(reader: _Reader, table: str, column: str) -> Rule | None:
+    """What follows a column that a rule is about; None: it is none."""
+    for words, rule in COLUMN_RULES.items():
         first, *rest = words.split()
         if reader.skip(first):
             for word in rest:
                 reader.next(word)
-            return rule(table, columns[0])
-    reader.next("->", ",", *(COLUMN_RULES if len(columns) == 1 else ()))
-    return FunctionalDependency(table, tuple(columns), reader.name("a column"))
+            return rule(table, column)
+    if reader.skip("in"):
+        reader.next("(")
+        type_, value = reader.literal()
+        values = [value]
+        while reader.next(",", ")") == ",":
+            values.append(reader.literal(type_)[1])
+        return Domain(table, column, type_, tuple(values))
+    if reader.word("between"):
+        type_, least = reader.literal()
+        reader.next("and")
+        return Bounds(table, column, type_, at_least=least, at_most=reader.literal(type_)[1])
+    for symbol, bound in _BOUNDS.items():
+        if reader.skip(symbol):
+            type_, value = reader.literal()
+            return Bounds(table, column, type_, **{bound: value})
+    return None
 
 
 def _predicates(reader: _Reader) -> tuple[Predicate, ...]:
@@ -172,12 +208,35 @@ class _Reader:
         self._take()
         return True
 
+    def word(self, word: str) -> bool:
+        """Take the token if it is a word that is one here alone, and no name in backticks."""
+        return self._is_word(word) and self.skip(_NAME)
+
+    def _is_word(self, word: str) -> bool:
+        return self._ahead.text.lower() == word and self._text[self._ahead.at] != "`"
+
+    def literal(self, type_: str | None = None) -> tuple[str, str]:
+        """Take a value, perhaps of the type of those before; its type and what it is."""
+        token = self._ahead
+        if token.kind == _NAME and (self._is_word("true") or self._is_word("false")):
+            found = BOOLEAN, token.text.lower()
+        else:
+            found = {_TEXT: TEXT, _NUMBER: NUMBER}.get(token.kind, ""), token.text
+        if not found[0]:
+            hint = f"; text goes in quotes: '{token.text}'" if token.kind == _NAME else ""
+            self.fail("a number, a text in quotes, true or false" + hint)
+        if type_ not in (None, found[0]):
+            self.fail(f"a {type_}, as the values before")
+        self._take()
+        return found
+
     def name(self, what: str, only: tuple[str, ...] | None = None, instead: str = "") -> str:
         """Take a name, perhaps one of a few."""
         token = self._ahead
         if token.kind != _NAME or (only is not None and token.text not in only):
             hint = instead or f"; a name goes in backticks: {quoted(token.text)}"
-            self.fail(what + (hint if only is None and is_keyword(token.text) else ""))
+            is_hidden = token.kind in (_TEXT, _NUMBER) or is_keyword(token.text)
+            self.fail(what + (hint if only is None and is_hidden else ""))
         self._take()
         return token.text
 
@@ -245,6 +304,14 @@ class _Reader:
             if match := _QUOTED.match(text, at):
                 yield _Token(_NAME, match[1].replace("``", "`"), at)
                 at = match.end()
+            elif match := _LITERAL.match(text, at):
+                yield _Token(_TEXT, match[1].replace("''", "'"), at)
+                at = match.end()
+            elif match := _DIGITS.match(text, at):
+                if is_long(match[0]):
+                    self._fail("a number of fewer digits", at)
+                yield _Token(_NUMBER, plain_number(match[0]), at)
+                at = match.end()
             elif match := _SYMBOL.match(text, at):
                 yield _Token(_ALSO.get(match[0], match[0]), match[0], at)
                 at = match.end()
@@ -263,6 +330,8 @@ class _Reader:
 def _instead(character: str) -> str:
     if character == "`":
         return "a second backtick, which ends the name"
+    if character == "'":
+        return "a second quote, which ends the text"
     return "a name or a symbol; a name that is no plain word goes in backticks"
 
 

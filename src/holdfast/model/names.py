@@ -29,8 +29,11 @@ def quoted(name: str) -> str:
     >>> quoted("id"), quoted("first name"), quoted("a.b"), quoted("key"), quoted("`")
     ('id', '`first name`', '`a.b`', '`key`', '````')
     """
-    if name.isidentifier() and not is_keyword(name):
-        return name
+    return name if name.isidentifier() and not is_keyword(name) else backticked(name)
+
+
+def backticked(name: str) -> str:
+    """The name in backticks, which tell a column from a word of the grammar."""
     return "`" + name.replace("`", "``") + "`"
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from holdfast.kernels import violations
-from holdfast.kernels.arrays import I64
+from holdfast.kernels import domains, violations
+from holdfast.kernels.arrays import I64, U64, Flags
+from holdfast.kernels.ranks import Codes
 from holdfast.kernels.violations import Term
 from holdfast.runtime.result import TaskResult
 from holdfast.tasks.coding import Coding
@@ -22,11 +24,101 @@ _CHUNK = 1 << 16
 
 
 @dataclass(frozen=True)
-class RowRule:
-    """What a row must not be: null in a column, or such that its cells satisfy some terms."""
+class Cells:
+    """The cells of some rows."""
 
-    column: int | None
+    view: View
+    rows: U64
+    codes: Codes | None  # of the columns that are compared with others
+
+    def nulls(self, column: int) -> Flags:
+        """Where a column has no value."""
+        word = self.rows[:, self.view.shape.owner.size + column // 64]
+        flags: Flags = word >> np.uint64(column % 64) & np.uint64(1) == 1
+        return flags
+
+    def words(self, column: int) -> U64:
+        """The words of a column; those of nulls are 0."""
+        first = self.view.shape.first
+        return np.ascontiguousarray(self.rows[:, int(first[column]) : int(first[column + 1])])
+
+
+class RowRule(ABC):
+    """What a row must not be."""
+
     terms: tuple[Term, ...] = ()
+    """Comparisons of its cells with each other."""
+
+    @abstractmethod
+    def violated(self, cells: Cells) -> Flags:
+        """Which rows are so."""
+
+
+@dataclass(frozen=True)
+class IsNull(RowRule):
+    """Null in a column."""
+
+    column: int
+
+    def violated(self, cells: Cells) -> Flags:
+        """By the null mask."""
+        return cells.nulls(self.column)
+
+
+@dataclass(frozen=True)
+class Satisfies(RowRule):
+    """Such that its cells satisfy some terms."""
+
+    terms: tuple[Term, ...]
+
+    def violated(self, cells: Cells) -> Flags:
+        """By codes of the cells."""
+        assert cells.codes is not None
+        return violations.within_rows([*cells.codes], self.terms, cells.view.nulls_equal)
+
+
+@dataclass(frozen=True)
+class IsForeign(RowRule):
+    """With a value in a column that is not in a domain."""
+
+    column: int
+    domain: tuple[tuple[int, ...], ...]  # the words of each value
+
+    def violated(self, cells: Cells) -> Flags:
+        """By the words of the values."""
+        domain = np.array(self.domain, np.int64).view(np.uint64)
+        return ~(domains.among(cells.words(self.column), domain) | cells.nulls(self.column))
+
+
+@dataclass(frozen=True)
+class IsOutside(RowRule):
+    """With a value in a column that is below or above some bounds, as the words of the column are
+    integers: of one word, or of two."""
+
+    column: int
+    lowest: int | None
+    highest: int | None
+
+    def violated(self, cells: Cells) -> Flags:
+        """By the order of words, which is that of the values."""
+        words = cells.words(self.column)
+        outside = np.zeros(len(words), np.bool_)
+        if self.lowest is not None:
+            outside |= _less(words, self.lowest)
+        if self.highest is not None:
+            outside |= ~_less(words, self.highest + 1)
+        return outside & ~cells.nulls(self.column)
+
+
+def _less(words: U64, bound: int) -> Flags:
+    """Which integers are less than a bound, which may be larger than any of them."""
+    flags: Flags
+    if words.shape[1] == 1:
+        flags = words.view(np.int64)[:, 0] < bound
+    else:
+        high, low = words.view(np.int64)[:, 1], words[:, 0]
+        flags = (high < bound >> 64) | ((high == bound >> 64) & (low < bound % (1 << 64)))
+    return flags
 
 
 @dataclass(frozen=True)
@@ -65,11 +157,6 @@ def violating_rows(item: RowTests) -> Iterator[tuple[int, I64]]:
             chosen = positions[start : start + _CHUNK]
             rows = view.rows(segment, chosen)
             codes = coding.codes(rows, view.shape.first) if compared else None
+            cells = Cells(view, rows, codes)
             for place, rule in enumerate(item.rules):
-                if rule.column is not None:
-                    word = rows[:, view.shape.owner.size + rule.column // 64]
-                    wrong = word >> np.uint64(rule.column % 64) & np.uint64(1) == 1
-                else:
-                    assert codes is not None
-                    wrong = violations.within_rows([*codes], rule.terms, view.nulls_equal)
-                yield place, chosen[wrong] + segment.base
+                yield place, chosen[rule.violated(cells)] + segment.base

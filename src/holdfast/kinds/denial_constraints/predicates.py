@@ -15,7 +15,7 @@ from holdfast.model.constraints import FunctionalDependency, Key
 from holdfast.model.denial_constraints import STRONG, WEAK, Cell, DenialConstraint, Predicate
 from holdfast.model.errors import InputError
 from holdfast.model.names import lacking, listed, quoted
-from holdfast.tasks.single_rows import RowRule
+from holdfast.tasks.single_rows import Satisfies
 
 _ROWS = {BOTH: ("t", "s"), FIRST: ("t", "t"), SECOND: ("s", "s")}
 
@@ -91,11 +91,11 @@ def denial_of(rule: Key | FunctionalDependency | DenialConstraint) -> DenialCons
     return DenialConstraint(rule.table, tuple(predicates))
 
 
-def row_rule(constraint: DenialConstraint, columns: Columns) -> RowRule | None:
+def row_rule(constraint: DenialConstraint, columns: Columns) -> Satisfies | None:
     """What a constraint about single rows denies of each; None: no cells satisfy all of that."""
     space = space_of(constraint, columns)
     asked = violations.terms(space, atoms_of(constraint, space, columns.names))
-    return None if asked is None else RowRule(None, tuple(asked))
+    return None if asked is None else Satisfies(tuple(asked))
 
 
 def is_said(constraint: DenialConstraint, space: Space, columns: Sequence[str]) -> bool:

@@ -9,6 +9,7 @@ from holdfast.model.constraints import NotNull
 from holdfast.rules.version import Version
 
 if TYPE_CHECKING:
+    from holdfast.input.row_input import Columns
     from holdfast.tasks.single_rows import RowRule
 
 
@@ -17,11 +18,11 @@ class NotNullExaminer(ColumnExaminer[NotNull]):
 
     kind = "not_null"
 
-    def row_rule(self, rule: NotNull, place: int) -> RowRule:  # noqa: ARG002
-        """Not null there."""
-        from holdfast.tasks.single_rows import RowRule
+    def row_rule(self, rule: NotNull, columns: Columns) -> RowRule:
+        """Null there."""
+        from holdfast.tasks.single_rows import IsNull
 
-        return RowRule(place)
+        return IsNull(columns.position(rule.column, rule.table))
 
     def source(self, version: Version, rule: NotNull) -> Any:
         """The nulls that are counted."""

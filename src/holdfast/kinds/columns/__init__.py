@@ -1,0 +1,1 @@
+"""Rules about the values of single columns: domains and bounds."""
