@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +209,19 @@ def test_tools_check_values_where_they_say_the_same() -> None:
     assert valid == [{"valid_values": ["F", "O"]}, {"valid_values": [1, 2]}, ends]
     quality = yaml.safe_load(str(exported(values(), "odcs", "duckdb")))["schema"][0]["quality"]
     assert len(quality) == len({each["name"] for each in quality}) == len(VALUES)
+
+
+def test_rows_with_other_values_are_counted_where_some_may_be() -> None:
+    contract = replace(values(), bounds=dict.fromkeys(VALUES, 3))
+    contract = replace(contract, tables=(replace(contract.tables[0], bounds=contract.bounds),))
+    [model] = yaml.safe_load(exported(contract, "dbt")["models/holdfast.yml"])["models"]
+    [status] = next(e["data_tests"] for e in model["columns"] if e["name"] == "status")
+    failures = {"fail_calc": "coalesce(sum(n_records), 0)", "error_if": ">3", "warn_if": ">0"}
+    assert status["accepted_values"]["config"] == failures
+    assert "constraints" not in model
+    # A share of the values that are there is no share of the rows.
+    suite = json.loads(str(exported(contract, "gx")))["expectations"]
+    assert {each["type"] for each in suite} == {"unexpected_rows_expectation"}
 
 
 @pytest.mark.parametrize(("form", "value"), [("dbt", "{{ x }}"), ("soda", "${x}")])

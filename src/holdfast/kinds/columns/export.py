@@ -29,6 +29,7 @@ class ValueExporter(Exporter[Domain | Bounds]):
     """Checks of single rows."""
 
     dimension = "conformity"
+    dbt_failures = "coalesce(sum(n_records), 0)"  # it has a row for each value
 
     def words(self, rule: Domain | Bounds) -> tuple[Sequence[str], str]:
         """The column, and the values."""
