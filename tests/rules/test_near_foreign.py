@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from holdfast import flow
 from holdfast.model.changes import BatchChanges
+from holdfast.model.errors import InputError
 from holdfast.model.grammar import parse
 from holdfast.model.inclusion_dependencies import InclusionDependency
 from holdfast.model.near import NearList, NearRule
@@ -268,6 +269,8 @@ def test_a_dismissed_one_is_not_listed_again(kept: Tables) -> None:
     kept.apply("t", inserts=[(77, 0, 0)])
     flow.dismiss(kept.store, parse(RULE))
     assert RULE not in foreign(near_list(kept))
+    with pytest.raises(InputError, match="none of the rules that are looked for as nearly"):
+        flow.dismiss(kept.store, parse("t: c0 not null"))
     flow.look_for_near(kept.runner, kept.store, ["t", "u"], {}, no_progress)
     assert RULE not in foreign(near_list(kept))
     kept.apply("u", deletes=[(7, 1, 3)])

@@ -145,7 +145,7 @@ def _watched(base: Commit, now: Snapshot, name: str) -> tuple[str, ...]:
         for each in ranking[name].kinds[kind.field]
         if kind.worthwhile is not None and each.score >= kind.worthwhile and not each.implied_by
     ]
-    columns = Lazily(base.tables, lambda name: Columns.stored(base.tables[name].columns))
+    columns = _columns(base)
     forms = [(rule, form_of(parse(rule), columns, base.options)) for rule in dict.fromkeys(first)]
     return tuple([rule for rule, form in forms if form is not None][:WATCHED])
 
@@ -237,7 +237,10 @@ def dismiss(store: Store, rule: Rule, undo: bool = False) -> None:
     """Neither list a rule nor suspect cells because of it any more; or allow it again."""
     with store.writing() as lease:
         version = store.read(lease.version)
-        text, name = str(_canonical(version, rule)), rule.tables[0]
+        written = _canonical(version, rule)
+        text, name = str(written), rule.tables[0]
+        if form_of(written, _columns(version), version.options) is None:
+            raise InputError(f"{text} is none of the rules that are looked for as nearly holding")
         near = version.table(name).near or NearList()
         if undo and text not in near.dismissed:
             raise InputError(f"{text} is not dismissed")
@@ -285,12 +288,14 @@ def suspects(
 
 
 def _canonical(version: Commit, rule: Rule) -> Constraint:
-    """The rule as Holdfast writes it, if it can nearly hold."""
-    columns = Lazily(version.tables, lambda name: Columns.stored(version.tables[name].columns))
-    written: Constraint = registry.of(rule).canonical(rule, columns)
-    if form_of(written, columns, version.options) is None:
-        raise InputError(f"{written} is not among the rules that are looked for as nearly holding")
+    """The rule as Holdfast writes it."""
+    written: Constraint = registry.of(rule).canonical(rule, _columns(version))
     return written
+
+
+def _columns(version: Commit) -> Lazily[Columns]:
+    """The columns of each table, read when they are asked for."""
+    return Lazily(version.tables, lambda name: Columns.stored(version.tables[name].columns))
 
 
 def _judged(version: Commit, rule: Rule) -> Constraint:
