@@ -50,7 +50,7 @@ def test_it_shows_what_happens(
         printed[command] = done.out
     # The README begins with the same commands.
     (first,) = [each for each in blocks(README, "") if each.startswith("$ holdfast profile")]
-    assert len(steps([first])) == 2
+    assert len(steps([first])) == 3
     for command, shown in steps([first]):
         expect_lines(shown, printed[command])
 

@@ -26,6 +26,10 @@ from holdfast.screen.text import count
 if TYPE_CHECKING:
     from holdfast.report.snapshot import Snapshot, TableSnapshot
 
+FEW = 0.01
+"""What at most this share of the rows breaks is suggested. A good batch, too, brings more rows of
+those that break other rules."""
+
 ENOUGH = 30
 """What holds by chance in small tables is suggested of tables with so many rows."""
 
@@ -66,7 +70,8 @@ def _of_table(table: TableSnapshot, ranking: TableRanking) -> Iterator[Suggestio
     for by_chance in (False, True) if table.rows >= ENOUGH else (False,):
         if by_chance:
             others = (each for each in table.near_rules if registry.of(each.rule).role != "key")
-            yield from map(_nearly, others)
+            few = (each for each in others if each.removal <= FEW * each.of_rows)
+            yield from map(_nearly, few)
         for kind, ranks in likely.items():
             bounds = kind.suggestions
             if bounds is not None and kind.role != "key" and bounds.by_chance == by_chance:

@@ -84,7 +84,8 @@ def _briefly(page: Page, outcome: Changes, *, check: bool) -> None:
             said.append(f"{kind.nouns[1]}: {', '.join(numbers)}")
     if outcome.duplicates and outcome.duplicates != outcome.duplicates_before:
         said.insert(0, repeating(outcome.duplicates, would=check))
-    said += map(happened, outcome.near)
+    expected = {each.rule for each in outcome.expectations or ()}
+    said += [happened(each) for each in outcome.near if each.rule not in expected]
     if said:
         page.line("besides, not expected (--verbose tells more):", "dim", 2)
     for line in said:
