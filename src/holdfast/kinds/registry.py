@@ -107,15 +107,24 @@ def examiner(rule: Constraint) -> Examiner[Any]:
     return of(rule).examiner()
 
 
+def gating(
+    outcome: Changes | BatchChanges, kinds: Collection[str] | None = None
+) -> Collection[str]:
+    """The kinds of constraints that stop a batch where one breaks, by their JSON names: those that
+    are named, or none where rules are expected, or else those that gate."""
+    if kinds is None:
+        gates = [kind.field for kind in REGISTRY.values() if kind.gates]
+        kinds = gates if outcome.expectations is None else []
+    return kinds
+
+
 def breaks(outcome: Changes | BatchChanges, kinds: Collection[str] | None = None) -> bool:
     """Whether a batch should stop, unless it was applied before: where rules are expected, if one
     of them breaks whose severity is an error; else if rows violate what held before, of those kinds
     that gate. Of ``kinds`` that are named (by their JSON names) in either case."""
     if outcome.applied_before:
         return False
-    if kinds is None:
-        gating = [kind.field for kind in REGISTRY.values() if kind.gates]
-        kinds = gating if outcome.expectations is None else []
+    kinds = gating(outcome, kinds)
     return outcome.stops or any(
         each.counts["broken"]
         for table in outcome.by_table.values()

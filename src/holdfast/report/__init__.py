@@ -5,6 +5,7 @@ forms.py     what ``--format json`` prints; docs/json.md describes it
 versions.py  what each version changed, and how two versions differ
 terminal/    text for the terminal: a version, one rule, a batch, expectations, the history
 document.py  everything that the report page shows, as one JSON document
+junit.py     what a batch breaks, as a test report for continuous integration
 standing.py  how far rows are from a rule, in words
 page/        the report page: one HTML file over that document
 serve.py     the same page from a small web server

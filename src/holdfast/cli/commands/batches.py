@@ -8,10 +8,12 @@ from holdfast.cli import arguments
 from holdfast.cli.batch import Batch
 from holdfast.cli.command import flag
 from holdfast.cli.failures import FOUND
+from holdfast.cli.notices import Notices
 from holdfast.cli.opening import Spark, committing
 from holdfast.cli.options import Directory, Reading, kinds_flag
 from holdfast.cli.printing import Printing
 from holdfast.kinds import registry
+from holdfast.model.records import JsonObject
 
 
 def apply(
@@ -27,6 +29,7 @@ def apply(
     quarantine: Annotated[
         str | None, flag("--quarantine", "Write rows that break expected rules there.", "FOLDER")
     ] = None,
+    notices: Notices,
     reading: Reading,
     spark: Spark,
     printing: Printing,
@@ -49,6 +52,8 @@ def apply(
             outcome.to_dict,
             lambda page: terminal.changes(page, outcome, verbose=printing.verbose),
         )
+        gating = registry.gating(outcome) if strict else ()
+        notices.tell(directory, "apply", outcome, outcome.to_dict, gating)
     return FOUND if outcome.refused or (outcome.applied and outcome.stops) else 0
 
 
@@ -59,6 +64,7 @@ def check(
     kinds: Annotated[
         str | None, kinds_flag("Which kinds count for the exit code", lambda kind: kind.gates)
     ] = None,
+    notices: Notices,
     reading: Reading,
     spark: Spark,
     printing: Printing,
@@ -73,8 +79,13 @@ def check(
     ):
         changes = opened.check(tables, batch_id=batch.batch_id, device=batch.device)
     outcome = batch.outcome(changes)
+
+    def form() -> JsonObject:
+        return forms.check(outcome, gates)
+
     printing.result(
-        lambda: forms.check(outcome, gates),
+        form,
         lambda page: terminal.changes(page, outcome, check=True, verbose=printing.verbose),
     )
+    notices.tell(directory, "check", outcome, form, registry.gating(outcome, gates))
     return FOUND if registry.breaks(outcome, gates) else 0
