@@ -120,6 +120,19 @@ def tallied(words: U64) -> U64:
     return out[: _tally(words, np.zeros((_SLOTS, out.shape[1]), np.uint64), out)]
 
 
+def divided(words: U64, cuts: U64) -> U64:
+    """Rows of words ``(n, w)`` column by column, those first whose first word is below the first
+    cut, then those up to the next.
+
+    >>> divided(np.array([[9, 1], [2, 2], [8, 3]], np.uint64), np.array([5], np.uint64))
+    array([[2, 9, 8],
+           [2, 1, 3]], dtype=uint64)
+    """
+    out = np.empty(words.shape[::-1], np.uint64)
+    _divide(words, cuts, np.zeros(len(cuts) + 1, np.int64), out)
+    return out
+
+
 def _size(rows: int) -> int:
     return 1 << max(4, (2 * rows - 1).bit_length())
 
@@ -224,3 +237,26 @@ def _tally(words: Any, cache: Any, out: Any) -> int:
             copy_row(cache[at], out[size])
             size += 1
     return size
+
+
+@kernel
+def _divide(words: Any, cuts: Any, starts: Any, out: Any) -> None:
+    parts = np.uint64(starts.size)
+    numbers = np.empty(words.shape[0], np.int32)
+    for i in range(words.shape[0]):
+        # Nearly all cuts are at even distances from each other.
+        part = np.int64((words[i, 0] >> np.uint64(32)) * parts >> np.uint64(32))
+        while part and words[i, 0] < cuts[part - 1]:
+            part -= 1
+        while part < cuts.size and words[i, 0] >= cuts[part]:
+            part += 1
+        numbers[i] = part
+        starts[part] += 1
+    total = 0
+    for part in range(starts.size):
+        total, starts[part] = total + starts[part], total
+    for i in range(words.shape[0]):
+        at = starts[numbers[i]]
+        starts[numbers[i]] += 1
+        for w in range(words.shape[1]):
+            out[w, at] = words[i, w]

@@ -15,8 +15,8 @@ from holdfast.kernels.arrays import I32, I64, U8, U64
 from holdfast.kernels.hashing import mix
 from holdfast.kernels.jit import inlined, kernel
 
-_BITS = 20
-"""A bit for each of so many last bits of a code says whether any wanted row may have it."""
+_BITS = 32
+"""Bits for each slot that say whether any wanted row may have a code, by its last bits."""
 
 NONE = np.uint64((1 << 64) - 1)
 """The hash of no partner."""
@@ -61,10 +61,11 @@ def paired_off(codes: U64, ids: I64, columns: int) -> tuple[Rings, Wanted]:
     found = np.empty((len(alone), 4), np.uint64)
     found[:, _CODE], found[:, _ID] = codes[alone], ids[alone]
     found[:, _HASH], found[:, _COUNT] = NONE, 0
+    slots = _slots(len(alone))
     wanted = Wanted(
         alone,
-        np.full(_slots(len(alone)), -1, np.int32),
-        np.zeros(1 << (_BITS - 3), np.uint8),
+        np.full(slots, -1, np.int32),
+        np.zeros(slots * _BITS // 8, np.uint8),
         found,
         np.zeros((len(alone), -(-columns // 64)), np.uint64),
     )
@@ -151,7 +152,7 @@ def _enter(wanted: Any) -> None:
         while slots[slot] >= 0:
             slot = (slot + np.uint64(1)) & last
         slots[slot] = k
-        bit = code & np.uint64((1 << _BITS) - 1)
+        bit = code & np.uint64(8 * bits.size - 1)
         bits[bit >> np.uint64(3)] |= np.uint8(1 << (bit & np.uint64(7)))
 
 
@@ -169,7 +170,7 @@ def offer(hashes: Any, by_row: Any, ids: Any, lhs: Any, drawn: Any, wanted: Any)
     hits = np.empty(ids.size, np.int32)
     size = 0
     for row in range(ids.size):
-        bit = codes[row] & np.uint64((1 << _BITS) - 1)
+        bit = codes[row] & np.uint64(8 * bits.size - 1)
         hits[size] = row
         size += bits[bit >> np.uint64(3)] >> np.uint8(bit & np.uint64(7)) & 1
     for row in hits[:size]:

@@ -100,7 +100,7 @@ class Thresholds:
     sent_positions: int = 1 << 16
     """Positions of rows that a task sends to the driver; more of them go there as a file."""
 
-    grouped_rows: int = 1 << 18
+    grouped_rows: int = 1 << 16
     """Rows of a table whose near rules are counted without an estimate, by tasks that see all."""
 
     drawn_rows: int = 1 << 14

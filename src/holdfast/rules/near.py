@@ -36,6 +36,9 @@ from holdfast.tasks.segments import most_rows
 
 Lhs = tuple[int, ...]
 
+_AGAIN = 8
+"""Times as many rows are drawn to decide what is left undecided."""
+
 _AT_ONCE = 8
 """Left-hand sides of a long table whose hashes are written at once."""
 
@@ -122,6 +125,7 @@ class _NearSearch:
         self._worth_counting = worth_counting
         self._rows = table.rows
         self._view = table.view(run.store.path, run.options)
+        self._is_whole = self._rows <= most_rows(self._view.words)  # a task can see all rows
         self._groupings: dict[Lhs, Grouping] = {}
         self._open: set[Lhs] = {()}  # neither constant nor nearly a key, so extensions are tried
         self._closed: set[Lhs] = {
@@ -205,9 +209,22 @@ class _NearSearch:
 
     def _promising(
         self, candidates: Sequence[NearCandidate], drawing: Drawing
-    ) -> Iterator[NearCandidate]:
-        """The candidates that may pass, or may be closed. Those that surely are, are closed: most
-        near keys are not worth counting."""
+    ) -> list[NearCandidate]:
+        """The candidates that are to be counted. Where tasks would have to exchange rows for that,
+        those that are in doubt are estimated again from more rows."""
+        undecided = [*self._undecided(candidates, drawing)]
+        doubtful = [each for each, seems_to_pass in undecided if not seems_to_pass]
+        if self._is_whole or not doubtful:
+            return [each for each, _ in undecided]
+        promising = [each for each, seems_to_pass in undecided if seems_to_pass]
+        with drawn(self._run, self._table, _AGAIN) as more:
+            return [*promising, *(each for each, _ in self._undecided(doubtful, more))]
+
+    def _undecided(
+        self, candidates: Sequence[NearCandidate], drawing: Drawing
+    ) -> Iterator[tuple[NearCandidate, bool]]:
+        """The candidates that may pass, or may be closed, and whether they seem to be so. Those
+        that surely are closed, are closed: most near keys are not worth counting."""
         estimate = drawing.estimated([(), *(each.lhs for each in candidates)])
         bounds = self._bounds
         for place, candidate in enumerate(candidates, 1):
@@ -216,7 +233,7 @@ class _NearSearch:
             if is_near_key:
                 self._closed.add(lhs)
                 if self._is_worth_counting(lhs):
-                    yield NearCandidate(lhs)
+                    yield NearCandidate(lhs), True
                 continue
             chosen = [
                 (column, most)
@@ -224,9 +241,14 @@ class _NearSearch:
                 if estimate.may_explain(place, column, 1 - bounds.strength, bounds.removal)
             ]
             rhs, unexplained = zip(*chosen, strict=True) if chosen else ((), ())
+            passing = any(
+                estimate.seems_to_explain(place, column, 1 - bounds.strength) for column in rhs
+            )
             may_be_constant = len(lhs) == 1 and not estimate.differs(lhs[0])
-            if rhs or may_be_constant or (is_near_key is None and self._matters(lhs)):
-                yield NearCandidate(lhs, rhs, unexplained, is_near_key is None)
+            is_in_doubt = is_near_key is None
+            if rhs or may_be_constant or (is_in_doubt and self._matters(lhs)):
+                found = NearCandidate(lhs, rhs, unexplained, is_in_doubt)
+                yield found, may_be_constant or (passing and not is_in_doubt)
 
     def _matters(self, lhs: Lhs) -> bool:
         """Whether it matters if a lhs that determines nothing else is nearly a key."""
@@ -248,7 +270,7 @@ class _NearSearch:
         self, candidates: Sequence[NearCandidate], bounds: NearBounds | None = None
     ) -> list[tuple[NearCandidate, TaskResult]]:
         """Candidates with their counts; with bounds only as far as they pass."""
-        if self._rows <= most_rows(self._view.words):
+        if self._is_whole:
             return self._counted_whole(candidates, bounds)
         doubtful = [NearCandidate(each.lhs) for each in candidates if each.in_doubt and each.rhs]
         known = {
@@ -286,11 +308,11 @@ class _NearSearch:
             ]
         runner, root = self._run.runner, self._run.store.path
         prefix, view = self._run.destination.prefix, self._view
+        number = parts(runner, view)
         writes: list[Call] = [
-            (tasks.write_groups, tasks.WriteGroups(share, tuple(candidates), prefix))
+            (tasks.write_groups, tasks.WriteGroups(share, tuple(candidates), prefix, parts=number))
             for share in shares(view, runner.tasks)
         ]
-        number = parts(runner, view)
         with exchanged(runner, root, writes) as files:
             files_of = [*zip(*files, strict=True)]
             calls: list[Call] = [

@@ -7,7 +7,8 @@ observed of them is independent in threes: by Janson's form of Bernstein's inequ
 deviations for sums of partly dependent random variables", 2004) a third of them counts. How large
 the group of a drawn row is depends on no other one, so of that all of them count: with c rows in a
 group, (n - K)/n is what 1 - 1/c is on average. A rule that passes is missed, by chance, with a
-probability below 10⁻⁶: that depends on at most ten tests, each of which may err with a tenth.
+probability below 10⁻⁶: that depends on at most twenty tests, each of which may err with a
+twentieth of that.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ from holdfast.table.state import Table
 from holdfast.tasks import partners as tasks
 from holdfast.tasks.view import View
 
-_UNLIKELY = math.log(1e7)
+_UNLIKELY = math.log(2e7)
 """The logarithm of how unlikely it is that one test errs."""
 
 _SUMS = ("least", "most", "differing")
 """What parts of an estimate add up."""
 
-_LHS_AT_ONCE = 64
-"""Left-hand sides that one task goes through rows for: each takes a megabyte."""
+_WANTED = 1 << 21
+"""Drawn rows, times left-hand sides, that one task goes through rows for: it takes some 60 bytes
+for each."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,11 @@ class Estimate:
         bound = min(unexplained * chance * repeated, 2 * removal, 1.0)
         return bool(self.differing[place, column] / self.drawn <= _at_most(bound, dependent))
 
+    def seems_to_explain(self, place: int, column: int, unexplained: float) -> bool:
+        """Whether no larger share of a column is unexplained, as far as rows were drawn."""
+        chance, repeated = self.differing[0, column] / self.drawn, self.most[place]
+        return bool(self.differing[place, column] <= unexplained * chance * repeated)
+
 
 def _at_most(share: float, deviation: float) -> float:
     """What is observed of a share that is at most so large."""
@@ -95,7 +102,7 @@ class Drawing:
     def estimated(self, lhs: Sequence[tuple[int, ...]]) -> Estimate:
         """What they show of left-hand sides, the first of which is empty."""
         runner, root, prefix = self.run.runner, self.run.store.path, self.run.destination.prefix
-        lots = max(1, -(-len(lhs) // _LHS_AT_ONCE))
+        lots = max(1, -(-len(lhs) * self.rows // _WANTED))
         cuts = [len(lhs) * lot // lots for lot in range(lots + 1)]
         offers: list[Call] = [
             (
@@ -123,10 +130,10 @@ class Drawing:
 
 
 @contextmanager
-def drawn(run: Run, table: Table) -> Iterator[Drawing]:
-    """Draw rows of a table."""
+def drawn(run: Run, table: Table, times: int = 1) -> Iterator[Drawing]:
+    """Draw rows of a table, or so many times as many."""
     view = table.view(run.store.path, run.options)
-    rows = min(thresholds.current.drawn_rows, view.live)
+    rows = min(times * thresholds.current.drawn_rows, view.live)
     rng = np.random.default_rng(rows)
     numbers = rng.multivariate_hypergeometric([s.live for s in view.segments], rows)
     counts = {s.number: int(n) for s, n in zip(view.segments, numbers, strict=True)}

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from holdfast.kernels.arrays import U64
+from holdfast.kernels.numbering import divided
 from holdfast.runtime.reads import note
 from holdfast.runtime.sealed import unique
 from holdfast.tasks.segments import map_passing, write_arrays
@@ -24,6 +25,14 @@ def write(root: Path, prefix: str, numbers: U64) -> str:
     """Write rows of numbers ``(n, words)`` sorted by the first; returns the path of the file."""
     order = np.argsort(numbers[:, 0], kind="stable")
     arrays = {f"w{k}": np.ascontiguousarray(column) for k, column in enumerate(numbers[order].T)}
+    return write_arrays(root, unique(prefix, "exchange"), arrays)
+
+
+def write_parts(root: Path, prefix: str, numbers: U64, parts: int) -> str:
+    """Write rows of numbers sorted only by the equal range of hashes that they are in: to be read
+    in as many parts, or fewer that these make up."""
+    cuts = np.array([HASHES * part // parts for part in range(1, parts)], np.uint64)
+    arrays = {f"w{k}": column for k, column in enumerate(divided(numbers, cuts))}
     return write_arrays(root, unique(prefix, "exchange"), arrays)
 
 

@@ -36,8 +36,11 @@ from holdfast.tasks.view import View
 BLOCK = 1 << 16
 """Rows whose hashes are held at a time, where that is enough."""
 
-_COLUMNS = 4
-"""Columns whose hashes are held at a time in all rows."""
+_REPEATING = 0.8
+"""The share of rows that may be left where equal ones are counted together."""
+
+_HASHES = 1 << 23
+"""Hashes of all rows that are held at a time."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class WriteGroups:
     candidates: tuple[NearCandidate, ...]
     prefix: str
     with_ids: bool = False  # every row with its id, and none of them counted together
+    parts: int = 0  # to be read in so many parts; 0: in any number
 
     @property
     def work(self) -> int:
@@ -121,24 +125,48 @@ def slack(rows: int) -> float:
 def write_groups(item: WriteGroups) -> Iterator[TaskResult]:
     """The files with two hashes for the lhs and two for every rhs of each row, and then how many
     rows have these, or the id of the row."""
-    columns = _columns(item.candidates)
-    written: list[list[U64]] = [[] for _ in item.candidates]
-    for block in blocks(item.view, columns, BLOCK, 2):
+    writers = [_GroupWriter(candidate, item.with_ids) for candidate in item.candidates]
+    for block in blocks(item.view, _columns(item.candidates), BLOCK, 2):
         look()
-        for candidate, found in zip(item.candidates, written, strict=True):
-            words = np.stack(
-                [
-                    *block.codes(candidate.lhs),
-                    *(w for c in candidate.rhs for w in block.codes((c,))),
-                ],
-                axis=1,
-            )
-            ids = block.ids[:, None].view(np.uint64)
-            found.append(np.append(words, ids, axis=1) if item.with_ids else tallied(words))
-    for candidate, found in zip(item.candidates, written, strict=True):
-        empty = np.empty((0, 3 + 2 * len(candidate.rhs)), np.uint64)
-        file = exchange.write(item.view.path, item.prefix, np.concatenate([empty, *found]))
-        yield TaskResult({"files": [file]})
+        for writer in writers:
+            writer.add(block)
+    root, prefix = item.view.path, item.prefix
+    for writer in writers:
+        words = np.concatenate(writer.words)
+        yield TaskResult(
+            {
+                "files": [
+                    exchange.write_parts(root, prefix, words, item.parts)
+                    if item.parts
+                    else exchange.write(root, prefix, words)
+                ]
+            }
+        )
+        writer.words.clear()
+
+
+class _GroupWriter:
+    """The hashes of a candidate, as far as they are known."""
+
+    def __init__(self, candidate: NearCandidate, with_ids: bool) -> None:
+        self._candidate = candidate
+        self._with_ids = with_ids
+        self._repeats = True  # so that it is worth counting equal rows together
+        self.words = [np.empty((0, 3 + 2 * len(candidate.rhs)), np.uint64)]
+
+    def add(self, block: HashedRows) -> None:
+        """Add rows."""
+        codes = block.codes(self._candidate.lhs)
+        for column in self._candidate.rhs:
+            codes += block.codes((column,))
+        if self._with_ids:
+            self.words.append(np.stack([*codes, block.ids.view(np.uint64)], axis=1))
+        elif self._repeats:
+            entries = tallied(np.stack(codes, axis=1))
+            self._repeats = len(entries) <= _REPEATING * len(block.ids)
+            self.words.append(entries)
+        else:
+            self.words.append(np.stack([*codes, np.ones(len(block.ids), np.uint64)], axis=1))
 
 
 def count_written(item: CountWritten) -> Iterator[TaskResult]:
@@ -200,9 +228,10 @@ class NumberedRows:
     def number(self, columns: Iterable[int]) -> None:
         """Number the rows by each of some columns, unless that was done before."""
         missing = sorted({*columns} - {*self._columns})
-        for start in range(0, len(missing), _COLUMNS):
+        at_once = max(1, _HASHES // (2 * max(1, self._view.live)))
+        for start in range(0, len(missing), at_once):
             look()
-            some = missing[start : start + _COLUMNS]
+            some = missing[start : start + at_once]
             parts = [block.hashes for block in blocks(self._view, some, self._view.live, 2)]
             for place, column in enumerate(some):
                 codes = [part[:, place] for part in parts]
