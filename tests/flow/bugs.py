@@ -22,14 +22,20 @@ from holdfast.evidence.agreement.listed_pairs import ListedPairs
 from holdfast.evidence.comparison import engine as comparison
 from holdfast.evidence.pairs import PairEvidence
 from holdfast.evidence.upkeep import FormerSets
+from holdfast.flow import near_kept
 from holdfast.kernels import counts as count_kernels
 from holdfast.kernels import index, values
+from holdfast.kernels.tuples import MAJORITY
+from holdfast.kinds.inclusion_dependencies.kind import InclusionDependencies
+from holdfast.model.near import NearBounds
+from holdfast.rules.tuples import TupleCounts
 from holdfast.table.change import RowChange
 from holdfast.table.state import Table
 from holdfast.tasks import batch_indexes as lookup_tasks
 from holdfast.tasks import evidence as evidence_tasks
 from holdfast.tasks import listed_pairs as list_tasks
 from holdfast.tasks import segments
+from holdfast.tasks import tuples as tuple_tasks
 from holdfast.tasks import values as value_tasks
 from holdfast.tasks.view import View
 from holdfast.values import n_ary
@@ -338,6 +344,65 @@ def only_the_first_new_row_is_counted(patch: Patch) -> None:
     patch.setattr(counting, "lines_of", one_less)
 
 
+def deleted_rows_still_break_near_rules(patch: Patch) -> None:
+    """Tuples of rows that went stay counted."""
+    change = TupleCounts.change
+    patch.setattr(
+        TupleCounts,
+        "change",
+        lambda counts, run, rows: change(counts, run, [e for e in rows if e.weight > 0]),
+    )
+
+
+def majorities_stay_as_they_were(patch: Patch) -> None:
+    _recounts(patch, lambda arrays: arrays["sides"][:, MAJORITY].fill(0))
+
+
+def rows_of_a_missing_value_count_once(patch: Patch) -> None:
+    _recounts(
+        patch, lambda arrays: np.copyto(arrays["references"][:, 1], arrays["references"][:, 0])
+    )
+
+
+def values_that_come_again_stay_missing(patch: Patch) -> None:
+    """A reference loses values, and gains none."""
+    _recounts(patch, lambda arrays: np.minimum(arrays["references"], 0, out=arrays["references"]))
+
+
+def _recounts(patch: Patch, spoil: Callable[[dict[str, Any]], Any]) -> None:
+    """Spoil by how much a batch changes the sums over counted tuples."""
+    recount = tuple_tasks.recount
+
+    def spoiled(item: Any) -> Any:
+        for result in recount(item):
+            if not item.fresh:
+                spoil(result.arrays)
+            yield result
+
+    patch.setattr(tuple_tasks, "recount", spoiled)
+
+
+def lists_of_tables_that_refer_to_changed_ones_stay(patch: Patch) -> None:
+    patch.setattr(near_kept, "_about", lambda *_given: [])
+
+
+def what_a_referenced_table_breaks_is_not_watched(patch: Patch) -> None:
+    patch.setattr(InclusionDependencies, "broken_elsewhere", lambda _kind, _step: set())
+
+
+def near_rules_leave_as_soon_as_they_fail(patch: Patch) -> None:
+    patch.setattr(NearBounds, "twice", lambda bounds: bounds)
+
+
+OF_NEAR: tuple[Bug, ...] = (
+    deleted_rows_still_break_near_rules,
+    majorities_stay_as_they_were,
+    rows_of_a_missing_value_count_once,
+    values_that_come_again_stay_missing,
+    lists_of_tables_that_refer_to_changed_ones_stay,
+    what_a_referenced_table_breaks_is_not_watched,
+    near_rules_leave_as_soon_as_they_fail,
+)
 OF_COUNTS: tuple[Bug, ...] = (
     counts_take_nothing_away,
     counts_keep_evidence_that_vanished,

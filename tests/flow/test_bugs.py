@@ -13,6 +13,7 @@ import pytest
 
 from tests.flow import bugs, test_planted
 from tests.flow.bugs import Bug
+from tests.rules import test_near_foreign
 
 TABLES = 120
 """How many tables of the law a bug may pass through. Most are noticed by the first few, and three
@@ -22,6 +23,7 @@ LAWS: dict[Callable[[Path, int], None], tuple[Bug, ...]] = {
     test_planted.test_keys_and_dependencies: bugs.OF_KEYS,
     test_planted.test_denial_constraints: bugs.OF_DENIAL_CONSTRAINTS,
     test_planted.test_inclusion_dependencies: bugs.OF_VALUES,
+    test_near_foreign.near_rules_of_two_tables: bugs.OF_NEAR,
 }
 
 
@@ -29,7 +31,7 @@ LAWS: dict[Callable[[Path, int], None], tuple[Bug, ...]] = {
 @pytest.mark.parametrize(
     ("law", "bug"),
     [
-        pytest.param(law, bug, id=f"{law.__name__[5:]}-{bug.__name__}")
+        pytest.param(law, bug, id=f"{law.__name__.removeprefix('test_')}-{bug.__name__}")
         for law, some in LAWS.items()
         for bug in some
     ],
