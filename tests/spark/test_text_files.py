@@ -179,6 +179,23 @@ def test_null_values(profile: Make, write: Callable[..., Path]) -> None:
     assert kept.apply("t", deletes=Source(str(more.path), null_values=("",))).rows == 3
 
 
+def test_columns_without_names_and_names_that_occur_twice_are_numbered(
+    profile: Make, write: Callable[..., Path], caplog: pytest.LogCaptureFixture
+) -> None:
+    """As in what pandas' ``to_csv`` writes: the index has no name."""
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        kept = profile(write(",day,total,total\n0,mon,5,6\n1,tue,7,8\n"))
+        assert kept.snapshot().tables["t"].columns == ("_1", "day", "total", "total_2")
+        assert "t.csv: column 1 has no name; it is called '_1'" in caplog.text
+        assert "column 4 has the name 'total' of another one; it is called 'total_2'" in caplog.text
+        caplog.clear()
+        more = write(",day,total,total\n2,wed,9,9\n", "more.csv")
+        assert kept.apply("t", inserts=more).rows == 3
+        gone = write("day,_1,total_2,total\ntue,1,8,7\n", "gone.csv")
+        assert kept.apply("t", deletes=gone).rows == 2
+        assert not caplog.text
+
+
 def test_a_delimiter_is_guessed_and_said(
     profile: Make, write: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -17,7 +17,18 @@ from hypothesis import strategies as st
 
 from holdfast.tasks.dialect import Dialect, canonical
 from holdfast.tasks.encode import UnsupportedType
-from holdfast.tasks.text import Trouble, count, decoded, header, infer, parse, plain, records
+from holdfast.tasks.text import (
+    Trouble,
+    count,
+    decoded,
+    header,
+    infer,
+    named,
+    parse,
+    plain,
+    records,
+    written_header,
+)
 from holdfast.tasks.texts import type_label
 from holdfast.tasks.votes import VOTES, arrow_type, join, type_name
 from tests.strategies import DOUBLES, LONG_DECIMALS, examples, near_doubles
@@ -583,8 +594,6 @@ def test_headers() -> None:
     assert header('"a, b","say ""hi"""') == ["a, b", 'say "hi"']
     for line, expected, column in [
         ("", "column names", None),
-        ("a,,b", "a name for every column", 1),
-        ("a,b,a", "to occur once", 2),
         ('a,"b', "closing quote", 1),
         ('a,"b"c', "behind a closing quote", 1),
         ('a,b"c', "quoted", 1),
@@ -593,6 +602,22 @@ def test_headers() -> None:
         assert isinstance(trouble, Trouble), line
         assert (trouble.kind, trouble.column, trouble.line) == ("line", column, line)
         assert expected in trouble.expected
+
+
+@given(st.lists(st.sampled_from(["", "a", "a_2", "a_3", "_1", "_2", "b"]), max_size=7))
+def test_every_column_has_a_name_of_its_own(written: list[str]) -> None:
+    """The first column with a name keeps it, and the others have one that nobody wrote."""
+    names = named(written)
+    assert len({*names}) == len(names) == len(written)
+    for place, (old, name) in enumerate(zip(written, names, strict=True)):
+        first = bool(old) and old not in written[:place]
+        assert (name == old) == first
+        if not first:
+            assert name not in written
+            assert re.fullmatch(f"{old}_[0-9]+", name)
+    if written:
+        line = ",".join(written) if any(written) else '""' + "," * (len(written) - 1)
+        assert (header(line), written_header(line)) == (names, written)
 
 
 def test_records_keep_line_breaks_inside_quotes() -> None:

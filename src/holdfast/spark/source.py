@@ -105,7 +105,7 @@ def from_source(
         source = source.like(stored)
     source.expect(stored)
     if source.kind == "csv":
-        return _csv(session, source)
+        return _csv(session, source, first=stored is None)
     if source.kind == "json":
         return _json(session, source, first=stored is None)
     return _other(session, source)
@@ -174,12 +174,14 @@ def _for_spark(path: str) -> str:
 # CSV
 
 
-def _csv(session: SparkSession, source: Source) -> RowInput:
+def _csv(session: SparkSession, source: Source, first: bool) -> RowInput:
     lines = _first_lines(session, source)
     source = _with_delimiter(source, lines)
     dialect = source.dialect
     whole = source.multi_line or not dialect.by_lines
     names = _header(source, lines)
+    if first and source.header:
+        _note_names(source, lines, names)
     columns, guessed = _csv_columns(session, source, names)
     return RowInput(
         source.path,
@@ -301,6 +303,16 @@ def _header(source: Source, lines: list[tuple[str, str]]) -> list[str]:
     if first is None:
         raise SourceError(f"{source.path}: is empty; expected a header line with column names")
     return first
+
+
+def _note_names(source: Source, lines: list[tuple[str, str]], names: list[str]) -> None:
+    """Say which columns have other names than the header says."""
+    written = text.written_header(lines[0][1], source.dialect)
+    assert not isinstance(written, text.Trouble)
+    for place, (old, name) in enumerate(zip(written, names, strict=True), start=1):
+        if old != name:
+            why = f"the name {old!r} of another one" if old else "no name"
+            log.warning("%s: column %d has %s; it is called %r", source.path, place, why, name)
 
 
 def _first_lines(session: SparkSession, source: Source) -> list[tuple[str, str]]:

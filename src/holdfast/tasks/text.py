@@ -158,10 +158,40 @@ def check_types(schema: pa.Schema) -> None:
 
 
 def header(line: str, dialect: Dialect = _PLAIN) -> list[str] | Trouble:
-    """The column names of a header line.
+    """The column names of a header line, in which every column has a name of its own.
 
-    >>> header('id,"a ""b"" c"')
-    ['id', 'a "b" c']
+    >>> header('id,"a ""b"" c",id')
+    ['id', 'a "b" c', 'id_2']
+    """
+    names = written_header(line, dialect)
+    return names if isinstance(names, Trouble) else named(names)
+
+
+def named(names: Sequence[str]) -> list[str]:
+    """Names of columns, where some have none, as pandas writes an index, or that of another one:
+    these are numbered, by a number that no other name has.
+
+    >>> named(["", "amount", "amount", "amount_2"])
+    ['_1', 'amount', 'amount_3', 'amount_2']
+    """
+    taken, own = {*names}, list[str]()
+    for place, name in enumerate(names, start=1):
+        if name and name not in own:
+            own.append(name)
+            continue
+        number = place if not name else 2
+        while f"{name}_{number}" in taken:
+            number += 1
+        own.append(f"{name}_{number}")
+        taken.add(own[-1])
+    return own
+
+
+def written_header(line: str, dialect: Dialect = _PLAIN) -> list[str] | Trouble:
+    """The names of a header line as they are written: an empty one where a column has none.
+
+    >>> written_header(",id,id")
+    ['', 'id', 'id']
     """
     delimiter = dialect.delimiter
     line = line.removeprefix("\ufeff").rstrip("\r\n")
@@ -175,14 +205,7 @@ def header(line: str, dialect: Dialect = _PLAIN) -> list[str] | Trouble:
         return Trouble("line", "", None, "a header line with column names", 0)
     forms = np.full(len(names), kernels.ANY, np.int64)
     trouble = _check(_lines(pa.array([line + "\n"]), delimiter), forms, [])
-    if trouble is not None:
-        return trouble
-    for column, name in enumerate(names):
-        if not name:
-            return Trouble("line", line[:SHOWN], column, "a name for every column", 0)
-        if name in names[:column]:
-            return Trouble("line", line[:SHOWN], column, "every column name to occur once", 0, name)
-    return names
+    return names if trouble is None else trouble
 
 
 def decoded(lines: pa.Array, encoding: str) -> pa.Array | Trouble:
