@@ -44,7 +44,7 @@ from holdfast.model.inclusion_dependencies import (
     ForeignKey,
     InclusionDependency,
 )
-from holdfast.model.near import NearRule, Suspects
+from holdfast.model.near import NearRule, Suspect, Suspects
 from holdfast.model.options import Options, expect_device
 from holdfast.model.ranking import Grain, Ranked
 from holdfast.model.records import JsonObject
@@ -60,12 +60,14 @@ from holdfast.report.snapshot import (
     snapshot,
 )
 from holdfast.report.versions import differences, entries
+from holdfast.report.written import write_list, writer_of
 from holdfast.store import Store, local_path
 
 # Spark and the kernels are imported where they are needed, so that looking at a profile is quick.
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from holdfast.flow import Asked
     from holdfast.input.row_input import RowInput
     from holdfast.input.validation import Batch, Readable, Rows
     from holdfast.kinds.base import Kind
@@ -662,17 +664,42 @@ class Profile:
         value that most rows of their group have; without a rule, of all rules of a table (by
         default of all tables) that nearly hold. A cell scores the sum of the strengths of the rules
         that suspect it; those with the highest scores come first, ``limit`` of them."""
+        from holdfast import flow
+
+        asked, runner = self._whose_cells(rule, table, limit), self._running()
+        return self._read(lambda: flow.suspects(runner, self._store, asked, self._progress))
+
+    def write_suspects(
+        self,
+        path: str | os.PathLike[str],
+        rule: str | None = None,
+        table: str | None = None,
+        limit: int | None = None,
+    ) -> int:
+        """Write what :meth:`suspects` returns into a file, of which there can be any number: CSV,
+        JSON lines or Parquet, as the path ends (``.csv``, ``.jsonl``, ``.parquet``). Says how many
+        they were."""
+        from holdfast import flow
+
+        asked = self._whose_cells(rule, table, limit)
+        writer_of(Path(path))  # before a session is started
+        runner = self._running()
+
+        def write() -> int:
+            with flow.streamed(runner, self._store, asked, self._progress) as (_, cells):
+                return write_list(path, Suspect, cells)
+
+        return self._read(write)
+
+    def _whose_cells(self, rule: str | None, table: str | None, limit: int | None) -> Asked:
+        """What is asked for, if that can be."""
         if limit is not None and limit < 0:
             raise InputError(f"limit cannot be negative, but is {limit}")
         if rule is not None and table is not None:
             raise InputError("give a rule or a table, not both: a rule names its table")
         from holdfast import flow
 
-        parsed = None if rule is None else parse(rule)
-        tables, runner = self._named(table), self._running()
-        return self._read(
-            lambda: flow.suspects(runner, self._store, parsed, tables, limit, self._progress)
-        )
+        return flow.Asked(None if rule is None else parse(rule), self._named(table), limit)
 
     def _named(self, table: str | None) -> list[str]:
         """One table, which the profile has, or all."""

@@ -219,11 +219,11 @@ def test_the_json_page_shows_what_is_printed() -> None:
         (*nearly, NearRule(customers, "orders", 3, 1000, values=2, of_values=150)),
         (
             Suspect(
-                "orders", ("country",), {"id": 7, "city": "Rome", "country": "FR"},
-                "IT", 310, 312, country, 1, 0.984512,
+                "orders", 7, {"id": 7}, ("country",), "FR", "IT", 310, 312, country, 1, 0.984512,
+                {"id": 7, "city": "Rome", "country": "FR"},
             ),
         ),
-        14,
+        14, 9,
     )  # fmt: skip
     page = sections("json.md")
     expected = {

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
+from pyarrow import parquet
 
+from holdfast.api import Profile
+from holdfast.report import written
+from holdfast.tasks import suspects as tasks
 from tests.cli.conftest import Run, write
+
+FIRST = 1 << 32
+"""The number of the first row of the first segment."""
 
 
 @pytest.fixture
@@ -34,8 +42,8 @@ def test_rules_that_nearly_hold_and_their_cells(dirty: Path, run: Run) -> None:
         "  score  row      column   value  suggested               by",
         "   1.00  6, Graz  id       4      used by 2 rows          orders: key(id)",
         "   1.00  2, Lyon  id       4      used by 2 rows          orders: key(id)",
-        "   0.99  9, 8     country  AT     IT (99 of 100 rows)     orders: city -> country",
-        "   0.99  9, 8     city     Rome   Graz (100 of 101 rows)  orders: country -> city",
+        "   0.99  9        country  AT     IT (99 of 100 rows)     orders: city -> country",
+        "   0.99  9        city     Rome   Graz (100 of 101 rows)  orders: country -> city",
     ]
 
 
@@ -47,9 +55,26 @@ def test_one_rule(dirty: Path, run: Run) -> None:
     [suspect] = form["suspects"]
     assert suspect["row"] == {"id": 9, "customer": 8, "city": "Rome", "country": "AT"}
     assert (suspect["suggested"], suspect["agreeing"], suspect["group"]) == ("IT", 99, 100)
+    assert (suspect["id"], suspect["row_key"], suspect["value"]) == (FIRST + 9, {"id": 9}, "AT")
+    assert form["groups"] == 1
     assert run("suspects", dirty, "orders: key(id)", "--limit", 1, "-q").out.splitlines()[-1] == (
-        "  … and 1 more (--all shows them)"
+        "    … and 1 more (--all shows them)"
     )
+    assert run("suspects", dirty, "orders: city -> country", "-q").out.splitlines() == [
+        "orders: city -> country",
+        "  1 cell in 1 group disagrees with the rest of the group",
+        "    id  city  country  suggested",
+        "    9   Rome  AT       IT  (99 of 100 rows)",
+    ]
+    assert run("suspects", dirty, "orders: key(id)", "-q").out.splitlines() == [
+        "orders: key(id)",
+        "  2 rows share 1 value",
+        "    id  customer  city  country",
+        "    4   6         Graz  AT",
+        "    4   2         Lyon  FR",
+    ]
+    done = run("suspects", dirty, "orders: customer -> customer", "-q")
+    assert done.out.splitlines()[1:] == ["  no cell is suspected"]
 
 
 def test_what_has_no_suspects(dirty: Path, run: Run) -> None:
@@ -59,3 +84,104 @@ def test_what_has_no_suspects(dirty: Path, run: Run) -> None:
     done = run("suspects", dirty, "orders: key(id)", "--table", "orders", "-q")
     assert done.code == 2
     assert "a rule names its table" in done.err
+
+
+def read_csv(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return [*csv.DictReader(file)]
+
+
+def test_every_cell_is_written(dirty: Path, run: Run, tmp_path: Path) -> None:
+    """As CSV, JSON lines and Parquet, the same cells in the same order."""
+    listed = json.loads(run("suspects", dirty, "--format", "json", "-q").out)["suspects"]
+    for ending in ("csv", "jsonl", "parquet"):
+        file = tmp_path / "new folder" / f"suspects.{ending}"
+        done = run("suspects", dirty, "-o", file, "-q")
+        assert (done.code, done.out) == (0, f"{file}: 4 cells\n"), done.err
+        assert [each.name for each in file.parent.iterdir() if each.name.startswith(".")] == []
+    lines = (tmp_path / "new folder" / "suspects.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line) for line in lines] == listed
+    in_csv = read_csv(tmp_path / "new folder" / "suspects.csv")
+    assert [*in_csv[2]] == [*listed[0]]
+    assert in_csv[2] == {
+        "table": "orders",
+        "id": str(FIRST + 9),
+        "row_key": '{"id": 9}',
+        "columns": "country",
+        "value": "AT",
+        "suggested": "IT",
+        "agreeing": "99",
+        "group": "100",
+        "rule": "orders: city -> country",
+        "rules": "1",
+        "score": str(listed[2]["score"]),
+        "row": '{"id": 9, "customer": 8, "city": "Rome", "country": "AT"}',
+    }
+    assert in_csv[0]["suggested"] == ""
+    in_parquet = parquet.read_table(tmp_path / "new folder" / "suspects.parquet").to_pylist()
+    assert [each["id"] for each in in_parquet] == [each["id"] for each in listed]
+    assert in_parquet[2]["columns"] == ["country"]
+    assert json.loads(in_parquet[2]["row"]) == listed[2]["row"]
+
+
+def test_files_that_cannot_be_written(dirty: Path, run: Run, tmp_path: Path) -> None:
+    done = run("suspects", dirty, "-o", tmp_path / "suspects.xlsx", "-q")
+    assert done.code == 2
+    assert "end its name in .csv, .jsonl, .ndjson, .parquet" in done.err
+    done = run("suspects", dirty, "orders: city -> town", "-o", tmp_path / "s.csv", "-q")
+    assert done.code == 2
+    assert not (tmp_path / "s.csv").exists()
+    form = json.loads(
+        run(
+            *("suspects", dirty, "orders: city -> country", "-o", tmp_path / "s.csv"),
+            *("--format", "json", "-q"),
+        ).out
+    )
+    assert form == {"file": str(tmp_path / "s.csv"), "suspects": 1}
+
+
+@pytest.mark.parametrize("option", ["--no-rows", "--no-values"])
+def test_without_rows_there_are_numbers_of_rows(
+    option: str, in_process: None, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOLDFAST_SECRET", "a secret that is long enough")
+    rows = "\n".join(f"{k},{k % 3},{5 if k == 7 else k % 3}" for k in range(60))
+    table = write(tmp_path, "t", f"id,a,b\n{rows}\n")
+    done = run("profile", table, "--into", tmp_path / "p", "--kinds", "keys,fds", option, "-q")
+    assert done.code == 0, done.err
+    [suspect] = json.loads(
+        run("suspects", tmp_path / "p", "t: a -> b", "--format", "json", "-q").out
+    )["suspects"]
+    assert suspect["row"] == {"row": suspect["id"]}
+    assert (suspect["row_key"], suspect["value"], suspect["suggested"]) == (None, None, None)
+    assert run("suspects", tmp_path / "p", "t: a -> b", "-q").out.splitlines()[2:] == [
+        "    row         suggested",
+        f"    {FIRST + 7}  (19 of 20 rows)",
+    ]
+    assert run("suspects", tmp_path / "p", "-o", tmp_path / "s.csv", "-q").code == 0
+    assert {each["suggested"] for each in read_csv(tmp_path / "s.csv")} == {""}
+
+
+def test_suspects_are_a_table_in_python(dirty: Path) -> None:
+    found = Profile.open(dirty).suspects()
+    table = found.to_arrow()
+    assert table.num_rows == found.total == 4
+    assert table.column("suggested").to_pylist() == [None, None, "IT", "Graz"]
+    assert table.column("columns").to_pylist()[3] == ["city"]
+    assert found.to_pandas()["score"].tolist() == [each.score for each in found.cells]
+    assert "IT" in found._repr_html_()
+    assert found.groups == 3
+
+
+def test_any_number_of_cells_is_merged_from_files(
+    dirty: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    profile = Profile.open(dirty)
+    whole = profile.suspects().to_dict()["suspects"]
+    monkeypatch.setattr(tasks, "_AT_ONCE", 1)
+    monkeypatch.setattr(written, "_AT_ONCE", 3)
+    assert profile.suspects().to_dict()["suspects"] == whole
+    assert profile.write_suspects(tmp_path / "s.jsonl", limit=3) == 3
+    assert profile.suspects(limit=3).to_dict()["suspects"] == whole[:3]
+    assert profile.suspects(limit=3).total == 4
+    assert not [*Path(dirty, "data").glob("*suspects*")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -15,16 +15,23 @@ from hypothesis import strategies as st
 from holdfast.model import limits
 from holdfast.model.constraints import Key
 from holdfast.model.grammar import parse
-from holdfast.model.near import NearBounds, NearRule
+from holdfast.model.near import NearBounds, NearRule, Suspects
 from holdfast.model.options import Options
 from holdfast.rules.near import Exact, measured, near_rules
-from holdfast.rules.suspects import suspects
+from holdfast.rules.suspects import suspected
+from holdfast.runtime.run import Run
+from holdfast.table.state import Table
 from tests import oracle
 from tests.flow.tables import Shop, folder
 from tests.limits import varied
 from tests.strategies import Rows, examples
 
 COLUMNS = 4
+
+
+def suspects(run: Run, table: Table, near: Sequence[NearRule], most: int | None) -> Suspects:
+    with suspected(run, table, near, (), most) as found:
+        return Suspects(near, [*found.cells][:most], found.total, found.groups)
 
 
 @st.composite

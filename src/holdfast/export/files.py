@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from holdfast.model.errors import InputError
+from holdfast.report.written import whole
 
 
 class Exported(Mapping[str, str]):
@@ -53,30 +53,13 @@ class Exported(Mapping[str, str]):
                 f"{path}: there are {len(self)} files to write ({', '.join(self)}); "
                 "give a folder for them"
             )
-        whole = len(self) == 1 and not folder
-        places = {target if whole else target / name: text for name, text in self._files.items()}
+        alone = len(self) == 1 and not folder
+        places = {target if alone else target / name: text for name, text in self._files.items()}
         for place, text in places.items():
             try:
                 place.parent.mkdir(parents=True, exist_ok=True)
-                _write(place, text)
+                with whole(place) as file:
+                    file.write_text(text, "utf-8", newline="\n")
             except OSError as error:
                 raise InputError(f"{place} cannot be written: {error.strerror}") from error
         return [*map(str, places)]
-
-
-def _write(place: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", newline="\n", dir=place.parent, prefix=".", delete=False
-    ) as file:
-        temporary = Path(file.name)
-        try:
-            file.write(text)
-            file.flush()
-            # A temporary file is its owner's alone; this one is for whoever may read the folder.
-            umask = os.umask(0)
-            os.umask(umask)
-            temporary.chmod(0o666 & ~umask)
-            temporary.replace(place)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise

@@ -11,12 +11,14 @@ from holdfast.flow.ask import (
 )
 from holdfast.flow.expectations import expect, expected, forget
 from holdfast.flow.explain import explain
-from holdfast.flow.near import dismiss, look_for_near, suspects
+from holdfast.flow.near import dismiss, look_for_near
 from holdfast.flow.profile import extend, profile
+from holdfast.flow.suspects import Asked, streamed, suspects
 from holdfast.flow.verify import verify
 from holdfast.table.batch import Batch
 
 __all__ = [
+    "Asked",
     "Batch",
     "apply",
     "apply_together",
@@ -32,6 +34,7 @@ __all__ = [
     "points",
     "predicates",
     "profile",
+    "streamed",
     "suspects",
     "verify",
     "violations",

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +20,7 @@ from holdfast.model.constraints import Constraint, Key
 from holdfast.model.errors import InputError
 from holdfast.model.grammar import Rule, parse
 from holdfast.model.lazily import Lazily
-from holdfast.model.near import LISTED, NearBounds, NearList, NearRule, Suspects, is_of_groups
+from holdfast.model.near import LISTED, NearBounds, NearList, NearRule, is_of_groups
 from holdfast.model.options import Options
 from holdfast.model.progress import Progress
 from holdfast.report.snapshot import Snapshot, snapshot
@@ -29,7 +28,6 @@ from holdfast.rules import near as rules
 from holdfast.rules.form import RuleForm
 from holdfast.rules.near import Exact, NearSearchResult
 from holdfast.rules.near_kept import NearState, affordable
-from holdfast.rules.suspects import suspects as cells_of
 from holdfast.rules.tuples import TupleCounts
 from holdfast.runtime.run import Run, about, watched
 from holdfast.runtime.runner import Runner
@@ -259,34 +257,6 @@ def dismiss(store: Store, rule: Rule, undo: bool = False) -> None:
     store.clean()
 
 
-# The cells that break them
-
-
-def suspects(
-    runner: Runner,
-    store: Store,
-    rule: Rule | None,
-    tables: Sequence[str],
-    limit: int | None,
-    progress: Progress,
-) -> Suspects:
-    """The cells that a rule suspects, or else those that the near rules of some tables do; at most
-    so many."""
-    if rule is not None:
-        tables = [rule.tables[0]]
-    found = []
-    with _tables(runner, store, progress, tables) as opened:
-        for run, table, near in opened:
-            suspecting = [each for each in near.near if is_of_groups(each.rule)]
-            if rule is not None:
-                version = store.read(run.lease.version)
-                suspecting = [rules.measured(run, table, _judged(version, rule))]
-            found.append(cells_of(run, table, suspecting, limit))
-    cells = sorted((cell for each in found for cell in each.cells), key=lambda cell: -cell.score)
-    broken = tuple(rule for each in found for rule in each.near)
-    return Suspects(broken, tuple(cells[:limit]), sum(each.total for each in found))
-
-
 def _canonical(version: Commit, rule: Rule) -> Constraint:
     """The rule as Holdfast writes it."""
     written: Constraint = registry.of(rule).canonical(rule, _columns(version))
@@ -298,7 +268,7 @@ def _columns(version: Commit) -> Lazily[Columns]:
     return Lazily(version.tables, lambda name: Columns.stored(version.tables[name].columns))
 
 
-def _judged(version: Commit, rule: Rule) -> Constraint:
+def suspecting(version: Commit, rule: Rule) -> Constraint:
     """The rule as Holdfast writes it, if it has suspects."""
     written = _canonical(version, rule)
     if not is_of_groups(written):
@@ -307,20 +277,3 @@ def _judged(version: Commit, rule: Rule) -> Constraint:
             "dependency; holdfast explain shows what breaks other rules"
         )
     return written
-
-
-@contextmanager
-def _tables(
-    runner: Runner, store: Store, progress: Progress, names: Sequence[str]
-) -> Iterator[list[tuple[Run, Table, NearList]]]:
-    """Some tables of the current version, each with a run of its own and its near rules."""
-    with store.asking() as lease:
-        commit = store.read(lease.version)
-        yield [
-            (
-                Run(runner, store, commit.options, lease, about(progress, name)),
-                Table.stored(name, commit.table(name)),
-                commit.table(name).near or NearList(),
-            )
-            for name in names
-        ]

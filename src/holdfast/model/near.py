@@ -11,7 +11,7 @@ from holdfast.model.grammar import parse
 from holdfast.model.names import listed
 from holdfast.model.options import Options
 from holdfast.model.records import ADDED, Serializable, form_of_field
-from holdfast.model.results import Tabular
+from holdfast.model.results import AS_TEXT, Tabular
 
 SHOWN = 20
 """So many rules that nearly hold are shown of a table, and so many suspects, unless all are asked
@@ -303,18 +303,25 @@ def sides_of(rule: Constraint) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 @dataclass(frozen=True)
-class Suspect:
+class Suspect(Serializable):
     """A cell that differs from most of its group; of a key, a row that shares its values."""
 
     table: str
 
+    id: int
+    """The number of the row."""
+
+    row_key: Row | None
+    """What tells the row from others: its values in the columns of the grain; None where the table
+    has no grain, or rows are not kept."""
+
     columns: tuple[str, ...]
     """The column of the cell, or those of a key."""
 
-    row: Row
-    """The row as it came; only its number where rows are not kept."""
+    value: Any = field(metadata=AS_TEXT)
+    """The value of the cell; of a key of several columns a list of them."""
 
-    suggested: Any
+    suggested: Any = field(metadata=AS_TEXT)
     """The value that most of the group has; None where there is none, or it is a null."""
 
     agreeing: int
@@ -323,7 +330,7 @@ class Suspect:
     group: int
     """So many rows are in the group."""
 
-    rule: Constraint
+    rule: Constraint = field(metadata=form_of_field(str, parse))
     """The strongest rule that suspects it."""
 
     rules: int
@@ -332,19 +339,8 @@ class Suspect:
     score: float
     """The sum of their strengths."""
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form."""
-        return {
-            "table": self.table,
-            "columns": [*self.columns],
-            "row": self.row,
-            "suggested": self.suggested,
-            "agreeing": self.agreeing,
-            "group": self.group,
-            "rule": str(self.rule),
-            "rules": self.rules,
-            "score": self.score,
-        }
+    row: Row
+    """The row as it came; only its number where rows are not kept."""
 
 
 @dataclass(frozen=True)
@@ -357,6 +353,10 @@ class Suspects(Tabular):
     total: int
     """How many cells are suspected, listed or not."""
 
+    groups: int
+    """In how many groups they are, of rows that agree on what is left of a rule; of a key, the
+    values that rows share."""
+
     def _listed(self) -> tuple[type, Sequence[Suspect]]:
         return Suspect, self.cells
 
@@ -366,4 +366,5 @@ class Suspects(Tabular):
             "near": [each.to_dict() for each in self.near],
             "suspects": [each.to_dict() for each in self.cells],
             "total": self.total,
+            "groups": self.groups,
         }

@@ -28,6 +28,10 @@ _TEXTS = "list<string>"
 _NUMBERS = ("int64", "float64")
 
 
+AS_TEXT = {"text": True}
+"""The metadata of a field with values of any type, whose text is as it is, and not JSON."""
+
+
 class Tabular:
     """What lists can be turned into."""
 
@@ -38,7 +42,7 @@ class Tabular:
     def _repr_html_(self) -> str:
         kind, values = self._listed()
         listed = list(islice(values, markup.SHOWN))
-        columns = _columns(kind)
+        columns = columns_of(kind)
         if any(column.name == "constraint" for column in columns):
             # It says what the others do, but for numbers; of which errors of 0 say nothing.
             columns = [
@@ -60,7 +64,7 @@ class Tabular:
         import pyarrow as pa
 
         kind, values = self._listed()
-        columns = _columns(kind)
+        columns = columns_of(kind)
         cells: dict[str, list[Any]] = {column.name: [] for column in columns}
         for value in values:
             for column in columns:
@@ -97,36 +101,49 @@ class Results(list[T], Tabular):
         return self._kind, self
 
 
-class _Column(NamedTuple):
+class Column(NamedTuple):
     name: str
     type: str
     cell: Callable[[Any], Any]
 
 
 @cache
-def _columns(kind: type) -> list[_Column]:
+def columns_of(kind: type) -> list[Column]:
     assert is_dataclass(kind)
     hints = get_type_hints(kind)
-    columns = [_column(field.name, hints[field.name]) for field in fields(kind)]
+    columns = [
+        _text_column(field.name)
+        if "text" in field.metadata
+        else _column(field.name, hints[field.name])
+        for field in fields(kind)
+    ]
     names = [column.name for column in columns]
     if kind.__str__ is not object.__str__ and "constraint" not in names:
-        return [_Column("constraint", "string", str), *columns]
+        return [Column("constraint", "string", str), *columns]
     return columns
 
 
-def _column(name: str, hint: Any) -> _Column:
+def _text_column(name: str) -> Column:
+    def text(value: Any) -> str | None:
+        cell = getattr(value, name)
+        return cell if isinstance(cell, str) else _json(cell)
+
+    return Column(name, "string", text)
+
+
+def _column(name: str, hint: Any) -> Column:
     if isinstance(hint, UnionType):
         (hint,) = [option for option in get_args(hint) if option is not NoneType]
     if hint in _SCALARS:
-        return _Column(name, _SCALARS[hint], lambda value: getattr(value, name))
+        return Column(name, _SCALARS[hint], lambda value: getattr(value, name))
     if hint is Constraint:
-        return _Column(name, "string", lambda value: str(getattr(value, name)))
+        return Column(name, "string", lambda value: str(getattr(value, name)))
     of = get_args(hint)[0] if get_origin(hint) is tuple else None
     if of in (str, Constraint) or is_dataclass(of):
-        return _Column(
+        return Column(
             name, _TEXTS, lambda value: [str(element) for element in getattr(value, name)]
         )
-    return _Column(name, "string", lambda value: _json(getattr(value, name)))
+    return Column(name, "string", lambda value: _json(getattr(value, name)))
 
 
 def _json(value: Any) -> str | None:

@@ -10,6 +10,7 @@ standing.py  how far rows are from a rule, in words
 page/        the report page: one HTML file over that document
 serve.py     the same page from a small web server
 notebook.py  what a notebook shows of a profile
+written.py   files of results, such as long lists
 """
 
 from __future__ import annotations

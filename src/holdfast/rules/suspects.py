@@ -4,32 +4,51 @@ In a group of rows that agree on a lhs, where more than half of the rows, and at
 the right, the others are suspected, and the majority's value is suggested. Of a key, rows that
 share their values are. A cell scores the sum of the strengths of the rules that suspect it: a wrong
 cell is mostly suspected by several rules, a right one by one.
+
+Tasks rank the cells of some rows each, and write them into files with the rows as they came; these
+are merged while they are read, so that there can be any number of cells.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from heapq import merge
 from itertools import chain
+from pathlib import Path
 
-import numpy as np
-
-from holdfast.model.near import NearRule, Suspect, Suspects
-from holdfast.runtime.result import TaskResult
+from holdfast.model.near import NearRule, Suspect
 from holdfast.runtime.run import Run
 from holdfast.runtime.runner import Call
-from holdfast.table.exchange import exchanged
+from holdfast.table.exchange import exchanged, exchanged_results, files_of
 from holdfast.table.placement import parts, shares
 from holdfast.table.state import Table
 from holdfast.tasks import suspects as tasks
 from holdfast.tasks.near import NearCandidate, WriteGroups, write_groups
-from holdfast.tasks.shown import rows_as_text
+from holdfast.tasks.suspects import RankedCell, ranked_in
 
 
-def suspects(run: Run, table: Table, near: Sequence[NearRule], most: int | None) -> Suspects:
-    """At most so many cells that some rules of a table suspect."""
+@dataclass(frozen=True)
+class SuspectedCells:
+    """The cells that some rules of a table suspect: how many, in how many groups, and one after the
+    other."""
+
+    total: int
+    groups: int
+    cells: Iterator[Suspect]
+
+
+@contextmanager
+def suspected(
+    run: Run, table: Table, near: Sequence[NearRule], row_key: Sequence[str], most: int | None
+) -> Iterator[SuspectedCells]:
+    """The cells that some rules of a table suspect, the highest scores first, at most so many. They
+    are in files that are removed at the end of the block."""
     if not near:
-        return Suspects((), (), 0)
+        yield SuspectedCells(0, 0, iter(()))
+        return
     run.progress("suspects", rules=len(near))
     view = table.view(run.store.path, run.options)
     runner, root, prefix = run.runner, run.store.path, run.destination.prefix
@@ -50,18 +69,31 @@ def suspects(run: Run, table: Table, near: Sequence[NearRule], most: int | None)
                 )
                 for part in range(number)
             ]
-        with exchanged(runner, root, finds) as found:
-            files_found = tuple(chain.from_iterable(found))
-            cells, scores = _cells(table, near), tuple(map(_strength, near))
+        with exchanged_results(runner, root, finds) as found:
+            results = [*chain.from_iterable(found)]
+            files_found = tuple(file for result in results for file in files_of(result))
+            groups = sum(result.facts["groups"] for result in results)
             ranks: list[Call] = [
                 (
                     tasks.rank_suspects,
-                    tasks.RankSuspects(root, files_found, cells, scores, most, part, number),
+                    tasks.RankSuspects(
+                        root, files_found, _cells(table, near), tuple(each.rhs for each in near),
+                        tuple(map(_strength, near)), most, table.segments, table.columns.names,
+                        part, number, prefix,
+                    ),
                 )
                 for part in range(number)
-            ]
-            results = [result for answers in runner.run(ranks) for result in answers]
-    return _joined(run, table, near, results, most)
+            ]  # fmt: skip
+            with exchanged_results(runner, root, ranks) as ranked:
+                results = [*chain.from_iterable(ranked)]
+                total = sum(result.facts["cells"] for result in results)
+                every = chain.from_iterable(map(files_of, results))
+                pairs = zip(every, every, strict=True)  # each of numbers, and then of texts
+                merged = merge(
+                    *(ranked_in(Path(root), *pair) for pair in pairs), key=lambda cell: cell.order
+                )
+                cells = (_suspect(table, near, row_key, cell) for cell in merged)
+                yield SuspectedCells(total, groups, cells)
 
 
 def _strength(near: NearRule) -> float:
@@ -91,38 +123,25 @@ def _by_lhs(table: Table, near: Sequence[NearRule]) -> list[tuple[NearCandidate,
     return by_lhs
 
 
-def _joined(
-    run: Run,
-    table: Table,
-    near: Sequence[NearRule],
-    results: Sequence[TaskResult],
-    most: int | None,
-) -> Suspects:
-    """What all tasks found, with the rows."""
-    findings, numbers, scores = (
-        np.concatenate([each.arrays[name] for each in results])
-        for name in ("findings", "rules", "scores")
+def _suspect(
+    table: Table, near: Sequence[NearRule], row_key: Sequence[str], cell: RankedCell
+) -> Suspect:
+    """A cell with its row."""
+    said, rule = json.loads(cell.text), near[cell.rule]
+    row = said["row"]
+    columns = rule.lhs if rule.rhs is None else (rule.rhs,)
+    values = [row.get(name) for name in columns]
+    return Suspect(
+        table.name,
+        cell.row,
+        {name: row[name] for name in row_key if name in row} or None,
+        columns,
+        values[0] if len(values) == 1 else values,
+        said["suggested"],
+        cell.agreeing,
+        cell.size,
+        rule.rule,
+        cell.rules,
+        cell.score,
+        row,
     )
-    order = np.lexsort((findings[:, 1], findings[:, 0], -scores))[:most]
-    ids = np.unique(findings[order][:, [0, 2]])
-    text = rows_as_text(run.store.path, table.segments, table.columns.names, ids)
-    rows = {row: json.loads(content) for row, content in text.items()}
-    cells = []
-    for at in order.tolist():
-        row, place, other, agreeing, size = findings[at].tolist()
-        rule = near[place]
-        cells.append(
-            Suspect(
-                table.name,
-                rule.lhs if rule.rhs is None else (rule.rhs,),
-                rows[row],
-                None if rule.rhs is None else rows[other].get(rule.rhs),
-                agreeing,
-                size,
-                rule.rule,
-                int(numbers[at]),
-                round(float(scores[at]), 6),
-            )
-        )
-    total = sum(each.facts.get("cells", 0) for each in results)
-    return Suspects(tuple(near), tuple(cells), total)

@@ -16,18 +16,24 @@ from holdfast.runtime.sealed import discard
 @contextmanager
 def exchanged(runner: Runner, root: str, calls: Sequence[Call]) -> Iterator[list[list[str]]]:
     """Run calls that write files, and give the files of each call; they are removed at the end."""
-    written = [
-        [file for task_result in result for file in _files(task_result)]
-        for result in runner.run(calls)
-    ]
+    with exchanged_results(runner, root, calls) as results:
+        yield [[file for result in of_call for file in files_of(result)] for of_call in results]
+
+
+@contextmanager
+def exchanged_results(
+    runner: Runner, root: str, calls: Sequence[Call]
+) -> Iterator[list[list[TaskResult]]]:
+    """The same, with all that the calls say."""
+    results = runner.run(calls)
     try:
-        yield written
+        yield results
     finally:
-        for file in chain.from_iterable(written):
+        for file in chain.from_iterable(map(files_of, chain.from_iterable(results))):
             discard(Path(root) / file)
 
 
-def _files(task_result: TaskResult) -> list[str]:
+def files_of(task_result: TaskResult) -> list[str]:
     """The files that a task wrote."""
     facts = task_result.facts
     if "files" in facts:

@@ -1,31 +1,46 @@
 """The cells that make rules nearly hold only, found group by group and added up cell by cell.
 
 Tasks write the codes of their rows (:mod:`tasks.near`); the next ones take ranges of these and
-write the rows that disagree with their group; the last take ranges of rows and rank their cells.
+write the rows that disagree with their group; the last take ranges of rows, rank their cells and
+write them with their rows, so that whoever wants them in order has only to merge files.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from holdfast.kernels.arrays import I64, U64
+from holdfast.kernels.arrays import F64, I64, U64
 from holdfast.kernels.explained import disagreeing
 from holdfast.runtime.result import TaskResult
+from holdfast.runtime.sealed import unique
 from holdfast.tasks import exchange
 from holdfast.tasks.near import NearCandidate, grouped
+from holdfast.tasks.segments import Segment, map_passing, write_arrays
+from holdfast.tasks.shown import rows_as_text
 
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 _WORDS = 6
-"""The words of a finding: the row, spread evenly; the row; the rule; a row to compare it with; how
-many rows agree with that one; the size of the group."""
+"""The words of a finding: the row, spread evenly; the row; the rule; a row to compare it with, the
+same for all of a group; how many rows agree with that one; the size of the group."""
 
-_AT_ONCE = 100_000
-"""Cells that a task sends back in one result."""
+_AT_ONCE = 20_000
+"""Cells whose rows a task reads at once, and writes into one file."""
+
+_HELD = 1_000
+"""Cells of a file that its reader holds at once."""
+
+_DIGITS = 6
+"""Those of a score."""
+
+_CELL = ("row", "rule", "other", "agreeing", "size", "rules")
+"""The numbers of a cell, beside its score."""
 
 
 @dataclass(frozen=True)
@@ -48,34 +63,38 @@ class RankSuspects:
     root: str
     files: tuple[str, ...]
     cells: tuple[int, ...]  # by rule: its column, or a number of its own
+    rhs: tuple[str | None, ...]  # by rule: the name of that column; of a key None
     scores: tuple[float, ...]  # by rule
     most: int | None
+    segments: tuple[Segment, ...]
+    names: tuple[str, ...]
     part: int
     parts: int
+    prefix: str
 
 
 def find_suspects(item: FindSuspects) -> Iterator[TaskResult]:
-    """The file of findings."""
+    """The file of findings, and in how many groups they are."""
     width = 3 + 2 * len(item.candidate.rhs)
     words = exchange.between(Path(item.root), item.files, item.part, item.parts, width)
     order, starts = grouped(words[:, :2])
     words = words[order]
     sizes = np.repeat(np.diff(starts), np.diff(starts))
     ids = words[:, -1]
-    findings = [np.empty((0, _WORDS), np.uint64)]
+    findings, groups = [np.empty((0, _WORDS), np.uint64)], 0
     if item.candidate.rhs:
         for place, rule in enumerate(item.rules):
             right = np.ascontiguousarray(words[:, 2 + 2 * place : 4 + 2 * place])
             rows, others, counts = disagreeing(starts, right)
+            groups += len(np.unique(others))
             findings.append(_findings(ids, rows, rule, others, counts, sizes))
     else:
         rows = np.flatnonzero(sizes > 1)
-        firsts = np.repeat(starts[:-1], np.diff(starts))
-        others = np.where(rows == firsts[rows], rows + 1, firsts[rows])
-        findings.append(_findings(ids, rows, item.rules[0], others, sizes[rows], sizes))
-    yield TaskResult(
-        {"files": [exchange.write(Path(item.root), item.prefix, np.concatenate(findings))]}
-    )
+        firsts = np.repeat(starts[:-1], np.diff(starts))[rows]
+        groups += len(np.unique(firsts))
+        findings.append(_findings(ids, rows, item.rules[0], firsts, sizes[rows], sizes))
+    file = exchange.write(Path(item.root), item.prefix, np.concatenate(findings))
+    yield TaskResult({"files": [file], "groups": groups})
 
 
 def _findings(ids: U64, rows: I64, rule: int, others: I64, counts: I64, sizes: I64) -> U64:
@@ -92,9 +111,8 @@ def _findings(ids: U64, rows: I64, rule: int, others: I64, counts: I64, sizes: I
 
 
 def rank_suspects(item: RankSuspects) -> Iterator[TaskResult]:
-    """The cells with the highest scores: the row, the rule that suspects it most, a row to compare
-    it with, how many rows of how many agree with that, how many rules suspect the cell, the score;
-    and how many cells there are."""
+    """Files of the cells, the highest scores first (:func:`ranked_in` reads them); and how many
+    cells there are."""
     findings = exchange.between(Path(item.root), item.files, item.part, item.parts, _WORDS)
     rules = findings[:, 2].astype(np.int64)
     cells = np.array(item.cells, np.int64)[rules]
@@ -104,15 +122,65 @@ def rank_suspects(item: RankSuspects) -> Iterator[TaskResult]:
     fresh = np.ones(len(order), np.bool_)
     fresh[1:] = (findings[1:, 1] != findings[:-1, 1]) | (cells[1:] != cells[:-1])
     starts = np.flatnonzero(fresh)
-    totals = np.add.reduceat(scores, starts) if len(starts) else scores
+    totals: F64 = np.add.reduceat(scores, starts) if len(starts) else scores
+    totals = np.round(totals, _DIGITS).astype(np.float64)
     numbers = np.diff(np.append(starts, len(order)))
-    best = np.lexsort((cells[starts], findings[starts, 1], -totals))[: item.most]
-    facts = {"cells": len(starts)}
-    for start in range(0, max(1, len(best)), _AT_ONCE):
+    ids, places, others = findings[starts, 1:4].view(np.int64).T
+    best = np.lexsort((ids, others, places, -totals))[: item.most]
+    files: list[str] = []
+    for start in range(0, len(best), _AT_ONCE):
         some = best[start : start + _AT_ONCE]
-        arrays = {
-            "findings": findings[starts[some], 1:].view(np.int64),
-            "rules": numbers[some],
-            "scores": totals[some],
-        }
-        yield TaskResult(facts if not start else {}, arrays)
+        cells_of = np.column_stack([findings[starts[some], 1:].view(np.int64), numbers[some]])
+        files += _written(item, totals[some], cells_of)
+    yield TaskResult({"files": files, "cells": len(starts)})
+
+
+def _written(item: RankSuspects, scores: F64, cells: I64) -> list[str]:
+    """A file of numbers, and one of JSON texts."""
+    root = Path(item.root)
+    wanted = np.unique(cells[:, [0, 2]])
+    rows = rows_as_text(item.root, item.segments, item.names, wanted)
+    known: dict[tuple[int, int], str] = {}
+    texts = []
+    for row, rule, other, *_ in cells.tolist():
+        rhs = item.rhs[rule]
+        if (rule, other) not in known:
+            value = None if rhs is None else json.loads(rows[other]).get(rhs)
+            known[rule, other] = json.dumps(value, ensure_ascii=False)
+        texts.append(f'{{"row": {rows[row]}, "suggested": {known[rule, other]}}}'.encode())
+    columns = {name: np.ascontiguousarray(cells[:, k]) for k, name in enumerate(_CELL)}
+    ends = np.cumsum([len(text) for text in texts])
+    numbers = write_arrays(
+        root, unique(item.prefix, "suspects"), {"scores": scores, **columns, "ends": ends}
+    )
+    content = np.frombuffer(b"".join(texts), np.uint8)
+    return [numbers, write_arrays(root, unique(item.prefix, "suspects"), {"text": content})]
+
+
+class RankedCell(NamedTuple):
+    """A suspected cell, as it is written."""
+
+    score: float
+    row: int
+    rule: int  # the one that suspects it most
+    other: int  # a row to compare it with
+    agreeing: int
+    size: int
+    rules: int  # so many suspect it
+    text: bytes  # JSON: the row, and what is suggested
+
+    @property
+    def order(self) -> tuple[float, int, int, int]:
+        """Where it is among others: by its score, then beside those of its group."""
+        return -self.score, self.rule, self.other, self.row
+
+
+def ranked_in(root: Path, numbers: str, content: str) -> Iterator[RankedCell]:
+    """The cells of two files, in order; a few at a time are held."""
+    arrays, text = map_passing(root / numbers), map_passing(root / content)["text"]
+    begin = 0
+    for start in range(0, len(arrays["ends"]), _HELD):
+        some = (arrays[name][start : start + _HELD].tolist() for name in ("scores", *_CELL, "ends"))
+        for *cell, end in zip(*some, strict=True):
+            yield RankedCell._make((*cell, text[begin:end].tobytes()))
+            begin = end

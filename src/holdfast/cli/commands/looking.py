@@ -128,19 +128,30 @@ def suspects(
     *,
     table: OneTable = None,
     limit: Annotated[int | None, flag("--limit", "List at most N cells.", "N")] = None,
+    file: Annotated[
+        str | None,
+        flag("--output -o", "Write all cells: FILE.csv, .jsonl or .parquet.", "FILE"),
+    ] = None,
     spark: Spark,
     printing: Printing,
 ) -> int:
     """List the rules that nearly hold, and the cells that break them, with what they should be."""
     from holdfast.model.near import SHOWN
     from holdfast.report import terminal
+    from holdfast.screen.text import count
 
     arguments.expect_limit(limit, printing.everything)
+    if file is not None:
+        with spark.profile(directory, printing) as opened:
+            written = opened.write_suspects(file, rule, table, limit)
+        printing.lines({"file": file, "suspects": written}, f"{file}: {count(written, 'cell')}")
+        return 0
     if limit is None and not (printing.everything or printing.as_json):
         limit = SHOWN
     with spark.profile(directory, printing) as opened:
         found = opened.suspects(rule, table, limit)
-    printing.result(found.to_dict, lambda page: terminal.suspects(page, found))
+    show = terminal.suspects if rule is None else terminal.suspects_of_rule
+    printing.result(found.to_dict, lambda page: show(page, found))
     return 0
 
 

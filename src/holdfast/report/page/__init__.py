@@ -16,7 +16,6 @@ import hashlib
 import html
 import os
 import re
-import tempfile
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -24,6 +23,7 @@ from pathlib import Path
 from holdfast.model.errors import InputError
 from holdfast.model.records import JsonObject
 from holdfast.report import forms
+from holdfast.report.written import whole
 
 GENERATOR = '<meta name="generator" content="Holdfast">'
 """What tells a page that was made here from any other file."""
@@ -79,17 +79,8 @@ def write(text: str, profile: str, file: str | os.PathLike[str] | None = None) -
                 f"{path}: there is a file that is no report of Holdfast's. Name the file to write, "
                 f"as in -o {path.stem}-report.html"
             )
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as written:
-            written.write(text)
-        made = Path(written.name)
-        try:
-            made.chmod(0o666 & ~_umask())
-            made.replace(path)
-        except OSError:
-            made.unlink()
-            raise
+        with whole(path) as place:
+            place.write_text(text, "utf-8")
     except OSError as error:
         raise InputError(
             f"{path}: the report cannot be written: {error.strerror}. Name another file with -o."
@@ -101,13 +92,6 @@ def is_report(path: Path) -> bool:
     """Whether a file is a page that was made here."""
     with path.open("rb") as file:
         return GENERATOR.encode() in file.read(2048)
-
-
-def _umask() -> int:
-    """The file mode mask, which can be read only by setting it."""
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 def _hash(name: str) -> str:

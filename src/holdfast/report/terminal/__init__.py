@@ -3,7 +3,7 @@
 from holdfast.report.terminal.batch import changes
 from holdfast.report.terminal.expectation import expectations, expected
 from holdfast.report.terminal.explained import explanation
-from holdfast.report.terminal.suspects import suspects
+from holdfast.report.terminal.suspects import suspects, suspects_of_rule
 from holdfast.report.terminal.timeline import diff, history
 from holdfast.report.terminal.version import (
     agree_sets,
@@ -27,5 +27,6 @@ __all__ = [
     "predicates",
     "show",
     "suspects",
+    "suspects_of_rule",
     "verification",
 ]

@@ -13,13 +13,15 @@ from holdfast.screen.page import GAP, WIDEST_CELL, Page
 from holdfast.screen.text import count, plain, value_text
 
 _FIRST = 2
-"""So many cells of a row are shown beside a suspected one."""
+"""So many cells of a row are shown beside a suspected one where no columns tell rows apart."""
 
 
 def suspects(page: Page, found: Suspects) -> None:
     """Each table's rules, then the cells."""
     for table, rules in groupby(found.near, lambda near: near.table):
-        _rules(page, table, [*rules])
+        of_table = [*rules]
+        page.line(f"{plain(table)}: {heading(len(of_table))}", "bold")
+        rules_with_numbers(page, of_table, 2)
     if not found.near:
         page.line("no key and no functional dependency nearly holds", "green")
     elif not found.total:
@@ -31,9 +33,50 @@ def suspects(page: Page, found: Suspects) -> None:
         page.rest(found.total - len(found.cells), 2)
 
 
-def _rules(page: Page, table: str, rules: Sequence[NearRule]) -> None:
-    page.line(f"{plain(table)}: {heading(len(rules))}", "bold")
-    rules_with_numbers(page, rules, 2)
+def suspects_of_rule(page: Page, found: Suspects) -> None:
+    """The cells that one rule suspects, and what tells their rows from others."""
+    [near] = found.near
+    page.line(plain(str(near.rule)), "bold")
+    if not found.total:
+        page.line("no cell is suspected", "green", 2)
+        return
+    page.line(_of_rule(near, found), "", 2)
+    if near.rhs is None:
+        page.rows([cell.row for cell in found.cells], near.lhs, 4)
+    else:
+        _disagreeing(page, near, near.rhs, found.cells)
+    page.rest(found.total - len(found.cells), 4)
+
+
+def _of_rule(near: NearRule, found: Suspects) -> str:
+    """How many cells there are."""
+    if near.rhs is None:
+        return f"{count(found.total, 'row')} share {count(found.groups, 'value')}"
+    cells, groups = count(found.total, "cell"), count(found.groups, "group")
+    verb = "disagrees" if found.total == 1 else "disagree"
+    of = "the group" if found.total == 1 else "their group"
+    return f"{cells} in {groups} {verb} with the rest of {of}"
+
+
+def _disagreeing(page: Page, near: NearRule, rhs: str, cells: Sequence[Suspect]) -> None:
+    """Cells that differ from most of their group, with the columns that say which they are."""
+    keys = [name for cell in cells[:1] for name in cell.row_key or ()]
+    names = [*dict.fromkeys([*keys, *near.lhs, rhs])]
+    if not all(name in cell.row for cell in cells for name in names):  # no rows are kept
+        names = [*cells[0].row]
+    grid = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="bold")
+    for name in names:
+        grid.add_column(plain(name), overflow="ellipsis", no_wrap=True, max_width=WIDEST_CELL)
+    grid.add_column("suggested", overflow="fold")
+    for cell in cells:
+        grid.add_row(*(value_text(cell.row.get(name)) for name in names), _suggested(cell, GAP))
+    page.table(grid, 4)
+
+
+def _suggested(cell: Suspect, gap: int = 1) -> str:
+    """What most of the group has, and how much of it."""
+    most = f"({cell.agreeing:,} of {cell.group:,} rows)"
+    return most if cell.suggested is None else f"{value_text(cell.suggested)}{' ' * gap}{most}"
 
 
 def _cells(page: Page, cells: Sequence[Suspect]) -> None:
@@ -42,23 +85,24 @@ def _cells(page: Page, cells: Sequence[Suspect]) -> None:
     grid.add_column("score", justify="right", min_width=5)
     for name in ("row", "column", "value", "suggested", "by"):
         grid.add_column(name, overflow="ellipsis", no_wrap=True, max_width=WIDEST_CELL)
-    for suspect in cells:
-        value = ", ".join(value_text(suspect.row.get(name)) for name in suspect.columns)
-        most = f"{suspect.agreeing:,} of {suspect.group:,}"
-        suggested = "" if suspect.suggested is None else value_text(suspect.suggested)
-        is_key = suspect.agreeing == suspect.group
+    for cell in cells:
+        is_key = cell.agreeing == cell.group
         grid.add_row(
-            f"{suspect.score:.2f}",
-            _row(suspect),
-            ", ".join(map(plain, suspect.columns)),
-            value,
-            f"used by {suspect.group:,} rows" if is_key else f"{suggested} ({most} rows)",
-            plain(str(suspect.rule)),
+            f"{cell.score:.2f}",
+            _row(cell),
+            ", ".join(map(plain, cell.columns)),
+            ", ".join(value_text(cell.row.get(name)) for name in cell.columns),
+            f"used by {cell.group:,} rows" if is_key else _suggested(cell),
+            plain(str(cell.rule)),
         )
     page.table(grid, 2)
 
 
-def _row(suspect: Suspect) -> str:
-    """What tells the row from others: the cells that come first, but for the suspected ones."""
-    cells = [value for name, value in suspect.row.items() if name not in suspect.columns]
-    return ", ".join(value_text(value) for value in cells[:_FIRST])
+def _row(cell: Suspect) -> str:
+    """What tells the row from others: its grain, if that is not suspected; or else the cells that
+    come first."""
+    key = cell.row_key or {}
+    if key and not {*key} & {*cell.columns}:
+        return ", ".join(map(value_text, key.values()))
+    others = [value for name, value in cell.row.items() if name not in cell.columns]
+    return ", ".join(map(value_text, others[:_FIRST]))

@@ -1,0 +1,68 @@
+"""The cells that break rules which nearly hold, in the rows of the current version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+
+from holdfast.flow.near import suspecting
+from holdfast.kinds.ranking import ranked
+from holdfast.model.grammar import Rule
+from holdfast.model.near import NearRule, Suspect, Suspects, is_of_groups
+from holdfast.model.progress import Progress
+from holdfast.report.snapshot import Snapshot, snapshot
+from holdfast.rules import near as rules
+from holdfast.rules.suspects import suspected
+from holdfast.runtime.run import Run, about
+from holdfast.runtime.runner import Runner
+from holdfast.store import Store
+from holdfast.table.state import Table
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Whose cells are asked for: those that a rule suspects, or else all near rules of some
+    tables; at most so many."""
+
+    rule: Rule | None
+    tables: Sequence[str]
+    limit: int | None
+
+
+def suspects(runner: Runner, store: Store, asked: Asked, progress: Progress) -> Suspects:
+    """The cells, the highest scores first."""
+    with streamed(runner, store, asked, progress) as (found, cells):
+        return Suspects(found.near, tuple(cells), found.total, found.groups)
+
+
+@contextmanager
+def streamed(
+    runner: Runner, store: Store, asked: Asked, progress: Progress
+) -> Iterator[tuple[Suspects, Iterator[Suspect]]]:
+    """The same with the cells one after the other, of which any number can be read in the block."""
+    names = asked.tables if asked.rule is None else [asked.rule.tables[0]]
+    with store.asking() as lease, ExitStack() as stack:
+        version, now = store.read(lease.version), snapshot(store, lease.version)
+        near: list[NearRule] = []
+        found = []
+        for name in names:
+            run = Run(runner, store, version.options, lease, about(progress, name))
+            table = Table.stored(name, version.table(name))
+            own = tuple(each for each in now.tables[name].near_rules if is_of_groups(each.rule))
+            if asked.rule is not None:
+                own = (rules.measured(run, table, suspecting(version, asked.rule)),)
+            cells = suspected(run, table, own, _row_key(now, name), asked.limit)
+            found.append(stack.enter_context(cells))
+            near += own
+        total, groups = (sum(getattr(each, n) for each in found) for n in ("total", "groups"))
+        merged = merge(*(each.cells for each in found), key=lambda cell: -cell.score)
+        yield Suspects(tuple(near), (), total, groups), islice(merged, asked.limit)
+
+
+def _row_key(now: Snapshot, name: str) -> tuple[str, ...]:
+    """The columns that tell rows of a table apart, as far as they do."""
+    key = ranked(now, [name])[name].grain.key
+    return () if key is None else key.columns
