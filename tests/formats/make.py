@@ -12,8 +12,12 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from holdfast import flow
+from holdfast.flow.apply import Moved
+from holdfast.model.commits import FeedRecord
 from holdfast.model.options import Options
-from holdfast.store.directory import CONCEALED, FORMAT, GROUPED
+from holdfast.model.progress import no_progress
+from holdfast.store.directory import CONCEALED, FOLLOWING, FORMAT, GROUPED
 from tests.flow.tables import KINDS, Shop
 from tests.strategies import Rows
 
@@ -29,8 +33,12 @@ OPTIONS = {
     FORMAT: Options(index_quota=2),
     CONCEALED: Options(index_quota=2, keep_values=False),
     GROUPED: Options(index_quota=2, near_key_removal=0.5),  # c0 is nearly a key after the batch
+    FOLLOWING: Options(index_quota=2),
 }
 """Those of a profile that has the format."""
+
+FEEDS = {"changes": FeedRecord("t", "changes/", {"path": "/changes"}, {"files": {"1": [9, 9]}})}
+"""Those that a profile follows, with the positions after the batch."""
 
 
 def main() -> None:
@@ -42,8 +50,17 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "profile"
             shop = Shop(path, KINDS_OF, BEFORE, options)
-            shop.apply(inserts=INSERTS, deletes=DELETES, batch_id="first")
+            apply_first(shop, number)
             shutil.make_archive(str(sample), "zip", path)
+
+
+def apply_first(shop: Shop, number: int) -> None:
+    """Apply the batch, as that of a feed if the format needs it."""
+    batch = {"t": shop.batch(inserts=INSERTS, deletes=DELETES, batch_id="first")}
+    feeds = {name: Moved(None, after) for name, after in FEEDS.items() if number == FOLLOWING}
+    flow.apply_together(
+        shop.runner, shop.store, batch, no_progress, secret=shop.secret, feeds=feeds
+    )
 
 
 if __name__ == "__main__":

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from holdfast.model.errors import StoreError
 from holdfast.runtime.runner import InProcess
-from holdfast.store import FORMAT, GROUPED, Store
+from holdfast.store import FOLLOWING, FORMAT, GROUPED, Store
 from tests import oracle
 from tests.flow.tables import SECRET, Shop
-from tests.formats.make import BEFORE, DELETES, HERE, INSERTS, KINDS_OF, OPTIONS, ROWS
+from tests.formats.make import (
+    BEFORE,
+    DELETES,
+    FEEDS,
+    HERE,
+    INSERTS,
+    KINDS_OF,
+    OPTIONS,
+    ROWS,
+)
 from tests.strategies import Rows
 
 SAMPLES = sorted(HERE.glob("format-*.zip"))
@@ -71,6 +81,15 @@ def test_a_profile_has_the_lowest_format_that_it_needs(tmp_path: Path) -> None:
     assert format_of(shop) == GROUPED
 
 
+def test_positions_of_feeds_are_carried_on(tmp_path: Path) -> None:
+    shop = unpacked(HERE / f"format-{FOLLOWING}.zip", tmp_path / "p")
+    expected = {name: replace(feed, version=2) for name, feed in FEEDS.items()}
+    assert shop.store.read().feeds == expected
+    shop.apply(inserts=[BEFORE[0]])
+    assert shop.store.read().feeds == expected
+    assert format_of(shop) == FOLLOWING
+
+
 def format_of(shop: Shop) -> int:
     return int(json.loads((Path(shop.store.path) / "holdfast.json").read_text())["format"])
 
@@ -79,8 +98,8 @@ def format_of(shop: Shop) -> int:
     ("found", "message"),
     [
         (
-            GROUPED + 1,
-            rf"written by a newer Holdfast \(format {GROUPED + 1}, this one reads {GROUPED}\): "
+            FOLLOWING + 1,
+            rf"written by a newer Holdfast \(format {FOLLOWING + 1}, this one reads {FOLLOWING}\): "
             "upgrade holdfast",
         ),
         (0, r"written by an older Holdfast .*rebuild it: holdfast profile SOURCE\.\.\. --into"),

@@ -18,7 +18,7 @@ from holdfast.kinds import registry
 from holdfast.kinds.table_state import Step, TableState
 from holdfast.model import concealment
 from holdfast.model.changes import BatchChanges, Changes
-from holdfast.model.commits import BatchRecord, Commit, Header
+from holdfast.model.commits import BatchRecord, Commit, FeedRecord, Header
 from holdfast.model.errors import OvertakenError
 from holdfast.model.expectations import ExpectationChange
 from holdfast.model.lazily import Lazily
@@ -35,6 +35,17 @@ from holdfast.table.change import RowChange, RowCounts
 from holdfast.table.state import Table
 from holdfast.tasks.shown import rows_as_text
 from holdfast.values.state import ValueState
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A feed that a batch moves on, with its positions before and after."""
+
+    before: FeedRecord | None  # None: it was not followed yet
+    after: FeedRecord
+
+
+NO_FEEDS: Mapping[str, Moved] = {}
 
 
 def apply(
@@ -67,11 +78,15 @@ def apply_together(
     strict: bool = False,
     quarantine: str | None = None,
     secret: bytes | None = None,
+    feeds: Mapping[str, Moved] = NO_FEEDS,
 ) -> BatchChanges:
     """Apply a batch of several tables, which all have its id, as one version, or not at all. With
     ``strict`` it is not applied if it breaks what it should not. With a ``quarantine`` folder the
     rows that break expected rules are written there, and the others applied. A profile without
-    values needs its secret."""
+    values needs its secret.
+
+    The batch of ``feeds`` is known by their positions, and its id is only shown: it is an
+    :class:`OvertakenError` if these are not where the batch begins."""
     batches = dict(sorted(batches.items()))
     with (
         store.trying() if dry_run else store.writing() as lease,
@@ -80,6 +95,7 @@ def apply_together(
         # What this builds on is the version that the lease names, not one that was read before.
         version = store.read(lease.version)
         _expect(version, batches)
+        _expect_positions(store, version, feeds)
         key = concealment.opened(version.secret, secret, store.path) if version.secret else None
         seconds: dict[str, float] = {}
 
@@ -91,7 +107,7 @@ def apply_together(
         first, *others = batches
         batch_id = batches[first].batch_id
         record = BatchRecord(first, batch_id, _digest(intakes), tuple(others))
-        if then := _applied_before(store, record):
+        if not feeds and (then := _applied_before(store, record)):
             return then
         rows, after, row_changes = application.change_tables(application.change_rows(intakes))
         while True:
@@ -103,14 +119,16 @@ def apply_together(
             if dry_run or changes.refused:
                 return changes
             try:
-                changes = application.commit(record, near, rows, changes)
+                changes = application.commit(record, near, rows, changes, feeds)
                 break
             except OvertakenError:
                 if quarantine is not None or not _are_apart(store.overtaken(lease), record):
                     raise
                 # The others changed other tables: what was found of ours still holds, and what
                 # depends on all tables is found again.
-                application.rebase(store.read(lease.version))
+                version = store.read(lease.version)
+                _expect_positions(store, version, feeds)
+                application.rebase(version)
                 rows = application.change_expectations(rows, application.run.runner)
     store.clean()
     return changes
@@ -124,6 +142,17 @@ def _expect(version: Commit, batches: Mapping[str, Batch]) -> None:
             name, Columns.stored(columns), batch.changes, batch.row_key, batch.batch_id,
             insert_only, batch.if_exists,
         )  # fmt: skip
+
+
+def _expect_positions(store: Store, version: Commit, feeds: Mapping[str, Moved]) -> None:
+    """Raise an error if a feed is not where the batch begins any more: another follower was
+    first."""
+    for name, moved in feeds.items():
+        if version.feeds.get(name) != moved.before:
+            raise OvertakenError(
+                f"{store.path}: another follower of {name} committed first; nothing of this step "
+                "was applied. The next one goes on from the new position."
+            )
 
 
 def _digest(intakes: Mapping[str, BatchIntake]) -> str:
@@ -328,7 +357,12 @@ class _Application:
         return {name: tuple(changes) for name, changes in by_table.items()}
 
     def commit(
-        self, record: BatchRecord, near: NearKept, rows: Sifted, changes: BatchChanges
+        self,
+        record: BatchRecord,
+        near: NearKept,
+        rows: Sifted,
+        changes: BatchChanges,
+        feeds: Mapping[str, Moved],
     ) -> BatchChanges:
         """Compact and save what changed, and commit it; the changes with their version."""
         run, runs, version, steps = self.run, self.runs, self.base.version, near.steps
@@ -358,6 +392,7 @@ class _Application:
                 expectations=expected.standings,
                 tuples=expected.counts.stored,
                 secret=version.secret,
+                feeds={name: moved.after for name, moved in feeds.items()},
             )
             commit(run, self.saved, values, said)
         return changes

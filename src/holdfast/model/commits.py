@@ -289,6 +289,17 @@ class BatchRecord:
 
 
 @dataclass(frozen=True)
+class FeedRecord:
+    """How far a table follows a feed."""
+
+    table: str
+    address: str  # how it is written, without credentials
+    identity: Form  # what must not change under the same name
+    position: Form
+    version: int = 0  # that went there; the store gives it its number
+
+
+@dataclass(frozen=True)
 class BlockRecord:
     """Where the ids of the batches since a version are listed."""
 
@@ -310,6 +321,7 @@ class Header:
     dropped: tuple[str, ...] = ()  # data files of the version before that it no longer has
     tables: Tables = field(default_factory=Tables)
     batches: BlockRecord | None = None
+    feeds: dict[str, FeedRecord] = field(default_factory=dict, metadata=ADDED)  # by name
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@
     │   └── UnknownTableError   a table name that the profile does not have
     ├── StoreError              the profile directory: not one, newer than us, damaged, disk full
     │   ├── ConflictError       another writer was first, or this one was taken for dead
-    │   │   └── OvertakenError  another writer was first
+    │   │   └── OvertakenError  another writer was first, or another follower of a feed
     │   └── MissingFileError    a data file that a version names is not there
     └── SetupError              Java, Spark or the workers' Python are not what we need
 

@@ -19,8 +19,17 @@ version whole or not at all, and a crash leaves only files that nobody names.
 
 from __future__ import annotations
 
-from holdfast.store.directory import CONCEALED, FORMAT, GROUPED, Store, local_path
+from holdfast.store.directory import CONCEALED, FOLLOWING, FORMAT, GROUPED, Store, local_path
 from holdfast.store.files import KEPT_KINDS
 from holdfast.store.leases import Lease
 
-__all__ = ["CONCEALED", "FORMAT", "GROUPED", "KEPT_KINDS", "Lease", "Store", "local_path"]
+__all__ = [
+    "CONCEALED",
+    "FOLLOWING",
+    "FORMAT",
+    "GROUPED",
+    "KEPT_KINDS",
+    "Lease",
+    "Store",
+    "local_path",
+]

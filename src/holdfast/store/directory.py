@@ -17,14 +17,14 @@ import os
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from holdfast.model.commits import BlockRecord, Commit, Header, Summary, Tables
+from holdfast.model.commits import BlockRecord, Commit, FeedRecord, Header, Summary, Tables
 from holdfast.model.errors import (
     BatchError,
     ConflictError,
@@ -59,7 +59,10 @@ GROUPED = 6
 """The format of a profile that counts tuples within groups of rows: who does not know it would add
 the counts of a batch to the wrong ones."""
 
-_OLDEST_FORMAT, _NEWEST_FORMAT = FORMAT, GROUPED
+FOLLOWING = 7
+"""The format of a profile that follows feeds: who does not know it would lose their positions."""
+
+_OLDEST_FORMAT, _NEWEST_FORMAT = FORMAT, FOLLOWING
 _RETRIES = 20
 
 # A path object has made one slash of two. A letter alone is no scheme but a drive.
@@ -348,7 +351,8 @@ class Store:
     def publish(self, commit: Commit, lease: Lease) -> int:
         """Commit a version: all of it, flushed and for good, or an error and nothing.
 
-        Its number, time and run are what they are, whatever the commit says of them.
+        Its number, time and run are what they are, whatever the commit says of them; and its feeds
+        are those of the version before, apart from those that it names.
         """
         if lease.mode != "write" or lease.committed is not None:
             raise ValueError("a version is published once, by the lease of a writer")
@@ -361,7 +365,11 @@ class Store:
         lease.confirm()
         if self.head() >= version:
             raise self._conflict(version)
-        commit, new = self._with_manifests(commit, lease)
+        before = self.header(lease.version) if lease.version else Header()
+        commit = replace(commit, feeds=_feeds(before, commit.feeds, version))
+        if commit.feeds:
+            self.require(FOLLOWING)
+        commit, new = self._with_manifests(commit, before, lease)
         if version % batches.SPAN == 0:
             commit = self._with_block(commit, lease)
 
@@ -402,7 +410,9 @@ class Store:
         sizes["log"] = self.storage.size(LOG)
         return sizes
 
-    def _with_manifests(self, commit: Commit, lease: Lease) -> tuple[Commit, list[str]]:
+    def _with_manifests(
+        self, commit: Commit, before: Header, lease: Lease
+    ) -> tuple[Commit, list[str]]:
         """With manifests of the tables that changed; and what these name, together with them."""
         changed = commit.tables.changed
         manifests = {
@@ -410,7 +420,6 @@ class Store:
             for name, record in changed.items()
         }
         new = [file for record in changed.values() for file in record.data_files]
-        before = self.header(lease.version) if lease.version else Header()
         had = [
             file
             for name in changed
@@ -448,6 +457,16 @@ def _seal(relative: str) -> Seal:
     if seal is None:
         raise ValueError(f"{relative!r} does not end with a size and a checksum")
     return seal
+
+
+def _feeds(before: Header, given: Mapping[str, FeedRecord], version: int) -> dict[str, FeedRecord]:
+    """The feeds of the version before, with those that this one moves on."""
+    moved = {
+        name: replace(feed, version=version)
+        for name, feed in given.items()
+        if feed != before.feeds.get(name)
+    }
+    return {**before.feeds, **moved}
 
 
 def _check_names(commit: Header) -> None:

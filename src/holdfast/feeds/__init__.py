@@ -1,0 +1,9 @@
+"""Change feeds: sources of changes that a profile follows, one contract and an adapter for each.
+
+An adapter says where the changes are and how far they go. That they are applied once, and what is
+left of several changes of one row, is none of its concern.
+
+    contract.py   what a feed is: positions, steps, and how far a step may go
+    addresses.py  which feed an address means
+    folder.py     files in a folder, as they arrive
+"""

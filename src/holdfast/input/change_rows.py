@@ -1,0 +1,88 @@
+"""Rows that each say what happened: the one form in which changes arrive, from whatever feed.
+
+A change row has the columns of its table; a column that says what happened to the row; and perhaps
+columns whose values give the order of the changes. What happened is a :data:`CHANGE_TYPES`, in
+Spark's words or in others that are given:
+
+    insert            the row came
+    delete            the row went
+    update_preimage   the row went, because it was updated: it is as it was before
+    update_postimage  the row came, because it was updated: it is as it is now
+
+With a row key the last change of each key counts, and before images may be left out. Without one
+the rows that came and went are added up, so every update needs both of its images.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from holdfast.input.sources import Source
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+INSERT, DELETE, PREIMAGE, POSTIMAGE = range(4)
+"""What happened to a row, as tasks store it."""
+
+CHANGE_TYPES = {
+    "insert": INSERT,
+    "delete": DELETE,
+    "update_preimage": PREIMAGE,
+    "update_postimage": POSTIMAGE,
+}
+"""What happened to a row, in the words of Spark, Delta and Databricks."""
+
+USUAL = {
+    **CHANGE_TYPES,
+    "INSERT": INSERT,
+    "DELETE": DELETE,
+    "UPDATE_BEFORE": PREIMAGE,
+    "UPDATE_AFTER": POSTIMAGE,
+}
+"""The same with Iceberg's words: what is understood unless others are given."""
+
+CHANGE_TYPE = "_change_type"
+"""The column that says what happened, unless another is given."""
+
+ORDERS = ("_commit_version", "_change_ordinal")
+"""Columns that give the order of changes, where rows have them: of Spark and Delta, of Iceberg."""
+
+METADATA = (*ORDERS, "_commit_timestamp", "_commit_snapshot_id")
+"""Columns about a change that belong to no table; those that a table does not have are left out."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Rows that tasks fetch, part by part: what is fetched never passes the driver.
+
+    ``fetch`` is called on workers, once for each part, so it and the parts must be picklable. It
+    yields record batches of the schema, with each part's rows in order.
+    """
+
+    schema: pa.Schema
+    parts: tuple[Any, ...]
+    fetch: Callable[[Any], Iterator[pa.RecordBatch]]
+
+
+@dataclass(frozen=True)
+class ChangeRows:
+    """Rows of changes, and which of their columns say what happened, and when.
+
+    Rows of files (several ones are read as one, in the order in which they are given) and of Arrow
+    tables have an order. In other rows a key may have one change, or the two images of one
+    update, unless the columns of ``order`` tell which of several was the last. Those are whole
+    numbers, dates or timestamps without nulls, compared one after the other.
+    Where two changes of a key have the same place in this order, what went was there before what
+    came: an overwritten table has both in one version.
+    """
+
+    rows: DataFrame | pa.Table | Source | tuple[Source, ...] | Parts
+    op_column: str | None = CHANGE_TYPE  # None: every row came
+    ops: Mapping[str, int] = field(default_factory=lambda: dict(USUAL))  # by the column's values
+    order: tuple[str, ...] = ()  # by default those of ORDERS that there are
+    ignored: tuple[str, ...] = METADATA  # columns that are left out where the table lacks them
