@@ -217,6 +217,12 @@ class Covers:
         """The right-hand sides that are columns."""
         return tuple(rhs for rhs in self.by_rhs if rhs != KEY)
 
+    def holds(self, columns: Iterable[int], rhs: int | None = None) -> bool:
+        """Whether some columns are known to determine another one; None: to be a key."""
+        cover = self.by_rhs.get(KEY if rhs is None else rhs)
+        mask = bitsets.from_columns([[*columns]], self.atoms)
+        return cover is not None and bool(bitsets.any_subset(mask, cover.minimal)[0])
+
     @property
     def dependencies(self) -> tuple[U64, NDArray[np.int32]]:
         """All functional dependencies: left-hand sides, and the rhs of each."""

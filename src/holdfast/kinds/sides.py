@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from holdfast.cover.dependencies import KEY
-from holdfast.kernels import bitsets
 from holdfast.kernels.arrays import U64
 from holdfast.kinds.stored import KEY_RHS
 from holdfast.model.comparisons import AGREEMENTS
@@ -36,13 +34,10 @@ def was_broken(rule: Constraint, step: Step) -> bool:
 def _holds(rule: Constraint, table: Table, evidence: Mapping[str, PairEvidence]) -> bool:
     """Whether one holds, as far as evidence tells."""
     lhs, rhs = sides_of(rule)
-    names, known = table.columns.names, evidence.get(AGREEMENTS)
-    number = names.index(rhs[0]) if rhs else KEY
-    if known is None or number not in known.covers.by_rhs or (not rhs and table.duplicates):
+    place, known = table.columns.names.index, evidence.get(AGREEMENTS)
+    if known is None or (not rhs and table.duplicates):
         return False
-    cover = known.covers.by_rhs[number]
-    mask = bitsets.from_columns([[names.index(name) for name in lhs]], cover.atoms)
-    return bool(bitsets.any_subset(mask, cover.minimal)[0])
+    return known.covers.holds(map(place, lhs), place(rhs[0]) if rhs else None)
 
 
 class MinimalSets:

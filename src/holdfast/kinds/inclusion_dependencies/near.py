@@ -27,7 +27,7 @@ def nearly(
 ) -> list[tuple[float, NearRule]]:
     """The foreign keys of a table with at least this score that nearly hold: into keys that hold,
     or nearly do. How many rows break them is not known yet: at least as many as values miss."""
-    shared = inclusions.shared if values is None else values.shared
+    shared = inclusions._shared if values is None else values.shared
     partial = [
         each
         for each in shared.inclusion_dependencies(1 - bounds.missing)
@@ -51,7 +51,7 @@ def judged(
 ) -> Ranked:
     """One as it would be ranked if it held: by its score as a foreign key, if it is one."""
     now = inclusions.lost(rule)
-    likely = foreign_keys([now], _facts(inclusions, keys), inclusions.shared)
+    likely = foreign_keys([now], _facts(inclusions, keys), inclusions._shared)
     return Ranked(rule, max((each.score for each in likely), default=0.0))
 
 

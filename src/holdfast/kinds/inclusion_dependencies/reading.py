@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class Inclusions:
     """Which columns of all tables are contained in which."""
 
-    shared: Shared
+    _shared: Shared
     tables: dict[str, Facts]
     wide: tuple[InclusionDependency, ...] = ()  # those of several columns
     min_coverage: float = 1.0
@@ -41,28 +41,28 @@ class Inclusions:
     )  # by the coverage that was asked for: every table asks for those of all
 
     def __repr__(self) -> str:
-        return f"<Inclusions: columns {len(self.shared.attributes):,}, tables {len(self.tables)}>"
+        return f"<Inclusions: columns {len(self._shared.attributes):,}, tables {len(self.tables)}>"
 
     @property
     def distinct(self) -> dict[Attribute, int]:
         """How many distinct values every column has."""
-        return self.shared.distinct
+        return self._shared.distinct
 
     def lost(self, dependency: InclusionDependency) -> InclusionDependency:
         """What is left of a dependency that held before: the coverage that it has here."""
-        return self.shared.lost(dependency)
+        return self._shared.lost(dependency)
 
     def dependencies(self, min_coverage: float | None = None) -> list[InclusionDependency]:
         """The inclusion dependencies, the highest coverage first."""
         least = self.min_coverage if min_coverage is None else min_coverage
-        unary = self.shared.inclusion_dependencies(least, self.empty_columns, self.within_tables)
+        unary = self._shared.inclusion_dependencies(least, self.empty_columns, self.within_tables)
         return highest_first([*unary, *self.wide])
 
     def foreign_keys(self, min_coverage: float | None = None) -> list[ForeignKey]:
         """The foreign keys, the likeliest first."""
         least = self.min_coverage if min_coverage is None else min_coverage
         if least not in self._foreign_keys:
-            keys = foreign_keys(self.dependencies(least), self.tables, self.shared)
+            keys = foreign_keys(self.dependencies(least), self.tables, self._shared)
             self._foreign_keys[least] = keys
         return list(self._foreign_keys[least])
 
